@@ -16,6 +16,7 @@ from judging.evaluators.providers import merge_defaults
 from judging.runs import run_config
 from judging.runs.engine.models import lease_expired
 from judging.strategies import Strategy
+from judging.strategies.replies.causes import ONE_ORDER, list_reply_causes
 
 if TYPE_CHECKING:
     from annotation.models import Project
@@ -112,11 +113,6 @@ if TYPE_CHECKING:
 
 # No column can contain it, so a search for it finds nothing.
 NUL = "\x00"
-# Causes that lie in the reply itself: sending the request again would not help.
-REPLY_CAUSES = (
-    "refused", "filtered", "truncated", "off_scale", "unparsable", "incomplete", "swapped",
-    "echoed", "language", "unrelated",
-)  # fmt: skip
 
 
 class OutcomeQuerySet(models.QuerySet[Any]):
@@ -135,8 +131,9 @@ class OutcomeQuerySet(models.QuerySet[Any]):
     def mended(self) -> OutcomeQuerySet:
         """Outcomes that are missing because a request failed, though none of their requests is
         failed now."""
-        failures = ~Q(cause__in=[*REPLY_CAUSES, "one_order"]) | (
-            Q(cause="one_order") & ~Q(values__missing__in=REPLY_CAUSES)
+        in_reply = list_reply_causes()
+        failures = ~Q(cause__in=[*in_reply, ONE_ORDER]) | (
+            Q(cause=ONE_ORDER) & ~Q(values__missing__in=in_reply)
         )
         made, failed = self._calls(), self._calls().filter(request__state="failed")
         # A call that could not be created, see `Outcome.reject`, has no failed request.

@@ -62,18 +62,6 @@ PATH_DESCRIPTIONS = {
     "repaired": "a JSON object that was repaired",
     "pattern": "a marker or a phrase in the text",
 }
-CAUSE_DESCRIPTIONS = {
-    "truncated": "the reply was cut off; incomplete replies are not parsed",
-    "refused": "the evaluator refused, so there is no answer",
-    "filtered": "the provider blocked the reply, so there is no answer",
-    "unparsable": "no valid answer was found",
-    "incomplete": "a required part, such as the claim, is missing or empty",
-    "swapped": "the claim or the rationale is in the place of the answer",
-    "echoed": "the reply repeats its source, apart from white space",
-    "language": "the reply is in another language than its source",
-    "unrelated": "fewer than a fifth of the perturbed answer's words are in the gold answer",
-    "off_scale": "the value is outside the scale or between its steps; values are never rounded",
-}
 _CALL_TITLES = {
     ("gold", 0): "Gold answer",
     ("perturbed", 0): "Perturbed answer",

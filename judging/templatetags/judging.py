@@ -19,6 +19,7 @@ from judging.runs.counts import PaidReplies
 from judging.runs.models import OutcomeQuerySet
 from judging.runs.progress import RunStatus
 from judging.strategies import Strategy, descriptions, schema
+from judging.strategies.replies.causes import CAUSES
 from judging.strategies.replies.combination import PARTS_KEY
 from judging.strategies.replies.phrases import NO_ERROR
 
@@ -126,8 +127,8 @@ def reply_parts(value: Any) -> list[tuple[str, str]]:
 
 @register.filter
 def why(cause: str) -> str:
-    """The meaning of a cause; "" for that of a failed request, which has a message."""
-    return descriptions.CAUSE_DESCRIPTIONS.get(cause, "")
+    """The meaning of a cause; "" for one that is not listed."""
+    return CAUSES[cause].meaning if cause in CAUSES else ""
 
 
 @register.filter

@@ -24,6 +24,7 @@ from judging.results.views.page_parts import (
     TableQuery,
     ViewContent,
 )
+from judging.strategies.replies.causes import ONE_ORDER
 
 NO_PAIRS = (
     "None of the chosen runs compared answers in pairs. Choose a run with such a strategy, "
@@ -127,7 +128,7 @@ def build_repeats(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def _one_order(run: Run, row: Row) -> Cell:
-    href = cells.items_url(run, row, result="missing", cause="one_order")
+    href = cells.items_url(run, row, result="missing", cause=ONE_ORDER)
     return cells.count_cell(row["one_order"], href)
 
 

@@ -30,8 +30,8 @@ from judging.runs import lifecycle, spending
 from judging.runs.engine import calls, clock, lease, outcomes
 from judging.runs.engine.lease import LeasedRequest
 from judging.runs.engine.models import RequestLease, RequestQuerySet
-from judging.runs.models import REPLY_CAUSES
 from judging.runs.transitions import list_pause_reasons
+from judging.strategies.replies.causes import list_reply_causes
 from judging.strategies.replies.outputs import strip_unstorable
 
 # Results and outcomes to decide at a time: large batches cost less for each, and replies wait some
@@ -112,13 +112,13 @@ def _pause_unusable_runs(decided: Sequence[int]) -> None:
     answered. Only once: whoever resumes such a run has seen the reason."""
     if not decided:
         return
-    unusable = Outcome.objects.filter(pk__among=decided, cause__in=REPLY_CAUSES)
+    unusable = Outcome.objects.filter(pk__among=decided, cause__in=list_reply_causes())
     for run in Run.objects.running().filter(pk__in=unusable.values("run")):
         settled = run.outcomes.settled()
         if settled.exclude(result=Outcome.Result.MISSING).exists():
             continue
         # One outcome an item, also where a strategy has several axes.
-        useless = settled.main().filter(cause__in=REPLY_CAUSES)
+        useless = settled.main().filter(cause__in=list_reply_causes())
         causes = Counter(useless.values_list("cause", flat=True))
         n, is_over = causes.total(), not Request.objects.wanted_by(run).still_open().exists()
         seen = any(_UNUSABLE in reason for reason in list_pause_reasons(run))

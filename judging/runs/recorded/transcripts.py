@@ -17,7 +17,7 @@ from judging.runs.recorded.values import Numbers
 from judging.strategies import Strategy, frames
 from judging.strategies.frames import CallSpec
 from judging.strategies.replies import outputs
-from judging.strategies.replies.causes import FORMER_CAUSES
+from judging.strategies.replies.causes import CAUSES, FORMER_CAUSES
 from judging.strategies.replies.outputs import ParsedReply
 
 # The strategy for rows that name their detector and prompt, as the published folders do.
@@ -32,10 +32,6 @@ PUBLISHED_STRATEGIES = {
 }
 MAX_SAMPLES = 1000
 STORED = "stored"
-RECORDED_CAUSES = (
-    "refused", "filtered", "truncated", "off_scale", "unparsable", "rejected", "rate_limited",
-    "timed_out", "unavailable",
-)  # fmt: skip
 
 _UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 _CAUSES_OF_STATUS = {0: "timed_out", 408: "timed_out", 429: "rate_limited"}
@@ -220,8 +216,9 @@ def _parse_stored(values: Mapping[str, Any], strategy: Strategy, cause: str) -> 
 def _cause(values: Mapping[str, Any]) -> str:
     cause = _word(values, "cause")
     cause = FORMER_CAUSES.get(cause, cause)
-    if cause and cause not in RECORDED_CAUSES:
-        raise _FaultError("cause", f"is {cause[:40]!r}; causes are {', '.join(RECORDED_CAUSES)}.")
+    allowed = [name for name, one in CAUSES.items() if one.is_imported]
+    if cause and cause not in allowed:
+        raise _FaultError("cause", f"is {cause[:40]!r}; causes are {', '.join(allowed)}.")
     return cause
 
 

@@ -2,34 +2,62 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 DETECTED, UNDETECTED, SCORED, MISSING = "detected", "undetected", "scored", "missing"
 # For generators: a text was generated.
 MADE = "made"
 
-# Causes in the reply itself come before failed requests, since sending the request again would not
-# help. An item with several causes gets the first one in this list, whichever call it is from; a
-# cause that is not listed comes last, by name.
-CAUSES = (
-    "refused",
-    "filtered",
-    "truncated",
-    "off_scale",
-    "unparsable",
-    "incomplete",
-    "swapped",
-    "echoed",
-    "language",
-    "unrelated",
-    "rejected",
-    "rate_limited",
-    "timed_out",
-    "unavailable",
-)
+
+class Cause(NamedTuple):
+    """Why an outcome is missing. `in_reply` says that it lies in the reply itself, so that sending
+    the request again would not help; `is_imported`, that a file of replies can state it. `former`
+    is its name in older files and archives, "" if it was never renamed."""
+
+    name: str
+    meaning: str
+    in_reply: bool = False
+    is_imported: bool = False
+    former: str = ""
+
+
 ONE_ORDER = "one_order"
-# Causes that were renamed, as older files and archives have them.
-FORMER_CAUSES = {"rate-limited": "rate_limited"}
+# Every cause of a missing outcome, once. An item with several gets the first in this list,
+# whichever call it is from; causes in the reply come before failed requests. A cause that is not
+# listed comes last, by name.
+_CAUSES = (
+    Cause("refused", "the evaluator refused, so there is no answer", True, True),
+    Cause("filtered", "the provider blocked the reply, so there is no answer", True, True),
+    Cause("truncated", "the reply was cut off; incomplete replies are not parsed", True, True),
+    Cause(
+        "off_scale",
+        "the value is outside the scale or between its steps; values are never rounded",
+        True,
+        True,
+    ),
+    Cause("unparsable", "no valid answer was found", True, True),
+    Cause("incomplete", "a required part, such as the claim, is missing or empty", True),
+    Cause("swapped", "the claim or the rationale is in the place of the answer", True),
+    Cause("echoed", "the reply repeats its source, apart from white space", True),
+    Cause("language", "the reply is in another language than its source", True),
+    Cause(
+        "unrelated",
+        "fewer than a fifth of the perturbed answer's words are in the gold answer",
+        True,
+    ),
+    Cause("rejected", "the provider rejected the request", is_imported=True),
+    Cause(
+        "rate_limited",
+        "the provider accepted no more requests in this time",
+        is_imported=True,
+        former="rate-limited",
+    ),
+    Cause("timed_out", "no reply came in time", is_imported=True),
+    Cause("unavailable", "the provider did not answer, or its reply broke off", is_imported=True),
+    Cause(ONE_ORDER, "only one of the two orders has an answer"),
+)
+CAUSES = {one.name: one for one in _CAUSES}
+FORMER_CAUSES = {one.former: name for name, one in CAUSES.items() if one.former}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +77,15 @@ class Decision:
     share: float | None = None
 
 
+def list_reply_causes() -> list[str]:
+    """The causes that lie in the reply itself, for which no request is sent again."""
+    return [name for name, one in CAUSES.items() if one.in_reply]
+
+
 def first_cause(causes: Iterable[str]) -> str:
-    """The first of several causes by the order of `CAUSES`; "" if there are none."""
+    """The first of several causes by their order in `CAUSES`; "" if there are none."""
     return min(causes, key=lambda cause: (_rank_cause(cause), cause), default="")
 
 
 def _rank_cause(cause: str) -> int:
-    return CAUSES.index(cause) if cause in CAUSES else len(CAUSES)
+    return [*CAUSES].index(cause) if cause in CAUSES else len(CAUSES)

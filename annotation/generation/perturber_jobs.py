@@ -5,7 +5,6 @@ There is one kind of job for all ways to generate items; `by` in its result name
 """
 
 from collections.abc import Callable
-from datetime import datetime
 from typing import Any
 
 from django.db.models import QuerySet
@@ -53,11 +52,6 @@ def list_jobs(project: Project) -> QuerySet[Job]:
 def find_job(project: Project, number: int) -> Job | None:
     """The generation job with this number in the project; None if there is none."""
     return list_jobs(project).filter(result__number=number).first()
-
-
-def due_job_ids(now: datetime) -> list[int]:
-    """The ids of jobs that wait for a worker or whose worker is gone."""
-    return job_queue.due_job_ids(JOB_KIND, now)
 
 
 def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:

@@ -164,11 +164,6 @@ def apply_change(
     return SettingsChange(changed, job)
 
 
-def due_job_ids(now: datetime) -> list[int]:
-    """The ids of jobs that wait for a worker or whose worker is gone, in one query."""
-    return job_queue.due_job_ids(RESIZE_JOB, now)
-
-
 def run_job(
     job_id: int,
     *,

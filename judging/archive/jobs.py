@@ -6,7 +6,6 @@ killed, it leaves a file that is never offered for download.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 from django.conf import settings
@@ -41,11 +40,6 @@ def list_archives(project: Project) -> QuerySet[Job]:
 def get_path(job: Job) -> Path:
     """The path of a job's file once it is finished; no part of it comes from a user."""
     return settings.VAR_DIR / "archives" / f"results-{job.pk}.zip"
-
-
-def list_due(now: datetime) -> list[int]:
-    """The ids of archives that wait for a worker or have lost theirs."""
-    return job_queue.due_job_ids(KIND, now)
 
 
 def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:

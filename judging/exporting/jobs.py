@@ -73,7 +73,7 @@ def get_password(job: Job, member: Membership) -> str:
     return passwords.derive(job.result) if is_theirs and can_download(job, timezone.now()) else ""
 
 
-def list_due(now: datetime) -> list[int]:
+def due_job_ids(now: datetime) -> list[int]:
     """The ids of exports that wait for a worker, whose worker died, or whose file has expired."""
     over = Q(state=Job.State.FINISHED, result__expires__lte=now.timestamp())
     found = Job.objects.filter(

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 
 from django.db.models import QuerySet
 
@@ -56,11 +55,6 @@ def enqueue(wish: BringInRequest, member: Membership | None) -> Job:
 def list_jobs(run: Run) -> QuerySet[Job]:
     """The imports of a run's replies, the latest first."""
     return job_queue.list_jobs(run.project, KIND).filter(result__run=run.number)
-
-
-def find_due(now: datetime) -> list[int]:
-    """The ids of jobs that wait for a worker or have lost theirs."""
-    return job_queue.due_job_ids(KIND, now)
 
 
 def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:

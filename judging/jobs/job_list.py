@@ -1,8 +1,8 @@
 """All long-running work of a project in one list: jobs of every kind, and runs.
 
-A job kind says who sees its jobs, which page they belong to, and which actions are possible; the
-state is in the job itself. A new kind that is not listed here is visible to leads, and can be
-cancelled.
+A job kind says how a worker runs its jobs, who sees them, which page they belong to, and which
+actions are possible; the state is in the job itself. A kind that is not listed here, as in a backup
+of another version, is run by nobody; leads see its jobs, and can cancel them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +21,7 @@ from annotation.importing import upload_files as uploads
 from annotation.items.snapshots import create
 from annotation.jobs import job_queue
 from annotation.models import Event, Job, Membership
-from annotation.settings import project_settings as places
+from annotation.settings import project_settings
 from judging.archive import jobs as archives
 from judging.exporting import jobs
 from judging.generation import bring_in
@@ -46,11 +46,17 @@ def _import_is_there(job: Job) -> bool:
 
 @dataclass(frozen=True)
 class JobKind:
-    """How jobs of one kind are shown. `page` is the name of the page where they are requested; if
-    `numbered`, it takes a number, given by `place`: that of the job, or another one from its
-    result."""
+    """How jobs of one kind are run and shown.
+
+    `run` does one, by its id, until `stopped` returns true, and leaves alone what another worker is
+    doing; `due` returns the ids of those to run, by default all that no worker holds. `page` is the
+    name of the page where they are requested; if `numbered`, it takes a number, given by `place`:
+    that of the job, or another one from its result.
+    """
 
     title: str
+    run: Callable[..., object] | None = None
+    due: Callable[[datetime], list[int]] | None = None
     page: str = ""
     numbered: bool = False
     place: Callable[[Job], int | None] = lambda job: job.result.get("number")
@@ -64,9 +70,15 @@ class JobKind:
 
 
 JOB_KINDS: dict[str, JobKind] = {
+    # It only applies the settings, and ends soon.
+    project_settings.RESIZE_JOB: JobKind(
+        "Labels needed per item", project_settings.run_job, page="settings", cancel=None
+    ),
     imports.JOB_KIND: JobKind(
         "Import",
-        "import",
+        imports.run_job,
+        imports.due_job_ids,
+        page="import",
         numbered=True,
         of=lambda job: str(job.result["name"]),
         state=_import_state,
@@ -75,20 +87,24 @@ JOB_KINDS: dict[str, JobKind] = {
     ),
     jobs.KIND: JobKind(
         "Export",
-        "exports",
+        jobs.run_job,
+        jobs.due_job_ids,
+        page="exports",
         of=lambda job: f"{job.result['table']}, {job.result['form']}",
         sees=lambda member: Q(result__table__in=jobs.list_tables(member)),
     ),
-    archives.KIND: JobKind("Archive of results", "archives"),
+    archives.KIND: JobKind("Archive of results", archives.run_job, page="archives"),
     perturber_jobs.JOB_KIND: JobKind(
         "Generated items",
-        "generation",
+        perturber_jobs.run_job,
+        page="generation",
         numbered=True,
         of=lambda job: f"by {job.result['by']}, seed {job.result['seed']}",
     ),
     bring_in.KIND: JobKind(
         "Import of generated items",
-        "run-bring-in",
+        bring_in.run_job,
+        page="run-bring-in",
         numbered=True,
         place=lambda job: int(job.result["run"]),
         of=lambda job: f"run {job.result['run']}, into {job.result['into']}",
@@ -96,13 +112,13 @@ JOB_KINDS: dict[str, JobKind] = {
     ),
     create.JOB_KIND: JobKind(
         "Snapshot",
-        "snapshots",
+        create.run_job,
+        create.due_job_ids,
+        page="snapshots",
         of=lambda job: str(job.result["name"]),
         # A failed snapshot is deleted entirely, so its name is free for a new one.
         can_again=lambda job: False,
     ),
-    # It only applies the settings, and ends soon.
-    places.RESIZE_JOB: JobKind("Labels needed per item", "settings", cancel=None),
 }
 
 

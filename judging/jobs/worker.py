@@ -8,19 +8,14 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from celery import bootsteps
 from django.db import close_old_connections, connections
 
-from annotation.generation import perturber_jobs
-from annotation.importing import jobs as imports
-from annotation.items.snapshots import create
-from annotation.settings import project_settings
-from judging.archive import jobs
-from judging.exporting import jobs as exporting_jobs
-from judging.generation import bring_in
-from judging.jobs import heartbeat
+from annotation.jobs import job_queue
+from judging.jobs import heartbeat, job_list
 from judging.results import figures
 from judging.runs.engine import ask, clock, lease
 
@@ -47,49 +42,22 @@ class WorkKind:
     work: Callable[[int], object]
 
 
-KINDS = (
-    WorkKind(
-        "endpoint",
-        lambda now: lease.find_due_endpoints(now),
-        lambda pk: ask.run_overlapping_slice(pk),
-    ),
-    WorkKind(
-        "job of settings",
-        lambda now: project_settings.due_job_ids(now),
-        lambda pk: project_settings.run_job(pk, stopped=ask.STOP.is_set),
-    ),
-    WorkKind("table of figures", lambda now: figures.list_due(now), lambda pk: figures.run_job(pk)),
-    WorkKind(
-        "import",
-        lambda now: imports.due_job_ids(now),
-        lambda pk: imports.run_job(pk, stopped=ask.STOP.is_set),
-    ),
-    WorkKind(
-        "snapshot",
-        lambda now: create.due_job_ids(now),
-        lambda pk: create.run_job(pk, stopped=ask.STOP.is_set),
-    ),
-    WorkKind(
-        "export",
-        lambda now: exporting_jobs.list_due(now),
-        lambda pk: exporting_jobs.run_job(pk, stopped=ask.STOP.is_set),
-    ),
-    WorkKind(
-        "generation",
-        lambda now: perturber_jobs.due_job_ids(now),
-        lambda pk: perturber_jobs.run_job(pk, stopped=ask.STOP.is_set),
-    ),
-    WorkKind(
-        "items of a run",
-        lambda now: bring_in.find_due(now),
-        lambda pk: bring_in.run_job(pk, stopped=ask.STOP.is_set),
-    ),
-    WorkKind(
-        "archive of results",
-        lambda now: jobs.list_due(now),
-        lambda pk: jobs.run_job(pk, stopped=ask.STOP.is_set),
-    ),
-)
+def list_kinds() -> list[WorkKind]:
+    """Everything that a worker does: calls to evaluators, tables of figures, and all kinds of
+    job."""
+    return [
+        WorkKind("endpoint", lease.find_due_endpoints, ask.run_overlapping_slice),
+        WorkKind("table of figures", figures.list_due, figures.run_job),
+        *(
+            WorkKind(
+                f"{name} job",
+                kind.due or partial(job_queue.due_job_ids, name),
+                partial(kind.run, stopped=ask.STOP.is_set),
+            )
+            for name, kind in job_list.JOB_KINDS.items()
+            if kind.run
+        ),
+    ]
 
 
 class WorkLoop:
@@ -101,11 +69,11 @@ class WorkLoop:
     def __init__(self, every: float = LOOK_EVERY) -> None:
         self.every = every
         self.life = heartbeat.WorkerStatus()
-        self._busy: set[tuple[WorkKind, int]] = set()
+        self._busy: set[tuple[str, int]] = set()
         self._stopped = threading.Event()
         self._again = threading.Event()
-        self._slices = ThreadPoolExecutor(MAX_SLICES, thread_name_prefix="bell-slice")
-        self._thread = threading.Thread(target=self._look, name="bell", daemon=True)
+        self._slices = ThreadPoolExecutor(MAX_SLICES, thread_name_prefix="work-slice")
+        self._thread = threading.Thread(target=self._look, name="work-loop", daemon=True)
 
     def start(self) -> None:
         """Start the thread. It also tunes the garbage collector of the whole process. It cannot be
@@ -132,7 +100,7 @@ class WorkLoop:
     def _look(self) -> None:
         self._say(self._alive)
         while not self._wait():
-            due = [self._begin(kind) for kind in KINDS]
+            due = [self._begin(kind) for kind in list_kinds()]
             self.life.looked = None not in due
             self.life.idle = self.life.looked and not any(due)
             self._say(self._alive)
@@ -159,14 +127,15 @@ class WorkLoop:
     def _begin(self, kind: WorkKind) -> int | None:
         """Start the due work of a kind; return how much there is, None if that is unknown."""
         try:
-            due = {(kind, pk) for pk in kind.due(clock.now())}
+            due = set(kind.due(clock.now()))
         except Exception:
             # A database that is down for a while must not end the loop.
             log.exception("Looking for due work failed; looking again in %s s.", self.every)
             return None
-        for one in due - self._busy:
-            self._busy.add(one)
-            self._slices.submit(self._work, *one)
+        for pk in due:
+            if (kind.name, pk) not in self._busy:
+                self._busy.add((kind.name, pk))
+                self._slices.submit(self._work, kind, pk)
         return len(due)
 
     def _work(self, kind: WorkKind, pk: int) -> None:
@@ -179,7 +148,7 @@ class WorkLoop:
             log.exception("Working on %s %s failed; trying again.", kind.name, pk)
         finally:
             connections.close_all()
-            self._busy.discard((kind, pk))
+            self._busy.discard((kind.name, pk))
             if time.monotonic() - begun > self.every:
                 # The slice ended by its time, not for lack of work: without this, the evaluator
                 # would be idle.
@@ -194,13 +163,13 @@ class WorkLoopStep(bootsteps.StartStopStep):
 
     def __init__(self, parent: Any, **options: Any) -> None:
         super().__init__(parent, **options)
-        self.bell = WorkLoop()
+        self.loop = WorkLoop()
 
     def start(self, parent: Any) -> None:
-        self.bell.start()
+        self.loop.start()
 
     def stop(self, parent: Any) -> None:
-        self.bell.stop()
+        self.loop.stop()
 
     def terminate(self, parent: Any) -> None:
-        self.bell.stop()
+        self.loop.stop()

@@ -109,7 +109,7 @@ def test_a_worker_makes_what_was_asked_for(people: Cast, in_this_program: None) 
     job.refresh_from_db()
     assert (job.state, job.message, job.done) == (Job.State.FINISHED, "", 2)
     assert job.result["made"]["new"] == len(made()) == 4
-    assert perturber_jobs.due_job_ids(job.created_at) == []
+    assert job_queue.due_job_ids(perturber_jobs.JOB_KIND, job.created_at) == []
 
 
 @pytest.mark.django_db

@@ -588,7 +588,7 @@ def test_the_program_works_only_on_what_is_under_way(lead: Client) -> None:
 
 
 def test_every_worker_looks_for_imports() -> None:
-    assert "import" in {kind.name for kind in worker.KINDS}
+    assert "import job" in {kind.name for kind in worker.list_kinds()}
 
 
 def test_a_project_without_items_leads_to_the_page(lead: Client) -> None:

@@ -108,11 +108,11 @@ def test_a_large_project_is_brought_in_line_by_a_worker(
     assert applied.job
     assert project_settings.unfinished_job(lead.project) == applied.job
     assert Slot.objects.count() == 1
-    assert project_settings.due_job_ids(timezone.now()) == [applied.job.pk]
+    assert job_queue.due_job_ids(project_settings.RESIZE_JOB, timezone.now()) == [applied.job.pk]
     assert project_settings.run_job(applied.job.pk)
     assert Slot.objects.count() == 2
     assert project_settings.unfinished_job(lead.project) is None
-    assert project_settings.due_job_ids(timezone.now()) == []
+    assert job_queue.due_job_ids(project_settings.RESIZE_JOB, timezone.now()) == []
 
 
 @pytest.fixture
@@ -146,16 +146,16 @@ def test_one_worker_at_a_time_is_at_it_until_it_is_gone(
 ) -> None:
     def killed(project: Project, **asked: Any) -> Any:
         assert not project_settings.run_job(job.pk)
-        assert project_settings.due_job_ids(timezone.now()) == []
+        assert job_queue.due_job_ids(project_settings.RESIZE_JOB, timezone.now()) == []
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
         patched.setattr(assignment, "resize_items", killed)
         with pytest.raises(KeyboardInterrupt):
             project_settings.run_job(job.pk)
-    assert project_settings.due_job_ids(timezone.now()) == []
+    assert job_queue.due_job_ids(project_settings.RESIZE_JOB, timezone.now()) == []
     later = timezone.now() + job_queue.LEASE_TIME
-    assert project_settings.due_job_ids(later) == [job.pk]
+    assert job_queue.due_job_ids(project_settings.RESIZE_JOB, later) == [job.pk]
     assert project_settings.run_job(job.pk, now=later)
 
 
@@ -171,7 +171,7 @@ def test_settings_that_change_while_a_worker_is_at_it_are_not_lost(
     with monkeypatch.context() as patched:
         patched.setattr(assignment, "resize_items", meanwhile)
         assert not project_settings.run_job(job.pk)
-    assert project_settings.due_job_ids(timezone.now()) == [job.pk]
+    assert job_queue.due_job_ids(project_settings.RESIZE_JOB, timezone.now()) == [job.pk]
     assert project_settings.run_job(job.pk)
     assert places() == {"a": 3, "b": 3, "c": 3}
 

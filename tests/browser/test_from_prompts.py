@@ -59,10 +59,10 @@ def evaluator(settings: Any) -> Iterator[ScriptedEvaluator]:
 def worker(in_this_program: None) -> Iterator[WorkLoop]:
     """A worker that looks for due work by itself, whose programs run in it."""
     engine_ask.STOP.clear()
-    bell = WorkLoop(every=0.2)
-    bell.start()
-    yield bell
-    bell.stop()
+    loop = WorkLoop(every=0.2)
+    loop.start()
+    yield loop
+    loop.stop()
     engine_ask.STOP.clear()
 
 

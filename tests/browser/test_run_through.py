@@ -51,10 +51,10 @@ def evaluator(settings: Any) -> Iterator[ScriptedEvaluator]:
 def worker() -> Iterator[WorkLoop]:
     """A worker that looks for due work by itself, as every one does."""
     ask.STOP.clear()
-    bell = WorkLoop(every=0.2)
-    bell.start()
-    yield bell
-    bell.stop()
+    loop = WorkLoop(every=0.2)
+    loop.start()
+    yield loop
+    loop.stop()
     ask.STOP.clear()
 
 

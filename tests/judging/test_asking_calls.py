@@ -448,7 +448,7 @@ def test_a_slow_call_leaves_no_other_place_idle(
         lease.find_due_endpoints,
         lambda pk: engine_ask.run_overlapping_slice(pk, seconds=0.3),
     )
-    monkeypatch.setattr("judging.jobs.worker.KINDS", (asks,))
+    monkeypatch.setattr("judging.jobs.worker.list_kinds", lambda: [asks])
     answer, may_end = evaluator._answer, threading.Event()
 
     async def slowly(asked: Any, script: Script, response: Any, entry: Any) -> Any:
@@ -461,8 +461,8 @@ def test_a_slow_call_leaves_no_other_place_idle(
     project = make_project()
     make_items(project, 30)
     run = make_run(project, make_endpoint(evaluator, in_flight=2, timeout=60))
-    bell = WorkLoop(every=0.05)
-    bell.start()
+    loop = WorkLoop(every=0.05)
+    loop.start()
     try:
         wait_for(lambda: len(evaluator.log) == 30, "all others were asked beside the slow call")
         assert evaluator.log[0]["answered"] is None
@@ -470,7 +470,7 @@ def test_a_slow_call_leaves_no_other_place_idle(
         wait_for(lambda: not Run.objects.running().exists(), "the run ended")
     finally:
         may_end.set()
-        bell.stop()
+        loop.stop()
     assert Counter(entry["attempt"] for entry in evaluator.log) == {1: 30}
     assert most_at_once(evaluator) == 2
     assert sum(results(run).values()) == Reply.objects.count() == 30

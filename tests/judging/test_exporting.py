@@ -65,7 +65,7 @@ def test_a_lead_asks_for_an_export_and_takes_it(lead: Client) -> None:
     job = ask(lead)
     assert "Waiting for a worker" in lead.get(PAGE).content.decode()
     assert lead.get(f"{PAGE}1/").status_code == 302
-    assert jobs.list_due(timezone.now()) == [job.pk]
+    assert jobs.due_job_ids(timezone.now()) == [job.pk]
     assert jobs.run_job(job.pk)
     taken = lead.get(f"{PAGE}1/")
     assert "fbi-items-1.jsonl" in taken.headers["Content-Disposition"]
@@ -128,13 +128,13 @@ def test_a_file_can_be_taken_for_some_days_and_is_deleted_then(
 ) -> None:
     made(lead)
     job, later = Job.objects.get(), timezone.now() + jobs.RETENTION
-    assert jobs.list_due(timezone.now()) == []
+    assert jobs.due_job_ids(timezone.now()) == []
     monkeypatch.setattr(timezone, "now", lambda: later)
     assert lead.get(f"{PAGE}1/").status_code == 302
-    assert jobs.list_due(later) == [job.pk]
+    assert jobs.due_job_ids(later) == [job.pk]
     assert jobs.run_job(job.pk)
     assert not jobs.get_path(job).exists()
-    assert jobs.list_due(later) == []
+    assert jobs.due_job_ids(later) == []
     assert "the file is deleted" in lead.get(PAGE).content.decode()
 
 
@@ -150,7 +150,7 @@ def test_an_export_that_is_cancelled_leaves_nothing(
     monkeypatch.setattr(jobs, "write_export", cancelled_meanwhile)
     assert not jobs.run_job(job.pk)
     assert not jobs.get_path(job).exists()
-    assert jobs.list_due(timezone.now()) == []
+    assert jobs.due_job_ids(timezone.now()) == []
     assert not Event.objects.filter(kind="export").exists()
     assert "Cancelled by" in lead.get(PAGE).content.decode()
 
@@ -178,7 +178,9 @@ def test_what_a_worker_is_at_is_left_to_it_until_it_is_gone(lead: Client) -> Non
     job = ask(lead)
     assert job_queue.take_lease(job.pk, jobs.KIND)
     assert not jobs.run_job(job.pk)
-    assert jobs.list_due(timezone.now() + job_queue.LEASE_TIME + timedelta(seconds=1)) == [job.pk]
+    assert jobs.due_job_ids(timezone.now() + job_queue.LEASE_TIME + timedelta(seconds=1)) == [
+        job.pk
+    ]
 
 
 def test_a_file_is_not_deleted_by_a_worker_that_comes_late(lead: Client) -> None:
@@ -232,4 +234,4 @@ def test_the_program_writes_only_what_waits(lead: Client) -> None:
 
 
 def test_every_worker_looks_for_exports() -> None:
-    assert "export" in {kind.name for kind in worker.KINDS}
+    assert "export job" in {kind.name for kind in worker.list_kinds()}

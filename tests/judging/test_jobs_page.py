@@ -157,7 +157,7 @@ def test_what_failed_is_done_again_from_its_start_and_that_is_on_record(people: 
     job.refresh_from_db()
     assert (job.state, job.message, job.done, job.finished_at) == ("waiting", "", 0, None)
     assert "until" not in job.result
-    assert job.pk in jobs.list_due(timezone.now())
+    assert job.pk in jobs.due_job_ids(timezone.now())
     assert Event.objects.filter(kind=job_list.RERUN_EVENT, subject="export 1").count() == 1
 
 

@@ -10,7 +10,8 @@ from django.utils import timezone
 
 from annotation.settings import project_settings
 from judging import tasks
-from judging.jobs import embedded_worker, heartbeat
+from judging.jobs import embedded_worker, heartbeat, job_list, worker
+from judging.jobs.job_list import JobKind
 from judging.jobs.worker import WorkKind, WorkLoop
 from judging.models import Worker
 from judging.results import figures
@@ -29,8 +30,8 @@ def _nothing_left_over() -> Iterator[None]:
 
 @pytest.fixture
 def due(monkeypatch: pytest.MonkeyPatch) -> Due:
-    """Replace the question what is due, so that the bell is tested without a database."""
-    monkeypatch.setattr(project_settings, "due_job_ids", lambda now: [])
+    """Replace the question what is due, so that the loop is tested without a database."""
+    monkeypatch.setattr(job_list, "JOB_KINDS", {})
     monkeypatch.setattr(figures, "list_due", lambda now: [])
     monkeypatch.setattr(heartbeat, "record", lambda worker, now: None)
     monkeypatch.setattr(heartbeat, "record_stop", lambda worker: None)
@@ -46,12 +47,12 @@ def worked_on(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.fixture
-def bell() -> Iterator[WorkLoop]:
-    """A quick bell without a worker, and so without a broker."""
-    bell = WorkLoop(every=0.02)
-    bell.start()
-    yield bell
-    bell.stop()
+def loop() -> Iterator[WorkLoop]:
+    """A quick loop without a worker, and so without a broker."""
+    loop = WorkLoop(every=0.02)
+    loop.start()
+    yield loop
+    loop.stop()
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 10) -> bool:
@@ -62,9 +63,9 @@ def wait_for(condition: Callable[[], bool], seconds: float = 10) -> bool:
 def test_what_start_up_made_is_not_looked_through_again(due: Due) -> None:
     due(list)
     gc.unfreeze()
-    bell = WorkLoop(every=0.02)
-    bell.start()
-    bell.stop()
+    loop = WorkLoop(every=0.02)
+    loop.start()
+    loop.stop()
     assert gc.get_freeze_count() > 10_000
 
 
@@ -101,25 +102,25 @@ def test_a_slice_that_ended_with_its_time_goes_on_at_once(
 
     monkeypatch.setattr(ask, "run_overlapping_slice", work)
     due(lambda: [] if len(begun) > 1 else [7])
-    bell = WorkLoop(every=1.0)
-    bell.start()
+    loop = WorkLoop(every=1.0)
+    loop.start()
     try:
         assert wait_for(lambda: begun == [7])
         # It ends a tenth of a second after a look; the next one by the clock is far.
         assert wait_for(lambda: begun == [7, 7], seconds=1.6)
     finally:
-        bell.stop()
+        loop.stop()
 
 
 def test_due_work_is_done_without_any_broker(
-    due: Due, worked_on: list[int], bell: WorkLoop
+    due: Due, worked_on: list[int], loop: WorkLoop
 ) -> None:
     due(lambda: [] if worked_on else [7])
     assert wait_for(lambda: worked_on == [7])
 
 
 def test_what_a_change_of_settings_asks_for_is_done_though_its_message_was_lost(
-    due: Due, bell: WorkLoop, monkeypatch: pytest.MonkeyPatch
+    due: Due, loop: WorkLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[int] = []
     stops: list[bool] = []
@@ -130,14 +131,14 @@ def test_what_a_change_of_settings_asks_for_is_done_though_its_message_was_lost(
 
     due(lambda: [7])  # an endpoint of the same number is something else
     monkeypatch.setattr(ask, "run_overlapping_slice", lambda pk: None)
-    monkeypatch.setattr(project_settings, "run_job", work)
-    monkeypatch.setattr(project_settings, "due_job_ids", lambda now: [] if begun else [7])
+    kind = JobKind("Labels needed per item", work, lambda now: [] if begun else [7])
+    monkeypatch.setattr(job_list, "JOB_KINDS", {project_settings.RESIZE_JOB: kind})
     assert wait_for(lambda: begun == [7])
     assert stops == [False]
 
 
 def test_an_endpoint_that_is_being_asked_is_not_taken_up_twice(
-    due: Due, bell: WorkLoop, monkeypatch: pytest.MonkeyPatch
+    due: Due, loop: WorkLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[int] = []
     may_end = threading.Event()
@@ -151,8 +152,8 @@ def test_an_endpoint_that_is_being_asked_is_not_taken_up_twice(
     assert wait_for(lambda: len(begun) > 1)
 
 
-def test_the_bell_goes_on_after_the_database_was_away(
-    due: Due, worked_on: list[int], bell: WorkLoop
+def test_the_work_loop_goes_on_after_the_database_was_away(
+    due: Due, worked_on: list[int], loop: WorkLoop
 ) -> None:
     errors = iter([OperationalError("away")])
 
@@ -165,8 +166,8 @@ def test_the_bell_goes_on_after_the_database_was_away(
     assert wait_for(lambda: worked_on == [5])
 
 
-def test_the_bell_goes_on_after_asking_failed(
-    due: Due, bell: WorkLoop, monkeypatch: pytest.MonkeyPatch
+def test_the_work_loop_goes_on_after_asking_failed(
+    due: Due, loop: WorkLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tries: list[int] = []
 
@@ -179,39 +180,39 @@ def test_the_bell_goes_on_after_asking_failed(
     assert wait_for(lambda: tries == [5, 5])
 
 
-def test_every_worker_gets_the_bell() -> None:
+def test_every_worker_gets_the_work_loop() -> None:
     assert "judging.jobs.worker:WorkLoopStep" in current_app.steps["worker"]
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_bell_says_that_its_worker_is_alive_and_when_it_ends(
+def test_a_work_loop_says_that_its_worker_is_alive_and_when_it_ends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(lease, "find_due_endpoints", lambda now: [])
-    monkeypatch.setattr(project_settings, "due_job_ids", lambda now: [])
+    monkeypatch.setattr(job_list, "JOB_KINDS", {})
     monkeypatch.setattr(figures, "list_due", lambda now: [])
-    bell = WorkLoop(every=0.02)
-    bell.start()
+    loop = WorkLoop(every=0.02)
+    loop.start()
     assert wait_for(lambda: heartbeat.has_worker(1, timezone.now()))
     # One that was killed says nothing any more.
     assert not heartbeat.has_worker(1, timezone.now() + heartbeat.ALIVE_FOR * 2)
-    bell.stop()
+    loop.stop()
     assert not heartbeat.has_worker(1, timezone.now())
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_bell_says_that_it_gets_on_also_where_nothing_is_due(
+def test_a_work_loop_says_that_it_gets_on_also_where_nothing_is_due(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("judging.jobs.worker.KINDS", (WorkKind("work", lambda now: [], print),))
-    bell = WorkLoop(every=0.02)
-    bell.start()
+    monkeypatch.setattr(worker, "list_kinds", lambda: [WorkKind("work", lambda now: [], print)])
+    loop = WorkLoop(every=0.02)
+    loop.start()
     assert wait_for(Worker.objects.exclude(progressed_at=None).exists)
-    bell.stop()
+    loop.stop()
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_bell_that_cannot_look_or_whose_work_fails_says_no_progress(
+def test_a_work_loop_that_cannot_look_or_whose_work_fails_says_no_progress(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def fails(pk: int) -> None:
@@ -221,9 +222,9 @@ def test_a_bell_that_cannot_look_or_whose_work_fails_says_no_progress(
         raise OperationalError
 
     kinds = (WorkKind("work", lambda now: [7], fails), WorkKind("other", looks, print))
-    monkeypatch.setattr("judging.jobs.worker.KINDS", kinds)
-    bell = WorkLoop(every=0.02)
-    bell.start()
+    monkeypatch.setattr(worker, "list_kinds", lambda: kinds)
+    loop = WorkLoop(every=0.02)
+    loop.start()
     assert wait_for(Worker.objects.filter(failures__gt=1).exists)
     assert not Worker.objects.exclude(progressed_at=None, looked_at=None).exists()
-    bell.stop()
+    loop.stop()

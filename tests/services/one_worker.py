@@ -48,10 +48,10 @@ def _work() -> None:
 
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
-    bell = WorkLoop(every=0.2)
-    bell.start()
+    loop = WorkLoop(every=0.2)
+    loop.start()
     ended.wait()
-    bell.stop()
+    loop.stop()
 
 
 def _set_clock(wrong_by: Callable[[], float]) -> None:

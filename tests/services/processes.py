@@ -99,7 +99,7 @@ class Processes:
         celery = (sys.executable, "-m", "celery", "-A", "config", "worker", "--pool", "threads")
         return self.start(*celery, REDIS_URL=self.redis_url)
 
-    def bell(self, *options: str, **environment: str) -> subprocess.Popen[bytes]:
+    def work_loop(self, *options: str, **environment: str) -> subprocess.Popen[bytes]:
         """A worker that needs no broker: it looks for due work by itself and does nothing else."""
         script = str(Path(__file__).with_name("one_worker.py"))
         return self.start(sys.executable, script, *options, **environment)

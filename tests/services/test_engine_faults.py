@@ -78,7 +78,7 @@ def test_crowds_and_broken_replies_lose_nothing_and_pay_nothing_twice(
     faults = {"rate_limited": "0.1", "broken_json": "0.05"}
     evaluator.script = Script(latency=0.02, faults=faults)
     run = make(evaluator, strategy)
-    processes.bell()
+    processes.work_loop()
     finish(run)
     met = Counter(entry["fault"] for entry in evaluator.log)
     assert met["rate_limited"] > 10
@@ -96,7 +96,7 @@ def test_replies_of_no_use_are_paid_for_once_and_counted_by_their_cause(
     evaluator.script = Script(latency=0.02, faults=faults)
     prices = {"price_in": Decimal(1), "price_out": Decimal(1)}
     run = make(evaluator, "generate-entity", **prices)
-    processes.bell()
+    processes.work_loop()
     finish(run)
     paid = [entry for entry in evaluator.log if entry["fault"] != "rate_limited"]
     assert len({entry["digest"] for entry in paid}) == len(paid) == ITEMS == Reply.objects.count()
@@ -125,7 +125,7 @@ def test_a_wait_that_one_call_is_told_holds_for_all_workers(
     evaluator.script = Script(latency=0.02, faults=faults, headers=headers)
     run = make(evaluator, strategy, items, in_flight=in_flight)
     broker = processes.broker()
-    processes.bell("--workers", "2", REDIS_URL=broker)
+    processes.work_loop("--workers", "2", REDIS_URL=broker)
     finish(run)
     log = list(evaluator.log)
     told = [entry["answered"] for entry in log if entry["fault"] == "rate_limited"]
@@ -144,7 +144,7 @@ def test_calls_that_hang_hold_up_no_others_and_are_tried_again(
     """Some ten seconds: what hangs is given up after five."""
     evaluator.script = Script(latency=0.02, faults={"hang": "0.03"})
     run = make(evaluator, strategy, timeout=5)
-    processes.bell()
+    processes.work_loop()
     finish(run)
     log = list(evaluator.log)
     again = min(entry["received"] for entry in log if entry["attempt"] == 2)
@@ -161,7 +161,7 @@ def test_an_evaluator_that_only_hangs_pauses_and_ends_as_timed_out_if_it_is_resu
     """Some seconds: four tries of a second, with a longer pause before each."""
     evaluator.script = Script(faults={"hang": ""})
     run = make(evaluator, strategy, items=5, timeout=1)
-    processes.bell()
+    processes.work_loop()
     wait_for(Run.objects.filter(state=Run.State.PAUSED).exists, "the run is paused", every=0.1)
     assert {entry["attempt"] for entry in evaluator.log} == {1}
     lifecycle.resume(Run.objects.get(), None)
@@ -174,7 +174,7 @@ def test_a_clock_that_jumps_makes_nobody_ask_twice(
     evaluator: ScriptedEvaluator, processes: Processes, strategy: str
 ) -> None:
     run = make(evaluator, strategy, in_flight=4)
-    processes.bell("--jump", "3600")
+    processes.work_loop("--jump", "3600")
     finish(run)
     assert_all_on_record(run)
     assert_asked_again_only_after_faults(evaluator)
@@ -185,10 +185,10 @@ def test_what_a_worker_held_by_a_clock_that_was_ahead_is_not_held_for_longer(
 ) -> None:
     """Fifteen seconds: what the killed worker held runs out by the true clock first."""
     run = make(evaluator, strategy, in_flight=4)
-    worker = processes.bell("--ahead", "3600")
+    worker = processes.work_loop("--ahead", "3600")
     reach(evaluator, 20)
     kill(worker)
-    processes.bell()
+    processes.work_loop()
     finish(run)
     assert_all_on_record(run)
 
@@ -200,8 +200,8 @@ def test_two_workers_one_with_a_wrong_clock_ask_each_request_once(
 ) -> None:
     run = make(evaluator, strategy, in_flight=8)
     broker = processes.broker()
-    processes.bell(REDIS_URL=broker)
-    processes.bell("--jump", "3600", REDIS_URL=broker)
+    processes.work_loop(REDIS_URL=broker)
+    processes.work_loop("--jump", "3600", REDIS_URL=broker)
     finish(run)
     assert_all_on_record(run)
     assert_asked_again_only_after_faults(evaluator)
@@ -220,7 +220,7 @@ def test_eight_workers_together_spend_no_more_than_run_and_project_may(
     make_items(project, ITEMS)
     ways = {"in_flight": 32, "parameters": {"max_tokens": 100}, **prices}
     runs = [make_run(project, make_endpoint(evaluator, **ways), strategy, cap=cap)]
-    processes.bell("--workers", "8", REDIS_URL=processes.broker())
+    processes.work_loop("--workers", "8", REDIS_URL=processes.broker())
     watch_spending(runs)
     # Not before: it might spend the budget while the first is still under its own cap.
     runs.append(make_run(project, make_endpoint(evaluator, **ways), strategy))
@@ -255,7 +255,7 @@ def test_a_database_connection_that_is_cut_loses_nothing(
     evaluator: ScriptedEvaluator, processes: Processes, strategy: str
 ) -> None:
     run = make(evaluator, strategy, in_flight=8)
-    processes.bell()
+    processes.work_loop()
     for share in (0.2, 0.5):
         wait_for(lambda part=share: Reply.objects.count() >= part * ITEMS, "a part is answered")
         with connection.cursor() as cursor:

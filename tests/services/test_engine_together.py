@@ -41,7 +41,7 @@ def test_two_processes_with_runs_that_want_the_same_send_each_request_once(
         make_items(project, ITEMS)
         runs.append(make_run(project, make_endpoint(evaluator, model="same"), TWO_CALLS))
     shared = {"REDIS_URL": processes.broker()} if limits == "redis" else {}
-    processes.bell("--workers", "2", **shared)
+    processes.work_loop("--workers", "2", **shared)
     for run in runs:
         finish(run)
     assert Counter(entry["attempt"] for entry in evaluator.log) == {1: 2 * ITEMS}

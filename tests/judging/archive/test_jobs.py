@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from annotation.jobs import job_queue as leased
+from annotation.jobs import job_queue
 from annotation.models import Job, Project
 from judging.archive import jobs
 from judging.jobs import worker
@@ -56,7 +56,7 @@ def test_a_lead_asks_for_an_archive_and_takes_it(lead: Client, frozen: list[list
     job = Job.objects.get(kind=jobs.KIND)
     assert "Waiting for a worker" in lead.get("/projects/fbi/archives/").content.decode()
     assert lead.get("/projects/fbi/archives/1/").status_code == 302
-    assert jobs.list_due(timezone.now()) == [job.pk]
+    assert job_queue.due_job_ids(jobs.KIND, timezone.now()) == [job.pk]
     assert jobs.run_job(job.pk)
     path = str(jobs.get_path(job))
     asked = ["-v", "0", "--project", "fbi", "--output", path]
@@ -87,10 +87,10 @@ def test_what_a_worker_is_at_is_left_to_it_until_it_is_gone(
 ) -> None:
     lead.post("/projects/fbi/archives/")
     job = Job.objects.get()
-    assert leased.take_lease(job.pk, jobs.KIND)
+    assert job_queue.take_lease(job.pk, jobs.KIND)
     assert not jobs.run_job(job.pk)
-    later = timezone.now() + leased.LEASE_TIME + timedelta(seconds=1)
-    assert jobs.list_due(later) == [job.pk]
+    later = timezone.now() + job_queue.LEASE_TIME + timedelta(seconds=1)
+    assert job_queue.due_job_ids(jobs.KIND, later) == [job.pk]
 
 
 def test_a_stopped_worker_leaves_it_to_the_next(
@@ -100,7 +100,7 @@ def test_a_stopped_worker_leaves_it_to_the_next(
     lead.post("/projects/fbi/archives/")
     job = Job.objects.get()
     assert not jobs.run_job(job.pk, stopped=lambda: True)
-    assert jobs.list_due(timezone.now()) == [job.pk]
+    assert job_queue.due_job_ids(jobs.KIND, timezone.now()) == [job.pk]
 
 
 def test_a_failure_says_why(lead: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +109,7 @@ def test_a_failure_says_why(lead: Client, monkeypatch: pytest.MonkeyPatch) -> No
     lead.post("/projects/fbi/archives/")
     job = Job.objects.get()
     assert not jobs.run_job(job.pk)
-    assert jobs.list_due(timezone.now()) == []
+    assert job_queue.due_job_ids(jobs.KIND, timezone.now()) == []
     text = lead.get("/projects/fbi/archives/", headers={"HX-Request": "true"}).content.decode()
     assert "Failed: No space is left." in text
     assert "<html" not in text
@@ -134,4 +134,4 @@ def test_archives_of_projects_are_counted_apart_and_only_their_own_are_given(
 
 
 def test_every_worker_looks_for_archives() -> None:
-    assert "archive of results" in {kind.name for kind in worker.KINDS}
+    assert "freeze-results job" in {kind.name for kind in worker.list_kinds()}

@@ -18,7 +18,7 @@ from judging.evaluators.providers.errors import Rejected
 from judging.evaluators.providers.parameters import find_refused, instead_of
 from judging.models import Call, Endpoint, Outcome, Request, Run, StrategyVersion
 from judging.runs import budget, derived, pinning, run_config, run_items, start_checks
-from judging.runs.engine import clock, outcomes, reparse_batches
+from judging.runs.engine import clock, outcomes
 from judging.runs.models import PAUSED_BY_HAND
 from judging.runs.run_config import RunOverrides
 from judging.runs.run_items import DrawnItems
@@ -467,7 +467,7 @@ def finish_if_done(run: Run) -> bool:
     """
     if Request.objects.wanted_by(run).still_open().exists():
         return False
-    reparse_batches.decide_remaining(run)
+    outcomes.decide_remaining(run)
     pending = list(run.outcomes.pending().values_list("pk", flat=True))
     for part in _split_batches(pending, 500):
         outcomes.settle(part)

@@ -14,7 +14,7 @@ from annotation.models import Membership
 from judging.errors import Refused
 from judging.models import Outcome, Run
 from judging.runs import lifecycle, pinning
-from judging.runs.engine import outcomes, reparse_batches
+from judging.runs.engine import outcomes
 from judging.runs.transitions import change_state
 from judging.strategies.replies import outputs
 
@@ -91,7 +91,7 @@ def switch_parser(run: Run, member: Membership | None, parser: str | None = None
         change_state(
             run, {Run.State.FINISHED}, Run.State.RUNNING, member, was=was, parser=switched.parser
         )
-        run.pinned = {**switched.pinned, reparse_batches.PROGRESS_KEY: 0}
+        run.pinned = {**switched.pinned, outcomes.PROGRESS_KEY: 0}
         run.parser = switched.parser
         run.digest = pinning.compute_digest(run)
         run.save(update_fields=["pinned", "parser", "digest"])

@@ -22,7 +22,7 @@ from judging.models import Endpoint, Outcome, Reply, Request, Run
 from judging.runs import lifecycle, progress
 from judging.runs.engine import ask as engine_ask
 from judging.runs.engine import lease
-from judging.runs.engine.time_slice import TimeSlice
+from judging.runs.engine.ask import TimeSlice
 from tests.builders import make_project
 from tests.judging.builders_judging import (
     TWO_CALLS,

@@ -6,8 +6,8 @@ import pytest
 
 from annotation.models import Project
 from judging.models import Endpoint, Run
-from judging.runs.forms import new_run
-from judging.runs.forms.new_run import StartForm
+from judging.runs import forms
+from judging.runs.forms import StartForm
 from judging.runs.views.derived_runs import CloneForm, ReparseForm, RepeatRunForm
 from judging.strategies import editing
 from judging.strategies.definitions import MAX_EXAMPLES, MAX_SAMPLES
@@ -67,7 +67,7 @@ def test_a_new_run_is_refused_just_past_its_limits(name: str, value: Any, is_rig
 def test_keys_of_items_stand_a_line_each_and_are_not_too_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(new_run, "MOST_KEYS", 2)
+    monkeypatch.setattr(forms, "MOST_KEYS", 2)
     assert "keys" in start_form({"keys": "a\nb\nc"}).errors
     form = start_form({"keys": " a \r\nb\na\n"[:-1]})
     assert "keys" not in form.errors
@@ -81,7 +81,7 @@ def test_strategies_stand_by_frame_and_those_that_ask_nobody_apart(project: Proj
     shipped = [make_strategy(slug) for slug in ("vanilla", "rouge-l", "mean")]
     form = start_form({"strategy": ["rouge-l"]}, strategies=[own, *shipped])
     groups = {title: options for title, _, options in form.strategy_groups()}
-    assert [one.value for one in groups.pop(new_run.OFFLINE_GROUP)] == ["rouge-l"]
+    assert [one.value for one in groups.pop(forms.OFFLINE_GROUP)] == ["rouge-l"]
     # What combines runs is asked for on their pages.
     (of_vanilla,) = groups.values()
     assert [one.value for one in of_vanilla] == ["ours", "vanilla"]

@@ -12,7 +12,7 @@ from judging.management import run_commands
 from judging.models import Endpoint, Run, StrategyVersion
 from judging.runs import choices, derived, lifecycle, start
 from judging.runs.choices import ItemSelection
-from judging.runs.forms.new_run import parse_parameters
+from judging.runs.forms import parse_parameters
 from judging.runs.run_config import RunOverrides
 from judging.runs.spending import format_estimate
 from judging.runs.start import NewRuns, PlannedRun

@@ -7,7 +7,7 @@ from rest_framework import serializers
 from judging import strategies
 from judging.models import Outcome, Run
 from judging.runs.counts import PaidReplies
-from judging.runs.forms.new_run import MOST_KEYS
+from judging.runs.forms import MOST_KEYS
 from judging.runs.progress import Progress, RunPace, RunStatus
 from judging.strategies.definitions import MAX_EXAMPLES, MAX_SAMPLES
 

@@ -25,6 +25,10 @@ from judging.strategies.frames import CallSpec
 from judging.strategies.replies import decisions, outputs
 from judging.strategies.replies.outputs import ParsedReply
 
+# How far a change of parser has come, among the pins of its run, so that any worker can continue.
+PROGRESS_KEY = "rereading"
+REPARSE_BATCH = 200
+
 
 class CallRow(NamedTuple):
     """A call with its request's state and reply; the reply's columns are None without a reply.
@@ -183,6 +187,27 @@ def decide_again(outcome_ids: Iterable[int]) -> int:
     """
     settled = _settle(Outcome.objects.settled().filter(pk__among=list(outcome_ids)))
     return sum(one.decided for one in settled)
+
+
+def decide_remaining(run: Run) -> None:
+    """Decide the outcomes that the new parser has not decided yet, batch by batch."""
+    while _decide_next_batch(run):
+        pass
+
+
+def _decide_next_batch(run: Run) -> bool:
+    """Decide one batch; return whether there may be more."""
+    with transactions.transact():
+        held = Run.objects.select_for_update(no_key=True).only("pk", "pinned").get(pk=run.pk)
+        if PROGRESS_KEY not in held.pinned:
+            return False
+        settled = run.outcomes.settled().filter(pk__gt=held.pinned[PROGRESS_KEY]).order_by("pk")
+        batch = list(settled.values_list("pk", flat=True)[:REPARSE_BATCH])
+        decide_again(batch)
+        pinned = {name: value for name, value in held.pinned.items() if name != PROGRESS_KEY}
+        run.pinned = {**pinned, PROGRESS_KEY: batch[-1]} if batch else pinned
+        Run.objects.filter(pk=run.pk).update(pinned=run.pinned)
+    return bool(batch)
 
 
 def compute_decisions(

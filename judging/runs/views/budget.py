@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods
 from annotation.projects import access
 from judging.models import Run
 from judging.runs import budget as runs_budget
-from judging.runs.forms.budget import CapForm
+from judging.runs.forms import CapForm
 
 RUNS_PER_PAGE = 50
 

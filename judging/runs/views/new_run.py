@@ -18,7 +18,7 @@ from judging.errors import Refused
 from judging.models import Run
 from judging.runs import choices, progress, selection, start
 from judging.runs.choices import ItemSelection
-from judging.runs.forms.new_run import StartForm
+from judging.runs.forms import StartForm
 from judging.runs.start import NewRuns, PlannedRun
 from judging.strategies import catalogue
 

@@ -31,7 +31,7 @@ from judging.runs import (
     reparse,
     run_config,
 )
-from judging.runs.forms.budget import CapForm
+from judging.runs.forms import CapForm
 from judging.runs.recorded import differences
 
 ROWS_PER_PAGE = 50

@@ -1,4 +1,4 @@
-"""The form that starts runs."""
+"""Forms of runs: starting one, and raising its cap."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -276,3 +276,16 @@ def _endpoint_label(endpoint: Endpoint) -> str:
     prices = endpoint.prices()
     unknown = None in (prices.per_million_in, prices.per_million_out)
     return f"{endpoint.model}{'; price unknown' if unknown else ''}"
+
+
+class CapForm(forms.Form):
+    """The spending cap of a project."""
+
+    cap = forms.DecimalField(
+        label="Cap",
+        max_digits=14,
+        decimal_places=6,
+        min_value=0,
+        required=False,
+        help_text="In the currency of the endpoints' prices. Leave empty for no cap.",
+    )

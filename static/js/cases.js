@@ -40,7 +40,7 @@ function restore() {
   const kept = JSON.parse(localStorage.getItem(nameOf()));
   if (!kept) return false;
   for (const input of form.querySelectorAll("[data-field] input")) {
-    if (kept.answers[input.name]) input.checked = kept.answers[input.name].includes(input.value);
+    if (kept.answers[input.name]) fields.fill(input, kept.answers[input.name]);
   }
   for (const text of textareas()) text.value = kept.words[text.name] ?? text.value;
   return true;

@@ -96,10 +96,7 @@ export const labelled = (item) => dropHere(item, (name) => !WORDS.includes(name)
 
 function fill(form, answers) {
   for (const input of form.querySelectorAll("fieldset[data-field] :is(input, textarea)")) {
-    const values = answers[input.name];
-    if (!values) continue;
-    if (input.matches("textarea")) [input.value] = values;
-    else input.checked = values.includes(input.value);
+    if (answers[input.name]) fields.fill(input, answers[input.name]);
   }
 }
 

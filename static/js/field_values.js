@@ -16,11 +16,19 @@ export const sends = (field) => Boolean(field.querySelector("button.choice"));
 export const title = (field) => field.dataset.title;
 export const active = (form) => form.querySelector("[data-field][data-active]");
 
+// One of several options is given by being checked, every other input by its value.
+const isOption = (input) => input.matches("[type=radio], [type=checkbox]");
+const isGiven = (input) => (isOption(input) ? input.checked : input.value.trim() !== "");
+const given = (field) => [...field.querySelectorAll("input, textarea")].filter(isGiven);
+
+// Whether an input needs the arrow keys itself.
+export const isTyped = (input) => input.matches("input, textarea") && !isOption(input);
+
 const named = (form, name) => form.querySelector(`[data-field="${CSS.escape(name)}"]`);
 
 function valuesOf(form, field) {
   if (sends(field)) return picks.has(form) ? [picks.get(form).value] : [];
-  return [...field.querySelectorAll("input:checked, textarea")].map((input) => input.value.trim()).filter(Boolean);
+  return given(field).map((input) => input.value.trim());
 }
 
 // The changed pieces of a claim check are a list; it is answered once each of them is.
@@ -66,11 +74,15 @@ export function answers(form) {
       if (picks.has(form)) found[field.dataset.field] = valuesOf(form, field);
       continue;
     }
-    for (const input of field.querySelectorAll("input:checked, textarea")) {
-      if (input.value.trim()) (found[input.name] ??= []).push(input.value);
-    }
+    for (const input of given(field)) (found[input.name] ??= []).push(input.value);
   }
   return found;
+}
+
+// Gives an input the one of these answers that is its own.
+export function fill(input, values) {
+  if (isOption(input)) input.checked = values.includes(input.value);
+  else [input.value] = values;
 }
 
 // The sum of the points as far as they are given, where the form has a place for it.
@@ -78,8 +90,8 @@ export function total(form) {
   const output = form.querySelector("[data-total]");
   if (!output) return;
   const points = shown(form).filter(isSummed);
-  const given = points.flatMap((field) => valuesOf(form, field)).map(Number);
-  const sum = given.reduce((one, other) => one + other, 0);
-  const left = points.length - given.length;
-  output.textContent = given.length === 0 ? "—" : left ? `${sum} so far` : String(sum);
+  const numbers = points.flatMap((field) => valuesOf(form, field)).map(Number);
+  const sum = numbers.reduce((one, other) => one + other, 0);
+  const left = points.length - numbers.length;
+  output.textContent = numbers.length === 0 ? "—" : left ? `${sum} so far` : String(sum);
 }

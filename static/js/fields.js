@@ -4,7 +4,7 @@
 // difference and texts) is
 //   form[data-label] > fieldset[data-field][data-kind][data-title]
 //     [data-required] [data-unless="other field"] [data-when-field data-when-values="a b"]
-// with radios, checkboxes or textareas named after the field; each option with a key has [data-key]
+// with inputs or textareas named after the field; each option with a key has [data-key]
 // (the default key, even if the user changed it). If one key is a whole label, the options of the
 // first field are submit buttons instead. [data-store] sends, [data-cancel] takes a choice back,
 // [data-total] shows the sum of the points, [data-fields-said] is the live region. A problem with
@@ -22,6 +22,7 @@
 //   ask(form)           goes to that field and says there what is missing; true if there was one
 //   send(form)          Ctrl+Enter: sends, or asks for what is missing
 //   answers(form)       the answers, by input name, each a list of texts (for drafts)
+//   fill(input, values) restores the answer of an input (from a draft)
 //   pick(form, value)   restores a choice of the first field (from a draft)
 // and handles only ordinary submit events. In a quick form the submitter is the chosen button, and
 // the event comes once everything else in the form is answered, or when the user sends it. Every
@@ -29,9 +30,9 @@
 // [data-active].
 
 import { active, all, chosenTitle, isAsked, isOpen, isPerChange, isWritten, missing } from "./field_values.js";
-import { openPiece, picks, picksOne, pieces, sends, shown, title, total } from "./field_values.js";
+import { isTyped, openPiece, picks, picksOne, pieces, sends, shown, title, total } from "./field_values.js";
 
-export { answers, complete, missing } from "./field_values.js";
+export { answers, complete, fill, missing } from "./field_values.js";
 
 let roaming = false; // arrows inside a group of radios pick, but do not move on
 
@@ -232,24 +233,26 @@ function nextPiece(form, field, input) {
   say(form, `${said}. ${next.getAttribute("aria-label")}.`);
 }
 
-// A text box keeps its arrows until there is nothing more to go through in it.
+// A text box keeps its arrows until there is nothing more to go through in it; a number and a slider
+// need them always.
 function leavesText(input, step) {
   const { selectionStart: start, selectionEnd: end, value } = input;
+  if (start === null) return false;
   return start === end && (step > 0 ? end === value.length : start === 0);
 }
 
 function onKey(form, event) {
   const input = event.target;
-  const inText = input.matches("textarea");
+  const isText = isTyped(input);
   if (event.isComposing || event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return;
   const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
   const inField = input.closest("[data-field]");
-  if (step && inField && (!inText || leavesText(input, step)) && move(form, step)) event.preventDefault();
+  if (step && inField && (!isText || leavesText(input, step)) && move(form, step)) event.preventDefault();
   if (event.key === "Escape" && inField && cancel(form)) event.preventDefault();
   // Enter on a radio would press the first button of the form, whatever is chosen.
   if (event.key === "Enter" && input.matches("input")) {
     event.preventDefault();
-    input.type === "radio" && input.checked ? moveOn(form, inField) : input.click();
+    isText || (input.type === "radio" && input.checked) ? moveOn(form, inField) : input.click();
   }
   roaming = event.key.startsWith("Arrow");
 }

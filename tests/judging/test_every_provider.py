@@ -1,7 +1,6 @@
 """Runs by every protocol, against a server that speaks it."""
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -18,16 +17,9 @@ from tests.judging.builders_judging import (
     results,
     work,
 )
+from tests.judging.providers.ways import WAYS
 from tests.services.scripted_evaluator import Script, ScriptedEvaluator
 from tests.services.scripted_judge import Judge
-
-WAYS: dict[str, dict[str, Any]] = {
-    "chat": {"json_mode": "json_object"},
-    "completions": {"api": "completions", "template": "[INST] {{system}} {{prompt}} [/INST]"},
-    "anthropic": {"provider": "anthropic", "json_mode": "json_schema"},
-    "gemini": {"provider": "gemini", "json_mode": "json_schema"},
-}
-
 
 # One strategy for each frame in which an evaluator is asked, and for each form of answer.
 STRATEGIES = [
@@ -49,8 +41,7 @@ def test_a_run_is_answered_in_every_frame(
     evaluator: ScriptedEvaluator, way: str, slug: str
 ) -> None:
     evaluator.script = Script(judge=Judge(sees=0.0))
-    address = evaluator.gemini_address if way == "gemini" else evaluator.address
-    run, _ = run_case(slug, lambda: make_endpoint(address, **WAYS[way]))
+    run, _ = run_case(slug, lambda: make_endpoint(evaluator, **WAYS[way].endpoint(evaluator)))
     assert run.state == "finished"
     assert set(results(run)) <= CASES[slug].results
     assert {entry["status"] for entry in evaluator.log} == {200}
@@ -84,8 +75,7 @@ def test_what_is_no_verdict_is_missing_for_its_cause_by_every_protocol(
     evaluator.script = Script(faults={fault: ""})
     project = make_project()
     make_items(project, 2)
-    address = evaluator.gemini_address if way == "gemini" else evaluator.address
-    run = work(make_run(project, make_endpoint(address, **WAYS[way])))
+    run = work(make_run(project, make_endpoint(evaluator, **WAYS[way].endpoint(evaluator))))
     # Where the very first calls are all rejected, somebody is to look before it goes on.
     state = "paused" if cause == "rejected" else "finished"
     assert (run.state, results(run)) == (state, {cause: 2})

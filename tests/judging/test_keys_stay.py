@@ -16,7 +16,7 @@ from judging.results import tables
 from tests.builders import Cast, cast
 from tests.judging.builders_judging import make_endpoint, make_items, make_run, work
 from tests.judging.providers.conftest import Names
-from tests.judging.test_every_provider import WAYS
+from tests.judging.providers.ways import WAYS
 from tests.services.scripted_evaluator import Script, ScriptedEvaluator
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -92,8 +92,7 @@ def test_a_key_is_nowhere_but_in_the_environment(
     caplog.set_level(logging.DEBUG)
     people = cast()
     make_items(people.project, 2)
-    address = evaluator.gemini_address if way == "gemini" else evaluator.address
-    endpoint = make_endpoint(address, key_variable="OUR_API_KEY", **WAYS[way])
+    endpoint = make_endpoint(evaluator, key_variable="OUR_API_KEY", **WAYS[way].endpoint(evaluator))
     run = work(make_run(people.project, endpoint))
     found = {
         "database": said_by("dumpdata"),

@@ -23,6 +23,15 @@ from collections.abc import Iterable
 from itertools import takewhile
 from urllib.parse import quote
 
+# A 429 with one of these says that the quota is used up.
+QUOTA_CODES = frozenset(
+    {
+        "insufficient_quota",
+        "billing_hard_limit_reached",
+        "insufficient_balance",
+        "enforced_spend_limit_reached",
+    }
+)
 MAX_MESSAGE_LENGTH = 300
 MIN_KEY_LENGTH = 16
 MIN_KEY_PREFIX = 8
@@ -94,6 +103,22 @@ class MissingKey(Halting):
 
 class ForbiddenAddress(Halting):
     cause = "forbidden_address"
+
+
+def error_of_status(
+    status: int, code: str, message: str, retry_after: float | None = None
+) -> EvaluatorError:
+    """The error for a status of 400 or more; `code` is the provider's own word for it, "" if it
+    gave none."""
+    if status == 402 or (status == 429 and code in QUOTA_CODES):
+        return QuotaExhausted(message)
+    if status in {401, 403}:
+        return Unauthorised(message)
+    if status == 429:
+        return RateLimited(message, retry_after)
+    if status in {408, 409, 425} or status >= 500:
+        return ServerError(message, retry_after)
+    return Rejected(message, status)
 
 
 def format_status(status: int) -> str:

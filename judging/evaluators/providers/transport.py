@@ -18,12 +18,9 @@ from judging.evaluators.providers.errors import (
     BrokenReply,
     EvaluatorError,
     ForbiddenAddress,
-    QuotaExhausted,
-    RateLimited,
-    Rejected,
     ServerError,
     TimedOut,
-    Unauthorised,
+    error_of_status,
     format_status,
     redact_bytes,
     redact_message,
@@ -31,14 +28,6 @@ from judging.evaluators.providers.errors import (
 from judging.evaluators.retries import parse_retry_after
 
 MAX_REPLY_BYTES = 8 * 1024 * 1024
-_QUOTA_CODES = frozenset(
-    {
-        "insufficient_quota",
-        "billing_hard_limit_reached",
-        "insufficient_balance",
-        "enforced_spend_limit_reached",
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,15 +147,7 @@ def build_refusal(received: ReceivedReply, status: int, secrets: Collection[str]
     message = format_provider_words(received, status, secrets)
     code = parse_error_body(received.body)[1]
     retry_after = parse_retry_after(received.headers)
-    if status == 402 or (status == 429 and code in _QUOTA_CODES):
-        return QuotaExhausted(message)
-    if status in {401, 403}:
-        return Unauthorised(message)
-    if status == 429:
-        return RateLimited(message, retry_after)
-    if status in {408, 409, 425} or status >= 500:
-        return ServerError(message, retry_after)
-    return Rejected(message, status)
+    return error_of_status(status, code, message, retry_after)
 
 
 def build_inner_error(

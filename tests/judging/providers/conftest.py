@@ -9,6 +9,7 @@ import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from judging.evaluators.providers import PROVIDERS, Answer, Target, connect
+from tests.judging.providers.ways import WAYS
 from tests.services.scripted_evaluator import Script, ScriptedEvaluator, running
 
 PROMPT = "[BEGIN RESPONSE]\nSeven.\n[END RESPONSE]\n\nA whole number from 1 (bad) to 10: {}"
@@ -71,21 +72,6 @@ def ask(evaluator: ScriptedEvaluator) -> Callable[..., Answer]:
     return ask_once
 
 
-@dataclass(frozen=True)
-class Way:
-    """A way to ask: a provider, and what an endpoint says beside model and parameters."""
-
-    provider: str
-    more: dict[str, str] = field(default_factory=dict)
-
-
-TEMPLATE = "<s>[INST] {{prompt}} [/INST]"
-WAYS = {
-    "chat": Way("openai_compatible"),
-    "completions": Way("openai_compatible", {"api": "completions", "template": TEMPLATE}),
-    "anthropic": Way("anthropic"),
-    "gemini": Way("gemini"),
-}
 KEY = "sk-test-4f1d/9b2e77aa0c31"
 
 
@@ -110,7 +96,7 @@ def put(evaluator: ScriptedEvaluator) -> Iterator[Callable[..., Answer]]:
         provider = PROVIDERS[WAYS[way].provider]
         said = {**WAYS[way].more, **more}
         body = provider.body(model="scripted", parameters={}, prompt=Text(), **said)
-        address = evaluator.gemini_address if way == "gemini" else evaluator.address
+        address = WAYS[way].endpoint(evaluator)["address"]
 
         async def ask() -> Answer:
             async with connect(["127.0.0.1"]) as session:

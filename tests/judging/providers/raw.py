@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from judging.evaluators.providers import PROVIDERS, Answer, Target, connect
-from tests.judging.providers.conftest import KEY, WAYS, Text
+from tests.judging.providers.conftest import KEY, Text
+from tests.judging.providers.ways import WAYS
 
 # Or the next request might be sent on a connection that is going.
 _CLOSE = "Connection: close\r\n"

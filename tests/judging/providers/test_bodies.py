@@ -5,7 +5,8 @@ import json
 import pytest
 
 from judging.evaluators.providers import PROVIDERS, build_body, merge_defaults
-from tests.judging.providers.conftest import TEMPLATE, WAYS, Text
+from tests.judging.providers.conftest import Text
+from tests.judging.providers.ways import TEMPLATE, WAYS
 
 SCHEMA = {
     "type": "object",

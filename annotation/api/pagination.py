@@ -68,12 +68,18 @@ class CursorPages(CursorPagination):
         return [*super().get_schema_operation_parameters(view), ONLY_PARAMETER]
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
-        described = super().get_paginated_response_schema(schema)
         words = "Of all pages; null on pages after the first."
-        count = {"type": ["integer", "null"], "description": words, "example": 123}
-        described["properties"] = {"count": count, **described["properties"]}
-        described["required"] = ["count", "next", "previous", "results"]
-        return described
+        link = {"type": ["string", "null"], "format": "uri"}
+        return {
+            "type": "object",
+            "required": ["count", "next", "previous", "results"],
+            "properties": {
+                "count": {"type": ["integer", "null"], "description": words, "example": 123},
+                "next": {**link, "example": "https://blindspot.example/api/v1/?cursor=cD00ODY"},
+                "previous": {**link, "example": "https://blindspot.example/api/v1/?cursor=cj0xJnA"},
+                "results": schema,
+            },
+        }
 
     def _get_position_from_instance(self, instance: Model, ordering: Any) -> str:
         """The value of a row in the first field of the order, which may be on a related row."""

@@ -46,13 +46,27 @@ def extract_changes(pressed: Mapping[str, str]) -> dict[str, str]:
 
 
 def hotkeys(changes: Mapping[str, str]) -> dict[str, str]:
-    """The key that a person presses for each action, by slug."""
+    """The key that a person presses for each action, by slug.
+
+    If a default was changed to a key that the person had already chosen for something else, the
+    person keeps that choice, and the other action gets the key that the choice left free.
+    """
+    pressed = _merge_keys(changes)
+    left = [DEFAULT_KEYS[slug] for slug in pressed if pressed[slug] != DEFAULT_KEYS[slug]]
+    free = [key for key in left if key not in pressed.values()]
+    for slug in pressed:
+        if slug not in changes and pressed[slug] in changes.values() and free:
+            pressed[slug] = free.pop()
+    return pressed
+
+
+def _merge_keys(changes: Mapping[str, str]) -> dict[str, str]:
     return DEFAULT_KEYS | {slug: key for slug, key in changes.items() if slug in DEFAULT_KEYS}
 
 
 def find_problems(changes: Mapping[str, str]) -> dict[str, str]:
     """Error messages for changed keys, by action: not a single character, or already in use."""
-    found, pressed = {}, hotkeys(changes)
+    found, pressed = {}, _merge_keys(changes)
     for slug, key in changes.items():
         taken = [one for one in ACTIONS if one.slug != slug and pressed[one.slug] == key]
         if len(key) != 1 or not key.isprintable() or key.isspace():

@@ -1,7 +1,7 @@
 // Single keys: which press counts, what it means to this person, and the switch that turns them
 // off (WCAG 2.1.4). Actions and their keys come from the server (annotation/accounts/keymap.py).
 const SWITCH = "single-keys";
-const TYPING = "input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]";
+const TYPING = "input:not([type=checkbox], [type=radio], [type=range]), textarea, select, [contenteditable]";
 const OPTION = "option-";
 
 const pressed = JSON.parse(document.getElementById("hotkeys").textContent);

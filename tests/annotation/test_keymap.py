@@ -31,3 +31,13 @@ def test_a_key_is_one_sign_that_no_other_action_has(
     changes: dict[str, str], wrong: list[str]
 ) -> None:
     assert sorted(keymap.find_problems(changes)) == wrong
+
+
+def test_a_new_default_takes_no_key_that_somebody_chose(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = {"skip": "z"}
+    assert keymap.hotkeys(chosen) == keymap.DEFAULT_KEYS | chosen
+    monkeypatch.setitem(keymap.DEFAULT_KEYS, "undo", "z")
+    pressed = keymap.hotkeys(chosen)
+    assert (pressed["skip"], pressed["undo"]) == ("z", "s")
+    assert len({*pressed.values()}) == len(pressed)
+    assert keymap.find_problems({"skip": "z"}), "but nobody can choose it now"

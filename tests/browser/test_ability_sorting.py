@@ -7,6 +7,7 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from annotation import importing, tasktypes
+from annotation.accounts.keymap import DEFAULT_KEYS
 from annotation.items import ability_sorting
 from annotation.items.ability_sorting import AbilityChange, AbilitySuggestion
 from annotation.models import Item, Membership
@@ -16,6 +17,8 @@ from tests.browser.test_accessibility import LOOKS, checked, look
 from tests.builders import make_member, make_project
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+UNDO = DEFAULT_KEYS["undo"]
 
 
 @pytest.fixture
@@ -45,9 +48,9 @@ def test_prompts_are_sorted_by_keys_alone(open_page: OpenPage, lead: Membership)
     expect(said).to_have_text("p4 is Reasoning.")
     assert abilities() == ["long-form", "factual", "reasoning", "", "reasoning", ""]
     expect(page.locator("#sort-counts")).to_contain_text("Unsorted 2")
-    page.keyboard.press("u")
+    page.keyboard.press(UNDO)
     expect(said).to_have_text("p4 is again unsorted.")
-    page.keyboard.press("u")
+    page.keyboard.press(UNDO)
     expect(said).to_have_text("p2 is again unsorted.")
     expect(page.locator("li:focus [name=key]")).to_have_value("p2")
     assert abilities() == ["long-form", "factual", "", "", "", ""]

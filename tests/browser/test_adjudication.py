@@ -5,6 +5,7 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
+from annotation.accounts.keymap import DEFAULT_KEYS
 from annotation.labelling import comments
 from annotation.models import Item, Label, Membership, Resolution, Slot, Stage
 from tests.browser.conftest import OpenPage
@@ -12,6 +13,8 @@ from tests.browser.test_accessibility import LOOKS, checked, look
 from tests.builders import make_item, make_member, make_project, make_resolution, say, take
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+UNDO = DEFAULT_KEYS["undo"]
 
 
 @pytest.fixture
@@ -70,7 +73,7 @@ def test_a_decision_is_taken_back_by_one_key_with_its_words(
     page.keyboard.type("Two read it so.")
     page.keyboard.press("Control+Enter")
     page.wait_for_selector('#panel[data-item="2"][data-ready]')
-    page.keyboard.press("u")
+    page.keyboard.press(UNDO)
     page.wait_for_selector('#panel[data-item="1"][data-ready]')
     expect(page.locator(".messages")).to_contain_text("Decision on 1 undone.")
     assert not Resolution.objects.current().filter(item=first).exists()
@@ -178,7 +181,7 @@ def test_a_label_is_confirmed_by_one_key_and_another_contested(
     page.keyboard.press("Control+Enter")
     page.wait_for_selector("#panel[data-ready] .empty")
     assert Slot.objects.get(stage=Stage.ADJUDICATE).reason == "contested"
-    page.keyboard.press("u")
+    page.keyboard.press(UNDO)
     page.wait_for_selector('#panel[data-item="2"][data-ready]')
     assert Slot.objects.get(stage=Stage.ADJUDICATE).state == "closed"
     expect(page.locator("#contest textarea[name=comment]")).to_have_value("Nobody would mind.")

@@ -9,6 +9,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, Route, expect
 
 from annotation.accounts import keymap
+from annotation.accounts.keymap import DEFAULT_KEYS
 from annotation.models import Account, Draft, Label, Mark, Membership, Revision, Slot
 from tests.browser.conftest import OpenPage
 from tests.browser.screen import choices, choose, label_screen, sent_to, wait_for, with_items
@@ -23,6 +24,10 @@ from tests.builders import (
 )
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+UNDO = DEFAULT_KEYS["undo"]
+# A key of nothing.
+OTHER = next(key for key in "zyxw" if key not in DEFAULT_KEYS.values())
 
 NOT_SURE, UNCLEAR = "5", "3"
 
@@ -46,8 +51,8 @@ def test_twenty_items_by_the_keyboard_alone(open_page: OpenPage, member: Members
     page.keyboard.press(NOT_SURE)  # not sure, with the reason by one more key
     choose(page, UNCLEAR, "item-08")
     choose(page, "2", "item-09")
-    choose(page, "u", "item-08")  # two undos
-    choose(page, "u", "item-07")
+    choose(page, UNDO, "item-08")  # two undos
+    choose(page, UNDO, "item-07")
     page.keyboard.press(NOT_SURE)
     choose(page, UNCLEAR, "item-08")
     for number in range(8, 21):
@@ -195,7 +200,7 @@ def test_an_undo_waits_for_the_label_that_it_takes_back(
     hold_labels(page)
     page.keyboard.press("2")
     page.wait_for_selector('#panel[data-item="item-02"]')
-    page.keyboard.press("u")  # at once: no item need be looked at for that
+    page.keyboard.press(UNDO)  # at once: no item need be looked at for that
     page.wait_for_timeout(100)
     let_go(page)
     wait_for(page, "item-01")
@@ -488,27 +493,27 @@ def test_an_item_is_skipped_flagged_and_taken_back(open_page: OpenPage, member: 
 
 
 def test_keys_follow_what_the_person_chose(open_page: OpenPage, member: Membership) -> None:
-    Account.objects.filter(pk=member.account_id).update(keys={"undo": "z", "option-1": "v"})
+    Account.objects.filter(pk=member.account_id).update(keys={"undo": OTHER, "option-1": "v"})
     page = label_screen(open_page, member)
-    assert page.inner_text("[data-undo] kbd") == "z"
+    assert page.inner_text("[data-undo] kbd") == OTHER
     assert page.inner_text('.choice[value="valid"] kbd') == "v"
     page.keyboard.press("1")
-    page.keyboard.press("u")
+    page.keyboard.press(UNDO)
     choose(page, "v", "item-02")
     choose(page, "2", "item-03")
-    choose(page, "z", "item-02")
+    choose(page, OTHER, "item-02")
     assert choices() == {"item-01": "valid"}
 
 
 def test_a_hotkey_is_changed_in_one_place(
     open_page: OpenPage, member: Membership, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(keymap.DEFAULT_KEYS, "undo", "z")
+    monkeypatch.setitem(keymap.DEFAULT_KEYS, "undo", OTHER)
     page = label_screen(open_page, member)
-    assert page.inner_text("[data-undo] kbd") == "z"
+    assert page.inner_text("[data-undo] kbd") == OTHER
     choose(page, "1", "item-02")
-    page.keyboard.press("u")
-    choose(page, "z", "item-01")
+    page.keyboard.press(UNDO)
+    choose(page, OTHER, "item-01")
     assert choices() == {}
 
 

@@ -4,12 +4,15 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import expect
 
+from annotation.accounts.keymap import DEFAULT_KEYS
 from annotation.models import Label, Membership, Revision, Slot
 from tests.browser.conftest import OpenPage
 from tests.browser.screen import label_screen, said, wait_for, with_items
 from tests.builders import TEXTS, correct, make_project, take
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+UNDO = DEFAULT_KEYS["undo"]
 
 # The second press of a double press that comes when the next item is on the screen already.
 SECOND_PRESS = """document.addEventListener("vet:painted", () => setTimeout(() => {
@@ -92,7 +95,7 @@ def test_a_comment_outlives_a_correction_and_comes_back_with_an_undone_label(
     wait_for(page, "item-02")
     assert page.input_value("#comment") == ""
     assert Label.objects.get().comment == "One leg too few."
-    page.keyboard.press("u")
+    page.keyboard.press(UNDO)
     wait_for(page, "item-01")
     assert page.input_value("#comment") == "One leg too few."
 
@@ -113,7 +116,7 @@ def test_the_last_label_is_undone(open_page: OpenPage, member: Membership) -> No
     page = label_screen(open_page, member)
     page.keyboard.press("2")
     wait_for(page, "item-02")
-    page.keyboard.press("u")
+    page.keyboard.press(UNDO)
     wait_for(page, "item-01")
     assert not Label.objects.filter(current=True).exists()
 

@@ -6,6 +6,7 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
+from annotation.accounts.keymap import DEFAULT_KEYS
 from annotation.labelling import qualification
 from annotation.models import Draft, Item, Label, Membership, Project
 from annotation.projects import guidelines
@@ -14,6 +15,8 @@ from tests.browser.test_accessibility import LOOKS, checked, look
 from tests.builders import make_item, make_known, make_member, make_project, say, take
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+UNDO = DEFAULT_KEYS["undo"]
 
 
 @pytest.fixture
@@ -94,7 +97,7 @@ def test_an_explained_answer_cannot_be_undone_or_pressed_past(
 ) -> None:
     page = open_page(member.account, reverse("label", args=[member.project.slug]))
     answer(page, "2")
-    for key in ("1", "u", "s", "1"):
+    for key in ("1", UNDO, "s", "1"):
         page.keyboard.press(key, delay=30)
     page.wait_for_timeout(500)
     made = Label.objects.get()

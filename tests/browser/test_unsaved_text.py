@@ -6,6 +6,7 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
+from annotation.accounts.keymap import DEFAULT_KEYS
 from annotation.models import Draft, Label, Membership, Revision
 from tests.browser.conftest import OpenPage
 from tests.browser.screen import choices, choose, label_screen, wait_for, with_items
@@ -13,6 +14,8 @@ from tests.browser.test_accessibility import violations
 from tests.builders import TEXTS, make_guidelines, make_item, make_member, make_project
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+UNDO = DEFAULT_KEYS["undo"]
 
 SIZES = [{"width": 1280, "height": 720}, {"width": 390, "height": 844}]
 TYPED = f"In fact: {TEXTS['perturbed']}"
@@ -99,7 +102,7 @@ def test_a_comment_and_a_reason_go_with_the_label_that_saves_the_text(
     assert (label.revision.number, label.answers["reason"]) == (2, "question-unclear")
 
 
-@pytest.mark.parametrize("key, then", [("s", "item-03"), ("u", "item-01")])
+@pytest.mark.parametrize("key, then", [("s", "item-03"), (UNDO, "item-01")])
 def test_skip_and_undo_ask_too_and_the_text_is_kept(
     open_page: OpenPage, member: Membership, key: str, then: str
 ) -> None:

@@ -7,6 +7,7 @@ from django.db import OperationalError
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
+from annotation.accounts.keymap import DEFAULT_KEYS
 from annotation.models import Label, Membership
 from tests.browser.conftest import OpenPage
 from tests.browser.screen import choices, choose, label_screen, wait_for, with_items
@@ -14,6 +15,8 @@ from tests.browser.test_accessibility import checked
 from tests.builders import make_project
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+UNDO = DEFAULT_KEYS["undo"]
 
 
 @pytest.fixture
@@ -44,7 +47,7 @@ def test_that_no_item_is_left_is_in_sight_until_the_connection_is_back(
     assert choices() == {"item-01": "invalid", "item-02": "score-invariant"}
 
 
-@pytest.mark.parametrize("key", ["1", "u", "s", "f", "c", "e"])
+@pytest.mark.parametrize("key", ["1", UNDO, "s", "f", "c", "e"])
 def test_a_key_that_can_do_nothing_without_a_connection_says_so(
     open_page: OpenPage, member: Membership, key: str
 ) -> None:
@@ -60,7 +63,7 @@ def test_a_key_that_can_do_nothing_without_a_connection_says_so(
     "key, place, said",
     [
         ("s", "#trouble", "The item is not skipped yet."),
-        ("u", "#trouble", "Nothing was undone yet."),
+        (UNDO, "#trouble", "Nothing was undone yet."),
         ("f", "[data-last]", "The flag could not be set."),
     ],
 )

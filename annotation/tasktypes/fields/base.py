@@ -62,7 +62,8 @@ class Field:
     needed: whether an answer is required unless a task type says otherwise.
     decides: whether its answer can be the final label of an item.
     is_word: whether that answer is one of a few words, which a label's `choice` holds as it is.
-    is_number: whether it is a number of a scale, for agreement, errors and correlations.
+    is_number: whether it is a number of a scale, for agreement, errors and correlations; its
+        `options` are the numbers.
     is_summed: whether its numbers add up to the total of the task.
     picks_one: whether one press answers it, so that the form can go on.
     is_written: whether people write the answer; archives leave it out if texts are left out.

@@ -14,8 +14,9 @@ EvaluatorError
     ├── MissingKey       the environment variable is unset, empty, or not allowed
     └── ForbiddenAddress the address must not be called
 
-`cause` is the name under which a failed request is counted. The message of an error can be shown to
-users: it never contains a key, and the provider's message is shortened.
+`cause` is the name under which a failed request is counted (strategies/replies/causes.py); it also
+decides how often the request is tried (evaluators/retries.py). The message of an error can be shown
+to users: it never contains a key, and the provider's message is shortened.
 """
 
 import re

@@ -57,7 +57,8 @@ PARSER = parsing.PARSER
 # Named parsers of an output; the first is the default.
 PHRASE_PARSER = "phrases-001"
 PARSERS = {"detection": ("strict", PHRASE_PARSER)}
-# finish reason -> cause; with any other ("stop", "other", none) the text is parsed
+# The cause of a finish reason; with any other reason ("stop", "other", none) the text is parsed.
+# Whoever changes it gives `parsing.PARSER` a new version, so that old readings keep theirs.
 FINISH_CAUSES = {"length": "truncated", "refused": "refused", "filtered": "filtered"}
 MAX_NAME_LENGTH = 80
 

@@ -132,7 +132,6 @@ EVALUATOR_HOSTS = _names("EVALUATOR_HOSTS", "localhost,127.0.0.1,::1" if EMBEDDE
 INSTALLED_APPS = [
     "annotation",
     "judging",
-    "charts",
     "operation",
     "django.contrib.admin",
     "django.contrib.auth",

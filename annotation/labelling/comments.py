@@ -152,13 +152,6 @@ def load_mentions(member: Membership, *, now: datetime, limit: int = 100) -> lis
     return found
 
 
-def count_unread(member: Membership) -> int:
-    """The number of comments that name the member and that they have not seen yet."""
-    if member.pk is None:
-        return 0
-    return Comment.objects.naming(member.pk).since(member.mentions_seen_at).count()
-
-
 def mark_read(member: Membership, *, now: datetime) -> None:
     """Mark the member's mentions as read."""
     if member.pk is not None:

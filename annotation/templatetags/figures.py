@@ -1,4 +1,4 @@
-"""Filters that format numbers: shares, coefficients, counts and times."""
+"""Figures on pages: filters that format shares, coefficients, counts and times, and charts."""
 
 from typing import Any
 
@@ -89,3 +89,10 @@ def estimate(
     shade = heat(found.value, bad) if bad else ""
     told = {"href": href, "note": note, "with_n": with_n}
     return {"found": found, "shade": shade, "bar": bar, **told}
+
+
+@register.inclusion_tag("components/_chart.html")
+def chart(name: str, spec: dict[str, Any], caption: str) -> dict[str, Any]:
+    """A chart with a caption; the page must load the chart scripts. `name` is its id, unique on the
+    page."""
+    return {"name": name, "spec": spec, "caption": caption}

@@ -19,4 +19,4 @@ def people_to_name(member: Membership, comments: Iterable[Comment]) -> list[str]
 @register.filter
 def unread_mentions(member: Membership | None) -> int:
     """The number of a member's unread mentions, in one query; 0 without a member."""
-    return labelling_comments.count_unread(member) if member else 0
+    return Comment.objects.unread_by(member).count() if member else 0

@@ -21,7 +21,7 @@ from formats.writers import PackingOptions, file_ending, temporary_prefix, write
 from judging.exporting import dataset_card, passwords
 from judging.exporting import rows as exporting_rows
 from judging.exporting.rows import ExportRequest
-from judging.results.tables import COLUMN_KINDS, EXPORT_TABLES
+from judging.results.tables import EXPORT_COLUMN_KINDS, EXPORT_TABLES
 
 KIND = "export"
 # A file can be downloaded for this long; then it is deleted.
@@ -106,7 +106,9 @@ def write_export(job: Job, told: Callable[[int], object] = int) -> int:
         made = exporting_rows.read_rows(job.project, wish, job.result["canary"])
         rows = _report_progress(made.rows, told)
         packed = _packing_options(job, wish)
-        count = write_file(wish.form, rows, made.columns, get_path(job), COLUMN_KINDS, packed)
+        count = write_file(
+            wish.form, rows, made.columns, get_path(job), EXPORT_COLUMN_KINDS, packed
+        )
     # Report the end too: the listener may store an earlier report after the number is stored here.
     told(count)
     job_queue.store_values(job, done=count)

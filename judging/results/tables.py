@@ -399,7 +399,7 @@ _OUTCOME_COLUMNS = (
     "cluster", "score_invariant", "axis", "result", "detail", "cause", "values", "counted",
 )  # fmt: skip
 
-COLUMN_KINDS = {
+EXPORT_COLUMN_KINDS = {
     **annotation_tables.COLUMN_KINDS,
     **dict.fromkeys(
         ("run", "order", "step", "sample", "attempts", "tokens_in", "tokens_out"), "int"

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from django.db import models
@@ -95,6 +97,12 @@ class StrategyVersion(models.Model):
         return f"{self.slug} v{self.number}"
 
     def strategy(self) -> Strategy:
-        """The parsed definition, parsed again with each call. Raises `StrategyError` for a stored
-        definition that is no longer valid."""
-        return from_definition(self.definition)
+        """The parsed definition; callers share it, so it must not be changed. Raises
+        `StrategyError` for a stored definition that is no longer valid."""
+        return _parse(json.dumps(self.definition))
+
+
+# A page of results asks for the strategies of all its runs, several times.
+@lru_cache(maxsize=512)
+def _parse(definition: str) -> Strategy:
+    return from_definition(json.loads(definition))

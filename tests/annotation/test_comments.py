@@ -133,14 +133,14 @@ def test_who_is_named_finds_it_but_not_its_text_before_their_own_label(
     ann: Membership, bob: Membership, item: Item
 ) -> None:
     write(ann, item, "@Bob, is this right?")
-    assert comments.count_unread(bob) == 1
+    assert Comment.objects.unread_by(bob).count() == 1
     [mention] = comments.load_mentions(bob, now=timezone.now())
     assert (mention.open, mention.new) == (False, True)
     say(bob, take(bob))
     [mention] = comments.load_mentions(bob, now=timezone.now())
     assert mention.open
     comments.mark_read(bob, now=timezone.now())
-    assert comments.count_unread(bob) == 0
+    assert Comment.objects.unread_by(bob).count() == 0
     assert not comments.load_mentions(bob, now=timezone.now())[0].new
 
 
@@ -149,14 +149,14 @@ def test_a_comment_that_was_taken_back_names_nobody(
 ) -> None:
     write(ann, item, "@Bob, is this right?")
     comments.withdraw_comment(ann, item, 1, now=timezone.now())
-    assert comments.count_unread(bob) == 0
+    assert Comment.objects.unread_by(bob).count() == 0
     assert comments.load_mentions(bob, now=timezone.now()) == []
 
 
 def test_somebody_without_a_place_in_the_project_has_no_mentions(ann: Membership) -> None:
     admin = Membership(project=ann.project, alias="admin", role="lead")
     assert (
-        comments.count_unread(admin),
+        Comment.objects.unread_by(admin).count(),
         comments.load_mentions(admin, now=timezone.now()),
     ) == (0, [])
 

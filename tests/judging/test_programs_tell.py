@@ -20,7 +20,7 @@ from judging.exporting import jobs
 from judging.exporting import rows as exporting_rows
 from judging.generation import bring_in
 from judging.results import progress
-from judging.results.tables import COLUMN_KINDS
+from judging.results.tables import EXPORT_COLUMN_KINDS
 from tests.annotation.test_perturbing import FACTS, STORY, row
 from tests.annotation.test_perturbing import bring as bring_gold
 from tests.builders import make_item, make_member
@@ -153,6 +153,6 @@ def test_an_export_that_is_packed_tells_after_its_last_row_as_well(
         yield from made.rows
         told.append("last row")
 
-    write_file(form, rows(), made.columns, tmp_path / "file", COLUMN_KINDS, packed)
+    write_file(form, rows(), made.columns, tmp_path / "file", EXPORT_COLUMN_KINDS, packed)
     # One that is only encrypted has its rows put in as they come.
     assert "alive" in (told if form == "jsonl" else told[told.index("last row") :])

@@ -115,7 +115,9 @@ def test_calls_along_axes_and_of_several_runs_are_told_apart_in_every_format(
     table = tables.EXPORT_TABLES["calls"]
     for form in ("csv", "jsonl", "parquet"):
         path = tmp_path / f"calls.{form}"
-        count = write_file(form, table.rows(project), table.columns, path, tables.COLUMN_KINDS)
+        count = write_file(
+            form, table.rows(project), table.columns, path, tables.EXPORT_COLUMN_KINDS
+        )
         rows = read(path)
         told = {tuple(str(row[name]) for name in TOLD_APART) for row in rows}
         # Two runs, two items, gold and perturbed answer, four axes.

@@ -74,8 +74,12 @@ class CommentQuerySet(models.QuerySet[Any]):
         shown = self.filter(mentions=member_id, withdrawn_at=None, item__deleted_at=None)
         return shown.select_related("member", "item").order_by("-created_at", "-pk")
 
-    def since(self, time: datetime | None) -> CommentQuerySet:
-        return self.filter(created_at__gt=time) if time else self
+    def unread_by(self, member: Membership) -> CommentQuerySet:
+        """Comments that name the member and that they have not seen yet."""
+        if member.pk is None:
+            return self.none()
+        seen = member.mentions_seen_at
+        return self.naming(member.pk).filter(**({"created_at__gt": seen} if seen else {}))
 
 
 def number_comments(found: Iterable[Any]) -> list[Any]:

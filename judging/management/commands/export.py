@@ -63,7 +63,7 @@ class Command(BaseCommand):
             with snapshot_reads.consistent_reads():
                 made = rows.read_rows(project, wish, canary)
                 count = write_file(
-                    wish.form, made.rows, made.columns, part, tables.COLUMN_KINDS, packed
+                    wish.form, made.rows, made.columns, part, tables.EXPORT_COLUMN_KINDS, packed
                 )
             part.replace(output)
         except FieldError as error:

@@ -1,10 +1,10 @@
-"""A small client of the API: one file, the standard library alone. Copy it beside your notebook.
+"""A small client of the API: one file, only the standard library. Copy it next to your notebook.
 
     lab = Client("https://blindspot.example", token="bs_...")
     table = lab.figures("my-project", "undetected", by=["category"])
     frame = pandas.DataFrame(table.rows, columns=table.columns)
 
-A token is made under *API tokens*; keep it out of notebooks, in an environment variable.
+Create a token under *API tokens*. Keep it in an environment variable, not in a notebook.
 """
 
 import json
@@ -16,13 +16,13 @@ from typing import Any
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 Row = dict[str, Any]
-# What the server asks to wait for is waited for so long at most, in seconds.
+# The longest wait before a request is sent again, in seconds, whatever the server asks for.
 LONGEST_WAIT = 60.0
 CONNECTIONS = {"https": HTTPSConnection, "http": HTTPConnection}
 
 
 class Problem(Exception):
-    """What the server refused, and why: `errors` names fields, where it was about some."""
+    """A request that the server refused, and why: `errors` has the problems by field, if any."""
 
     def __init__(self, status: int, detail: str, errors: Mapping[str, Any]) -> None:
         super().__init__(f"{status}: {detail}" + "".join(f"\n  {e}: {errors[e]}" for e in errors))
@@ -30,12 +30,12 @@ class Problem(Exception):
 
 
 class NotMade(Exception):
-    """Figures that were not made in time, or could not be."""
+    """Figures or an export that failed, or were not ready in time."""
 
 
 @dataclass(frozen=True)
 class Figures:
-    """A table: rates are fractions of 1, None is what no figure can be given for."""
+    """A table: rates are fractions of 1, and None means that there is no figure."""
 
     table: str
     columns: list[str]
@@ -51,7 +51,7 @@ class _Answer:
 
 
 class Client:
-    """One installation, as the person whose token it is."""
+    """One installation, used with the rights of the token's owner."""
 
     def __init__(self, address: str, token: str, *, timeout: float = 30) -> None:
         self._address = urljoin(address.rstrip("/") + "/", "api/v1/")
@@ -60,19 +60,19 @@ class Client:
         self._token, self._timeout = token, timeout
 
     def get(self, path: str, query: Mapping[str, Any] | None = None) -> Any:
-        """What stands at a path below /api/v1/. Raises `Problem`, and ValueError for a file."""
+        """The answer of a path below /api/v1/. Raises `Problem`, and ValueError for a file."""
         answer = self._ask("GET", path, query or {})
         if answer.content and answer.body is None:
-            raise ValueError(f"{path} is a file: read it by file().")
+            raise ValueError(f"{path} is a file: read it with file().")
         return answer.body
 
     def post(self, path: str, body: Mapping[str, Any], *, key: str = "") -> Any:
-        """Have something made or done; sent again with the same `key`, a word of your own, it is
-        done once. Raises `Problem`."""
+        """Create or do something. Sent again with the same `key`, which you choose, it is done only
+        once. Raises `Problem`."""
         return self._ask("POST", path, {}, body, {"Idempotency-Key": key}).body
 
     def file(self, path: str) -> bytes:
-        """A file that the server made. Raises `Problem`."""
+        """The content of a file on the server. Raises `Problem`."""
         return self._ask("GET", path, {}).content
 
     def each(self, path: str, query: Mapping[str, Any] | None = None) -> Iterator[Row]:
@@ -87,14 +87,14 @@ class Client:
         return list(self.each("projects/"))
 
     def items(self, project: str, **filters: Any) -> Iterator[Row]:
-        """Items of a project, narrowed as on its page: `category="spelling"`."""
+        """Items of a project, with the filters of their page: `category="spelling"`."""
         return self.each(f"projects/{_part(project)}/items/", filters)
 
     def runs(self, project: str) -> Iterator[Row]:
         return self.each(f"projects/{_part(project)}/runs/")
 
     def outcomes(self, project: str, run: int) -> Iterator[Row]:
-        """What a run says of each of its items."""
+        """The outcome of each item of a run."""
         return self.each(f"projects/{_part(project)}/runs/{run}/outcomes/")
 
     def figures(
@@ -107,7 +107,7 @@ class Client:
         patience: float = 600,
         **only: str,
     ) -> Figures:
-        """A table of figures of some runs, by default of all; `only` keeps rows that have a value.
+        """A table of figures, by default of the result pages' runs; `only` filters rows by value.
 
         Waits up to `patience` seconds while a worker makes it. Raises `Problem` and `NotMade`.
         """
@@ -120,13 +120,13 @@ class Client:
             if answer.body["failure"]:
                 raise NotMade(answer.body["failure"])
             if time.monotonic() + answer.wait > ends:
-                raise NotMade(f"{table} is still being made: {answer.body['step'] or 'waiting'}.")
+                raise NotMade(f"{table} is not ready yet: {answer.body['step'] or 'waiting'}.")
             time.sleep(answer.wait)
 
     def export(
         self, project: str, table: str, form: str, *, patience: float = 600, **said: Any
     ) -> bytes:
-        """A table as a file, such as "labels" as "csv"; `said` as the document has it.
+        """A table as a file, such as "labels" as "csv"; `said`: other fields of the API's request.
 
         Waits up to `patience` seconds while a worker makes it. Raises `Problem` and `NotMade`.
         """
@@ -140,7 +140,7 @@ class Client:
         return self.file(f"{exports}{asked['number']}/file/")
 
     def methods(self, project: str, *, runs: Sequence[int] = ()) -> Any:
-        """How the figures came to be, in words for a paper."""
+        """The methods paragraph for a paper."""
         return self.get(f"projects/{_part(project)}/methods/", {"run": list(runs)})
 
     def _ask(
@@ -152,11 +152,11 @@ class Client:
         headers: Mapping[str, str] | None = None,
     ) -> _Answer:
         while (answer := self._answer(method, path, query, body, headers or {})).status == 429:
-            # What was refused for being too much was not done, so it can be asked again.
+            # A request over the limit was not executed, so it can be sent again.
             time.sleep(answer.wait)
         if answer.status >= 300:
             said = answer.body if isinstance(answer.body, dict) else {}
-            detail = said.get("detail") or f"{self._address} answers in another way."
+            detail = said.get("detail") or f"{self._address} does not answer like the API."
             if answer.status == 301 and not path.endswith("/"):
                 detail = f"There is nothing at {path}: paths end with a slash."
             raise Problem(answer.status, detail, said.get("errors") or {})
@@ -172,7 +172,7 @@ class Client:
     ) -> _Answer:
         address = urlsplit(urljoin(self._address, path))
         if address[:2] != urlsplit(self._address)[:2]:
-            raise ValueError(f"{path} is not of {self._address}; the token stays here.")
+            raise ValueError(f"{path} is not below {self._address}, so no token is sent.")
         given = {name: value for name, value in query.items() if value is not None}
         asked = "&".join(filter(None, (address.query, urlencode(given, doseq=True))))
         headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
@@ -180,7 +180,7 @@ class Client:
         headers |= {name: value for name, value in more.items() if value}
         connection = CONNECTIONS[address.scheme](address.netloc, timeout=self._timeout)
         try:
-            # A redirect is not followed, which would take the token elsewhere.
+            # Redirects are not followed: they could send the token to another server.
             data = None if body is None else json.dumps(body)
             connection.request(method, f"{address.path}?{asked}", data, headers)
             found = connection.getresponse()
@@ -200,7 +200,7 @@ def _wait(seconds: str | None) -> float:
 
 
 def _read(said: bytes) -> Any:
-    """None if it is not what the API says, such as a page of a proxy."""
+    """The parsed JSON, or None if it is not JSON, such as a page of a proxy."""
     try:
         return json.loads(said)
     except ValueError:

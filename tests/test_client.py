@@ -72,7 +72,7 @@ def test_figures_are_waited_for_while_a_worker_makes_them(
     lab: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(figures.TableRequest, "is_small", lambda asked: False)
-    with pytest.raises(NotMade, match="still being made"):
+    with pytest.raises(NotMade, match="is not ready yet"):
         lab.figures("fbi", "undetected", patience=0)
 
     def make(seconds: float) -> None:
@@ -132,7 +132,7 @@ def test_an_export_is_waited_for_and_read(
     monkeypatch.setattr("examples.client.time.sleep", work)
     table = lab.export("fbi", "outcomes", "csv").decode()
     assert table.splitlines()[0].startswith("run,")
-    with pytest.raises(ValueError, match="read it by file"):
+    with pytest.raises(ValueError, match="read it with file"):
         lab.get("projects/fbi/exports/1/file/")
     with pytest.raises(Problem, match="Choose one of: items, labels, revisions"):
         lab.export("fbi", "nothing", "csv")
@@ -144,7 +144,7 @@ def test_a_wrong_token_is_a_problem(live_server: LiveServer, project: Project) -
 
 
 def test_the_token_goes_to_no_other_address(lab: Client) -> None:
-    with pytest.raises(ValueError, match="the token stays here"):
+    with pytest.raises(ValueError, match="no token is sent"):
         lab.get("http://example.invalid/")
 
 

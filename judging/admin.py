@@ -36,7 +36,8 @@ class EndpointAdmin(admin.ModelAdmin):
     search_fields = ("name", "model")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Endpoint | None = None) -> Any:
-        # Runs depend on what shapes their requests; a different evaluator is a new endpoint.
+        # Runs depend on the settings that shape their requests. For another evaluator, add an
+        # endpoint.
         said = ("created_at", "remaining")
         return (*said, *REQUEST_FIELDS) if obj and obj.runs.exists() else said
 
@@ -56,8 +57,8 @@ class BudgetAdmin(admin.ModelAdmin):
     raw_id_fields = ("project",)
 
     def save_model(self, request: HttpRequest, obj: Budget, form: Any, change: bool) -> None:
-        """Set the project's cap by the service, which creates or changes its one budget and records
-        an event."""
+        """Set the project's cap through the service, which creates or changes the project's budget
+        and records an event."""
         budget.set_cap(obj.project, obj.cap, None, account=request_account(request))
         obj.pk = Budget.objects.get(project=obj.project).pk
 

@@ -29,7 +29,7 @@ from judging.runs.engine import ask
 
 # The share of the items that is labelled in advance; the rest is left for the user.
 LABELLED_SHARE = 0.6
-# The first label of every category is the intended one; these come later.
+# The first label in every category is the intended one. These labels come later.
 DOUBTFUL_CHOICES = {26: "invalid", 28: "not-sure", 30: "not-relevant"}
 ANNOTATOR_ALIASES = ("ada", "ben")
 BASELINES = ("rouge-l", "length")
@@ -72,7 +72,8 @@ def load_passwords(kept: Path) -> dict[str, str]:
 def create_accounts(project: Project, words: dict[str, str]) -> dict[str, bool]:
     """Give every demo user an account and their role in the project.
 
-    Returns by name whether the stored password is valid: a changed password stays changed.
+    Returns, by name, whether the stored password is valid. If a user changed it, the new one is
+    kept.
     """
     return {person.name: _create_account(project, person, words[person.name]) for person in PEOPLE}
 
@@ -90,18 +91,18 @@ def _create_account(project: Project, person: Person, word: str) -> bool:
 
 
 def _salt(word: str) -> str:
-    # Recomputed at the next start to recognise the password: checking four passwords took as long
-    # as everything else together. A changed password has its own salt.
+    # The next start computes the salt again to recognise the password: checking four passwords took
+    # as long as everything else together. A changed password has its own salt.
     return hashlib.sha256(word.encode()).hexdigest()[:22]
 
 
 def is_made(project: Project) -> bool:
-    """Whether this project was made by the demo, by the event that it records."""
+    """Whether the demo made this project, according to the event of `record_made`."""
     return Event.objects.filter(project=project, kind=MADE_EVENT).exists()
 
 
 def record_made(project: Project) -> None:
-    """Record that the demo made this project, so that `is_made` knows it again."""
+    """Record that the demo made this project, so that `is_made` recognises it."""
     Event.record(MADE_EVENT, project.slug, project_id=project.pk, member_id=None)
 
 
@@ -137,8 +138,8 @@ def write_guidelines(project: Project, path: Path) -> None:
 def label_part(project: Project) -> int:
     """Label the first items through the queue, as annotators without accounts; return how many."""
     members = [_get_annotator(project, alias) for alias in ANNOTATOR_ALIASES]
-    # Count again: the cached count of the pages may be some seconds old, and the wrong items would
-    # be labelled.
+    # Count again: the cached count of the pages may be some seconds old, and then the wrong items
+    # would be labelled.
     total, resolved = queue.count_items(project)
     wanted = int(LABELLED_SHARE * total)
     for number in range(resolved, wanted):

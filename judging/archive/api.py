@@ -55,7 +55,7 @@ def methods_paragraph(request: Request, slug: str) -> Response:
 
 
 class ArchiveAskedSerializer(serializers.Serializer[Any]):
-    """The numbers of the runs; without any, the default runs of the results. With `texts` the
+    """The numbers of the runs; by default, the default runs of the results. With `texts` the
     archive includes the texts of items, with `replies` the evaluators' replies."""
 
     runs = serializers.ListField(
@@ -69,7 +69,8 @@ class ArchiveAskedSerializer(serializers.Serializer[Any]):
 
 class ArchiveSerializer(JobFields):
     """An archive of results: data, figures and digests, from which anybody can reproduce the
-    figures. `file` says whether there is a file to download; `message` says why one failed."""
+    figures. `file` says whether there is a file to download. If the archive failed, `message` says
+    why."""
 
     runs = serializers.ListField(source="result.runs", child=serializers.IntegerField())
     texts = serializers.BooleanField(source="result.texts")
@@ -101,7 +102,8 @@ class ArchiveList(ListAPIView[Job]):
     )
     @make_idempotent("manage")
     def post(self, request: Request, slug: str) -> Response:
-        """Have a worker create an archive. It is a job like others and can be cancelled there."""
+        """Have a worker create an archive. It appears in the list of jobs, where you can cancel
+        it."""
         lead = access.member_for(request, slug, right="manage")
         wish = jobs.ArchiveRequest(**validate_body(ArchiveAskedSerializer(data=request.data)))
         runs = [run for run in run_marks.load_marked_runs(lead.project) if not run.archived_at]

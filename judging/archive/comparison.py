@@ -1,4 +1,4 @@
-"""Check that figures computed anew from a loaded archive match those recorded in it."""
+"""Check that figures recomputed from a loaded archive match the figures in the archive."""
 
 import io
 import json
@@ -16,15 +16,15 @@ from judging.archive.load import LoadedProject
 from judging.models import Run
 from judging.results import figures, tables
 
-# A table as it is stored: its columns, and its rows as objects.
+# A stored table: the columns, and the rows as objects.
 Table = Mapping[str, Any]
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class TableComparison:
-    """A table, and whether it equals the one in the archive, apart from columns of methods that
-    have changed since."""
+    """A table, and whether it equals the table in the archive. Columns of methods that have changed
+    since then may differ."""
 
     table: str
     same: bool
@@ -46,11 +46,12 @@ def compare_archive(archive: Path, thawed: LoadedProject) -> Iterator[TableCompa
 def compare_table(
     table: str, now: Table, then: Table, made_by: Mapping[str, int]
 ) -> TableComparison:
-    """Compare a newly computed table with an archived one; `made_by` are its method versions.
+    """Compare a newly computed table with an archived one; `made_by` are the archive's method
+    versions.
 
-    Columns that the archive lacks are not compared. For columns of a method with another version,
-    the result says which differ. All other columns must be equal, row by row; if the method decides
-    which rows exist, rows are matched by their key columns.
+    Columns that the archive lacks are not compared. For columns of a changed method, the result
+    says which of them differ. All other columns must be equal, row by row. If a changed method
+    decides which rows exist, rows are matched by their key columns.
     """
     changed = list(versions.changed_methods(table, made_by))
     makes = {column for name in changed for column in versions.METHODS[name].columns[table]}
@@ -103,8 +104,8 @@ def _row_key_columns(table: str, changed: Sequence[str]) -> tuple[str, ...]:
 def _pair_rows(
     named: Sequence[str], now: Sequence[Row], then: Sequence[Row]
 ) -> list[tuple[Row | None, Row | None]]:
-    """Each new row with the matching archived row, None if there is none: matched by the key
-    columns if there are any, else by order."""
+    """Each new row with the matching archived row, or None. Rows are matched by the key columns if
+    there are any, else by order."""
     ours, theirs = (
         {
             json.dumps([row.get(name) for name in named] or place): row

@@ -1,6 +1,6 @@
 """Create an archive of results: the data that figures need, the figures, and the methods.
 
-Everything is read from one consistent state and written as it is read, so that size is no problem.
+Everything is read from one consistent state and written while it is read, so archives can be large.
 """
 
 import json
@@ -37,7 +37,7 @@ DATE_DEPENDENT_TABLES = frozenset({"pace", "forecast"})
 TABLE_FORMATS = ("csv", "json")
 
 ProgressCallback = Callable[[str, int], None]
-# Gives the charts of runs, by name, as Vega-Lite specifications.
+# A function that returns the charts of runs, by name, as Vega-Lite specifications.
 ChartSource = Callable[[Project, Sequence[Run]], Iterable[tuple[str, dict[str, Any]]]]
 
 
@@ -47,7 +47,7 @@ def _no_charts(project: Project, runs: Sequence[Run]) -> Iterable[tuple[str, dic
 
 @dataclass(frozen=True)
 class ArchiveOptions:
-    """What an archive includes besides data without texts: texts, replies, the licence of the data,
+    """What an archive includes besides the masked data: texts, replies, the licence of the data,
     and charts."""
 
     texts: bool = False
@@ -66,9 +66,9 @@ def write_archive(
     """Write an archive of these runs, and of the runs that their figures depend on.
 
     The same state of the database gives the same bytes. `tell` is called for each file with its
-    number of rows. Without texts, each text is replaced by words "x" with the same numbers of words
-    and characters, and people's own texts are left out. Raises `files.ConversionFailed` for a chart
-    that cannot be drawn.
+    number of rows. Without texts, each text is masked by "x" with the same numbers of words and
+    characters, and texts that people wrote are left out. Raises `files.ConversionFailed` for a
+    chart that cannot be drawn.
     """
     check_sealed(project, texts=wanted.texts, replies=wanted.replies)
     # Diffs are stored beforehand, since the consistent read below cannot write.
@@ -96,19 +96,20 @@ def write_archive(
 
 
 def check_sealed(project: Project, *, texts: bool, replies: bool) -> None:
-    """Raise FieldError if the archive would contain texts of a sealed project unencrypted."""
+    """Raise FieldError if the archive would contain unencrypted texts of a sealed project."""
     if texts or replies:
         encrypted_archives.check_not_sealed(project, "Leave out texts and replies.", "texts")
 
 
 def compute_rows(table: str, project: Project, runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """A table as in an archive: by ability and category if it can be grouped."""
+    """A table as in an archive: grouped by ability and category if possible."""
     by = figures.parse_fields(figures.DEFAULT_BY)
     return list(tables.RESULT_TABLES[table].rows(project, runs, by))
 
 
 def _build_scope(project: Project, runs: Sequence[Run], wanted: ArchiveOptions) -> ArchiveScope:
-    """The scope of these runs, with the runs that they vote over or check, and their checks."""
+    """The scope of these runs. It includes their explanation checks, and all runs that any of these
+    combine or check."""
     over = Run.sources.through.objects
     found = {run.pk for run in runs}
     checks = over.filter(to_run__in=found).select_related("from_run__strategy")
@@ -123,7 +124,7 @@ def _build_scope(project: Project, runs: Sequence[Run], wanted: ArchiveOptions) 
 
 
 def _write_part(part: ArchivePart, scope: ArchiveScope, sealing: ArchiveWriter) -> int:
-    """Write one JSON object per line, in the order of creation; no file without rows."""
+    """Write one JSON object per line, in the order of creation. Without rows, write no file."""
     lines = _part_lines(part, scope)
     first = next(lines, None)
     if first is None:

@@ -1,7 +1,7 @@
 """Load an archive of results into an empty database, where the same code reproduces the figures.
 
-Archives can come from anywhere. Nothing is unpacked to files or executed, every value is validated
-by its model field, and invalid data stops the loading with the name of the file.
+Archives can come from anywhere. Nothing is unpacked to files or executed. Every value is validated
+by its model field. Invalid data stops the loading with an error that says which file it is in.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -28,7 +28,7 @@ LIMITS = Limits(
 )
 _FAULTS = (DatabaseError, ValidationError, OverflowError, TypeError, ValueError, KeyError)
 
-# Converts a value to the parameters of a statement, one or several.
+# A function that converts a value to one or more parameters of a statement.
 Converter = Callable[[Any], tuple[Any, ...]]
 
 
@@ -42,8 +42,8 @@ class LoadedProject:
 
 @dataclass(frozen=True)
 class _ColumnLoader:
-    """A loaded column: its placeholder in SQL, the function for its parameters, and the value for
-    rows that lack it."""
+    """A column to load: its placeholder in SQL, the function that converts its values, and the
+    default for rows that lack it."""
 
     name: str
     sql: str
@@ -54,8 +54,8 @@ class _ColumnLoader:
 def load_archive(path: Path) -> LoadedProject:
     """Load an archive into a SQLite database without projects.
 
-    Raises `Refused` for another database, and FormatError for a file that is no archive, was
-    changed since it was created, or was created by a newer program.
+    Raises `Refused` for any other database. Raises FormatError for a file that is not an archive,
+    was changed after it was created, or was created by a newer program.
     """
     if connection.vendor != "sqlite":
         raise Refused("Archives are loaded into SQLite. Set DATABASE_URL to a new file.")
@@ -160,7 +160,7 @@ def _sql_parameters(into: list[_ColumnLoader], row: Mapping[str, Any]) -> tuple[
 def _count_references(
     rows: Iterator[dict[str, Any]], told: dict[str, int]
 ) -> Iterator[dict[str, Any]]:
-    """The rows; counts how many of them have a reference in these columns."""
+    """Yield the rows, and count how many of them have a reference in these columns."""
     for row in rows:
         for name in told:
             told[name] += row.get(name) is not None

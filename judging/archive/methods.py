@@ -1,6 +1,6 @@
 """The methods paragraph: how the figures of some runs were obtained, generated from the data.
 
-Every number is counted anew; undefined values are reported as such. The sentences are in
+Every number is counted again. If a value is undefined, the text says so. The sentences are in
 `methods.toml`.
 """
 
@@ -140,7 +140,8 @@ def _people_sentences(project: Project) -> Sentences:
 
 
 def _agreement_sentence(project: Project) -> str:
-    """The sentence about Krippendorff's alpha of the deciding question, at its level."""
+    """The sentence about Krippendorff's alpha of the deciding question, for its level of
+    measurement."""
     question = agreement_answers.list_questions(project)[0]
     level = {"ordinal": "alpha-ordinal", "interval": "alpha-interval"}.get(
         question.level, "alpha-nominal"
@@ -214,7 +215,8 @@ def _reply_sentences(run: Run) -> Sentences:
 
 
 def _parameter_sentences(run: Run) -> Sentences:
-    """Sentences about the parameters sent with the prompts, by us or by whoever recorded them."""
+    """Sentences about the parameters that we, or whoever recorded the replies, sent with the
+    prompts."""
     sent = run.sends()
     said = json.dumps(sent, sort_keys=True, ensure_ascii=False)
     if run.kind != Run.Kind.ASKED:

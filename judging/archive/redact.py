@@ -41,7 +41,7 @@ def drop(scope: ArchiveScope, value: Any) -> str:
 
 
 def mask_text(scope: ArchiveScope, texts: Any) -> Any:
-    """A text with the same numbers of words and characters, made unreadable."""
+    """An unreadable text with the same numbers of words and characters."""
     if isinstance(texts, dict):
         return {name: mask_text(scope, text) for name, text in texts.items()}
     if isinstance(texts, list):
@@ -52,7 +52,8 @@ def mask_text(scope: ArchiveScope, texts: Any) -> Any:
 
 
 def mask_diff(scope: ArchiveScope, difference: Any) -> Any:
-    """A stored diff made unreadable, with the same number of changed characters in each place."""
+    """An unreadable version of a stored diff, with the same number of changed characters in each
+    place."""
 
     def hidden(packed: Any) -> Any:
         if isinstance(packed, list):
@@ -63,7 +64,7 @@ def mask_diff(scope: ArchiveScope, difference: Any) -> Any:
 
 
 def drop_free_text(scope: ArchiveScope, answers: Any) -> Any:
-    """The answers without those in free text."""
+    """The answers without the free-text answers."""
     return {name: said for name, said in answers.items() if name not in scope.written}
 
 
@@ -75,7 +76,7 @@ def public_address(scope: ArchiveScope, address: Any) -> str:
 
 
 def redact_pinned(scope: ArchiveScope, pinned: Any) -> Any:
-    """The pinned settings of an endpoint; its address has no user name, password or query."""
+    """The pinned settings of an endpoint, without user name, password and query in its address."""
     return {
         name: public_address(scope, one) if name == "address" else one
         for name, one in pinned.items()

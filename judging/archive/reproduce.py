@@ -59,7 +59,7 @@ def load_archive(archive: Path, *, compare: bool = False) -> Iterator[LoadedArch
 def _run_command(command: Sequence[str], environment: dict[str, str]) -> str:
     whole = [sys.executable, str(settings.BASE_DIR / "manage.py"), *command]
     made = subprocess.run(whole, env=environment, capture_output=True)
-    # Unchanged output, since CSV has its own line ends.
+    # Keep the output unchanged, since CSV has its own line ends.
     printed = made.stdout.decode()
     if made.returncode:
         said = made.stderr.decode(errors="replace").strip().splitlines() or ["it was stopped"]

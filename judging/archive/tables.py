@@ -1,7 +1,7 @@
 """The data tables of an archive: which rows and columns of the database it contains.
 
-Rows refer to others by keys within the project (an item's key, a run's number, a request's digest),
-never by database ids; and no account, name or address of a person is included.
+Rows refer to other rows by keys within the project (an item's key, a run's number, a request's
+digest), never by database ids. No account, name or address of a person is included.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -42,9 +42,9 @@ class ArchivePart:
     """One data table of an archive.
 
     `key` identifies a row within the project; foreign keys in `columns` are written as the key of
-    the row they refer to. Masks replace the values of a column: if texts (`texts`) or replies
-    (`replies`) are not included, or in any case (`always`). `later` are columns that refer to rows
-    of the same table that may come later.
+    the row they refer to. Masks replace the values of a column. Those in `texts` and `replies`
+    apply if texts or replies are not included, and those in `always` always apply. `later` are
+    columns that may refer to a later row of the same table.
     """
 
     name: str
@@ -64,7 +64,7 @@ class ArchivePart:
 
     @property
     def of_project(self) -> bool:
-        """Whether every row belongs to the project, so that this need not be stored."""
+        """Whether every row belongs to the project. Then the rows do not store it."""
         names = {one.name for one in self.model._meta.fields}
         return "project" in names and "project" not in self.columns
 
@@ -114,7 +114,7 @@ def _select_used_by_runs(scope: ArchiveScope, column: str) -> QuerySet[Any]:
 
 
 def _endpoints(scope: ArchiveScope) -> QuerySet[Any]:
-    """The endpoints of the runs, and those that first sent requests which the runs share."""
+    """The endpoints of the runs, and the endpoints that first sent requests that the runs share."""
     asked = (
         Request.objects.filter(_exists_call(scope, "pk")).order_by().values("endpoint").distinct()
     )

@@ -20,8 +20,8 @@ class Method:
 
     Whoever changes a method so that the same data give other figures must increase its `version`
     and add a line to the changelog. `columns` are the columns that it computes, by table. `rows`
-    are the key columns of tables where it also decides which rows exist, and their order. Counts
-    and rates belong to no method: those of an archive must always be reproduced.
+    are the key columns of the tables in which the method also decides which rows exist, and their
+    order. Counts and rates belong to no method: they must always equal those in an archive.
     """
 
     version: int
@@ -86,8 +86,8 @@ def method_versions() -> dict[str, int]:
 
 
 def changed_methods(table: str, then: Mapping[str, int]) -> Iterator[str]:
-    """The methods of a table that had another version then; if an archive does not name a method,
-    it used the first version."""
+    """The methods of a table that have another version than in the archive. If an archive does not
+    list a method, it used the first version."""
     for name, method in METHODS.items():
         if table in method.columns and then.get(name, FIRST_VERSION) != method.version:
             yield name

@@ -85,14 +85,14 @@ class EndpointSerializer(serializers.ModelSerializer[Endpoint]):
 
 class NewEndpointSerializer(FormSerializer):
     """A new evaluator. A chat endpoint gets a token limit among its parameters, unless they already
-    have one, or disable it by null."""
+    have one or set it to null."""
 
     form = EndpointPageForm
 
 
 class ChangedEndpointSerializer(FormSerializer):
-    """The settings of an endpoint to change. Once runs use it, settings that shape its requests are
-    fixed: provider, address, model, parameters, api, template and json_mode."""
+    """The settings of an endpoint to change. Once runs use the endpoint, the settings that shape
+    its requests are fixed: provider, address, model, parameters, api, template and json_mode."""
 
     form = EndpointPageForm
     leaves = frozenset({"name"})
@@ -182,8 +182,8 @@ def _update_endpoint(request: Request, found: Endpoint) -> None:
 
 
 def _get_settings(found: Endpoint) -> dict[str, Any]:
-    """The settings that people change, for the ETag; remaining limits and pauses change by
-    themselves."""
+    """The settings that people change, for the ETag. Remaining limits and pauses are left out,
+    since they change by themselves."""
     return {name: getattr(found, name) for name in EndpointPageForm.base_fields}
 
 

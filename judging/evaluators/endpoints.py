@@ -27,12 +27,13 @@ def list_visible(request: HttpRequest) -> EndpointQuerySet:
 
 
 def get_visible(request: HttpRequest, name: str) -> Endpoint:
-    """One endpoint, for the same users."""
+    """One endpoint, for the same users as `list_visible`."""
     return _named(list_visible(request), name)
 
 
 def list_changeable(request: HttpRequest) -> EndpointQuerySet:
-    """All endpoints, for site admins only, since an address is called from inside the network."""
+    """All endpoints, for site admins only, since the server calls an address from inside the
+    network."""
     if _roles(request) is not None:
         raise PermissionDenied("Only site admins can add and change endpoints.")
     return selection.list_all_endpoints()
@@ -70,7 +71,8 @@ def _to_json(value: Any) -> Any:
 
 
 def _roles(request: HttpRequest) -> set[str] | None:
-    """The user's roles in all projects, None for a site admin; 404 for a user without any."""
+    """The user's roles in all projects, None for a site admin; 404 for a user without any
+    membership."""
     account = request.user
     if not isinstance(account, Account):
         raise Http404

@@ -56,7 +56,7 @@ class EndpointForm(forms.ModelForm):
     def clean_parameters(self) -> Any:
         """The parameters, {} for an empty field. Raises `ValidationError` for a value that the
         database cannot store."""
-        # Django turns an empty field into None, and no run could be planned with it.
+        # Django turns an empty field into None, and no run could be planned with None.
         parameters = self.cleaned_data["parameters"]
         if parameters is None:
             return {}
@@ -118,7 +118,7 @@ class EndpointPageForm(EndpointForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        # Its default is callable, for which Django would add a hidden initial field.
+        # The default is a callable, and Django would add a hidden initial field for a callable.
         self.fields["parameters"].show_hidden_initial = False
         self.resting = bool(self.instance.pk) and self.instance.runs.exists()
         if self.instance.pk:

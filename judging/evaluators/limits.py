@@ -18,7 +18,7 @@ from typing import Protocol
 
 from judging.evaluators.providers.errors import RateLimited, Transient
 
-# How far an endpoint may catch up with its rate, in seconds: enough for late wake-ups.
+# How many seconds of its rate an endpoint may catch up: enough for late wake-ups.
 CATCH_UP_SECONDS = 0.05
 # Seconds until the next check for slots that another loop or process may have freed.
 RETRY_SECONDS = 0.05
@@ -59,8 +59,8 @@ class Ledger(Protocol):
     """The limits that all callers of one endpoint share, wherever they are stored."""
 
     async def enter(self, tokens: Sequence[int]) -> list[Turn]:
-        """Turns for calls with these estimated tokens, in order; the first one that must wait is
-        the last."""
+        """Turns for calls with these estimated tokens, in order, up to the first call that must
+        wait."""
 
     def leave(self, turn: Turn, error: BaseException | None, used: int | None = None) -> None:
         """End the call of a turn that entered; `error` is None for success, `used` None if
@@ -74,11 +74,11 @@ class Ledger(Protocol):
 
 
 class _RateMeter:
-    """An even rate per minute: the amount of the last call must be paid off before the next may
-    begin.
+    """An even rate per minute: the next call may begin only when the amount of the last one is paid
+    off.
 
-    A call larger than the rest still goes, and the next one waits longer, so that over time the
-    rate is kept exactly.
+    A call that is larger than what is left may still begin, and then the next one waits longer. So
+    over time the rate is kept exactly.
     """
 
     def __init__(self) -> None:
@@ -124,8 +124,8 @@ class MemoryLedger:
                 self.ceiling = max(1, limits.in_flight)
 
     async def enter(self, tokens: Sequence[int]) -> list[Turn]:
-        """Turns for calls with these estimated tokens, in this order; the first one that must wait
-        is the last turn. A turn that may enter must be returned with `leave`."""
+        """Turns for calls with these estimated tokens, in order, up to the first call that must
+        wait. A turn that may enter must be returned with `leave`."""
         turns: list[Turn] = []
         with self._lock:
             now = self._clock()
@@ -180,7 +180,7 @@ _ledgers_lock = threading.Lock()
 
 
 def get_ledger(endpoint: str, limits: Limits) -> MemoryLedger:
-    """This process's ledger of an endpoint, shared by its event loops over time."""
+    """This process's ledger of an endpoint, shared by all event loops of the process."""
     with _ledgers_lock:
         ledger = _ledgers.setdefault(endpoint, MemoryLedger(limits))
     ledger.adopt(limits)
@@ -189,8 +189,8 @@ def get_ledger(endpoint: str, limits: Limits) -> MemoryLedger:
 
 @dataclass(slots=True)
 class _Caller:
-    """A waiting caller. `word` becomes its turn, or None once it is the first in the queue and asks
-    the ledger for all."""
+    """A waiting caller. The result of `word` is its turn, or None if it is now the first in the
+    queue and must ask the ledger for all callers."""
 
     tokens: int
     word: asyncio.Future[Turn | None] = field(
@@ -199,7 +199,7 @@ class _Caller:
 
 
 class Limiter:
-    """The queue for one endpoint of the callers in one event loop, first come, first served."""
+    """The queue of one event loop's callers for one endpoint: first come, first served."""
 
     def __init__(
         self, ledger: Ledger, sleep: Callable[[float], Awaitable[object]] | None = None
@@ -237,8 +237,8 @@ class Limiter:
 
     def dismiss(self) -> int:
         """Cancel all waiting callers, since their requests are not sent now. Only the first in the
-        queue continues: it is asking the ledger for all and returns what it gets. Returns how many
-        are left, 0 or 1."""
+        queue continues: it is asking the ledger for all callers, and returns the turns that it
+        gets. Returns how many callers are left, 0 or 1."""
         for caller in list(self._line):
             if not caller.word.done():
                 caller.word.cancel()
@@ -278,8 +278,8 @@ class Limiter:
         return own
 
     def _forget(self, caller: _Caller) -> None:
-        """Remove a caller that stops waiting: the next in the queue asks, and a turn it just got is
-        returned."""
+        """Remove a caller that stops waiting. The next in the queue asks the ledger, and a turn
+        that the removed caller just got is returned."""
         with suppress(ValueError):
             self._line.remove(caller)
         self._call_first()

@@ -37,15 +37,15 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
         from judging.models import Request, Run
 
         runs = Run.objects.filter(endpoint=OuterRef("pk"))
-        # Few requests are leased, while an endpoint may have many others: so the query starts from
-        # these.
+        # Few requests are leased, but an endpoint may have many others, so the query starts from
+        # the leased ones.
         expired = Request.objects.expired(now).values("endpoint")
         free = Q(paused_until=None) | Q(paused_until__lte=now)
         to_ask = free & (Exists(runs.running().due(now)) | Q(pk__in=expired))
         return self.filter(to_ask | Exists(runs.filter(state="planning"))).order_by("pk")
 
     def pause(self, until: datetime) -> int:
-        """Send nothing before this time; a longer pause is kept."""
+        """Send nothing before this time; a pause that ends later is kept."""
         return self.exclude(paused_until__gte=until).update(paused_until=until)
 
 
@@ -144,8 +144,8 @@ class Endpoint(models.Model):
 
     def clean(self) -> None:
         """Raises `ValidationError` for a missing address, parameters that are no object or look
-        like a key, a change of what runs pin, and a request that cannot be built. Django calls it
-        in forms."""
+        like a key, a change to a setting that runs pin, and a request that cannot be built.
+        Django's forms call it."""
         if self.provider not in PROVIDERS:
             return
         if not self.is_offline and not self.address:
@@ -168,9 +168,10 @@ class Endpoint(models.Model):
             self._try_bodies()
 
     def _try_bodies(self) -> None:
-        """Build a request now, since otherwise a run would fail in the middle of planning.
+        """Build a request now, so that no run fails in the middle of planning.
 
-        It starts with the minimum and adds one part at a time, to say which part is wrong.
+        It starts with a minimal request and adds one part at a time, so that the error says which
+        part is wrong.
         """
         tried = self.pinned() | {"parameters": {}, "json_mode": ""}
         parts = {"model": {}, "json_mode": {"json_mode": self.json_mode}}

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-# Bytes of UTF-8 per token. It is low for English (about 4.3) and close for scripts with three bytes
-# per character, so that the reserved amount is rather too high than too low.
+# Bytes of UTF-8 per token: low for English (about 4.3), close for scripts with three bytes per
+# character. So the reserved amount is more likely too high than too low.
 BYTES_PER_TOKEN = 3
 DEFAULT_MAX_TOKENS = 1024
 # The names of the limit on answer tokens, which depend on the protocol and the model's age.
@@ -34,8 +34,8 @@ def compute_cost(prices: Prices, tokens_in: int | None, tokens_out: int | None) 
 def estimate_cost(prices: Prices, body: bytes, parameters: Mapping[str, Any]) -> Decimal | None:
     """The estimated cost of a request before it is sent; None if a price is unknown.
 
-    The whole body counts with BYTES_PER_TOKEN. The answer is assumed to be as long as the
-    parameters allow by one of TOKEN_LIMIT_NAMES, else DEFAULT_MAX_TOKENS tokens.
+    The tokens of the whole body are estimated by BYTES_PER_TOKEN. The answer is assumed to reach
+    the token limit in the parameters (see TOKEN_LIMIT_NAMES), else DEFAULT_MAX_TOKENS.
     """
     return compute_cost(prices, _tokens_in(body), _max_answer_tokens(parameters))
 

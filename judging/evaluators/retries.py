@@ -33,8 +33,8 @@ POLICIES = {
 
 
 def is_given_up(attempt: int, error: EvaluatorError, policy: RetryPolicy | None = None) -> bool:
-    """Whether a request is not tried again: after everything but Transient errors, and when the
-    attempts of the cause's policy are used up. `attempt` is as in `compute_wait`."""
+    """Whether a request is not tried again: its error is not Transient, or the attempts of the
+    cause's policy are used up. `attempt` is as in `compute_wait`."""
     policy = policy or POLICIES.get(error.cause, RetryPolicy())
     return not isinstance(error, Transient) or attempt >= policy.attempts
 
@@ -45,7 +45,7 @@ def compute_wait(
     """Seconds to wait before the next attempt, or None to give up.
 
     `attempt` counts, from 1, the attempts that failed with the cause of `error`, including this
-    one. It gives up on all but Transient errors, and when the attempts of the cause's policy are
+    one. It gives up if the error is not Transient, or if the attempts of the cause's policy are
     used up. The wait is uniform between 0 and base x 2^(attempt - 1), at most `cap` ("full jitter":
     callers that failed together do not retry together); a longer `retry_after` takes precedence.
     """

@@ -1,10 +1,10 @@
 """Limits of an endpoint shared by several workers: a ledger in Redis.
 
-Each answer is one script, so that two workers never see the same free slot. The clock is Redis's
-own, so a worker whose clock jumps changes nothing. Slots in flight expire unless their worker
-renews them, so those of a killed worker are freed. Nothing here must be persistent: after Redis was
+Each question to Redis runs one script, so that two workers never see the same free slot. The clock
+is Redis's own, so a worker whose clock jumps changes nothing. Slots in flight expire unless their
+worker renews them, so those of a killed worker are freed. Redis need not persist anything: if it is
 emptied, the limits start as configured and adapt again. While Redis is down, no call may start,
-since an exceeded limit costs everyone; calls in flight end and are kept.
+since an exceeded limit costs everyone. Calls in flight end, and their replies are kept.
 """
 
 import asyncio
@@ -35,17 +35,17 @@ RECONNECT_SECONDS = 0.5
 HOLD_SECONDS = 12.0
 EXPIRE_SECONDS = 86_400
 # Seconds that the end of a call waits for another call that wants to enter. A worker that reuses
-# its slots also learns this often what the others were told.
+# its slots also learns this often what Redis told the other workers.
 RELEASE_DELAY = 0.01
-# Slots are reused for this many seconds after a question to which Redis gave a good answer.
+# Slots are reused for this many seconds after a question if Redis's answer allowed it.
 FRESH_SECONDS = 0.1
 # While calls are in flight, Redis is asked at least this often: otherwise calls that end together
 # later would all find its last answer outdated, and wait for the next one together.
 POLL_SECONDS = 0.03
 # If no call ended for this many seconds, calls are long, and one more question costs nothing.
 RECENT_SECONDS = 1.0
-# For this many seconds, the others leave slots to a worker that found none: it asks again within
-# that time.
+# If a worker found no slot, the other workers leave slots to it for this many seconds. It asks
+# again within that time.
 CROWDED_SECONDS = 0.2
 
 # KEYS: state, calls in flight. ARGV, all as JSON: the limits (in flight, calls per minute, tokens
@@ -168,16 +168,16 @@ class _MoveResult(NamedTuple):
 class RedisLedger:
     """A ledger shared by all who use the same key, with the same rules as `MemoryLedger`.
 
-    Calls that leave are sent together with the next that want to enter, and calls that want to
-    enter while Redis is being asked go with the next question: at a thousand calls per second, a
-    question for each would take longer than the calls may. And calls that wait for its answer
-    together would end together as well.
+    Calls that leave are reported together with the next calls that want to enter. Calls that want
+    to enter while Redis is being asked go into the next question: at a thousand calls per second,
+    one question per call would take too long. But calls that wait together for an answer would also
+    end together.
 
-    So the slot of a call that succeeded is reused for this worker's next call, as long as Redis was
-    asked within FRESH_SECONDS and knew of no pause, no lower ceiling and no other worker that waits
-    for a slot. Meanwhile it is asked RELEASE_DELAY seconds after a call ends, and every
-    POLL_SECONDS at least; after an error, or without its answer, calls enter only with its
-    permission. If there is a rate limit for calls or tokens, Redis is asked for each call.
+    So the slot of a call that succeeded is reused for this worker's next call, if Redis was asked
+    within FRESH_SECONDS and knew of no pause, no lower ceiling and no other worker that waits for a
+    slot. Meanwhile Redis is asked RELEASE_DELAY seconds after a call ends, and at least every
+    POLL_SECONDS. After an error, or if Redis does not answer, calls enter only with its permission.
+    If there is a rate limit for calls or tokens, Redis is asked for each call.
     """
 
     def __init__(self, client: "redis.Redis", key: str, limits: Limits) -> None:
@@ -204,7 +204,7 @@ class RedisLedger:
         self._told: asyncio.Task[None] | None = None
 
     async def enter(self, tokens: Sequence[int]) -> list[Turn]:
-        """Turns for calls with these estimated tokens; while Redis is down, a wait."""
+        """Turns for calls with these estimated tokens. While Redis is down, the calls must wait."""
         return self._handed_on(tokens) or await self._ask(tokens)
 
     async def _ask(self, tokens: Sequence[int]) -> list[Turn]:
@@ -227,8 +227,8 @@ class RedisLedger:
     def leave(self, turn: Turn, error: BaseException | None, used: int | None = None) -> None:
         """End the call of `turn`, with `error` or None for success; it used `used` tokens.
 
-        The other workers learn of it when the next call of this worker wants to enter, or after
-        RELEASE_DELAY seconds; of an error at once.
+        The other workers learn of an error at once, and of a success when the next call of this
+        worker wants to enter, or after RELEASE_DELAY seconds.
         """
         self._left_at = time.monotonic()
         if error is None and self._hands_on() and turn.name in self._in_flight:
@@ -341,7 +341,7 @@ class RedisLedger:
 
     def _learn(self, moved: _MoveResult, asked: float) -> None:
         if moved.born != self._born:
-            # This Redis knows nothing of slots that were taken before.
+            # Redis has been emptied, so it does not know the slots that were taken earlier.
             self._in_flight.clear()
             self._spare.clear()
         self._era, self._born = moved.era, moved.born

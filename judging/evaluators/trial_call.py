@@ -31,7 +31,7 @@ SCHEMA = {
     "required": ["answer"],
     "additionalProperties": False,
 }
-# How many threads that serve pages may wait for evaluators.
+# How many of the threads that serve pages may wait for evaluators at once.
 _slots = threading.BoundedSemaphore(2)
 
 

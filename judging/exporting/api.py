@@ -61,8 +61,8 @@ class ExportAskedSerializer(serializers.Serializer[Any]):
     """A table in a format. `filters` select items, with the names used by the item list. With
     `canary` each row has a column that marks it as test data and contains a searchable string.
     `snapshot` exports all items of that snapshot; without it, the current items. `licence` is
-    stated in the data card of the format `hub`. With `encrypt` the file is a zip with a password,
-    which has its own URL."""
+    stated in the data card of the format `hub`. With `encrypt` the file is a zip with a password;
+    the password has its own URL."""
 
     table = NamedChoice(EXPORT_TABLES)
     format = NamedChoice(FILE_FORMATS)
@@ -75,7 +75,7 @@ class ExportAskedSerializer(serializers.Serializer[Any]):
 
 class ExportSerializer(JobFields):
     """An export: `done` of `total` rows so far, null if unknown. `file`: whether a file can be
-    downloaded, until `expires`; if the export failed, `message` says why."""
+    downloaded; it is deleted after `expires`. If the export failed, `message` says why."""
 
     table = serializers.CharField(source="result.table")
     format = serializers.CharField(source="result.form")

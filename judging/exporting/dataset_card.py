@@ -1,7 +1,7 @@
 """The data card of items exported for the Hugging Face hub, shown on their page there.
 
-Counts cover the exported rows. Statements about annotators describe the project at that moment,
-with the text of the methods paragraph and the agreement figures.
+Counts cover the exported rows. Statements about annotators describe the project at the time of the
+export, with the text of the methods paragraph and the agreement figures.
 """
 
 import io
@@ -23,7 +23,7 @@ from formats.typeset import escape_markdown, escape_markdown_prose, write_markdo
 from judging.archive import methods, versions
 from judging.exporting.rows import ExportRequest
 
-# By the hub's identifiers; "unknown" stands for no stated licence.
+# The keys are the hub's identifiers; "unknown" means that no licence is stated.
 LICENCES = {
     "unknown": "not stated",
     "cc0-1.0": "CC0 1.0",
@@ -106,14 +106,14 @@ def _card_context(project: Project, wish: ExportRequest, held: FolderCounts) -> 
 
 
 def _count_human_decided(held: FolderCounts) -> int:
-    """How many items were labelled or adjudicated here; the others had a final label before anybody
-    here saw them."""
+    """How many items were labelled or adjudicated in this project. The others had a final label
+    before anybody in the project saw them."""
     return sum(held.decided[source] for source in HUMAN_SOURCES)
 
 
 def _describe_texts(project: Project) -> Iterator[tuple[str, str]]:
-    """The text columns with their titles in the task type; then those of other task types, which
-    every export has."""
+    """The text columns with their titles in the task type. Then come the text columns of other task
+    types, which every export has."""
     every = (text["name"] for one in tasktypes.load_definitions().values() for text in one["texts"])
     titles = {text.name: text.title for text in tasktypes.load_version(project.task_type).texts}
     names = list(dict.fromkeys(every))

@@ -83,8 +83,8 @@ def due_job_ids(now: datetime) -> list[int]:
 
 
 def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
-    """Write an export, unless another worker has it, or delete its expired file; return whether
-    that was done. If it is `stopped`, the next worker starts it again."""
+    """Write an export unless another worker has it, or delete its expired file. Return whether
+    either was done. If the export is `stopped`, the next worker starts it again."""
     if _delete_expired(job_id):
         return True
     with job_queue.hold_lease(job_id, KIND, stopped) as job:

@@ -23,8 +23,8 @@ class ExportRequest:
     """A table in a format. `filters` select items, with the names used by the item list; with
     `canary` every row has a column that marks it as test data and contains a searchable string.
     `snapshot` names the snapshot to export; without it, the current items are exported. `licence`
-    is one that the data card of a folder for the hub can state. With `encrypt` the file is a zip
-    with a password."""
+    is the licence that the data card of a folder for the hub states. With `encrypt` the file is a
+    zip with a password."""
 
     table: str
     form: str
@@ -44,9 +44,10 @@ class ExportRows:
 
 
 def check_request(project: Project, wish: ExportRequest) -> None:
-    """Raise FieldError for an invalid request: on `encrypt` for an unencrypted file of a sealed
-    project; on `format` for any other table in a format for items; on `snapshot` for one that does
-    not exist or is not finished, for any other table than that of items, and together with filters.
+    """Raise FieldError for an invalid request. The error is on `encrypt` if a sealed project's file
+    would not be encrypted; on `format` if the format is only for items and the table is not; on
+    `snapshot` if the snapshot does not exist or is not finished, the table is not that of items, or
+    there are filters.
     """
     if not wish.encrypt:
         encrypted_archives.check_not_sealed(project, "Tick “Encrypt the file”.", "encrypt")
@@ -76,7 +77,8 @@ def count_rows(project: Project, wish: ExportRequest) -> int | None:
 
 
 def read_rows(project: Project, wish: ExportRequest, canary: str = "") -> ExportRows:
-    """The requested rows; with a `canary`, a string unique to each export, in every row.
+    """The requested rows. Every row contains the `canary`, a string unique to each export, if there
+    is one.
 
     Raises FieldError like `check_request`.
     """

@@ -81,8 +81,8 @@ class ExportForm(forms.Form):
         licences: Iterable[tuple[str, str]],
         **values: Any,
     ) -> None:
-        """`snapshots` are names. Without the table of items among `tables`, the fields that only
-        apply to items are removed."""
+        """`snapshots` are names. If `tables` lacks the table of items, the fields that only apply
+        to items are removed."""
         super().__init__(*args, **values)
         tables = list(tables)
         offered = {

@@ -1,1 +1,1 @@
-"""Turns the replies of generator runs into items, or into texts that items lacked."""
+"""Turns the replies of generator runs into items, or into missing texts of items."""

@@ -1,4 +1,4 @@
-"""Stores the abilities that a run suggests for prompts, for the people who sort them."""
+"""Stores the abilities that a run suggests for prompts, so that people can accept them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ def explain_unavailable(run: Run) -> str:
 
 
 def store_suggestions(run: Run, member: Membership | None = None) -> SuggestionCounts:
-    """Store a run's suggestions with its items, for people to accept or not; repeating it adds
+    """Store a run's suggestions with its items, so that people can accept them. Repeating this adds
     nothing.
 
     Raises `Refused` with the reason from `explain_unavailable`.

@@ -21,7 +21,7 @@ KIND = "bring-in"
 
 @dataclass(frozen=True)
 class BringInRequest:
-    """A run whose replies are to become items, their project, and who gets them."""
+    """A run whose replies are to become items, the target project, and the release policy."""
 
     run: Run
     target: Project
@@ -29,7 +29,7 @@ class BringInRequest:
 
 
 def check(wish: BringInRequest) -> None:
-    """Raise `Refused` for a run whose replies cannot be imported there, or not yet, and
+    """Raise `Refused` if the run's replies cannot be imported into the project, or not yet, and
     `FieldError` for an invalid release policy."""
     rows.check(wish.run, wish.target)
     if problem := rows.explain_unfinished(wish.run):
@@ -74,8 +74,8 @@ def load_request(job: Job) -> BringInRequest:
 def bring_in_replies(wish: BringInRequest, by: Membership | None) -> GenerationResult:
     """Import a run's replies while the caller waits.
 
-    Raises like `check`, and if the person who requested it no longer has the right: a job may wait
-    for long. If the run's project is sealed, the target project is sealed too.
+    Raises like `check`, and also if the person who requested the import has lost the right since
+    then: a job may wait for long. If the run's project is sealed, the target project is sealed too.
     """
     check(wish)
     if by and not can_bring_in(by, wish.run.project, wish.target):

@@ -50,7 +50,7 @@ def explain_unavailable(run: Run) -> str:
 
 
 def list_targets(run: Run, account: Account | None) -> list[Project]:
-    """The projects that can take a run's items, among those that the account leads; the run's own
+    """The projects that the account leads and that can take a run's items, the run's own project
     first.
 
     If a prompt waits for an answer, the answer may also become a response in another project, where
@@ -64,8 +64,8 @@ def list_targets(run: Run, account: Account | None) -> list[Project]:
 
 
 def default_target(run: Run, offered: list[Project]) -> str:
-    """The slug of the default target: the one of the latest import from the run's project, else the
-    run's own project or the only one offered; "" if there is none."""
+    """The slug of the default target: the target of the latest import from the run's project, else
+    the run's own project or the only project offered; "" if there is none."""
     slugs = [one.slug for one in offered]
     before = Job.objects.filter(project=run.project_id, kind=bring_in.KIND).order_by("-pk").first()
     if before and before.result["into"] in slugs:

@@ -89,7 +89,7 @@ def load_rejected(
 
 
 def count_rejected(project: Project) -> dict[str, int]:
-    """The number of such items in each category."""
+    """The number of items from `rejected_items` in each category."""
     return counting.count_by(rejected_items(project), "category")
 
 
@@ -104,8 +104,8 @@ def retry_missing(run: Run, member: Membership | None) -> Run:
     """Start a run that repeats the requests for the items for which a finished generator run made
     nothing.
 
-    Its requests have their own occasion, so that the unusable replies are not reused; those stay,
-    with their causes. Raises `Refused` as `lifecycle.start_run` does.
+    The new requests have their own occasion, so that the unusable replies are not reused. These
+    replies stay, with their causes. Raises `Refused` as `lifecycle.start_run` does.
     """
     if not run.generates or run.finished_at is None:
         raise Refused(f"Run {run.number} generates nothing, or is still running.")

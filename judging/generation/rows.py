@@ -85,7 +85,7 @@ def fills_own_items(run: Run, target: Project) -> bool:
 
 
 def build_answers(run: Run) -> Iterator[GeneratedText]:
-    """The answers for the items of a run: of each, the first sample with a usable reply."""
+    """The answers for the items of a run: for each item, the first sample with a usable reply."""
     name = tasktypes.load_task_type(run.project).awaits
     seen = set[int]()
     for said in iterate_replies(run):
@@ -177,7 +177,7 @@ def _parts(run: Run, said: GeneratedReply) -> dict[str, str]:
 
 
 def _texts(task: TaskType, said: GeneratedReply, parts: Mapping[str, str]) -> dict[str, Any]:
-    """The texts of the task's items; other generated parts become own fields."""
+    """The texts of the task's items; other generated parts become fields of the item."""
     names = {text.name for text in task.texts}
     rest = {
         name: part for name, part in parts.items() if not {name, TEXT_SYNONYMS.get(name)} & names

@@ -35,7 +35,7 @@ class WorkerStatus:
     lock: Lock = field(default_factory=Lock)
 
     def ended(self, *, well: bool) -> None:
-        """Count a finished slice, from any thread."""
+        """Count a finished slice; any thread may call this."""
         with self.lock:
             self.slices += well
             self.failures += not well

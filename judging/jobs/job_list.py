@@ -1,8 +1,8 @@
 """All long-running work of a project in one list: jobs of every kind, and runs.
 
 A job kind says how a worker runs its jobs, who sees them, which page they belong to, and which
-actions are possible; the state is in the job itself. A kind that is not listed here, as in a backup
-of another version, is run by nobody; leads see its jobs, and can cancel them.
+actions are possible; the state is in the job itself. If a kind is not listed here, as in a backup
+of another version, no worker runs its jobs; leads see them and can cancel them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -35,7 +35,8 @@ JOB, RUN = "job", "run"
 
 
 def _import_state(job: Job) -> str:
-    """The state of an import; one that waits for a user's choice is waiting for no worker."""
+    """The state of an import. An import that waits for a user's choice does not wait for a
+    worker."""
     asks = job.state == Job.State.WAITING and job.result["step"] in (uploads.CHOOSE, uploads.READY)
     return "waiting for your choice" if asks else job.state
 
@@ -48,10 +49,10 @@ def _import_is_there(job: Job) -> bool:
 class JobKind:
     """How jobs of one kind are run and shown.
 
-    `run` does one, by its id, until `stopped` returns true, and leaves alone what another worker is
-    doing; `due` returns the ids of those to run, by default all that no worker holds. `page` is the
-    name of the page where they are requested; if `numbered`, it takes a number, given by `place`:
-    that of the job, or another one from its result.
+    `run` runs the job with this id until `stopped` returns true, unless another worker has it.
+    `due` returns the ids of the jobs to run, by default all that no worker has. `page` is the name
+    of the page where jobs are requested. If it is `numbered`, its URL takes a number that `place`
+    returns: the job's own number, or another one from its result.
     """
 
     title: str
@@ -65,12 +66,12 @@ class JobKind:
     sees: Callable[[Membership], Q] = lambda member: Q() if member.is_lead else Q(pk__in=[])
     cancel: Callable[[Job, Membership], bool] | None = job_queue.cancel_job
     can_again: Callable[[Job], bool] = lambda job: True
-    # Only called when somebody wants to run it again, since it may take a query.
+    # Only called when somebody wants to run the job again, since it may need a query.
     may_again: Callable[[Job, Membership], bool] = lambda job, member: True
 
 
 JOB_KINDS: dict[str, JobKind] = {
-    # It only applies the settings, and ends soon.
+    # This job only applies the settings, and ends soon.
     project_settings.RESIZE_JOB: JobKind(
         "Labels needed per item", project_settings.run_job, page="settings", cancel=None
     ),
@@ -158,11 +159,11 @@ class CombinedRows:
     order: tuple[str, ...] = ("-created_at", "-pk")
 
     def filter(self, **where: Any) -> "CombinedRows":
-        """The rows of each table that fit; every table must have the columns."""
+        """The rows of each table that match; every table must have these columns."""
         return replace(self, parts=tuple(part.filter(**where) for part in self.parts))
 
     def order_by(self, *order: str) -> "CombinedRows":
-        """The same rows in this order, which replaces the one before."""
+        """The same rows in this order, which replaces the earlier order."""
         return replace(self, order=order)
 
     def count(self) -> int:
@@ -217,7 +218,7 @@ def cancel_job(job: Job, member: Membership) -> bool:
 
 def rerun_job(job: Job, member: Membership) -> bool:
     """Let the next worker run a failed or cancelled job again from the start; return whether that
-    is possible. What it stored before is then found unchanged."""
+    is possible. What the job has already stored stays unchanged."""
     if not _can_rerun(job) or not _kind(job).may_again(job, member):
         return False
     anew = {name: value for name, value in job.result.items() if name != "until"}

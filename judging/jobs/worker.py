@@ -1,4 +1,4 @@
-"""The work loop: every worker looks for due work itself, so losing messages loses nothing."""
+"""The work loop: every worker looks for due work itself, so a lost message loses no work."""
 
 import gc
 import logging
@@ -32,9 +32,9 @@ YOUNG_OBJECTS, OLDER_THRESHOLDS = 20_000, (20, 50)
 
 @dataclass(frozen=True)
 class WorkKind:
-    """A kind of work: how to find the ids of due work, and how to do one for a slice.
+    """A kind of work: how to find the ids of due work, and how to work on one of them for a slice.
 
-    `work` leaves alone what another worker is doing.
+    `work` skips what another worker is doing.
     """
 
     name: str
@@ -76,11 +76,11 @@ class WorkLoop:
         self._thread = threading.Thread(target=self._look, name="work-loop", daemon=True)
 
     def start(self) -> None:
-        """Start the thread. It also tunes the garbage collector of the whole process. It cannot be
-        started twice."""
+        """Start the thread, which cannot be started twice. This also tunes the garbage collector of
+        the whole process."""
         ask.STOP.clear()
-        # Objects from start-up live as long as the process. Collecting through them all stopped
-        # calls and pages for a quarter of a second, every few thousand calls.
+        # Objects from start-up live as long as the process. Scanning all of them stopped calls and
+        # pages for a quarter of a second, every few thousand calls.
         gc.freeze()
         # Calls and rows leave hardly any cycles behind, yet collecting some thousand young objects
         # took a tenth of a worker's time.
@@ -150,8 +150,8 @@ class WorkLoop:
             connections.close_all()
             self._busy.discard((kind.name, pk))
             if time.monotonic() - begun > self.every:
-                # The slice ended by its time, not for lack of work: without this, the evaluator
-                # would be idle.
+                # The slice ended because its time was over, not because no work was left. Without
+                # this, the evaluator would be idle.
                 self._again.set()
 
 

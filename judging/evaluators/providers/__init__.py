@@ -1,8 +1,8 @@
 """Providers of evaluators. Only this package makes HTTP calls; it uses neither Django nor the
 database.
 
-A provider is a module of this folder with the names of `Provider`: adding the file adds it to
-the forms, the API and the tests.
+A provider is a module in this folder that defines the names in `Provider`. Adding the file adds the
+provider to the forms, the API and the tests.
 """
 
 import pkgutil
@@ -36,12 +36,12 @@ __all__ = [
 class Provider(Protocol):
     """The interface of a provider module.
 
-    `body` gives the exact bytes that are sent (a protocol that names the model in its address has
-    it in them besides), equal for equal input, and raises ValueError for what cannot be sent.
-    `schema` is the JSON schema of the answer; it is used where a `json_mode` is set. `ask` sends
-    them once and returns the answer or raises an EvaluatorError; it needs no session if the
-    provider is `offline`. `title` is its name on pages. `is_evaluator` is false where the replies
-    are nobody's opinion: people may see them before they label.
+    `body` returns the exact bytes to send, equal for equal input, and raises ValueError for what
+    cannot be sent. Even if a protocol has the model in the address, the bytes contain it. `schema`
+    is the JSON schema of the answer; it is used only with a `json_mode`. `ask` sends the bytes once
+    and returns the answer or raises an EvaluatorError; it needs no session if the provider is
+    `offline`. `title` is the provider's name on pages. `is_evaluator` is false if the replies are
+    not judgements: annotators may see them before they label.
     """
 
     @property
@@ -95,8 +95,8 @@ def provider_choices() -> list[tuple[str, str]]:
 
 
 def callable_providers() -> list[str]:
-    """Those that endpoints are set up for by hand; the others need no network, and come with
-    imports and with Blindspot itself."""
+    """The providers for which people set up endpoints. The others need no network: their endpoints
+    come with imports or with Blindspot itself."""
     return [name for name, provider in PROVIDERS.items() if not provider.offline]
 
 
@@ -105,7 +105,7 @@ def build_body(
 ) -> bytes:
     """The body of a request with the endpoint settings that a run pins.
 
-    Older pins lack `api`, `template` and `json_mode`; they mean a chat with text answers.
+    Older pins lack `api`, `template` and `json_mode`; then the request is a chat with text answers.
     """
     return PROVIDERS[pinned["provider"]].body(
         model=pinned["model"],

@@ -3,8 +3,8 @@
 Whoever can edit an endpoint chooses its address, and this process calls it from inside the network.
 So an address is checked twice: as written (`check_address`), and again by the IP addresses that its
 name resolves to, on every connection (`GuardedResolver`), since the resolution may change between
-the two. Public hosts are allowed. Loopback and private ones are allowed only if the deployment
-lists them; link-local ones and cloud metadata services never are.
+the two. Public hosts are allowed. Loopback and private hosts are allowed only if the deployment
+lists them; link-local hosts and cloud metadata services are never allowed.
 """
 
 import socket
@@ -39,8 +39,8 @@ _METADATA_NETWORKS = tuple(
         "fd20:ce::254/128",
     )
 )
-# IPv6 addresses that end in the IPv4 address they stand for: translated (by a well-known prefix, a
-# network's own, or none), and in the old compatible form.
+# IPv6 addresses whose end is the IPv4 address that they stand for: translated addresses (with a
+# well-known prefix, a network's own, or none) and the old compatible form.
 _TRANSLATED = tuple(
     IPv6Network(network)
     for network in ("64:ff9b::/96", "64:ff9b:1::/48", "::ffff:0:0:0/96", "::/96")

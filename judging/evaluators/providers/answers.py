@@ -27,8 +27,8 @@ class Answer:
     `text` is what the model wrote, "" if nothing; for `finish` "refused" and "filtered" it is the
     provider's message, if any. `model` is the provider's name of the model that answered. Token
     counts are None if not reported. `started` is aware, UTC; `seconds` is the time from sending to
-    the last byte. `remaining` are the remaining limits in the response headers, as from
-    `remaining_limits.parse_headers`.
+    the last byte. `remaining` are the remaining limits in the response headers, as
+    `remaining_limits.parse_headers` returns them.
     """
 
     text: str

@@ -28,8 +28,8 @@ _FINISHES: Mapping[str, Finish] = {
     "model_context_window_exceeded": "length",
     "refusal": "refused",
 }
-# Keywords that schemas must not have here; the prompt states them in words, and the parser checks
-# them.
+# Schema keywords that this protocol refuses. The prompt states these rules in words, and the parser
+# checks them.
 _UNKNOWN_IN_SCHEMA = frozenset(
     {
         "minimum",
@@ -57,8 +57,8 @@ def body(
 ) -> bytes:
     """The exact bytes of a request; equal input gives equal bytes.
 
-    `parameters` override the defaults; one that is None is left out. Raises ValueError for what
-    cannot be sent: a reserved parameter, no max_tokens, completions, JSON without a schema.
+    `parameters` override the defaults; a parameter that is None is left out. Raises ValueError for
+    what cannot be sent: a reserved parameter, no max_tokens, completions, JSON without a schema.
     """
     if api != "chat" or template:
         raise ValueError(
@@ -95,7 +95,7 @@ async def ask(session: aiohttp.ClientSession | None, target: Target, body: bytes
 
 
 def _simplify_schema(schema: Any) -> Any:
-    """A schema without the keywords that are refused; a property may have the same name as one."""
+    """The schema without the refused keywords. A property with the name of a keyword is kept."""
     if not isinstance(schema, Mapping):
         return [_simplify_schema(part) for part in schema] if isinstance(schema, list) else schema
     return {
@@ -108,7 +108,8 @@ def _simplify_schema(schema: Any) -> Any:
 
 
 def _build_refusal(received: transport.ReceivedReply, target: Target) -> EvaluatorError:
-    """The error by its status, except that an empty credit balance is reported as a bad request."""
+    """The error for the status. Exception: the provider reports an empty credit balance as a bad
+    request."""
     words, _ = transport.parse_error_body(received.body)
     if received.status == 400 and "credit balance is too low" in words.lower():
         return QuotaExhausted(

@@ -1,7 +1,7 @@
 """Offline baselines: they compute a metric, are deterministic, and cost nothing.
 
-Their limits are the point: ROUGE-L reacts to every changed word, and length to nothing else, so the
-two show what a figure is worth before an evaluator is called.
+Their limits are the point: ROUGE-L reacts to every changed word, and length reacts only to length.
+So the two show what a figure is worth before an evaluator is called.
 """
 
 import asyncio

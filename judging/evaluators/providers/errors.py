@@ -109,8 +109,8 @@ class ForbiddenAddress(Halting):
 def error_of_status(
     status: int, code: str, message: str, retry_after: float | None = None
 ) -> EvaluatorError:
-    """The error for a status of 400 or more; `code` is the provider's own word for it, "" if it
-    gave none."""
+    """The error for a status of 400 or more; `code` is the provider's error code, "" if there is
+    none."""
     if status == 402 or (status == 429 and code in QUOTA_CODES):
         return QuotaExhausted(message)
     if status in {401, 403}:
@@ -130,8 +130,9 @@ def format_status(status: int) -> str:
 def redact_message(words: str, secrets: Iterable[str] = ()) -> str:
     """The provider's message on one line, without secrets, at most MAX_MESSAGE_LENGTH characters.
 
-    It hides every given secret, its beginning at the end of the message, and everything that looks
-    like a credential, before it shortens the message, so that no part of a key is left at the end.
+    It hides every given secret, the beginning of a secret at the end of the message, and everything
+    that looks like a credential. Only then does it shorten the message, so that no part of a key is
+    left at the end.
     """
     for secret in secrets:
         words = _mask_secret(secret, words)
@@ -142,8 +143,8 @@ def redact_message(words: str, secrets: Iterable[str] = ()) -> str:
 def redact_bytes(secret: str, content: bytes) -> bytes:
     """A provider's bytes with the key hidden, so that they can be stored.
 
-    The beginning of a key, MIN_KEY_PREFIX characters or more, is hidden too at the end of a
-    truncated text. A key too short to be a secret (local servers get one like EMPTY) is not hidden,
+    At the end of a truncated text, the beginning of a key (MIN_KEY_PREFIX characters or more) is
+    hidden too. A key too short to be a secret (local servers get one like EMPTY) is not hidden,
     since replies may contain the word.
     """
     if len(secret) < MIN_KEY_LENGTH:

@@ -22,8 +22,8 @@ title = "Gemini generateContent"
 offline = False
 is_evaluator = True
 default_parameters: Mapping[str, Any] = MappingProxyType({"temperature": 0})
-# Parameter names that strategies use for every provider, with this provider's names. Any other
-# parameter goes into generationConfig as it is.
+# Parameter names that strategies use for every provider, with the names that this provider uses.
+# Any other parameter goes into generationConfig unchanged.
 PARAMETER_NAMES: Mapping[str, str] = {
     "top_p": "topP",
     "top_k": "topK",
@@ -60,7 +60,7 @@ def body(
     """A request as canonical JSON; equal input gives equal bytes.
 
     It contains the `model`, which `ask` moves into the address. `parameters` override the defaults;
-    one that is None is left out. Raises ValueError for what cannot be sent.
+    a parameter that is None is left out. Raises ValueError for what cannot be sent.
     """
     if api != "chat" or template:
         raise ValueError("Gemini supports chat only. Choose chat and leave the template empty.")
@@ -151,10 +151,10 @@ def _tokens_out(usage: Mapping[str, Any]) -> int | None:
 
 
 def _build_refusal(received: transport.ReceivedReply, target: Target) -> EvaluatorError:
-    """The error by its status, except where only the details of the error tell.
+    """The error for the status, or for the details if the status does not tell.
 
-    Here, a wrong key and a project without access are bad requests, an exhausted daily quota looks
-    like a rate limit, and the wait is in the body.
+    This provider reports a wrong key and a project without access as bad requests, and an exhausted
+    daily quota as a rate limit. The time to wait is in the body.
     """
     words = transport.format_provider_words(received, received.status, (target.key,))
     error = _error(received.body)

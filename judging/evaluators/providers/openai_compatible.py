@@ -53,8 +53,8 @@ def body(
 ) -> bytes:
     """The exact bytes of a request; equal input gives equal bytes.
 
-    `parameters` override the defaults; one that is None is left out, so that `temperature` can be
-    removed for models that refuse it. `api` is "chat" or "completions", which fills in the
+    `parameters` override the defaults; a parameter that is None is left out, so that `temperature`
+    can be removed for models that refuse it. `api` is "chat" or "completions", which fills in the
     `template`. A `schema` of the answer is sent if there is a `json_mode`. Raises ValueError for a
     reserved parameter, a template that cannot be filled in, and for what JSON or UTF-8 cannot
     represent (NaN, lone surrogates).
@@ -84,7 +84,7 @@ def body(
 async def ask(session: aiohttp.ClientSession | None, target: Target, body: bytes) -> Answer:
     """Send one request once and return its answer; raises an EvaluatorError for anything else.
 
-    Refused, filtered and truncated answers are answers: their `finish` says so.
+    Refused, filtered and truncated answers are returned too; their `finish` says so.
     """
     if session is None:
         raise ValueError("An evaluator that is called needs a session.")
@@ -109,7 +109,7 @@ def _messages(prompt: Prompt) -> list[dict[str, str]]:
 def _fill_template(template: str, prompt: Prompt) -> str:
     """The template with both texts, filled in one pass: the inserted texts are never expanded.
 
-    If it has no slot for the system text, that is put before the prompt.
+    If the template has no slot for the system text, the system text is put before the prompt.
     """
     names = set(_PLACEHOLDER.findall(template))
     if "prompt" not in names or names - {"prompt", "system"}:
@@ -158,7 +158,8 @@ def _parse_answer(reply: Any, received: transport.ReceivedReply, target: Target)
 
 
 def _text_and_finish(choice: Mapping[str, Any]) -> tuple[str, Finish]:
-    """Text and finish of a choice: a chat's has a message, a text completion's has the text."""
+    """Text and finish reason of a choice, which has a message in a chat, and the text in a
+    completion."""
     reason = choice.get("finish_reason")
     finish = _FINISHES.get(reason, "other") if isinstance(reason, str) else "other"
     if "message" not in choice:
@@ -170,7 +171,8 @@ def _text_and_finish(choice: Mapping[str, Any]) -> tuple[str, Finish]:
 
 
 def _join_content(content: object) -> str:
-    """The text of a message: a string, None, or a list of parts of which some are text."""
+    """The text of a message whose content is a string, None, or a list of parts, some of them
+    text."""
     if content is None or isinstance(content, str):
         return content or ""
     if not isinstance(content, list):

@@ -43,9 +43,9 @@ def find_family(model: str) -> Family:
 def merge_parameters(
     provider: str, model: str, defaults: Iterable[str], *layers: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The parameters as a run pins them: each layer overrides those before it, with the names that
-    the provider and the model's family use. Those of our `defaults` that the family refuses are
-    None, so that they are not sent, unless a layer sets them."""
+    """The parameters as a run pins them: each layer overrides the earlier layers. They have the
+    names that the provider and the model's family use. A parameter of our `defaults` that the
+    family refuses is None, so that it is not sent, unless a layer sets it."""
     family, spelled = find_family(model), _load_families()[1].get(provider, {})
     if provider == "openai_compatible":
         spelled = family.spelled
@@ -60,8 +60,8 @@ def merge_parameters(
 def with_token_limit(
     provider: str, model: str, defaults: Mapping[str, Any], parameters: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The parameters of a new chat endpoint with the family's token limit, unless they have a
-    limit, disable it by None, or it is already among our `defaults`."""
+    """The parameters of a new chat endpoint with the family's token limit, unless they have a limit
+    or set it to None, or our `defaults` already have one."""
     family = find_family(model)
     usual = [defaults[name] for name in TOKEN_LIMIT_NAMES if name in defaults]
     if family.longest_answer in usual or any(name in parameters for name in TOKEN_LIMIT_NAMES):
@@ -73,10 +73,10 @@ def with_token_limit(
 def find_refused(words: str, sent: Iterable[str]) -> str:
     """The sent parameter that a provider's message refuses; "" if it names none.
 
-    A name in quotes or in a field path takes precedence over one in a sentence, since any plain
-    word may just be a word. What a message says to use is not what it refuses. A token limit counts
-    only if it is not supported at all: a limit that is too large for one prompt says nothing about
-    other prompts.
+    A name in quotes or in a field path takes precedence over a name in a sentence, which may just
+    be a word. A parameter that a message says to use is not refused. A token limit counts only if
+    it is not supported at all: a limit that is too large for one prompt says nothing about other
+    prompts.
     """
     told, names = _USE.sub(" ", words), [*sent]
     if not _NOT_TAKEN.search(words):
@@ -124,7 +124,7 @@ def _is_said(name: str, words: str) -> bool:
     verb = r"(?:is|was|must|may|should|has|does|can(?:not)?)\b"
     told = rf"{said}(?:\s+(?:parameter|value|setting))?\s+{verb}[^.;]{{0,60}}?\b(?i:{_REFUSES})"
     never = rf"(?i:not (?:use|set|specify|support|accept|allow|take)(?: the| a)?)\s+{said}"
-    # "user" and "stop" are used for much else.
+    # "user" and "stop" are also common words.
     return name == "temperature" and bool(re.search(f"{invalid}|{told}|{never}", words))
 
 

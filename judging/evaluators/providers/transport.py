@@ -48,8 +48,8 @@ class ReceivedReply:
 def connect(allowed_hosts: Collection[str] = ()) -> aiohttp.ClientSession:
     """A session for calling evaluators; create it inside the running loop, as a context manager.
 
-    Every request and every connection is checked by `addresses`. It uses no cookies, no proxy from
-    the environment, and no connection limit, since the limiter limits the calls.
+    `addresses` checks every request and every connection. The session uses no cookies, no proxy
+    from the environment, and no connection limit, since the limiter limits the calls.
     """
 
     # The check is pure, and most requests of a session go to one URL.
@@ -96,7 +96,7 @@ async def post(
         ) as response:
             content = await _bounded(response)
     except (TimeoutError, aiohttp.ClientError, OSError) as error:
-        # Without the cause: aiohttp's errors contain the request, and with it the key.
+        # Leave out the cause: aiohttp's errors contain the request, and so the key.
         raise _build_connection_error(error, target) from None
     seconds = time.perf_counter() - clock
     content = redact_bytes(target.key, content)
@@ -134,7 +134,7 @@ def decode_json(received: ReceivedReply, secrets: Collection[str]) -> Any:
 
 
 def build_broken_reply(how: str, received: ReceivedReply, secrets: Collection[str]) -> BrokenReply:
-    """The error for a body that cannot be used, with its start."""
+    """The error for a body that cannot be used, with the start of the body."""
     start = redact_message(received.body.decode("utf-8", "replace"), secrets)
     return BrokenReply(f"The reply {how}: {start!r}")
 
@@ -168,7 +168,8 @@ def format_provider_words(received: ReceivedReply, status: int, secrets: Collect
 def parse_error_body(body: bytes) -> tuple[str, str]:
     """Message and code of an error body, in any of the formats that providers use.
 
-    A body that is not JSON, or in no known format, is its own message; the code is then "".
+    If a body is not JSON or has no known format, the message is the body itself, and the code is
+    "".
     """
     text = body.decode("utf-8", "replace")
     try:

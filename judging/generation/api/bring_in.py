@@ -29,9 +29,9 @@ from judging.runs.api.responses import IDEMPOTENT_RESPONSES, RUN_PATH, call_or_4
 
 class BringAskedSerializer(serializers.Serializer[Any]):
     """The target project of the replies, "" for the default one. `share` is the percentage of each
-    category released to annotators at once; null: 25 for gold answers, 100 for others. The rest is
-    held, or with `accept` accepted without review if it is score-invariant. Items with a flag in
-    `aside` are held."""
+    category that is released to annotators at once; null means 25 for gold answers and 100 for
+    others. The rest is held. With `accept`, score-invariant items are accepted without review
+    instead. Items with a flag in `aside` are held."""
 
     into = serializers.SlugField(default="", allow_blank=True, max_length=80)
     share = serializers.IntegerField(default=None, allow_null=True, min_value=0, max_value=100)
@@ -44,8 +44,8 @@ class BringAskedSerializer(serializers.Serializer[Any]):
 
 
 class BringSerializer(SharedOutFields):
-    """An import of a run's replies; `brought` is null until it has ended. It is a job like others
-    and can be cancelled or run again there."""
+    """An import of a run's replies; `brought` is null until it has ended. It appears in the list of
+    jobs, where you can cancel it or run it again."""
 
     run = serializers.IntegerField(source="result.run")
     into = serializers.CharField(source="result.into")

@@ -1,4 +1,4 @@
-"""The view that stores the abilities a run suggests, for people who sort prompts."""
+"""The view that stores the abilities that a run suggests for prompts."""
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -17,7 +17,7 @@ from judging.runs.views.runs import get_run_or_404, render_run
 @require_POST
 @login_required
 def take_suggestions(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
-    """Store the suggestions of a run, and redirect to where people accept them."""
+    """Store the suggestions of a run, and redirect to the page where people accept them."""
     member = access.member_for(request, slug, right="manage")
     run = get_run_or_404(member, number)
     try:

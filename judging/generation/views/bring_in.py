@@ -25,7 +25,7 @@ from judging.runs.views.runs import get_run_or_404
 @never_cache
 @login_required
 def bring_in(request: HttpRequest, slug: str, number: int) -> HttpResponse:
-    """The possible targets of a run's replies, and the imports so far; POST requests one."""
+    """The possible targets of a run's replies, and the imports so far; POST requests an import."""
     member = access.member_for(request, slug, right="manage")
     run = get_run_or_404(member, number)
     problem = choices.explain_unavailable(run)

@@ -151,7 +151,7 @@ def _refusal(table: str, columns: Sequence[str], one: str, name: str | None) -> 
 
 
 def _asked(there: reproduce.LoadedArchive, options: dict[str, Any]) -> list[str]:
-    """The same command for the project of an archive; by default with the runs in it."""
+    """The same command for the project of an archive, by default with the runs in the archive."""
     if options["project"] not in (None, there.facts["project"]):
         raise command_error(f"The archive contains the project {there.facts['project']}.")
     command = ["results", options["table"], "--project", there.facts["project"]]

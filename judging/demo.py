@@ -119,7 +119,7 @@ def import_project(path: Path, slug: str, name: str) -> Project:
 def _shuffle_drafts(
     drafts: Sequence[importing.ParsedItem | BadRow],
 ) -> list[importing.ParsedItem | BadRow]:
-    """The first item of each category before the second ones; both halves have a fixed random
+    """The first items of all categories, then the other items; both parts have a fixed random
     order."""
     order = random.Random(0)
     halves = [list(drafts[::2]), list(drafts[1::2])]

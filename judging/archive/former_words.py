@@ -23,7 +23,7 @@ def update_figures(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _update_stages(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The stage of a slot or label, including the one in the key of a label's slot."""
+    """The stage of a slot or label, and the stage in the key of a label's slot."""
     changed: dict[str, Any] = {}
     if isinstance(row.get("stage"), str):
         changed["stage"] = FORMER_STAGES.get(row["stage"], row["stage"])
@@ -34,7 +34,7 @@ def _update_stages(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _update_causes(value: Any) -> Any:
-    """The JSON value with the current names of causes, whether they are values or keys."""
+    """The JSON value with the current names of causes, both as values and as keys."""
     if isinstance(value, dict):
         return {FORMER_CAUSES.get(key, key): _update_causes(one) for key, one in value.items()}
     if isinstance(value, list):

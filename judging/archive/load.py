@@ -127,7 +127,7 @@ def _insert(part: ArchivePart, rows: Callable[[], Iterator[dict[str, Any]]]) -> 
 def _set_self_references(
     part: ArchivePart, column: str, rows: Callable[[], Iterator[dict[str, Any]]]
 ) -> None:
-    """Set the references of rows to rows of the same table, once all are inserted."""
+    """Set the references of rows to rows of the same table, once all rows are inserted."""
     field: Any = part.model._meta.get_field(column)
     own, other = _lookup(part.model), _reference_loader(field)
     statement = (

@@ -1,4 +1,4 @@
-"""Reproduce the figures of an archive, in a temporary database of its own.
+"""Reproduce the figures of an archive, in a separate temporary database.
 
 Commands that read the archive run in separate processes, so that neither the project's database nor
 its cache can influence the results.

@@ -249,8 +249,8 @@ class Limiter:
             self._line[0].word.set_result(None)
 
     async def _ask(self, first: _Caller) -> Turn:
-        """Ask for all callers in the queue until `first` may enter; others that may enter are
-        woken."""
+        """Ask for all callers in the queue until `first` may enter; other callers that may enter
+        are woken."""
         while True:
             self._left.clear()
             asking = list(self._line)

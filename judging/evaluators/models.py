@@ -26,13 +26,13 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
         return self.filter(name=name).first()
 
     def alike(self, endpoint: Endpoint) -> EndpointQuerySet:
-        """Endpoints at the same address: they share their requests."""
+        """Endpoints of the same provider at the same address: they share their requests."""
         return self.filter(provider=endpoint.provider, address=endpoint.address)
 
     def due(self, now: datetime) -> EndpointQuerySet:
         """Endpoints with a run to plan, continue or finish, or with requests of a dead worker.
 
-        During a pause that the provider asked for, only those with a run to plan.
+        During a pause that the provider asked for, only endpoints with a run to plan.
         """
         from judging.models import Request, Run
 

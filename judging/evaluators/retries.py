@@ -23,8 +23,8 @@ class RetryPolicy:
 
 
 # Each cause has its own number of attempts, so that a provider's rush hour does not use up the
-# attempts for a broken connection. Being rate limited costs nothing and says nothing about the
-# request; each attempt that timed out may have been paid for.
+# attempts for a broken connection. A rate-limited attempt costs nothing and says nothing about the
+# request; an attempt that timed out may cost money.
 POLICIES = {
     "rate_limited": RetryPolicy(attempts=30),
     "unavailable": RetryPolicy(attempts=6),

@@ -2,9 +2,9 @@
 
 Each question to Redis runs one script, so that two workers never see the same free slot. The clock
 is Redis's own, so a worker whose clock jumps changes nothing. Slots in flight expire unless their
-worker renews them, so those of a killed worker are freed. Redis need not persist anything: if it is
-emptied, the limits start as configured and adapt again. While Redis is down, no call may start,
-since an exceeded limit costs everyone. Calls in flight end, and their replies are kept.
+worker renews them, so the slots of a killed worker are freed. Redis need not persist anything: if
+it is emptied, the limits start as configured and adapt again. While Redis is down, no call may
+start, since an exceeded limit costs everyone. Calls in flight end, and their replies are kept.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from judging.evaluators.providers.errors import RateLimited, Transient
 
 log = logging.getLogger(__name__)
 
-# More connections do not help: the limiter of each worker sends one question at a time.
+# More connections do not help: each worker's limiter sends one question at a time.
 CONNECTIONS = 16
 # Seconds to wait before asking Redis again after it did not answer.
 RECONNECT_SECONDS = 0.5
@@ -39,8 +39,8 @@ EXPIRE_SECONDS = 86_400
 RELEASE_DELAY = 0.01
 # Slots are reused for this many seconds after a question if Redis's answer allowed it.
 FRESH_SECONDS = 0.1
-# While calls are in flight, Redis is asked at least this often: otherwise calls that end together
-# later would all find its last answer outdated, and wait for the next one together.
+# While calls are in flight, Redis is asked at least this often: otherwise calls that later end
+# together would all find the last answer outdated, and wait together for the next answer.
 POLL_SECONDS = 0.03
 # If no call ended for this many seconds, calls are long, and one more question costs nothing.
 RECENT_SECONDS = 1.0
@@ -155,8 +155,8 @@ async def connect(url: str) -> AsyncIterator["redis.Redis"]:
 
 
 class _MoveResult(NamedTuple):
-    """The result of a batch: how many of those that wanted to enter may, how long the next waits,
-    the era, when Redis's state was created, and whether slots may be reused."""
+    """The result of a batch: how many of the calls that wanted to enter may do so, how long the
+    next call waits, the era, when Redis's state was created, and whether slots may be reused."""
 
     entered: int
     wait: float
@@ -166,7 +166,7 @@ class _MoveResult(NamedTuple):
 
 
 class RedisLedger:
-    """A ledger shared by all who use the same key, with the same rules as `MemoryLedger`.
+    """A ledger that all users of one key share, with the same rules as `MemoryLedger`.
 
     Calls that leave are reported together with the next calls that want to enter. Calls that want
     to enter while Redis is being asked go into the next question: at a thousand calls per second,

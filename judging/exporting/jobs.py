@@ -26,7 +26,7 @@ from judging.results.tables import EXPORT_COLUMN_KINDS, EXPORT_TABLES
 KIND = "export"
 # A file can be downloaded for this long; then it is deleted.
 RETENTION = timedelta(days=7)
-# Tables about evaluators, for all who see results; the other tables are for leads.
+# Tables about evaluators, for everybody who may see results; the other tables are for leads.
 RESULT_TABLES = ("calls", "outcomes")
 # Rows between two progress reports.
 PROGRESS_ROWS = 1_000
@@ -97,8 +97,8 @@ def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool
 
 
 def write_export(job: Job, told: Callable[[int], object] = int) -> int:
-    """Write the table of a job, as it is at one instant, and report the progress; return the number
-    of rows."""
+    """Write the table of a job from one consistent state, and report the progress; return the
+    number of rows."""
     wish = _read_request(job)
     job_queue.store_values(job, total=exporting_rows.count_rows(job.project, wish))
     get_path(job).parent.mkdir(parents=True, exist_ok=True)
@@ -109,7 +109,7 @@ def write_export(job: Job, told: Callable[[int], object] = int) -> int:
         count = write_file(
             wish.form, rows, made.columns, get_path(job), EXPORT_COLUMN_KINDS, packed
         )
-    # Report the end too: the listener may store an earlier report after the number is stored here.
+    # Report the end too: the listener may store an earlier report after this number was stored.
     told(count)
     job_queue.store_values(job, done=count)
     return count
@@ -123,7 +123,7 @@ def _packing_options(job: Job, wish: ExportRequest) -> PackingOptions:
 
 
 def _read_request(job: Job) -> ExportRequest:
-    # Jobs of earlier versions lack the last of these.
+    # Jobs of earlier versions lack the last of these values.
     said = {name: job.result.get(name, "") for name in ("table", "form", "snapshot", "licence")}
     encrypt = job.result.get("encrypt", False)
     return ExportRequest(**said, filters=job.result["filters"], encrypt=encrypt)

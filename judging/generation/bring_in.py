@@ -96,7 +96,7 @@ def bring_in_replies(wish: BringInRequest, by: Membership | None) -> GenerationR
 
 
 def can_bring_in(by: Membership, *projects: Project) -> bool:
-    """Whether the member's account leads all of these projects, none of them archived."""
+    """Whether the member's account leads all of these projects, and none of them is archived."""
     if by.account is None:
         return False
     led = Project.objects.led_by(by.account)

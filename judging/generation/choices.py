@@ -22,7 +22,8 @@ from judging.models import Outcome, Run
 # The default share released at once, in percent; for gold answers only a sample, as in study 000.
 GOLD_SHARE, DEFAULT_SHARE = 25, 100
 FLAGS = flags.FLAG_TITLES
-# The first three leave nothing to label; the others should be checked by a lead first.
+# Items with the first three flags leave nothing to label; a lead should first check items with the
+# others.
 DEFAULT_FLAGS = ("identical", "white-space-only", "empty", "claim", "bound")
 PREVIEW_ROWS = 3
 # Longer texts are cut after this many characters.

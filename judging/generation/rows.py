@@ -73,8 +73,8 @@ def explain_unfinished(run: Run) -> str:
 
 
 def can_skip_review(run: Run) -> bool:
-    """Whether held items may be accepted without review: only if the change is score-invariant, so
-    that a wrong one does not count as a missed error of an evaluator."""
+    """Whether held items may be accepted without review: only if the change is score-invariant.
+    Then a wrong change does not count as an error that an evaluator missed."""
     return run.pinned_strategy().category in {one.slug for one in taxonomy.load().score_invariant()}
 
 
@@ -185,7 +185,7 @@ def _texts(task: TaskType, said: GeneratedReply, parts: Mapping[str, str]) -> di
     texts: dict[str, Any] = {}
     for text in task.texts:
         value = _find_text(text.name, parts) or _find_text(text.name, said.texts)
-        # Each of several references is correct by itself.
+        # If there are several references, each is correct on its own.
         texts[text.name] = value[0] if isinstance(value, list) and not text.many else value
     return rest | texts
 

@@ -13,7 +13,7 @@ STOP_TIMEOUT = 10.0
 
 @contextmanager
 def running_worker(app: Celery | None = None) -> Iterator[None]:
-    """Run a worker during the block; it exits once running slices have ended."""
+    """Run a worker during the block. The worker exits once its running slices have ended."""
     ready = threading.Event()
     controller = (app or current_app).WorkController(
         pool="threads",

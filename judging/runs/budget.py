@@ -18,7 +18,8 @@ from judging.runs.transitions import record_event
 
 @dataclass(frozen=True)
 class RunSpending:
-    """What an asked run has cost so far, and what is known about the prices of its replies."""
+    """What a run that calls an evaluator has cost so far, and what is known about the prices of its
+    replies."""
 
     run: Run
     paid: PaidReplies
@@ -108,8 +109,8 @@ def set_cap(
 ) -> None:
     """Set the project's spending cap; None removes it.
 
-    What its runs spent and reserved before counts too. Runs that were paused by a cap stay paused
-    until they are resumed. `account` is the user if they have no membership in the project.
+    What its runs have already spent and reserved counts too. Runs that were paused by a cap stay
+    paused until they are resumed. `account` is the user if they have no membership in the project.
     """
     with transactions.transact():
         # Reserving and settling change the run first, so nothing is booked in between.
@@ -135,8 +136,9 @@ def set_cap(
 
 
 def raise_cap(run: Run, cap: Decimal, member: Membership | None) -> None:
-    """Raise a run's cap; the current cap changes nothing. Raises `Refused` for a lower cap, for one
-    above the project's, and for a run without a cap. Must run inside the caller's transaction."""
+    """Raise a run's cap; if it is the current cap, nothing changes. Raises `Refused` for a lower
+    cap, for one above the project's, and for a run without a cap. Must run inside the caller's
+    transaction."""
     held = Run.objects.select_for_update(no_key=True).get(pk=run.pk)
     if held.cap == cap:
         return

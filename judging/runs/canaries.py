@@ -26,7 +26,7 @@ DEFAULT_ITEMS = 20
 class Drift:
     """How far a later repetition differs from the first run: of `n` items that both decided,
     `changed` have another outcome. `share` is changed / n with its interval, without a value if n
-    is 0; the interval allows for items of one cluster not being independent."""
+    is 0; the interval takes into account that items of one cluster are not independent."""
 
     run: Run
     n: int
@@ -42,8 +42,8 @@ def start_canary(
     member: Membership | None = None,
     options: RunOptions = lifecycle.DEFAULT_OPTIONS,
 ) -> Run:
-    """Start the first run of a canary, over DEFAULT_ITEMS items drawn at random, or `limit`; later
-    repetitions use the same items. Otherwise like `lifecycle.start_run`."""
+    """Start the first run of a canary, over `limit` items drawn at random, by default
+    DEFAULT_ITEMS. Later repetitions use the same items. Otherwise like `lifecycle.start_run`."""
     if strategy.strategy().frame == "explanation":
         raise Refused(
             "A canary needs a strategy that evaluates items itself. Choose another strategy."

@@ -1,4 +1,4 @@
-"""What a run can be made of: strategies, endpoints that can be called, and items."""
+"""What to choose from for a run: strategies, endpoints that can be called, and items."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from judging.models import Endpoint, Run, StrategyVersion
 from judging.runs import selection
 from judging.strategies import catalogue
 
-# How many unknown keys a message names.
+# How many unknown keys a message lists.
 MAX_NAMED_KEYS = 5
 
 
@@ -44,8 +44,7 @@ def list_endpoints() -> EndpointQuerySet:
 
 
 def list_other_endpoints(run: Run) -> EndpointQuerySet:
-    """The other endpoints that a run could use: offline ones for a metric, evaluators for the
-    rest."""
+    """The other endpoints that a run could use: offline endpoints for a metric, else evaluators."""
     offline = Q(provider="baseline")
     fit = offline if run.strategy.strategy().metric else ~offline
     return list_endpoints().filter(fit).exclude(pk=run.endpoint_id)
@@ -64,7 +63,7 @@ def list_explained_runs(project: Project) -> QuerySet[Run]:
     """Runs whose explanations can be checked, newest first."""
     ended = Run.objects.in_project(project).listed().filter(state=Run.State.FINISHED, samples=1)
     asked = ended.exclude(kind=Run.Kind.DERIVED)
-    # The frame and whether it explains are in the strategy's JSON definition.
+    # The strategy's JSON definition has the frame, and says whether replies explain their answer.
     explains = asked.filter(
         strategy__definition__frame="single", strategy__definition__explanation=True
     )
@@ -81,7 +80,7 @@ def count_by_field(project: Project, field: str) -> list[tuple[str, int]]:
 def select_items(project: Project, chosen: ItemSelection) -> set[int] | None:
     """The ids of the chosen items, None for all; `Refused` for keys that are not in the project.
 
-    An item matches an ability that it belongs to, or that its answer was generated from.
+    An item matches an ability if it is the item's ability or source ability.
     """
     if chosen == ItemSelection():
         return None

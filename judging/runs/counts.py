@@ -17,8 +17,8 @@ Counts = dict[str, Any]
 
 @dataclass(frozen=True)
 class PaidReplies:
-    """What is known about the price of replies, each counted once: `unknown` of them have no known
-    price, with `tokens` in and out as far as reported; `charged` cost something."""
+    """What is known about the prices of replies, each counted once. `unknown` of them have no known
+    price and used `tokens` in and out, as far as reported; `charged` cost something."""
 
     replies: int = 0
     unknown: int = 0
@@ -44,7 +44,7 @@ class ItemCounts:
 
 def load_states(runs: Iterable[Run]) -> dict[int, str]:
     """A state string for each run, by its id, in one short query; it changes when the counts do.
-    Load it before counting: whatever changes meanwhile then belongs to a later state."""
+    Load it before you count: then changes that come meanwhile belong to a later state."""
     listed = list(runs)
     changes = change_counters.load_counts(change_counters.run_subject(run.pk) for run in listed)
     everything = changes.get(change_counters.ALL_SUBJECTS, 0)
@@ -53,8 +53,8 @@ def load_states(runs: Iterable[Run]) -> dict[int, str]:
 
 
 def load_counts(kind: str, states: Mapping[int, str], now: datetime) -> dict[int, Counts]:
-    """The valid counts by run id: those stored for the current state, and those that a worker keeps
-    up to date."""
+    """The valid counts by run id: counts stored for the current state, and counts that a worker
+    keeps up to date."""
     found = Tally.objects.filter(kind=kind, run__in=states)
     rows = found.values_list("run_id", "state", "shown_until", "counts")
     return {
@@ -66,7 +66,7 @@ def load_counts(kind: str, states: Mapping[int, str], now: datetime) -> dict[int
 
 
 def _only_grew(state: str, other: str) -> bool:
-    """Whether only replies were added since; a change of the run's state or parser is different."""
+    """Whether only replies were added since then, and the run's state and parser did not change."""
     return state.partition(" ")[2] == other.partition(" ")[2]
 
 
@@ -77,10 +77,10 @@ def store_counts(
     until: datetime | None = None,
 ) -> None:
     """Store the counts of these states; with `until`, they are shown until then even if more
-    arrives.
+    replies arrive.
 
-    For a run in planning only counts with `until` are stored: each batch changes the state, and a
-    page would wait for the planner's write lock to store counts that are outdated at once.
+    While a run is being planned, only counts with `until` are stored: each batch changes the state,
+    and a page would wait for the planner's write lock to store counts that are outdated at once.
     """
     rows = [
         Tally(run_id=pk, kind=kind, state=states[pk], counts=counts, shown_until=until)
@@ -137,7 +137,8 @@ def count_paid_by_run(runs: Sequence[int]) -> dict[int, PaidReplies]:
 
 
 def count_paid(runs: Sequence[int]) -> PaidReplies:
-    """The same for all of these runs together; a reply that runs share counts once."""
+    """What is known about reply prices for all of these runs together; a reply that runs share
+    counts once."""
     return _paid("0", runs).get(0, PaidReplies())
 
 

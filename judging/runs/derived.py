@@ -1,9 +1,10 @@
-"""Derived runs: they combine other runs without any call, as votes over prompts or panels.
+"""Derived runs: they combine other runs without any call, as votes over prompts or as panels.
 
 A derived run has an outcome for each item, axis and revision that all its sources have in common.
-What only some of them have is left out and counted in the audit log. An item that is missing in a
-source still counts in the total of a vote. A derived run is finished at once and follows its
-sources: whenever one finishes again after a retry or a new parse, its outcomes are computed again.
+An item that only some of them have is left out and counted in the audit log. An item that is
+missing in a source still counts in the total of a vote. A derived run is finished at once and
+follows its sources: whenever a source finishes again after a retry or a new parse, the derived
+outcomes are computed again.
 """
 
 from collections import defaultdict
@@ -67,7 +68,7 @@ def derive_run(
 def refresh_outcomes(run: Run) -> int:
     """Compute the outcomes of a derived run from its sources, in batches; return how many.
 
-    An outcome is pending if any source's is. Idempotent.
+    An outcome is pending if it is pending in any source. Idempotent.
     """
     strategy = run.pinned_strategy()
     sources = list(run.sources.select_related("strategy").order_by("number"))
@@ -122,7 +123,7 @@ def _load_source_outcomes(
 
 
 def _find_shared_places(sources: Sequence[Run]) -> tuple[list[dict[str, Any]], int]:
-    """The items, with axis and revision, that all sources share, and how many only some of them
+    """The items, with axis and revision, that all sources share, and how many only some sources
     have."""
     every = Outcome.objects.filter(run__in=sources)
     groups = every.values("item", "axis", "revision").annotate(n=Count("run")).order_by()

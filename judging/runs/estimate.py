@@ -92,11 +92,12 @@ class RunEstimate:
     """What a run would request.
 
     The `calls` of all items share `requests` different requests, of which `stored` are already
-    answered and cost nothing. `cost` is what the others may cost by the length of their prompts,
-    None if prices are unknown; `by_pilot` is an estimate with an interval, None until there is a
-    pilot, for which `pilot_items` items are enough. Later steps of a chain are not known before the
-    earlier ones are answered: each of their calls counts as one request. `labelling` items are
-    still being labelled. `examples` are the keys of the items shown in every prompt.
+    answered and cost nothing. `cost` is what the other requests may cost by the length of their
+    prompts, None if prices are unknown. `by_pilot` is an estimate with an interval, None until
+    there is a pilot; `pilot_items` items are enough for a pilot. The later steps of a chain are
+    unknown until the earlier steps are answered, so each of their calls counts as one request.
+    `labelling` items are still being labelled. `examples` are the keys of the items shown in every
+    prompt.
     """
 
     items: int

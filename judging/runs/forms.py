@@ -24,7 +24,7 @@ MOST_KEYS = 100_000
 
 @dataclass(frozen=True)
 class Option:
-    """One checkbox. `note` is shown beside its label."""
+    """One checkbox. `note` is shown next to its label."""
 
     name: str
     value: str
@@ -67,7 +67,7 @@ class StartForm(forms.Form):
         required=False,
         help_text="A random sample, drawn with the seed. Leave empty for all items.",
     )
-    # The same seed draws the same items, so that the run that starts is the one that was estimated.
+    # The same seed draws the same items, so the run that starts is the run that was estimated.
     seed = forms.IntegerField(
         label="Seed",
         min_value=0,
@@ -187,7 +187,7 @@ class StartForm(forms.Form):
         )
 
     def strategy_groups(self) -> list[tuple[str, bool, list[Option]]]:
-        """The strategies by frame, each group with whether any of it is chosen."""
+        """The strategies by frame; each group says whether any of its strategies is chosen."""
         titles = {frame: words.title for frame, words in FRAME_DESCRIPTIONS.items()}
         grouped: dict[str, list[Option]] = {
             title: [] for title in [*titles.values(), OFFLINE_GROUP]
@@ -204,7 +204,7 @@ class StartForm(forms.Form):
         ]
 
     def endpoint_options(self) -> list[Option]:
-        """The endpoints to choose from, with those that the form has chosen."""
+        """The endpoints to choose from, and which of them are chosen."""
         chosen = self._chosen("endpoint")
         field = self.fields["endpoint"]
         assert isinstance(field, forms.ModelMultipleChoiceField)
@@ -222,7 +222,7 @@ class StartForm(forms.Form):
         return self._counted("category", {one.slug: one.name for one in taxonomy.load()})
 
     def axis_options(self) -> list[Option]:
-        """The axes of all strategies on the form, with those that it has chosen."""
+        """The axes of all strategies on the form, and which of them are chosen."""
         chosen = self._chosen("axes")
         named = _axes(self.known.values())
         return [Option("axes", slug, title, "", slug in chosen) for slug, title in named.items()]

@@ -48,11 +48,11 @@ ANALYZE_FROM = 1_000
 class RunOptions:
     """The options of a run besides its strategy and endpoint.
 
-    A run covers the project's judgeable items, or only those in `items`, or a random `limit` of
-    them. An explanation check is `over` a finished run, and covers the items that it scored equal
-    to gold. `samples` is how often each call is made, by default as the strategy says. With an
-    `occasion`, answered requests are sent again. `own` overrides the strategy and the endpoint. A
-    `pilot` only measures what calls use, so lists and figures leave it out.
+    A run covers the project's judgeable items, or only those in `items`, or a random sample of
+    `limit` items. An explanation check is `over` a finished run, and covers the items that it
+    scored equal to gold. `samples` is how often each call is made, by default as the strategy says.
+    With an `occasion`, answered requests are sent again. `own` overrides the strategy and the
+    endpoint. A `pilot` only measures what calls use, so lists and figures leave it out.
     """
 
     seed: int | None = None
@@ -95,8 +95,8 @@ def start_run(
     member: Membership | None = None,
     options: RunOptions = DEFAULT_OPTIONS,
 ) -> Run:
-    """Start a new run. Everything it rests on is pinned at once, in one transaction; the next
-    worker plans its calls.
+    """Start a new run. Everything that the run depends on is pinned at once, in one transaction;
+    the next worker plans its calls.
 
     Raises `Refused` if there are no items, a cap cannot be enforced, or the items are still being
     labelled and no lead allows it by `while_labelling`.
@@ -132,13 +132,13 @@ def clone_run(
     occasion: str = "",
     while_labelling: bool = False,
 ) -> Run:
-    """Start a new run of the same strategy version over the same items, in their current revisions,
-    or in the pinned revisions with the pinned examples; at the same endpoint as it is now, or at
-    another one.
+    """Start a new run of the same strategy version over the same items. It uses their current
+    revisions, or the pinned revisions with the pinned examples; it calls the same endpoint with its
+    current settings, or another endpoint.
 
-    Answered requests are not sent again. With an `occasion`, they are sent again as pinned, and
-    this run is recorded as the one that is repeated. Raises `Refused` like `start_run`, and for a
-    run that called no evaluator.
+    Answered requests are not sent again. With an `occasion`, they are sent again as pinned, and the
+    new run records which run it repeats. Raises `Refused` like `start_run`, and for a run that
+    called no evaluator.
     """
     _check_asked(run, "cloned")
     endpoint = endpoint or run.endpoint
@@ -204,8 +204,9 @@ def restart_without_parameter(run: Run, member: Membership | None) -> Run:
 
 def find_refused_parameter(run: Run, failed: Iterable[Mapping[str, Any]]) -> tuple[str, str]:
     """The parameter of ours that the evaluator refused, and the one to send instead, "" for none.
-    They are found in cause and message of the run's `failed` requests. Both are "" if no parameter
-    was refused, the run is planning or cancelled, or another run has already replaced it."""
+    They are found in the causes and messages of the run's `failed` requests. Both are "" if no
+    parameter was refused, the run is planning or cancelled, or another run has already replaced
+    it."""
     if run.state not in RETRY_STATES:
         return "", ""
     words = (row["message"] for row in failed if row["cause"] == Rejected.cause)
@@ -349,7 +350,7 @@ def resume(run: Run, member: Membership | None, *, cap: Decimal | None = None) -
     that wait for another try get all of their tries again, since their failures paused the run."""
     _check_asked(run, "resumed")
     with transactions.transact():
-        # Before the run is locked, in the same order as storing replies does it.
+        # Do this before the run is locked: storing replies locks in the same order.
         if not run.was_answered():
             Request.objects.wanted_by(run).try_afresh(clock.now())
         if cap is not None:
@@ -380,8 +381,8 @@ def move_to_endpoint(run: Run, endpoint: Endpoint, member: Membership | None) ->
     )
     start_checks.check_budget(run.project, endpoint)
     with transactions.transact():
-        # Before the run, and in the order in which outcomes are decided: a retry locks them the
-        # same way.
+        # Lock the outcomes before the run, and in the order in which outcomes are decided, as a
+        # retry does.
         list(run.outcomes.order_by("pk").select_for_update(no_key=True).values_list("pk"))
         held = Run.objects.select_for_update(no_key=True).get(pk=run.pk)
         _check_movable(held)
@@ -430,9 +431,10 @@ def cancel(run: Run, member: Membership | None) -> None:
 def retry_failed(run: Run, member: Membership | None) -> int:
     """Send the run's failed requests again; return their number.
 
-    Its missing outcomes are decided again, including those that another run's retry has fixed.
-    Other runs that share the requests keep their outcomes until they are retried themselves. Raises
-    `Refused` if there are neither: a reply that could not be used is not requested again.
+    The run's missing outcomes are decided again, including outcomes that another run's retry has
+    fixed. Other runs that share the requests keep their outcomes until they are retried themselves.
+    Raises `Refused` if there is nothing to retry: a reply that could not be used is not requested
+    again.
     """
     _check_asked(run, "asked again")
     with transactions.transact():
@@ -440,7 +442,7 @@ def retry_failed(run: Run, member: Membership | None) -> int:
             Request.objects.wanted_by(run).try_afresh(clock.now())
         failed = Request.objects.wanted_by(run).filter(state="failed").order_by("pk")
         ids = list(failed.select_for_update(no_key=True).values_list("pk", flat=True))
-        # Wait for a worker that is deciding one of them by the failure that is being undone.
+        # Wait for a worker that is just deciding an outcome from a failure that this retry undoes.
         unsure = run.outcomes.lock_unsure()
         if not ids and not run.outcomes.mended().exists():
             raise Refused("This run has no failed requests.")
@@ -460,7 +462,7 @@ def _check_asked(run: Run, what: str) -> None:
 
 
 def finish_if_done(run: Run) -> bool:
-    """Mark a running run as finished if none of its requests is open; return whether none is.
+    """Mark a running run as finished if none of its requests is open; return whether none is open.
 
     Before that, it decides outcomes that a killed worker left pending, parses replies again if the
     parser was switched, and updates derived runs.

@@ -65,8 +65,8 @@ class RunQuerySet(models.QuerySet["Run"]):
         run's retry has fixed."""
         from judging.models import Request
 
-        # Few requests failed, while a run may have many calls: so the query starts from the failed
-        # ones.
+        # Few requests failed, but a run may have many calls, so the query starts from the failed
+        # requests.
         failed = Call.objects.filter(request__in=Request.objects.filter(state="failed"))
         mended = Outcome.objects.filter(run=OuterRef("pk")).mended()
         retried = self.filter(kind="asked", state__in=["running", "paused", "finished"])
@@ -95,15 +95,15 @@ class RunQuerySet(models.QuerySet["Run"]):
         return self.filter(number__in=[one for one in numbers if 0 < one < 2**31])
 
     def for_results(self) -> RunQuerySet:
-        """With what tables of results show, by number."""
+        """With everything that tables of results show, ordered by number."""
         return self.select_related("strategy", "endpoint", "project").order_by("number")
 
     def for_page(self) -> RunQuerySet:
-        """With what the page of a run shows, in one query."""
+        """With everything that the page of a run shows, in one query."""
         return self.select_related("strategy", "endpoint", "member", "project")
 
     def for_list(self) -> RunQuerySet:
-        """With what a list shows, the latest first."""
+        """With everything that a list shows, the latest first."""
         return self.select_related("strategy", "endpoint", "member").order_by("-number")
 
 
@@ -129,8 +129,8 @@ class OutcomeQuerySet(models.QuerySet[Any]):
         return self.filter(result="pending")
 
     def mended(self) -> OutcomeQuerySet:
-        """Outcomes that are missing because a request failed, though none of their requests is
-        failed now."""
+        """Outcomes that are missing because a request failed, although none of their requests is
+        marked as failed any more."""
         in_reply = list_reply_causes()
         failures = ~Q(cause__in=[*in_reply, ONE_ORDER]) | (
             Q(cause=ONE_ORDER) & ~Q(values__missing__in=in_reply)
@@ -138,14 +138,15 @@ class OutcomeQuerySet(models.QuerySet[Any]):
         made, failed = self._calls(), self._calls().filter(request__state="failed")
         # A call that could not be created, see `Outcome.reject`, has no failed request.
         unsent = Q(cause="rejected", values__has_key="reason")
-        # Each missing outcome has a cause, but SQLite uses the index of missing ones only if the
-        # query says so.
+        # Each missing outcome has a cause, but SQLite uses the index of missing outcomes only if
+        # the query says so.
         missing = self.filter(failures & ~unsent, result="missing", cause__gt="")
         return missing.filter(Exists(made), ~Exists(failed))
 
     def lock_unsure(self) -> list[int]:
-        """The ids of the outcomes that a retry decides again, locked in the order of deciding:
-        missing ones with calls, and those with a failed call. Pending ones are locked too."""
+        """The ids of the outcomes that a retry decides again: missing outcomes with calls, and
+        outcomes with a failed call. They are locked in the order of deciding, and pending outcomes
+        are locked too."""
         failed = self._calls().filter(request__state="failed")
         unsure = Q(Exists(self._calls()), result="missing") | Q(Exists(failed))
         locked = self.filter(unsure | Q(result="pending")).order_by("pk")
@@ -161,9 +162,8 @@ class OutcomeQuerySet(models.QuerySet[Any]):
         return self.exclude(result="pending")
 
     def counted(self) -> OutcomeQuerySet:
-        """Settled outcomes that figures count: the item's current final label, on the judged
-        revision, is the one it had then. An outcome without a pinned label only needs some final
-        label."""
+        """Settled outcomes that figures count: on the judged revision, the item still has the final
+        label that the run pinned. An outcome without a pinned label only needs some final label."""
         return self.settled().filter(self._held())
 
     def not_counted(self) -> OutcomeQuerySet:
@@ -187,8 +187,8 @@ class OutcomeQuerySet(models.QuerySet[Any]):
         return self.filter(ability="")
 
     def with_moved(self) -> OutcomeQuerySet:
-        """Annotate `moved`, the score of the perturbed answer minus that of gold; None unless both
-        were scored."""
+        """Annotate `moved`, the score of the perturbed answer minus the score of gold; None unless
+        both were scored."""
         of = [Cast(KT(f"values__{name}"), models.FloatField()) for name in ("perturbed", "gold")]
         return self.annotate(moved=of[0] - of[1])
 
@@ -198,11 +198,12 @@ class OutcomeQuerySet(models.QuerySet[Any]):
         return found.order_by("item__position")
 
     def for_replies(self) -> OutcomeQuerySet:
-        """With item, revision, project and task type, which reading the replies needs."""
+        """With item, revision, project and task type, which are needed to read the replies."""
         return self.select_related("item", "revision__item__project__task_type")
 
     def along(self, axis: str) -> OutcomeQuerySet:
-        """Outcomes along this axis; with "" all, those along the items' own axes first."""
+        """Outcomes along this axis. With "", all outcomes, those along the items' own axes
+        first."""
         if not axis:
             return self.order_by("-main", "axis")
         return self.none() if NUL in axis else self.filter(axis=axis)
@@ -258,8 +259,8 @@ class OutcomeQuerySet(models.QuerySet[Any]):
 
 class CallQuerySet(models.QuerySet[Any]):
     def for_list(self, key: str | None = None) -> CallQuerySet:
-        """With item, request, reply and readings; only those of the item with this key, if one is
-        given."""
+        """With item, request, reply and readings; if a key is given, only calls for the item with
+        this key."""
         found = self.select_related("outcome__item").for_replies()
         if key is None:
             return found
@@ -358,7 +359,7 @@ class Run(models.Model):
     objects = RunQuerySet.as_manager()
     # Set by `counts.with_item_counts`.
     counted: ItemCounts
-    # Set by `results.run_marks`: why tables leave the run out unless it is named.
+    # Set by `results.run_marks`: why tables leave out the run unless it is chosen.
     marks: Sequence[RunMark] = ()
 
     class Meta:
@@ -383,7 +384,7 @@ class Run(models.Model):
 
     def sends(self) -> dict[str, Any]:
         """The parameters of each request, including our defaults. For a run that called no
-        evaluator only the pinned ones, since the rest is not known."""
+        evaluator, only the pinned parameters, since the others are not known."""
         if self.kind == self.Kind.ASKED:
             return merge_defaults(self.pinned)
         return {
@@ -452,7 +453,7 @@ class Outcome(models.Model):
         return f"{self.item} in {self.run}: {self.result}"
 
     def reject(self, reason: str) -> None:
-        """Mark the outcome as missing because the item makes no request."""
+        """Mark the outcome as missing because no request can be made for the item."""
         self.result, self.cause = self.Result.MISSING, "rejected"
         self.values = {"reason": reason}
         self.save(update_fields=["result", "cause", "values"])

@@ -1,4 +1,4 @@
-"""Pin everything a run rests on, with one digest, and check its overrides."""
+"""Pin everything that a run depends on, with one digest, and check its overrides."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -77,7 +77,7 @@ def _check_examples(strategy: Strategy, examples: int) -> None:
 
 
 NO_OVERRIDES = RunOverrides()
-# Notes in `pinned` that are not part of what a run rests on.
+# Notes in `pinned`; a run does not depend on them.
 TRANSIENT_KEYS = ("rereading", "pilot")
 
 
@@ -116,7 +116,7 @@ def draft_run(
 
 
 def repin_endpoint(run: Run, endpoint: Endpoint) -> dict[str, Any]:
-    """The pins of a stored run if it used another endpoint; everything else stays."""
+    """The pins that a stored run would have with another endpoint; everything else stays."""
     asked, own = run.strategy.strategy(), run_config.load_overrides(run.pinned)
     return run.pinned | endpoint.pinned(asked.parameters, own.parameters)
 

@@ -1,7 +1,7 @@
 """The status of a run, for its page and for the API.
 
-Counts are cached until the run changes. While a worker calls an evaluator, that is all the time: so
-the worker counts, once for all viewers, and for only a small part of its time.
+Counts are cached until the run changes. While a worker calls an evaluator, a run changes all the
+time. So the worker counts, once for all viewers, and spends only a small part of its time on this.
 """
 
 import json
@@ -27,7 +27,7 @@ from judging.strategies import frames
 COUNT_EVERY, REST_FACTOR, GRACE_FACTOR = 1.0, 20, 2.5
 # Seconds over which answers per second are measured.
 PACE_WINDOW = 10.0
-# How many of the latest replies are read for that.
+# How many of the latest replies are read to measure it.
 MAX_RECENT_REPLIES = 5_000
 
 
@@ -88,7 +88,7 @@ class RunStatus:
     that failed, and for those that wait for another try. `unattended`: work is due and no worker is
     alive. `paused_until`: the provider asked for no calls before this time; None if it did not.
     `steps` are the actions that are possible now. `refused` is a parameter of ours that the
-    evaluator refused, "" for none, and `instead` the one that it asked for in its place.
+    evaluator refused, "" for none, and `instead` is the parameter that it asked for in its place.
     """
 
     run: Run
@@ -105,19 +105,19 @@ class RunStatus:
 
     @property
     def is_unusable(self) -> bool:
-        """Whether the run is over and says nothing of any of its items."""
+        """Whether the run is finished and all of its outcomes are missing."""
         if self.run.state != Run.State.FINISHED or not self.progress.items:
             return False
         return not self.run.outcomes.exclude(result=Outcome.Result.MISSING).exists()
 
     @property
     def leaves_no_limit(self) -> bool:
-        """Whether answers would have no length limit of ours without the refused parameter."""
+        """Whether we would send no length limit for answers without the refused parameter."""
         return self.refused in TOKEN_LIMIT_NAMES and not self.instead
 
     @property
     def mended(self) -> str:
-        """The parameters, as JSON, with which a new endpoint would not be refused."""
+        """The parameters for a new endpoint, as JSON, that the evaluator would not refuse."""
         kept = {self.instead: self.run.sends()[self.refused]} if self.instead else {}
         return json.dumps({self.refused: None, **kept})
 
@@ -260,20 +260,21 @@ def count_progress(run: Run) -> Progress:
 
 
 def _count_calls_to_come(run: Run) -> int:
-    """Calls that the pending outcomes of a run may still need, besides those already created."""
+    """Calls that the pending outcomes of a run may still need and that are not created yet."""
     strategy = run.pinned_strategy()
     if run.state != Run.State.PLANNING and not strategy.last_step:
         return 0
     a_sample = sum(len(frames.list_calls(strategy, step=n)) for n in range(strategy.last_step + 1))
-    # Filter by the calls' own outcomes: filtered by the run's, each may be looked up among all
-    # outcomes, as PostgreSQL has no statistics yet while they are planned.
+    # Filter by each call's own outcome. With a filter by the run's outcomes, PostgreSQL may search
+    # all outcomes for each call, since it has no statistics during planning.
     made = run.calls.filter(outcome__result=Outcome.Result.PENDING).count()
     return max(0, run.outcomes.pending().count() * run.samples * a_sample - made)
 
 
 def _failures(run: Run) -> dict[str, int]:
     """Requests that failed, or whose reply could not be parsed, by cause."""
-    # Both start from the few useless ones, which have an index, and not from all of the run's.
+    # Both queries start from the few useless rows, which have an index, and not from all rows of
+    # the run.
     readings = Reading.objects.filter(parser=run.parser).exclude(cause="")
     useless = [
         Request.objects.wanted_by(run).filter(state="failed"),

@@ -1,7 +1,7 @@
 """Parse the replies of a run again, with the current version of its parser or another one.
 
-New readings are stored beside the old ones. A preview shows what would change; applying it switches
-the run's parser, and its outcomes follow in batches.
+New readings are stored next to the old ones. A preview shows what would change. Applying it
+switches the run's parser and updates the run's outcomes in batches.
 """
 
 from collections import Counter
@@ -83,7 +83,7 @@ def build_preview(run: Run, parser: str | None = None) -> ReparsePreview:
 def switch_parser(run: Run, member: Membership | None, parser: str | None = None) -> None:
     """Switch the run to this parser, and update its outcomes and derived runs.
 
-    An interrupted switch is continued by any worker: until it is done, the run is running.
+    Any worker can continue an interrupted switch: until it is done, the run is running.
     """
     switched = _with_parser(run, parser)
     with transactions.transact():

@@ -1,4 +1,4 @@
-"""The run settings that are pinned as JSON beside the endpoint, and how to load them."""
+"""The run settings that are pinned as JSON next to the endpoint, and how to load them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

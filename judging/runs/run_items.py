@@ -1,4 +1,5 @@
-"""Draw the items of a run and its few-shot examples, and build the columns it copies from each."""
+"""Draw the items of a run and its few-shot examples, and build the columns that it copies from each
+item."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -93,7 +94,7 @@ def draw_items(
 
 
 def is_on_axes(axes: Collection[str], place: Mapping[str, Any]) -> bool:
-    """Whether a place is on one of these axes; without any axes all places are."""
+    """Whether a place is on one of these axes; without axes, every place counts as on them."""
     return not axes or place["axis"] in axes or (run_config.MAIN_AXIS in axes and place["main"])
 
 

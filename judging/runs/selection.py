@@ -54,8 +54,8 @@ def select_resolutions(
     """Current resolutions, on the current texts, of the items that a run may cover; one for each
     item.
 
-    `needs` is what the strategy needs an item to be resolved as (see `frames.get_item_needs`).
-    Exact duplicates are left out unless asked for.
+    `needs` says how an item must be resolved for the strategy (see `frames.get_item_needs`). Exact
+    duplicates are left out unless asked for.
     """
     found = Resolution.objects.of_current_texts().judgeable(REQUIRED_RESULTS.get(needs))
     found = found.of_project(project).exclude(value__in=_list_excluding_answers(project))
@@ -87,9 +87,10 @@ def select_sources(
     with_duplicates: bool = False,
     again: Collection[int] | None = None,
 ) -> ItemQuerySet:
-    """The items whose current texts have what a generator starts from: the "prompt", or "gold".
+    """The items whose current texts include the text that a generator starts from: "prompt" or
+    "gold".
 
-    Unresolved items are included, but not those whose text was labelled and rejected. A text called
+    Unresolved items are included, but not items whose text was labelled and rejected. A text called
     "input" is a prompt too. Only the first item of a cluster is included, unless duplicates are
     asked for. With `again`, the result is the generated items with these ids instead, to regenerate
     them.
@@ -156,7 +157,8 @@ def accepts_item(project: Project, needs: str, item: Item) -> bool:
 
 
 def filter_by_category(rows: Iterable[dict[str, Any]], category: str) -> list[dict[str, Any]]:
-    """The rows whose answer has an ability in which this category is generated."""
+    """The rows whose source ability, or else ability, is one for which this category is
+    generated."""
     made_of = taxonomy.load().is_made_of
     return [row for row in rows if made_of(category, row["source_ability"] or row["ability"])]
 

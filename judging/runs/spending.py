@@ -29,7 +29,7 @@ _SMALLEST = Decimal(1).scaleb(-DECIMAL_PLACES)
 class Reservation:
     """How many of the requests could be paid for: the first `count`.
 
-    `stuck` is the reason why not even one could, as a message to people; it is "" while calls in
+    `stuck` is a message that says why not even one could be paid for. It is "" while calls in
     flight may turn out cheaper than what is reserved for them.
     """
 
@@ -67,7 +67,7 @@ def is_capped(run: Run) -> bool:
 
 
 def reserve(run: Run, prices: Sequence[Decimal | None]) -> Reservation:
-    """Reserve as many of the prices, from the first on, as the caps of run and project allow.
+    """Reserve the prices in order, as many as the caps of run and project allow.
 
     The updates themselves check the caps, so two workers cannot both take the remaining amount.
     """

@@ -66,7 +66,7 @@ class PlannedRun:
 
     @property
     def pilot_items(self) -> int:
-        """How many items a pilot would have: at most those of the run."""
+        """How many items a pilot would have, at most as many as the run."""
         return min(self.foreseen.pilot_items, self.foreseen.items)
 
     @property
@@ -96,8 +96,8 @@ def build_pairs(wish: NewRuns) -> list[tuple[StrategyVersion, Endpoint]]:
 
 
 def estimate_runs(project: Project, wish: NewRuns) -> list[PlannedRun]:
-    """What each of the new runs would request. Raises `Refused` like `lifecycle.start_run`, but not
-    for caps, and items that are still being labelled are only counted."""
+    """What each of the new runs would request. Raises `Refused` like `lifecycle.start_run`, but
+    ignores caps, and only counts items that are still being labelled."""
     return list(_estimate_each(project, wish))
 
 
@@ -125,9 +125,9 @@ def start_pilots(project: Project, wish: NewRuns, member: Membership | None) -> 
 
 
 def start_runs(project: Project, wish: NewRuns, member: Membership | None) -> list[Run]:
-    """Start the new runs. Raises `Refused` like `lifecycle.start_run`, and then starts none of
-    them, unless something changed between the check and the start; the message then says which runs
-    were started."""
+    """Start the new runs. If it raises `Refused` like `lifecycle.start_run`, no run was started,
+    unless something changed between the check and the start. In that case the message says which
+    runs were started."""
     found = build_pairs(wish)
     if len(found) > 1:
         _check(project, wish, list(_estimate_each(project, wish)), member)
@@ -191,7 +191,7 @@ def _check(
 def sum_costs(askings: Sequence[PlannedRun]) -> CostEstimate | None:
     """The total cost of all runs by their pilots; None if one of them has no estimate.
 
-    The bounds of the interval are sums of bounds, so it is wider than necessary.
+    The bounds of the interval are sums of bounds, so the interval is wider than necessary.
     """
     found = [one.foreseen.by_pilot for one in askings]
     if not found or None in found:

@@ -22,7 +22,7 @@ def check_endpoint(
 ) -> None:
     """Raise `Refused` if the strategy cannot use the endpoint, or a cap cannot be enforced.
 
-    `parameters` are those of the run, by default the endpoint's with the strategy's over them.
+    `parameters` are those of the run, by default the endpoint's, overridden by the strategy's.
     """
     if strategy.frame == "fold":
         raise Refused(
@@ -101,7 +101,7 @@ def check_labelling(labelling: int, *, allowed: bool, member: Membership | None)
 
 
 def check_prices(endpoint: Endpoint) -> None:
-    """Raise `Refused` if a cap cannot be enforced since the endpoint has no prices."""
+    """Raise `Refused` if a cap cannot be enforced because the endpoint has no prices."""
     prices = endpoint.prices()
     if None in (prices.per_million_in, prices.per_million_out):
         raise Refused(

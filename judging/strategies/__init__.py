@@ -96,9 +96,9 @@ def read_source(slug: str) -> str:
 def list_item_axes(strategy: Strategy, ability: str, source_ability: str) -> list[tuple[str, bool]]:
     """The axes along which an item is judged: (slug, whether the axis decides the item's outcome).
 
-    [("", True)] without axes. An item is decided by the axis of its ability; if its ability has no
-    axis, as with score-invariant items, by that of its source ability. If no axis covers either,
-    none decides, unless there is only one axis.
+    Without axes it is [("", True)]. The axis of an item's ability decides the item. If that ability
+    has no axis, as with score-invariant items, the axis of its source ability decides. If neither
+    has an axis, none decides, unless there is only one axis.
     """
     if not strategy.axes:
         return [("", True)]

@@ -43,8 +43,8 @@ class FrameGroup:
 
 
 def list_strategies(project: Project) -> list[CatalogueEntry]:
-    """All strategies, sorted by slug; the project's own one replaces a built-in one of the same
-    slug."""
+    """All strategies, sorted by slug. The project's own strategy replaces a built-in one with the
+    same slug."""
     used = _runs(project)
     own = StrategyVersion.objects.own(project).newest()
     found = {one.slug: one for one in [*_list_shipped(), *own]}
@@ -55,8 +55,8 @@ def list_strategies(project: Project) -> list[CatalogueEntry]:
 
 
 def group_by_frame(project: Project) -> list[FrameGroup]:
-    """The same strategies grouped by frame, and sorted by study within a frame; the project's own
-    ones come first."""
+    """The strategies grouped by frame, and sorted by study within a frame; the project's own
+    strategies come first."""
     listed = sorted(
         list_strategies(project), key=lambda one: (not one.is_own, one.strategy.study[:3])
     )
@@ -145,7 +145,8 @@ def _find_stored(strategy: Strategy, known: list[StrategyVersion]) -> StrategyVe
 
 
 def _runs(project: Project) -> Counter[tuple[str, bool]]:
-    """The number of the project's runs with each strategy, by slug and whether it is its own."""
+    """The number of the project's runs with each strategy, by slug and by whether the strategy is
+    its own."""
     pinned = Run.objects.in_project(project).order_by()
     counted = pinned.values_list("strategy__slug", "strategy__project").annotate(n=Count("pk"))
     used: Counter[tuple[str, bool]] = Counter()

@@ -137,8 +137,8 @@ def format_names(names: Iterable[str]) -> str:
 
 
 def read_scale(table: Mapping[str, Any], source: str, key: str = "scale") -> Scale:
-    """The scale in a table of a strategy. Raises `StrategyError` unless low is below high and the
-    step, if any, leads from one to the other."""
+    """The scale in a table of a strategy. Raises `StrategyError` unless low is below high and whole
+    steps, if there is a step, lead from low to high."""
     right = {"low", "high"} <= table.keys() <= {"low", "high", "step"}
     require(right, source, key, "give low and high, and step unless any value goes")
     for name, number in table.items():
@@ -155,8 +155,8 @@ def read_scale(table: Mapping[str, Any], source: str, key: str = "scale") -> Sca
 def resolve_axes(entries: Sequence[Any], scale: Scale | None, source: str) -> list[dict[str, Any]]:
     """Entries of `axes` as tables: a name is replaced by the axis of that name in axes.toml.
 
-    A definition keeps the tables, so that an edited axes.toml changes no stored strategy. Of an
-    axis's rubrics it keeps the one for `scale`, and none without a scale.
+    A definition keeps the tables, so that an edited axes.toml changes no stored strategy. It keeps
+    only the rubric of an axis for `scale`, and no rubric without a scale.
     """
     known, found = _load_shipped_axes(), []
     for number, entry in enumerate(entries):
@@ -206,8 +206,8 @@ def _axis(entry: Mapping[str, Any], source: str, key: str) -> Axis:
 
 
 def read_metrics(entries: Sequence[Any], source: str) -> tuple[Metric, ...]:
-    """The metrics in a list of a strategy, in order. Raises `StrategyError`, also for two with one
-    slug."""
+    """The metrics in a list of a strategy, in order. Raises `StrategyError` for an invalid list,
+    also if two metrics have one slug."""
     made = tuple(_metric(one, source, f"metrics.{number}") for number, one in enumerate(entries))
     _need_distinct([metric.slug for metric in made], source, "metrics")
     return made

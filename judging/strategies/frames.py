@@ -16,9 +16,9 @@ NO_EXAMPLES = "(none)"
 class CallSpec:
     """One call for an item: its role, and the order of its texts.
 
-    `order` is 0 if there is only one; for a pair, 1 shows gold first, 2 the perturbed answer first.
-    `axis` is the slug of the axis to judge, "" for the whole answer; `step` is the step of a chain,
-    from 0.
+    `order` is 0 if there is only one order; for a pair, 1 shows gold first, 2 the perturbed answer
+    first. `axis` is the slug of the axis to judge, "" for the whole answer; `step` is the step of a
+    chain, from 0.
     """
 
     role: str
@@ -70,7 +70,7 @@ FRAMES: dict[str, dict[CallSpec, dict[str, str]]] = {
     "sorting": {CallSpec("sorting"): {"question": "question"}},
 }
 
-# frame -> what an item must be resolved as
+# frame -> how an item must be resolved
 _ITEM_NEEDS = {
     "single": "perturbation",
     "pair": "perturbation",
@@ -89,7 +89,7 @@ _ITEM_NEEDS = {
 
 
 def get_item_needs(strategy: Strategy) -> str:
-    """What an item must be resolved as for this strategy.
+    """How an item must be resolved for this strategy.
 
     "perturbation": valid or score-invariant; "detection": error or no_error; "values": any
     resolution; "run": items with outcomes in another run; "prompt" and "gold": items with that

@@ -1,7 +1,7 @@
 """Flag possible prompt injections in an item's texts. The texts are sent unchanged.
 
 A flag quotes a part that could be mistaken for a part of the prompt, an answer, or an instruction
-to the evaluator. It is not a proof: a question about prompts contains such parts too.
+to the evaluator. A flag is not a proof: a question about prompts may contain the same words.
 
 Each search does a bounded amount of work for each character, even on hostile texts.
 """
@@ -73,13 +73,14 @@ def find_flags(texts: Mapping[str, Any], *, delimiters: Collection[str] = ()) ->
     """The possible prompt injections in an item's texts, with their positions; [] for most items.
 
     `texts` are an item's: a text or a list of texts by name. Positions count characters from 1.
-    `delimiters` are further lines to look for, such as those of a project's own strategy.
+    `delimiters` are further lines to look for, such as the delimiters of a project's own strategy.
     """
     return [flag for name, text in _iterate_texts(texts) for flag in _flags(name, text, delimiters)]
 
 
 def find_delimiters(strategy: Strategy) -> frozenset[str]:
-    """The lines that delimit texts in the strategy's prompts: those next to a lone placeholder."""
+    """The lines that delimit texts in the strategy's prompts: those next to a line with only a
+    placeholder."""
     found = set()
     for number in range(strategy.last_step + 1):
         lines = ["", *strategy.step(number).prompt.splitlines(), ""]

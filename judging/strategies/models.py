@@ -37,7 +37,7 @@ class StrategyVersionQuerySet(models.QuerySet["StrategyVersion"]):
         return self.filter(~Exists(later))
 
     def with_runs(self, project: Project) -> StrategyVersionQuerySet:
-        """With `used`, the number of the project's runs that pin each, and with its author and
+        """With `used`, the number of the project's runs that pin each version, and with author and
         parent."""
         mine = Count("runs", filter=Q(runs__project=project))
         return self.annotate(used=mine).select_related("member", "parent")

@@ -17,7 +17,7 @@ from judging.strategies.frames import CallSpec, RenderedPrompt
 from judging.strategies.replies import outputs
 from judging.strategies.replies.outputs import ParsedReply
 
-# A placeholder endpoint while none is chosen.
+# A placeholder endpoint, used while no endpoint is chosen.
 _DUMMY_ENDPOINT = {"name": "nobody", "provider": "openai_compatible", "model": "none"}
 EXPLANATION_INPUTS = ("explanation", "score")
 MAX_SUGGESTED_KEYS = 20
@@ -25,8 +25,8 @@ MAX_SUGGESTED_KEYS = 20
 
 @dataclass(frozen=True)
 class RequestPreview:
-    """The request to an endpoint: the exact body, its digest, and whether it was answered before,
-    so that a run would not send it again."""
+    """The request to an endpoint: the exact body, its digest, and whether it is already answered;
+    then a run would not send it again."""
 
     body: str
     digest: str
@@ -39,7 +39,7 @@ class CallPreview:
 
     `calls` are all calls for the item, by name and title; `call` is the name of the one shown.
     `prompt` is None if there is a `problem`. `replies` are texts that only a run has, by name:
-    those given by the user, or a stand-in for each name in `stand_ins`. `flags` are possible prompt
+    texts given by the user, or a stand-in for each name in `stand_ins`. `flags` are possible prompt
     injections in the shown texts. `notes` say what else a run would do differently. `sent` is None
     without an endpoint, or if there is a reason in `refused`. `examples` are the ids of items whose
     answers are shown.
@@ -62,8 +62,9 @@ class CallPreview:
 def record_seen_answers(
     member: Membership, item: Item | None, made: CallPreview, now: datetime
 ) -> None:
-    """Record which final labels the preview reveals to a member: those of the examples, and
-    something about the item itself, by whether a run would leave it out."""
+    """Record which final labels the preview reveals to a member: the labels of the examples, and a
+    hint about the item's own label, since the preview says whether a run would leave the item
+    out."""
     if item is not None:
         visibility.record_seen(member, item, now=now)
     visibility.record_all_seen(member, made.examples, now=now)

@@ -4,8 +4,8 @@ This module also has the names in double braces that a prompt may use, and fills
 
 FRAME_PLACEHOLDERS lists the texts that each frame shows. A strategy adds names by what it declares:
 {{axis}} and {{rubric}} with axes, {{metrics}} and {{form}} with metrics, {{examples}} with
-examples, and in a chain the names of the earlier steps. {{guidance}} is the reviewer's remark on an
-earlier attempt, and the attempt; "" for the first one.
+examples, and in a chain the names of the earlier steps. {{guidance}} is the earlier attempt with
+the reviewer's remark on it; "" for the first attempt.
 """
 
 import math
@@ -27,7 +27,7 @@ RESERVED_NAMES = frozenset(
 
 
 class FramePlaceholders(NamedTuple):
-    """The names that the prompts of a frame must use, and those that they may use."""
+    """The names that the prompts of a frame must use, and the names that they may use."""
 
     needed: frozenset[str]
     allowed: frozenset[str] = frozenset()
@@ -62,7 +62,7 @@ def find_names(template: str) -> set[str]:
 
 
 def split_template(template: str) -> Iterator[tuple[str, bool]]:
-    """The template in pieces, each with whether it is a placeholder; no piece is empty."""
+    """The non-empty pieces of the template; each says whether it is a placeholder."""
     at = 0
     for found in PLACEHOLDER.finditer(template):
         if at < found.start():
@@ -82,7 +82,7 @@ VERDICTS = ("A", "B", "both good", "both unacceptable")
 TOTAL = "total"
 # The parts of a generated perturbation.
 PERTURBED, CLAIM, RATIONALE = "perturbed", "claim", "rationale"
-# The parts of a generated input, besides a rationale. It may need no context.
+# The parts of a generated input, besides a rationale. The input may need no context.
 INPUT, CONTEXT = "input", "context"
 # The ability that a prompt is sorted into, besides a rationale.
 ABILITY = "ability"

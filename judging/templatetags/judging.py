@@ -133,7 +133,8 @@ def why(cause: str) -> str:
 
 @register.filter
 def can_start(strategy: Strategy) -> bool:
-    """Whether a run can be started with it; votes and panels are derived from other runs."""
+    """Whether a run can be started with this strategy; votes and panels are derived from other
+    runs."""
     return strategy.frame != "fold"
 
 
@@ -167,7 +168,7 @@ def span(seconds: float) -> str:
 
 @register.filter
 def plain(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The values of an outcome as lines: single values, and short summaries of nested ones."""
+    """The values of an outcome as lines: single values, and short summaries of nested values."""
     found: list[tuple[str, Any]] = []
     for name, value in values.items():
         if name == PARTS_KEY:

@@ -80,7 +80,7 @@ NEVER_CALLED: dict[str, Provider] = {
 
 
 def find_providers(folder: Iterable[str] = __path__) -> dict[str, Provider]:
-    """The provider modules of a folder by name: those with a title."""
+    """The provider modules of a folder by name. A provider module has a title."""
     names = sorted(found.name for found in pkgutil.iter_modules(folder))
     modules = {name: import_module(f"{__name__}.{name}") for name in names}
     return {name: cast(Provider, one) for name, one in modules.items() if hasattr(one, "title")}

@@ -45,7 +45,7 @@ _TRANSLATED = tuple(
     IPv6Network(network)
     for network in ("64:ff9b::/96", "64:ff9b:1::/48", "::ffff:0:0:0/96", "::/96")
 )
-# All address space assigned for routing. Python considers some of the rest public as well.
+# All address space assigned for routing. Python considers some other addresses public as well.
 _ROUTED = IPv6Network("2000::/3")
 
 
@@ -70,7 +70,7 @@ def check_address(address: str, allowed_hosts: Collection[str] = ()) -> str:
 
 
 class GuardedResolver(AbstractResolver):
-    """Resolve names like aiohttp does, but refuse those that resolve to a forbidden address."""
+    """Resolve names as aiohttp does, but refuse names that resolve to a forbidden address."""
 
     def __init__(
         self, allowed_hosts: Collection[str] = (), inner: AbstractResolver | None = None

@@ -138,7 +138,7 @@ def _parse_answer(reply: Any, received: transport.ReceivedReply, target: Target)
 
 
 def _tokens_in(usage: Mapping[str, Any]) -> int | None:
-    """All input tokens: those read from or written to a cache are reported separately."""
+    """All input tokens: tokens read from or written to a cache are reported separately."""
     if usage.get("input_tokens") is None:
         return None
     names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")

@@ -6,12 +6,12 @@ from typing import Any
 
 
 class OrderedMapping(dict[str, Any]):
-    """A mapping that is written in its own order: models fill in a schema's properties in the given
-    order, and an explanation is only useful before the score."""
+    """A mapping that keeps its order when written: models fill in a schema's properties in the
+    given order, and an explanation is only useful before the score."""
 
 
 def keep_order(schema: Any) -> Any:
-    """A schema whose order is kept, at every depth."""
+    """A schema that keeps its order at every depth."""
     if isinstance(schema, Mapping):
         return OrderedMapping((name, keep_order(part)) for name, part in schema.items())
     return [keep_order(part) for part in schema] if isinstance(schema, list) else schema

@@ -134,7 +134,7 @@ def _spelled_as(name: str) -> str:
     return "|".join(map(re.escape, dict.fromkeys((name, camel, *_ALSO.get(name, ())))))
 
 
-# Besides the camelCase spellings, which are derived from ours.
+# Further spellings; the camelCase spellings are derived from ours.
 _ALSO = {
     "max_tokens": ("maxOutputTokens", "max_output_tokens"),
     "maxOutputTokens": ("max_output_tokens",),

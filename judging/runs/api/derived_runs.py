@@ -1,4 +1,4 @@
-"""The API to estimate, pilot, clone, repeat, combine and parse runs again."""
+"""The API to estimate, pilot, clone, repeat and combine runs, and to parse their replies again."""
 
 from typing import Any
 
@@ -91,14 +91,14 @@ class AskingSerializer(serializers.Serializer[PlannedRun]):
 
 
 class AgainSerializer(serializers.Serializer[Any]):
-    """Ask something again. Only a lead may do so while the items are being labelled."""
+    """Send requests again. Only a lead may do this while the items are being labelled."""
 
     while_labelling = serializers.BooleanField(default=False)
 
 
 class CloneSerializer(AgainSerializer):
-    """How to clone a run: over the current or the pinned revisions of the items, and at the same
-    endpoint or another one, given by its name."""
+    """How to clone a run: with the current or the pinned revisions of the items, and at the same
+    endpoint or at the one with the given name."""
 
     endpoint = serializers.CharField(default=None, allow_null=True, max_length=80)
     as_pinned = serializers.BooleanField(default=False)

@@ -120,7 +120,7 @@ class ListedRunSerializer(RunSerializer):
 
 
 class WordsSerializer(serializers.Serializer[Any]):
-    """How many requests failed, or wait for another try, with this message of the provider."""
+    """How many requests failed, or wait for another try, with this message from the provider."""
 
     cause = serializers.CharField(allow_blank=True)
     message = serializers.CharField()
@@ -165,8 +165,9 @@ class PinnedRunSerializer(RunSerializer):
 
 
 class PaidSerializer(serializers.Serializer[PaidReplies]):
-    """Prices of a run's `replies`, whichever run requested them: `unknown` have no known price and
-    used `unknown_tokens`; `charged` cost something; the others were free."""
+    """The prices of a run's `replies`, no matter which run requested them. `unknown` replies have
+    no known price and used `unknown_tokens`; `charged` replies cost something; all others were
+    free."""
 
     replies = serializers.IntegerField()
     unknown = serializers.IntegerField()

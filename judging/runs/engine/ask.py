@@ -10,7 +10,7 @@ flight, a third thread cost 0.03 to 0.07 of the maximum throughput.
 
 Slices overlap: when its time is over, a slice returns the requests it has not started and waits for
 its calls in flight, while the next slice uses the free slots. Both share the limits, so together
-they never exceed the endpoint's calls in flight.
+they never exceed the endpoint's limit of calls in flight.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 SLICE_SECONDS = 30.0
 WRITE_EVERY = 0.1
-# Leased requests are in flight, wait to be written, or must last until the next lease arrives.
+# Leased requests are in flight or wait to be written; the others must last until the next lease.
 LEASED_AHEAD = 8
 # Do not lease for every single reply: a large lease costs little more than a small one.
 MIN_LEASE_FACTOR = 2
@@ -60,8 +60,8 @@ LAST_CALLS_SECONDS = 4.0
 # Threads of `run_overlapping_slice` that have not ended.
 _slices: set[threading.Thread] = set()
 LOOK_EVERY = 0.2
-# Seconds between tries to reach a database that is down. Replies that arrived meanwhile are paid
-# for, so they wait with it.
+# Seconds between tries to reach a database that is down. Replies that arrive meanwhile are paid
+# for, so they are kept.
 DATABASE_RETRY_WAITS = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 
 # Set when the process stops: slices then end within LAST_CALLS_SECONDS.
@@ -74,10 +74,10 @@ class TimeSlice:
 
     `open` counts requests that are leased and not yet stored; `begun` maps the calls in flight to
     their requests. `stored` is set when something was stored, `all_stored` at the end. `last_calls`
-    is called once only calls in flight are left: the next slice may begin beside them.
+    is called once only calls in flight are left: then the next slice may begin.
 
-    `held` are runs that send nothing for now, each with the request whose reply refused one of
-    their parameters. Once that reply is stored (then None) and the run's state was checked, the run
+    `held` has the runs that send nothing for now, each with the request whose reply refused one of
+    its parameters, or None once that reply is stored. Then the run's state is checked, and the run
     is released. Without this, a fast provider would refuse many more requests meanwhile. `refused`
     has all refusals so far, since a run is held once for each parameter.
     """
@@ -105,19 +105,21 @@ class TimeSlice:
     over: bool = False
 
     def closing(self) -> bool:
-        """Whether the slice sends nothing more. It continues beyond its time while the slice before
-        it still waits for calls, so that an endpoint never has more than two slices."""
+        """Whether the slice sends nothing more. It continues beyond its time while the previous
+        slice still waits for calls, so that an endpoint never has more than two slices."""
         if self.over or STOP.is_set():
             return True
         return time.monotonic() > self.ends and not lease.is_ending(self.endpoint.pk)
 
     def wants(self, leased: LeasedRequest) -> bool:
-        """Whether to send it now: its run may have been paused since it was leased."""
+        """Whether to send the request now: its run may have been paused since the request was
+        leased."""
         running = leased.run_id in self.runs and leased.run_id not in self.held
         return running and not self.closing()
 
     def hold_if_refused(self, leased: LeasedRequest, words: str) -> None:
-        """Send nothing more of the run for now if a rejection refuses one of its parameters."""
+        """If a rejection refuses one of the run's parameters, send no more of the run's requests
+        for now."""
         refused = (leased.run_id, find_refused(words, leased.sent))
         if refused[1] and refused not in self.refused:
             self.refused.add(refused)
@@ -189,7 +191,8 @@ def run_slice(
         _plan_runs(endpoint, holder, seconds)
         if not endpoint.is_paused(clock.now()):
             _run_event_loop(endpoint, holder, seconds, last_calls)
-        # The slice used its own connections; this one may have been closed meanwhile.
+        # The slice used its own connections; this thread's connection may have been closed
+        # meanwhile.
         close_old_connections()
         for run in Run.objects.running().filter(endpoint=endpoint):
             lifecycle.finish_if_done(run)
@@ -202,8 +205,8 @@ def run_slice(
 
 
 def run_overlapping_slice(endpoint_id: int, *, seconds: float = SLICE_SECONDS) -> None:
-    """Run `run_slice` in a thread, and return when the next slice may begin: then only calls in
-    flight are left of this one, and `wait_for_last_calls` waits for them.
+    """Run `run_slice` in a thread, and return when the next slice may begin. Then only calls in
+    flight are left, and `wait_for_last_calls` waits for them.
 
     Raises an error that happens before that; a later one is logged.
     """
@@ -237,7 +240,7 @@ def wait_for_last_calls() -> None:
 
 
 def _plan_runs(endpoint: Endpoint, holder: str, seconds: float) -> None:
-    """Plan the endpoint's new runs. Only one worker does, since others would plan the same
+    """Plan the endpoint's new runs. Only one worker does this, since others would plan the same
     calls."""
     if not lease.acquire_planning(endpoint.pk, holder, clock.now()):
         return
@@ -339,8 +342,8 @@ async def _run_tasks(work: TimeSlice) -> None:
 
 
 async def _keep_leased(work: TimeSlice) -> None:
-    """Keep LEASED_AHEAD times as many requests leased as may be in flight, until time or work is
-    over."""
+    """Keep LEASED_AHEAD times as many requests leased as may be in flight, until the time is over
+    or no work is left."""
     in_flight, looked = work.endpoint.in_flight, 0.0
     while not work.closing():
         room = LEASED_AHEAD * in_flight - work.open
@@ -376,7 +379,8 @@ async def _ask_requests(work: TimeSlice) -> None:
                     # Do not wait for the ledger: it may take long to settle.
                     work.done.put_nowait(result)
         except asyncio.CancelledError:
-            # A cancelled call ends alone; this caller goes on unless it is cancelled itself.
+            # A cancelled call ends only that call; this caller continues unless it is cancelled
+            # itself.
             caller = asyncio.current_task()
             if caller is None or caller.cancelling():
                 raise
@@ -393,7 +397,7 @@ async def _ask_requests(work: TimeSlice) -> None:
 
 
 async def _ask_request(work: TimeSlice, leased: LeasedRequest, place: CallSlot) -> CallResult:
-    """The result of a request that has a slot now; it may no longer be wanted."""
+    """The result of a request that has got a slot. It is not sent if no run wants it any more."""
     if not work.wants(leased):
         place.used = 0
         return CallResult(leased)
@@ -484,8 +488,8 @@ def _renew_once(work: TimeSlice) -> bool:
 
 
 async def _keep_slots(work: TimeSlice) -> None:
-    """Renew the slots in flight, apart from the leases: a ledger that hangs must not lose the
-    leases."""
+    """Renew the slots in flight, separately from the leases: if the ledger hangs, the leases must
+    not be lost."""
     while True:
         await asyncio.sleep(RENEW_EVERY)
         if work.limiter:
@@ -520,8 +524,8 @@ def _count_once(work: TimeSlice) -> float:
 
 async def _finish_calls(work: TimeSlice, callers: Sequence[asyncio.Task[None]]) -> None:
     """Return the requests that were not started, wait for calls in flight, and store all results.
-    Once all but the calls in flight is stored, only their slots are taken and the next slice may
-    begin."""
+    Once everything but the calls in flight is stored, only these calls take slots, and the next
+    slice may begin."""
     for leased in _drain(work.todo):
         work.done.put_nowait(CallResult(leased))
     first_in_line = work.limiter.dismiss() if work.limiter else 0
@@ -533,7 +537,7 @@ async def _finish_calls(work: TimeSlice, callers: Sequence[asyncio.Task[None]]) 
             lease.hand_over_endpoint(work.endpoint.pk, work.holder)
             work.last_calls()
         await work.any_stored()
-    # Cancel a second time those that wait for a ledger that does not respond.
+    # Cancel a second time the calls that wait for a ledger that does not respond.
     for patience in (LAST_CALLS_SECONDS, None):
         for caller in callers:
             caller.cancel()

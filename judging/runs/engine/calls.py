@@ -17,8 +17,8 @@ from judging.strategies.frames import CallSpec
 
 @dataclass(frozen=True, slots=True)
 class PlannedCall:
-    """A call to create for one sample of an outcome: the texts it shows beside the item's, and the
-    id of the reading that they come from."""
+    """A call to create for one sample of an outcome: the texts that it shows besides the item's
+    texts, and the id of the reading that these come from."""
 
     outcome: Outcome
     spec: CallSpec
@@ -63,8 +63,8 @@ def list_call_specs(strategy: Strategy, outcome: Outcome, step: int = 0) -> tupl
 def create_calls(run: Run, strategy: Strategy, wanted: Iterable[PlannedCall]) -> list[int]:
     """Create these calls; return the ids of the outcomes for which a reply is already stored.
 
-    Idempotent. An outcome whose item makes no request (a text cannot be sent, or is missing)
-    becomes missing with the cause "rejected".
+    Idempotent. If no request can be made for an outcome's item (a text cannot be sent, or is
+    missing), the outcome becomes missing with the cause "rejected".
     """
     planned = [
         (one, digest)
@@ -104,8 +104,8 @@ def render_calls(
 ) -> Iterator[tuple[PlannedCall, str, bytes]]:
     """The calls with the digests and bodies of their requests, outcome by outcome.
 
-    If an outcome's item makes no request, `refused` is called with the reason, and none of its
-    calls is yielded.
+    If no request can be made for an outcome's item, `refused` is called with the reason, and none
+    of the outcome's calls is yielded.
     """
     everywhere, digest_of = (
         rendering.load_shared_texts(run, strategy),
@@ -143,8 +143,8 @@ def _get_or_create_requests(
     """Id and state of the request of each digest; missing ones are created.
 
     They are created and locked in one order, so that two runs that want the same requests do not
-    deadlock. With the lock, a reply is stored either before, and is seen here, or after, when the
-    calls already exist. A request that failed for an earlier run is tried again.
+    deadlock. With the lock, a reply is stored either before this and is seen here, or after this,
+    when the calls already exist. A request that failed for an earlier run is tried again.
     """
     samples = {digest: one.sample for one, digest in planned}
     Request.objects.bulk_create(
@@ -170,7 +170,8 @@ def _get_or_create_requests(
 def _load_checked_explanations(
     base: Run, strategy: Strategy, batch: Sequence[Outcome]
 ) -> _CheckedExplanations:
-    """What an explanation check shows, by item id and axis, with the id of the reading it is from.
+    """The explanations that an explanation check shows, by item id and axis, with the ids of their
+    readings.
 
     Items without an explanation are left out, so that their calls cannot be rendered.
     """
@@ -189,7 +190,7 @@ def _load_checked_explanations(
 
 
 def note_first_replies(request_ids: Iterable[int], now: datetime) -> None:
-    """Set the first reply time of items that an evaluator's replies to these requests are about.
-    A generator's output does not count, since it is no opinion about the item."""
+    """Set the time of the first reply for the items that these requests are about. A generator's
+    output does not count, since it does not judge the item."""
     asked = Outcome.objects.of_requests(request_ids).filter(run__generates=False).values("item")
     Item.objects.filter(pk__in=asked, first_reply_at=None).update(first_reply_at=now)

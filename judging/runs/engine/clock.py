@@ -2,7 +2,7 @@
 
 Several workers must agree on the time, so with a database server it is the server's: a worker whose
 own clock is wrong, or jumps, neither takes another worker's lease nor loses its own. If one process
-makes all calls, its own clock is enough, and `lease` keeps track of what it holds.
+makes all calls, its own clock is enough, and `lease` keeps track of its leases.
 """
 
 from datetime import datetime

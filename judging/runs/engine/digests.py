@@ -16,10 +16,10 @@ def build_request_hasher(
     parameters: Mapping[str, Any],
     occasion: str,
 ) -> Callable[[bytes, int], str]:
-    """A function from exact body and sample to the SHA-256, in hex, of everything that identifies a
-    request; a request with an equal digest is sent only once.
+    """A function that takes the exact body and the sample, and returns the SHA-256, in hex, of
+    everything that identifies a request. Requests with equal digests are sent only once.
 
-    `sample` distinguishes wanted repeats. `occasion` is "" except for checks that must send
+    `sample` distinguishes intended repeats. `occasion` is "" except for checks that must send
     answered requests again. Parameters are compared as JSON: 0 is not 0.0. The parts that all
     requests of a run share are serialized once.
     """
@@ -60,9 +60,9 @@ def compute_run_digest(
     """SHA-256, in hex, of everything that a run pins.
 
     `strategy` is the digest of its definition; `endpoint` its provider, address, model and
-    parameters; `items` are pairs of item key and revision digest, in any order; `few_shot` the
-    same, in the order shown; `seed` the seed that shuffles the calls; `sources` the digests of the
-    source runs, in any order; `occasion` why it sends answered requests again.
+    parameters; `items` are pairs of item key and revision digest, in any order; `few_shot` the same
+    pairs for the examples, in the order shown; `seed` the seed that shuffles the calls; `sources`
+    the digests of the source runs, in any order; `occasion` why it sends answered requests again.
     """
     pinned: dict[str, Any] = {
         "strategy": strategy,
@@ -74,7 +74,7 @@ def compute_run_digest(
         "samples": samples,
         "seed": seed,
     }
-    # Most runs have neither, and keep the digest from before these fields existed.
+    # Most runs have neither, so their digest is the same as before these fields existed.
     if runs := sorted(sources):
         pinned["sources"] = runs
     if occasion:
@@ -85,8 +85,8 @@ def compute_run_digest(
 def shuffle_keys(seed: int, keys: Iterable[str]) -> list[str]:
     """`keys` in a random order that depends only on the seed and the keys, on every Python version.
 
-    The relative order of two keys does not depend on the other keys, so a part of the items is
-    asked in the same order as the whole. Equal keys are adjacent.
+    The relative order of two keys does not depend on the other keys, so a part of the items is sent
+    in the same order as all items. Equal keys are adjacent.
     """
     return sorted(keys, key=lambda key: (draw_place(seed, key), key))
 

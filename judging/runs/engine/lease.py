@@ -1,7 +1,7 @@
 """The database side of the engine: which worker may call an endpoint, and what is sent next.
 
-Every change is one short transaction. The rows are the only truth: a lease that its holder does not
-renew expires, and then the request counts as waiting.
+Every change is one short transaction. Only the rows count: a lease that its holder does not renew
+expires, and then the request is waiting again.
 """
 
 import threading
@@ -25,10 +25,10 @@ from judging.strategies.replies.outputs import strip_unstorable
 # A killed worker is noticed after this time, and until then its requests are not sent again.
 LEASE_DURATION = timedelta(seconds=12)
 _REQUEST_TABLE = Request._meta.db_table
-# Holders in this process. Their leases are valid, whatever a clock that jumped says.
+# Holders in this process. Their leases stay valid even if a clock jumps.
 _local_holders: set[str] = set()
 # Holders that only wait for calls in flight, each with its endpoint id: the next slice of this
-# process may begin beside them.
+# process may begin meanwhile.
 _ending_slices: dict[str, int] = {}
 _handover_lock = threading.Lock()
 
@@ -36,7 +36,7 @@ _handover_lock = threading.Lock()
 @dataclass(frozen=True, slots=True)
 class LeasedRequest:
     """A request that this worker sends now, with its exact body and the tokens it may use; `sent`
-    are the names of the parameters in it."""
+    are the names of the parameters in the body."""
 
     request_id: int
     run_id: int
@@ -58,9 +58,9 @@ class LeasedBatch:
 def acquire_endpoint(endpoint_id: int, holder: str, now: datetime) -> bool:
     """Whether `holder` may call this endpoint until `now` + LEASE_DURATION.
 
-    If limits are in memory, only one holder at a time may, so that they are enforced with any
-    number of workers. If limits are in Redis, every holder may, and the row only says that somebody
-    does.
+    If limits are in memory, only one holder at a time may call it, so that they are enforced with
+    any number of workers. If limits are in Redis, every holder may, and the row only says that some
+    holder calls it.
     """
     taken = _acquire_row(_asking(endpoint_id), holder, now, alone=not settings.REDIS_URL)
     if taken:
@@ -70,7 +70,7 @@ def acquire_endpoint(endpoint_id: int, holder: str, now: datetime) -> bool:
 
 def hand_over_endpoint(endpoint_id: int, holder: str) -> None:
     """Mark that `holder` sends nothing more and only waits for its calls in flight. The next slice
-    of this process may begin beside it, since both share the limits in memory."""
+    of this process may begin meanwhile, since both share the limits in memory."""
     _ending_slices[holder] = endpoint_id
 
 
@@ -81,8 +81,8 @@ def is_ending(endpoint_id: int) -> bool:
 
 def release_endpoint(endpoint_id: int, holder: str, now: datetime) -> None:
     """Release the endpoint of `holder`, which has ended. If another slice of this process still
-    waits for calls, it gets the row: no other process may call the endpoint without knowing of
-    them."""
+    waits for calls, that slice gets the row, so that no other process calls the endpoint
+    meanwhile."""
     with _handover_lock:
         _local_holders.discard(holder)
         _ending_slices.pop(holder, None)
@@ -96,7 +96,8 @@ def acquire_planning(endpoint_id: int, holder: str, now: datetime) -> bool:
 
 
 def release_planning(endpoint_id: int, holder: str, now: datetime) -> None:
-    """Let others plan the endpoint's runs; nothing happens if `holder` has lost it meanwhile."""
+    """Let others plan the endpoint's runs; nothing happens if `holder` has lost the row
+    meanwhile."""
     _release_row(_planning(endpoint_id), holder, now)
 
 
@@ -160,7 +161,7 @@ def lease_requests(endpoint: Endpoint, holder: str, count: int, now: datetime) -
 
 
 def find_unwanted(ids: Iterable[int]) -> set[int]:
-    """Those of these requests that no run waits for any more: a person stopped the run that sends
+    """The requests among these that no run waits for any more: a person stopped the run that sends
     them, and no other active run wants them."""
     stopped = Request.objects.filter(pk__among=ids, leased_for__in=Run.objects.stopped())
     return set(stopped.wanted_by_none(Run.objects.going_on()).values_list("pk", flat=True))
@@ -175,7 +176,8 @@ def pause_endpoint_runs(endpoint: Endpoint, reason: str) -> None:
 def find_due_endpoints(now: datetime) -> list[int]:
     """The ids of endpoints with work to do, in one query.
 
-    That is: a run to plan or to finish, a request to send, or one to take over from a dead worker.
+    Work is a run to plan or to finish, a request to send, or a request to take over from a dead
+    worker.
     """
     return list(Endpoint.objects.due(now).values_list("pk", flat=True))
 
@@ -237,8 +239,7 @@ def _find_due_requests(
 
 
 def _lock_still_due(prepared: Sequence[LeasedRequest], now: datetime) -> list[LeasedRequest]:
-    """Those of the requests that no other worker has taken meanwhile, locked for this
-    transaction."""
+    """The requests that no other worker has taken meanwhile, locked for this transaction."""
     ids = [leased.request_id for leased in prepared]
     held = Request.objects.filter(pk__among=ids).due(now).lock_leases(skip_locked=True)
     free = {request.pk for request in held}
@@ -267,7 +268,8 @@ def _render_requests(run: Run, found: Sequence[_DueRequest]) -> list[LeasedReque
 def _reserve_money(
     run: Run, endpoint: Endpoint, prepared: list[LeasedRequest]
 ) -> tuple[list[LeasedRequest], str]:
-    """The requests that can be paid for, and the reason if none can and a person must act."""
+    """The requests that can be paid for, and the reason if none can be paid for and a person must
+    act."""
     if not prepared:
         return [], ""
     prices = [spending.estimate_request(endpoint, run, leased.body) for leased in prepared]

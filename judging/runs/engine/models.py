@@ -23,7 +23,7 @@ MAX_LEASE = timedelta(minutes=1)
 
 
 def lease_expired(until: str, now: datetime) -> Q:
-    """Whether a lease has expired that ends at the time in the column `until`."""
+    """Whether a lease that ends at the time in the column `until` has expired."""
     return Q(**{f"{until}__lte": now}) | Q(**{f"{until}__gt": now + MAX_LEASE})
 
 
@@ -115,7 +115,8 @@ class RequestQuerySet(models.QuerySet[Any]):
         return Call.objects.filter(request=OuterRef("pk"))
 
 
-# `next_try` of a request that was never tried: earlier than any clock, even one that is set back.
+# `next_try` of a request that was never tried: earlier than the time of any clock, even if it is
+# set back.
 DUE_NOW = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -238,7 +239,7 @@ class Reading(models.Model):
 
 class Dispatcher(models.Model):
     """A lock row. If limits are in memory, only the process that holds an endpoint's row may call
-    it."""
+    the endpoint."""
 
     name = models.CharField(max_length=40, unique=True)
     holder = models.CharField(max_length=64, blank=True)

@@ -1,8 +1,8 @@
 """Turn replies into readings and readings into outcomes, and build the next calls of chains.
 
 Each sample of an outcome is a chain of its own, with a single step for most strategies. A chain
-ends with the reading of its last step, or at the first step that cannot be parsed, whose cause then
-is the result of the sample.
+ends with the reading of its last step, or at the first step that cannot be parsed; the cause of
+that step is then the result of the sample.
 """
 
 import json
@@ -25,7 +25,8 @@ from judging.strategies.frames import CallSpec
 from judging.strategies.replies import decisions, outputs
 from judging.strategies.replies.outputs import ParsedReply
 
-# How far a change of parser has come, among the pins of its run, so that any worker can continue.
+# The key of a run's pins that says how far a change of parser has come, so that any worker can
+# continue.
 PROGRESS_KEY = "rereading"
 REPARSE_BATCH = 200
 
@@ -66,8 +67,7 @@ CALL_COLUMNS = (
 @dataclass(frozen=True)
 class ChainState:
     """`said` is the reading of the last step of every sample; `further` are the calls to make next,
-    each with the id of the reply that feeds it. `is_over` if nothing is open and nothing is to be
-    made."""
+    each with the id of the reply that feeds it. `is_open`: some call has not ended."""
 
     said: dict[tuple[CallSpec, int], ParsedReply] = field(default_factory=dict)
     further: list[tuple[PlannedCall, int]] = field(default_factory=list)
@@ -85,7 +85,7 @@ def build_chain_state(
     asked: Sequence[CallRow],
     readings: Mapping[int, ParsedReply],
 ) -> ChainState:
-    """The state of an outcome's chains, given the readings, by request, of those calls that
+    """The state of an outcome's chains, from the readings, by request, of the calls that have
     ended."""
     standing = ChainState()
     by_sample: dict[int, list[CallRow]] = defaultdict(list)
@@ -165,8 +165,8 @@ def start_outcomes(run: Run, strategy: Strategy, batch: Sequence[Outcome]) -> No
 def settle(outcome_ids: Iterable[int]) -> int:
     """Decide the pending outcomes whose calls are all answered or failed; return how many.
 
-    Replies that the run's parser has not parsed yet are parsed first. If a chain goes on, its next
-    calls are created in a separate transaction: if that fails, the outcome stays pending, and
+    Replies that the run's parser has not parsed yet are parsed first. If a chain continues, its
+    next calls are created in a separate transaction: if that fails, the outcome stays pending, and
     settling it again creates them.
     """
     with transactions.transact():
@@ -182,8 +182,8 @@ def settle(outcome_ids: Iterable[int]) -> int:
 def decide_again(outcome_ids: Iterable[int]) -> int:
     """Decide settled outcomes again, from the readings of their run's parser; return how many.
 
-    Must run inside the caller's transaction. No call is created: a chain that broke at a step that
-    can be parsed now stays as it was.
+    Must run inside the caller's transaction. No call is created: a chain that ended early at a step
+    that can be parsed now stays as it is.
     """
     settled = _settle(Outcome.objects.settled().filter(pk__among=list(outcome_ids)))
     return sum(one.decided for one in settled)
@@ -235,7 +235,7 @@ class _SettledRun:
 
 def _settle(found: OutcomeQuerySet) -> list[_SettledRun]:
     by_run: dict[int, list[Outcome]] = defaultdict(list)
-    # Locked, so that this does not use data from before a retry that starts now.
+    # Lock the outcomes, so that this does not use data from before a retry that starts now.
     for outcome in found.order_by("pk").select_for_update(no_key=True):
         by_run[outcome.run_id].append(outcome)
     runs = Run.objects.for_results().in_bulk(by_run)

@@ -27,7 +27,7 @@ def render_body(
 ) -> bytes:
     """The exact body of a call, rendered from what the run pins."""
     prompt = frames.render_prompt(strategy, texts, spec, more=more)
-    # Only a JSON mode sends it, and making it takes as long as rendering the prompt.
+    # Only a JSON mode sends the schema, and building it takes as long as rendering the prompt.
     schema = frames.build_schema(strategy, spec) if run.pinned.get("json_mode") else None
     return providers.build_body(run.pinned, prompt, schema=schema)
 
@@ -38,7 +38,7 @@ def compute_request_digest(run: Run, body: bytes, sample: int = 0) -> str:
 
 
 def build_digest_function(run: Run) -> Callable[[bytes, int], str]:
-    """The same as a function, for many bodies and samples of a run."""
+    """A function that computes the digest, for many bodies and samples of a run."""
     return digests.build_request_hasher(
         provider=run.pinned["provider"],
         address=run.pinned["address"],
@@ -144,7 +144,7 @@ def _load_earlier_replies(
     strategy: Strategy, asked: Sequence[_RenderedCallRow]
 ) -> dict[tuple[int, str, int, int, int], dict[str, str]]:
     """The readings of earlier steps, by chain and step: each call of a chain shows the reading that
-    feeds it and those that the call before it showed."""
+    feeds it, and the readings that the previous call showed."""
     chained = {call.outcome_id for call in asked if call.step > 0}
     if not chained:
         return {}
@@ -158,7 +158,8 @@ def _load_earlier_replies(
 
 
 def format_explanation(explanation: str, value: Any, scale: Scale | None) -> dict[str, str]:
-    """What the prompt of an explanation check shows of a reading; a score with its scale."""
+    """The text of a reading in the prompt of an explanation check; a score is shown with its
+    scale."""
     ends = f" ({scale.low:g} to {scale.high:g})" if scale else ""
     return {"explanation": explanation, "score": f"{format_value(value)}{ends}"}
 

@@ -34,10 +34,10 @@ from judging.runs.transitions import list_pause_reasons
 from judging.strategies.replies.causes import list_reply_causes
 from judging.strategies.replies.outputs import strip_unstorable
 
-# Results and outcomes to decide at a time: large batches cost less for each, and replies wait some
-# 40 ms for the write lock.
+# How many results and outcomes to decide at a time: large batches cost less for each, and replies
+# wait about 40 ms for the write lock.
 DECIDE_BATCH = 250
-# If this many first requests of a run all fail, the rest would too: they are sent in random order.
+# If this many first requests of a run all fail, the rest would fail too: the order is random.
 FUTILE_AFTER = 20
 _UNUSABLE = "have no usable answer"
 _REPLY = {
@@ -89,8 +89,8 @@ def store_results(endpoint: Endpoint, holder: str, results: Sequence[CallResult]
         _note_pause(endpoint, kept, now)
         _note_remaining(endpoint, kept, now)
         for run in doubtful:
-            # A refused parameter comes first, since it says what to change; the other reason is
-            # more general.
+            # The reason about a refused parameter comes first, since it says what to change; the
+            # other reason is more general.
             if reason := _explain_refused(run, kept) or _explain_futile(run, endpoint, kept):
                 lease.pause_run(run, reason)
 
@@ -109,7 +109,7 @@ def decide_outcomes(results: Sequence[CallResult]) -> int:
 
 def _pause_unusable_runs(decided: Sequence[int]) -> None:
     """Pause the runs of these outcomes in which no item has a usable answer although enough were
-    answered. Only once: whoever resumes such a run has seen the reason."""
+    answered. A run is paused for this only once: whoever resumes it has seen the reason."""
     if not decided:
         return
     unusable = Outcome.objects.filter(pk__among=decided, cause__in=list_reply_causes())
@@ -117,7 +117,7 @@ def _pause_unusable_runs(decided: Sequence[int]) -> None:
         settled = run.outcomes.settled()
         if settled.exclude(result=Outcome.Result.MISSING).exists():
             continue
-        # One outcome an item, also where a strategy has several axes.
+        # One outcome for each item, even if a strategy has several axes.
         useless = settled.main().filter(cause__in=list_reply_causes())
         causes = Counter(useless.values_list("cause", flat=True))
         n, is_over = causes.total(), not Request.objects.wanted_by(run).still_open().exists()
@@ -192,7 +192,7 @@ def _valid_count(tokens: int | None) -> int | None:
 
 
 def _store_failures(failures: Sequence[CallResult], now: datetime) -> None:
-    """Failed requests wait for their next try or fail for good; those without an error wait
+    """Failed requests wait for their next try or fail for good; requests without an error wait
     again."""
     ids = [failure.leased.request_id for failure in failures]
     if ids:
@@ -261,8 +261,8 @@ def _is_given_up(result: CallResult) -> bool:
 
 def _explain_refused(run: Run, kept: Sequence[CallResult]) -> str:
     """A pause reason if a provider's message refuses a parameter that every request of the run
-    sends, else "". A run is paused once for each parameter: after a resume it is not paused for it
-    again."""
+    sends, else "". A run is paused only once for each parameter: after a resume it is not paused
+    for that parameter again."""
     sent = run.sends()
     words = [str(one.error) for one in kept if isinstance(one.error, Rejected)]
     said = next((said for said in words if find_refused(said, sent)), "")
@@ -285,7 +285,7 @@ def _explain_futile(run: Run, endpoint: Endpoint, kept: Sequence[CallResult]) ->
 
 
 def _explain_all_rejected(run: Run, wanted: RequestQuerySet, kept: Sequence[CallResult]) -> str:
-    """When the first requests were rejected with one status."""
+    """A pause reason if the first requests were all rejected with one status, else ""."""
     errors = {one.leased.request_id: one.error for one in kept if isinstance(one.error, Rejected)}
     last = next(reversed(errors.values()), None)
     if last is None or last.status is None:
@@ -304,8 +304,8 @@ def _explain_all_rejected(run: Run, wanted: RequestQuerySet, kept: Sequence[Call
 def _explain_all_given_up(
     run: Run, wanted: RequestQuerySet, endpoint: Endpoint, kept: Sequence[CallResult]
 ) -> str:
-    """When the first requests were given up after all their tries, since the provider took no more
-    calls, its server was out of reach or its replies were broken."""
+    """A pause reason if the first requests were all given up after all their tries, since the
+    provider took no more calls, its server was out of reach or its replies were broken; else ""."""
     errors = {
         one.leased.request_id: one.error
         for one in kept
@@ -333,9 +333,9 @@ def _explain_all_given_up(
 
 
 def _count_first_failed(wanted: RequestQuerySet, now: Collection[int], alike: Q) -> int:
-    """How many requests failed, where those that failed `now` complete the first FUTILE_AFTER, or
-    all if they are fewer, and all failed `alike`; else 0. So a run is paused for them once:
-    whoever resumes it has seen that."""
+    """How many requests failed, if those that failed `now` complete the first FUTILE_AFTER (or all,
+    if there are fewer) and all failed `alike`; else 0. So a run is paused for this only once:
+    whoever resumes it has seen the reason."""
     failed = wanted.filter(state="failed")
     n, before = failed.count(), failed.exclude(pk__among=list(now)).count()
     is_first = before < FUTILE_AFTER <= n or (n < FUTILE_AFTER and not wanted.still_open().exists())
@@ -359,7 +359,7 @@ def _explain_all_timed_out(
     now = Endpoint.objects.get(pk=endpoint.pk)
     limits = (now.timeout, now.in_flight)
     if limits != (endpoint.timeout, endpoint.in_flight):
-        return ""  # The limits were changed while these were in flight.
+        return ""  # The limits were changed during these calls.
     slow = wanted.filter(tried__has_key=TimedOut.cause)
     n, others = slow.count(), wanted.exclude(tried__has_key=TimedOut.cause)
     if others.filter(attempts__gt=0).exists():

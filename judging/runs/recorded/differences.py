@@ -1,4 +1,4 @@
-"""Differences between the stored verdicts of recorded replies and those of our parser."""
+"""Differences between the stored verdicts of recorded replies and the verdicts of our parser."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -37,7 +37,7 @@ class VerdictComparison:
     """The source files of a run's replies, and how its two verdicts compare.
 
     `compared` items have both verdicts; `differing` of them differ. `kinds` are the most frequent
-    differences, empty for scores; `first` are the first of these items, in item order.
+    differences, empty for scores; `first` are the first differing items, in item order.
     """
 
     files: list[str]

@@ -1,8 +1,8 @@
 """Import replies that were made elsewhere into a project, as recorded runs.
 
 There is one run for each endpoint and strategy. Nothing is sent and no prompt is known. A value
-that somebody else read in a reply is stored as a reading of the parser `stored`, beside the reading
-of our own parser; the run's parser says which of the two decides the outcomes. Idempotent:
+that somebody else read in a reply is stored as a reading of the parser `stored`, next to the
+reading of our own parser; the run's parser says which of the two decides the outcomes. Idempotent:
 importing the same rows again adds nothing.
 """
 
@@ -22,7 +22,8 @@ from judging.runs.recorded.verdicts import JudgedPlace, PlaceKey
 from judging.runs.run_items import DrawnItems
 from judging.strategies import Strategy, frames
 
-# Recordings may leave out failed replies: a run over this share of the items still counts as whole.
+# Recordings may leave out failed replies: a run over this share of the items still counts as
+# complete.
 NEARLY_ALL_SHARE = 0.9
 
 
@@ -30,8 +31,8 @@ NEARLY_ALL_SHARE = 0.9
 class ImportReport:
     """The result of an import. `runs` are new, `known` already existed. With a row in `bad`,
     nothing is stored. `values` counts rows without the text of a reply. `differing` counts items of
-    the new runs whose two verdicts differ. In the runs in `otherwise` the verdicts decide that were
-    not wanted, since there are no others."""
+    the new runs whose two verdicts differ. In the runs in `otherwise`, the wanted verdicts do not
+    exist, so the other ones decide."""
 
     runs: list[Run] = field(default_factory=list)
     known: list[Run] = field(default_factory=list)
@@ -53,7 +54,7 @@ def record_replies(
     while_labelling: bool = False,
     member: Membership | None = None,
 ) -> ImportReport:
-    """Create a finished run for each part, unless a row of any part is bad: then none.
+    """Create a finished run for each part. If a row of any part is bad, create none.
 
     `wanted` says which verdicts decide, `stored` or `parsed`; with "" the stored ones if a part has
     them. Raises `Refused` if the items are still being labelled, unless `while_labelling` allows
@@ -122,7 +123,7 @@ def _check_part(part: RecordedPart, run: Run, bad: list[BadRow]) -> CheckedPart 
 def _draw_items(
     project: Project, strategy: Strategy, judged: Mapping[PlaceKey, JudgedPlace]
 ) -> DrawnItems:
-    """The places that the replies are about, as far as they are resolved in the project."""
+    """The places that the replies are about, as far as their items are resolved in the project."""
     # A folded run decides between error and no error, as in detection.
     asked = replace(strategy, frame="detection") if strategy.frame == "fold" else strategy
     keys = {key for key, _ in judged}

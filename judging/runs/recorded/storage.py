@@ -23,7 +23,7 @@ from judging.strategies.replies import outputs
 from judging.strategies.replies.causes import FORMER_CAUSES
 
 PROVIDER = "recorded"
-# Small enough that a batch commits well within 200 ms, so that annotators can label meanwhile.
+# Small enough to commit a batch well within 200 ms, so that annotators can label meanwhile.
 BATCH = 100
 _DIGESTED = {now: before for before, now in FORMER_CAUSES.items()}
 
@@ -163,7 +163,7 @@ def _reply(request: int, told: Transcript, now: datetime) -> Reply:
 
 
 def _readings(one: CheckedPart, told: Transcript, reply: int) -> Iterable[Reading]:
-    """The reading of our parser, and the one that was stored with the reply."""
+    """The reading of our parser, and the reading that was stored with the reply."""
     ours = outputs.get_parser_version(one.strategy)
     for parser, read in (
         (ours, verdicts.parse_transcript(one.strategy, told)),

@@ -1,7 +1,7 @@
 """Recorded replies of evaluators or people, parsed from rows of files; pure.
 
-A row names the item and the call that it answers, and gives a text, a value that somebody else read
-in it, or the cause why there is none.
+A row gives the item and the call that it answers, and a text, a value that somebody else read in
+the text, or the cause if there is no reply.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,7 +20,7 @@ from judging.strategies.replies import outputs
 from judging.strategies.replies.causes import CAUSES, FORMER_CAUSES
 from judging.strategies.replies.outputs import ParsedReply
 
-# The strategy for rows that name their detector and prompt, as the published folders do.
+# The strategy for rows that give their detector and prompt, as the published folders do.
 PUBLISHED_STRATEGIES = {
     "simple_prompt_baseline/baseline_errordetection_prompt_1": "detect-1a",
     "simple_prompt_baseline/baseline_errordetection_prompt_2": "detect-1b",
@@ -50,7 +50,7 @@ class Transcript:
     `text` is None if it was not kept. `stored` is the value that somebody else read in it, None if
     the row has none; a value off the scale is no reading and is kept in `off_scale`. A reply that
     never came has a `cause` and no text. `decided` is the verdict over all replies about the item,
-    as a tuple of one, or () if the row has none.
+    as a tuple of length one, or () if the row has none.
     """
 
     row: Row
@@ -110,7 +110,7 @@ def _parse_row(row: Row, strategy: Strategy) -> Transcript:
 
 
 def _parse_result(told: Transcript, values: Mapping[str, Any], strategy: Strategy) -> Transcript:
-    """The reply, the value read in it, or the cause why there is none, from the row's columns."""
+    """The reply, the value read in it, or the cause of a missing reply, from the row's columns."""
     text, cause = values.get("text"), _cause(values)
     if not isinstance(text, str | None):
         raise _FaultError("text", "is not text. Put it in quotes, or leave it out.")
@@ -137,7 +137,7 @@ def _item(values: Mapping[str, Any]) -> str:
 
 
 def _spec(values: Mapping[str, Any], strategy: Strategy) -> CallSpec:
-    """The call of the deciding step; if the strategy has only one, a row need not name it."""
+    """The call of the deciding step. If that step has only one call, a row need not say which."""
     axis = _word(values, "axis")
     axes = [one.slug for one in strategy.axes]
     if axis not in (axes or [""]):
@@ -156,7 +156,7 @@ def _spec(values: Mapping[str, Any], strategy: Strategy) -> CallSpec:
 
 
 def _parse_provider_reply(told: Transcript, values: Mapping[str, Any]) -> Transcript:
-    """The reply of a provider as a batch output file has it."""
+    """The reply of a provider, in the format of a batch output file."""
     if "error" in values:
         status = values["status"]
         cause = _CAUSES_OF_STATUS.get(status, "rejected" if status < 500 else "unavailable")

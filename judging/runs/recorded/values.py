@@ -1,7 +1,7 @@
 """Values in recorded files that somebody else read in replies; pure.
 
 They are parsed by the rules for a reply that consists of the value alone. A number off the scale is
-no reading, but it is kept beside it: the original may be lost, and figures may use it.
+no reading, but it is kept as well: the original may be lost, and figures may use the number.
 """
 
 import json

@@ -28,9 +28,10 @@ PlaceKey = tuple[str, str]
 
 @dataclass(frozen=True)
 class JudgedPlace:
-    """All replies about one place, and the two verdicts from them; None if there is none.
+    """All replies about one place, and the two verdicts from them; a verdict is None if there is
+    none.
 
-    `decides` is the one that counts.
+    `decides` is the verdict that counts.
     """
 
     transcripts: tuple[Transcript, ...]
@@ -70,8 +71,8 @@ def get_decision_value(decision: Decision | None) -> Any:
 
 
 def choose_verdicts(transcripts: Sequence[Transcript], wanted: str) -> str:
-    """Which verdicts decide: the wanted ones, by default the stored ones, or the only ones that
-    exist."""
+    """Which verdicts decide: the wanted ones, by default the stored ones. If only one kind exists,
+    it decides."""
     if not any(one.stored or one.decided for one in transcripts):
         return PARSED
     if not any(one.text is not None for one in transcripts):

@@ -272,8 +272,8 @@ def _submitted_data(request: HttpRequest) -> QueryDict | None:
 
 
 def _named_runs(request: HttpRequest, member: Membership) -> list[Run]:
-    """The runs named in the request; [] if none is named, since combining all of them is unlikely
-    to be intended."""
+    """The runs with the numbers in the request; [] without numbers, since hardly anybody wants to
+    combine all runs."""
     query = request.POST if request.method == "POST" else request.GET
     if "run" not in query:
         return []

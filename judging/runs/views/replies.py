@@ -22,8 +22,8 @@ from judging.strategies.replies.combination import PARTS_KEY
 
 @dataclass(frozen=True)
 class MetricScore:
-    """The score of one metric. `means` is the description of that point of its scale; `value` is a
-    number, or the cause if there is none."""
+    """The score of one metric. `means` describes this point of the scale; `value` is a number, or
+    the cause if there is none."""
 
     title: str
     value: Any

@@ -10,9 +10,9 @@ MADE = "made"
 
 
 class Cause(NamedTuple):
-    """Why an outcome is missing. `in_reply` says that it lies in the reply itself, so that sending
-    the request again would not help; `is_imported`, that a file of replies can state it. `former`
-    is its name in older files and archives, "" if it was never renamed."""
+    """Why an outcome is missing. `in_reply`: the cause lies in the reply itself, so sending the
+    request again would not help. `is_imported`: a file of replies can state the cause. `former` is
+    the cause's name in older files and archives, "" if it was never renamed."""
 
     name: str
     meaning: str
@@ -22,9 +22,9 @@ class Cause(NamedTuple):
 
 
 ONE_ORDER = "one_order"
-# Every cause of a missing outcome, once. An item with several gets the first in this list,
-# whichever call it is from; causes in the reply come before failed requests. A cause that is not
-# listed comes last, by name.
+# Every cause of a missing outcome, once. An item with several causes gets the first in this list,
+# no matter which call it is from. Causes in the reply come before failed requests. Causes that are
+# not listed come last, by name.
 _CAUSES = (
     Cause("refused", "the evaluator refused, so there is no answer", True, True),
     Cause("filtered", "the provider blocked the reply, so there is no answer", True, True),

@@ -43,10 +43,10 @@ class DecisionLike(Protocol):
 
 
 def combine_repeats(parts: Sequence[DecisionLike]) -> Decision:
-    """Combine repeats of one question: the item's share is that of the parsed repeats that detect.
+    """Combine repeats of one question: the item's share is the share of parsed repeats that detect.
 
-    Detected if it is more than half, so a tie is undetected. Numbers are means over the repeats
-    that have them. Missing, with the first cause, if no repeat was parsed.
+    The item is detected if the share is more than half, so a tie is undetected. Numbers are means
+    over the repeats that have them. Missing, with the first cause, if no repeat was parsed.
     """
     if _is_scored(parts):
         return _combine_scores(parts, mean)
@@ -55,13 +55,13 @@ def combine_repeats(parts: Sequence[DecisionLike]) -> Decision:
 
 
 def combine_votes(parts: Sequence[DecisionLike]) -> Decision:
-    """The majority of all members: detected if more than half detect, with missing ones in the
+    """The majority of all members: detected if more than half detect; missing members count in the
     total.
 
-    So two of four do not suffice, nor two of five of which three are missing. `share` is still
-    among the parsed members. Missing, with the first cause, only if no member was parsed. Numbers
-    are medians of the given ones: this is the value of any majority, and the middle one of three
-    different values, as study 003 does it for annotators.
+    So two of four do not suffice, nor two of five if the other three are missing. `share` is still
+    computed over the parsed members. Missing, with the first cause, only if no member was parsed.
+    Numbers are medians. If a majority gives one value, the median is that value; of three different
+    values it is the middle one, as in study 003 for annotators.
     """
     if _is_scored(parts):
         return _combine_scores(parts, median)
@@ -72,9 +72,9 @@ def combine_panel(parts: Sequence[DecisionLike], source: Strategy | None = None)
     """The mean of several evaluators: scores are averaged first and then compared.
 
     Gold and perturbed answer: the mean scores of the members that gave both. With a reference: the
-    mean score against the top of `source`, the strategy of the members. Metrics: each on its own
-    over the members that gave it; a total is the sum of these means. Missing if no member was
-    parsed. Raises ValueError if there are no scores to average.
+    mean score against the top of `source`, the strategy of the members. Metrics: the mean of each
+    metric over the members that gave it; a total is the sum of these means. Missing if no member
+    was parsed. Raises ValueError if there are no scores to average.
     """
     if _is_scored(parts):
         return _combine_scores(parts, mean)
@@ -110,8 +110,8 @@ def _combine_detections(parts: Sequence[DecisionLike], needed: float) -> Decisio
 
 
 def _choose_detail(result: str, there: Sequence[DecisionLike]) -> str:
-    """The most frequent detail with this result, or its opposite if no part has the result: two of
-    five detect and three are missing."""
+    """The most frequent detail with this result, or the opposite if no part has the result, for
+    example if two of five detect and three are missing."""
     details = Counter(part.detail for part in there if part.result == result)
     if details:
         return details.most_common(1)[0][0]
@@ -130,7 +130,7 @@ def _combine_scores(parts: Sequence[DecisionLike], fold: Average) -> Decision:
 
 
 def _metrics(part: DecisionLike) -> list[str]:
-    """The metrics with a number, and those that are listed as missing."""
+    """The metrics with a number, and the metrics that are listed as missing."""
     there = [name for name, value in part.values.items() if _is_number(value) and name != TOTAL]
     return [*there, *part.values.get(item_decisions.MISSING_KEY, ())] if _has_scores(part) else []
 

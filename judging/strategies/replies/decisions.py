@@ -44,7 +44,7 @@ def decide(
 ) -> Decision:
     """The outcome of one item along one axis, from the readings of all calls and samples.
 
-    The number beside a call is its sample. Several samples are votes if the strategy says so, else
+    The number next to a call is its sample. Several samples are votes if the strategy says so, else
     repeats; sample j of one call is paired with sample j of the other. In a chain the last step
     decides; readings of earlier steps may be included. A request that failed for good is given as
     ParsedReply(None, cause=...). `texts` are the item's; they are only needed to check whether the
@@ -75,9 +75,9 @@ def combine(
     """The outcome of an item in a derived run, from its outcomes in the source runs.
 
     For a run without a result on the item, give a Decision with result missing and a cause, so that
-    it stays in the total. `strategy.fold` is "majority" (see combination.combine_votes) or "mean"
-    (combination.combine_panel). `source` is the strategy of the source runs; a mean with references
-    needs it. Raises ValueError for a mean without scores, and without any outcome.
+    the run counts in the total. `strategy.fold` is "majority" (see combination.combine_votes) or
+    "mean" (combination.combine_panel). `source` is the strategy of the source runs; a mean with
+    references needs it. Raises ValueError for a mean without scores, and without any outcome.
     """
     if not outcomes:
         raise ValueError("no outcome to fold")

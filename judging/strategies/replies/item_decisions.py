@@ -1,6 +1,6 @@
 """Decide one item from one reading of each of its calls (figures, "Items and outcomes").
 
-A pair verdict refers to the shown order; it is mapped back to gold and perturbed here.
+A pair verdict refers to the shown order; this module maps it back to gold and perturbed.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ from judging.strategies.replies.outputs import ParsedReply
 
 Readings = Mapping[CallSpec, ParsedReply]
 
-# A key of `values` beside the metrics, not a metric itself.
+# A key of `values` next to the metrics, but not a metric.
 MISSING_KEY = "missing"
 
 # shown order -> verdict -> its meaning for the item
@@ -163,7 +163,7 @@ def _decide_detection(strategy: Strategy, readings: Readings) -> Decision:
 def _decide_explanation(strategy: Strategy, readings: Readings) -> Decision:
     """Whether an explanation reports an error.
 
-    An unparsable reply is missing here, so that it is listed; figures count it as not found.
+    An unparsable reply is decided as missing, so that it is listed; figures count it as not found.
     """
     return _decide_by_meaning(
         readings, {True: (DETECTED, "found"), False: (UNDETECTED, "not_found")}
@@ -181,7 +181,8 @@ def _decide_by_meaning(readings: Readings, means: Mapping[Any, tuple[str, str]])
 
 
 def _decide_metrics(strategy: Strategy, readings: Readings) -> Decision:
-    """One number for each metric. A rubric, and a rating decided by its total, also has a total."""
+    """One number for each metric. A rubric, and a rating that is decided by its total, also have a
+    total."""
     (reading,) = readings.values()
     said = reading.value if isinstance(reading.value, dict) else {}
     unread = reading.cause or "unparsable"

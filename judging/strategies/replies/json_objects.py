@@ -49,10 +49,10 @@ def parse_whole(text: str) -> Fields:
 def find_objects(text: str) -> Iterator[FoundObject]:
     """The outermost JSON objects, from first to last.
 
-    Every `{` that fails costs what was read, plus a fixed share of the text because the decoder
-    counts lines for its error. Raises TooTangledError after eight readings of the text, and if
-    objects are nested deeper than the decoder allows: the unread rest may contain a later answer,
-    so an earlier one must not count.
+    Every `{` that starts no object costs the characters that were read, plus a fixed share of the
+    text, because the decoder counts lines for its error. Raises TooTangledError after eight
+    readings of the text, and if objects are nested deeper than the decoder allows: the unread rest
+    may contain a later answer, so an earlier one must not count.
     """
     budget = 8.0 * len(text) + 10_000
     opening = _OBJECT.search(text)

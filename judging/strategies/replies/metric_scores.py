@@ -1,10 +1,10 @@
 """Parse a reply that gives one number for each metric.
 
 In JSON each metric is a key (its slug or title), at the top level or under "scores". Its value is a
-number, or an object with a "score" and reasons. In prose it is what
-follows the metric's name: `S1: 1, S2: 0`; if the reply has `<RESULT>...</RESULT>`, only the content
-of the last one counts. The last number of a metric counts. A metric that is not mentioned, or whose
-value cannot be used, has a cause instead of a number; the other metrics still count.
+number, or an object with a "score" and reasons. In prose the value follows the metric's name:
+`S1: 1, S2: 0`. If the reply has `<RESULT>...</RESULT>`, only the content of the last one counts.
+The last number of a metric counts. A metric that is not mentioned, or whose value cannot be used,
+has a cause instead of a number; the other metrics still count.
 """
 
 import re
@@ -86,7 +86,7 @@ def _mentions(text: str, metrics: tuple[Metric, ...]) -> Iterator[tuple[str, str
 
 @lru_cache(maxsize=256)
 def _pattern(metrics: tuple[Metric, ...]) -> re.Pattern[str]:
-    """A metric's name followed by its value, which is only looked ahead at.
+    """A metric's name followed by its value, which only a lookahead matches.
 
     A name without a number, as in a repeated rubric, does not match; "NA" matches without giving a
     number.

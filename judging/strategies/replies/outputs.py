@@ -1,9 +1,9 @@
 """Parse a reply into a number, a verdict, one number for each metric, a boolean, or a text.
 
 The finish reason is checked before the text: a truncated, refused or filtered reply is never
-searched for an answer. A score outside the scale or between its steps is refused, never rounded. A
-last verdict that was not offered makes the reply unparsable, even if an offered one comes before
-it. A verdict refers to the shown order: A is the answer shown first.
+searched for an answer. A score outside the scale or between its steps is refused, never rounded. If
+the last verdict was not offered, the reply is unparsable, even if an offered one comes before it. A
+verdict refers to the shown order: A is the answer shown first.
 
 score      a number on the strategy's scale
 verdict    one of those the strategy offers
@@ -212,7 +212,7 @@ def _parse_text(text: str, *, in_tags: bool) -> ParsedReply:
 
 
 def _parse_published(text: str, strategy: Strategy) -> ParsedReply:
-    """Parse as study 001 did; the phrase may be anywhere, so the whole reply is the explanation."""
+    """Parse as study 001 did. The phrase may be anywhere, so the whole reply is the explanation."""
     value = phrases.find_published_verdict(text)
     if value is None:
         return ParsedReply(None, cause="unparsable")

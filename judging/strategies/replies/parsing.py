@@ -105,8 +105,8 @@ def build_mark_pattern(label: str, phrase: str) -> re.Pattern[str]:
     """The pattern of `[[...]]`, `[RESULT] ...`, `<RESULT>...</RESULT>` and `<label>: ...`; case
     does not matter.
 
-    `phrase` must follow a label, so that prose after "Reason for the score:" is not a mark. A
-    phrase is only looked ahead at, so that marks may be adjacent.
+    `phrase` must follow a label, so that prose after "Reason for the score:" is not a mark. Only a
+    lookahead matches a phrase, so that marks may be adjacent.
     """
     closing, opening = r"[\"'*_`]{0,4}", r"[\"'*_`\[(]{0,4}"
     remark = r"(?:[ \t]?\([^()\n]{1,30}\))?"
@@ -176,7 +176,7 @@ def _get_last(found: Iterable[Any_]) -> Any_ | None:
 
 
 def _build_mark(found: re.Match[str]) -> MarkedPhrase:
-    """The marked phrase. It may come after the end of the match, if it was only looked ahead at."""
+    """The marked phrase. It may come after the end of the match, if only a lookahead matched it."""
     phrase = found.lastindex or 0
     return MarkedPhrase(found[phrase], found.start(), max(found.end(), found.end(phrase)))
 

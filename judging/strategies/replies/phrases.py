@@ -58,7 +58,7 @@ _GROUP_MEANINGS = {
 def find_published_verdict(text: str) -> str | None:
     """The verdict as study 001 parsed it (appendix E); None if the study found the reply invalid.
 
-    A phrase counts anywhere and whatever its subject. If both kinds occur, "no error" wins. Case
+    A phrase counts anywhere and with any subject. If both kinds occur, "no error" wins. Case
     matters. This reproduces all 8,400 published verdicts on the MathGen responses of GPT-4, with
     the simple prompts and with evaluation steps.
     """
@@ -69,7 +69,7 @@ def find_published_verdict(text: str) -> str | None:
 
 class Statement(NamedTuple):
     """What a sentence says about the response, with its position; "" if it says both, or neither
-    outright."""
+    clearly."""
 
     verdict: str
     start: int

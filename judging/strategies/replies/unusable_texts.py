@@ -28,8 +28,8 @@ ECHOED, SWAPPED, LANGUAGE, UNRELATED = "echoed", "swapped", "language", "unrelat
 # A claim may quote all of a gold answer with fewer words.
 MIN_WORDS = 10
 # The least share of a perturbed answer's words that are in the gold answer, in its order. In the
-# archive of study 000, those that only state an assumption have less, 32 of 81; the minimum of all
-# others is 0.30.
+# archive of study 000, 32 of the 81 answers that only state an assumption have less; the minimum of
+# all others is 0.30.
 MIN_KEPT_SHARE = 0.2
 # Characters. Of longer texts only the beginnings are compared: the work grows with the square of
 # their length.
@@ -44,8 +44,8 @@ _KEPT_WORD = re.compile(rf"[{_UNSPACED_SCRIPTS}]|[^\W{_UNSPACED_SCRIPTS}]+")
 def mark_unusable(
     strategy: Strategy, reading: ParsedReply, texts: Mapping[str, Any]
 ) -> ParsedReply:
-    """The reading of a generator's reply; if its text cannot be used for the item with these texts,
-    without a value and with the cause."""
+    """The reading of a generator's reply. If its text cannot be used for the item with these texts,
+    the reading has a cause and no value."""
     found = find_cause(strategy, reading.value, texts)
     return ParsedReply(None, reading.path, found) if found else reading
 
@@ -54,7 +54,7 @@ def find_cause(strategy: Strategy, value: Any, texts: Mapping[str, Any]) -> str:
     """Why a generator's reply cannot be used for the item with these texts; "" if it can.
 
     `value` is that of a reading. If there are several gold answers, each is correct: it is enough
-    if the reply fits one of them, but repeating any of them is an echo.
+    if the reply fits one of them. But a reply that repeats any of them is an echo.
     """
     if not isinstance(value, Mapping):
         return ""
@@ -94,10 +94,10 @@ def _is_swapped(part: str, answer: str, gold: str) -> bool:
     """Whether another part is the actual answer, judged by comparing both with the gold answer.
 
     It is if it has half of the gold answer's words, in their order, and has more in common with it
-    by both measures: as a share of the words of the two together, and of its own words alone. The
-    first measure alone would take a claim with long quotes for an answer of which much was left
-    out, the second a short quotation for a long answer. A part that quotes the answer is about it.
-    With a very short gold answer it cannot be decided.
+    by both measures: as a share of the words of both together, and as a share of its own words. The
+    first measure alone would mistake a claim with long quotes for an answer with much left out; the
+    second would mistake a short quotation for a long answer. A part that quotes the answer is about
+    the answer. With a very short gold answer this cannot be decided.
     """
     words = _words(part)
     # Most parts are too short; this reads only as many words as needed to know it.

@@ -55,7 +55,7 @@ class CopyForm(forms.Form):
 
 @dataclass(frozen=True)
 class EditorInput:
-    """Everything that was entered in the editor; it is all kept if one part of it is invalid.
+    """Everything that was entered in the editor; everything is kept if one part is invalid.
 
     `source` is None for the stored source. `shown` is the number of the version that was edited, 0
     if the page did not send it. `said` gives texts in place of earlier replies, by name.
@@ -145,8 +145,8 @@ def edit_strategy(request: HtmxRequest, slug: str, strategy: str) -> HttpRespons
 @never_cache
 @login_required
 def preview_strategy(request: HtmxRequest, slug: str, strategy: str) -> HttpResponse:
-    """What the source, or the stored strategy, would send about an item; only the preview for
-    htmx."""
+    """What the source, or the stored strategy, would send about an item; htmx gets only the
+    preview."""
     member = access.member_for(request, slug, right="run")
     newest = get_strategy_or_404(member, strategy)
     wish = parse_editor_input(request.POST if request.method == "POST" else request.GET)
@@ -161,7 +161,7 @@ def preview_strategy(request: HtmxRequest, slug: str, strategy: str) -> HttpResp
 @never_cache
 @login_required
 def parse_reply(request: HtmxRequest, slug: str, strategy: str) -> HttpResponse:
-    """What would be parsed from a pasted reply; only the reading for htmx."""
+    """What would be parsed from a pasted reply; htmx gets only the reading."""
     member = access.member_for(request, slug, right="run")
     newest = get_strategy_or_404(member, strategy)
     wish = parse_editor_input(request.POST)

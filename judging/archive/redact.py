@@ -14,8 +14,8 @@ from stats.rouge import unicode_words
 
 @dataclass(frozen=True)
 class ArchiveScope:
-    """The scope of an archive: the chosen runs, all runs that their figures depend on, and whether
-    texts of items and people, and replies of evaluators, are included."""
+    """The scope of an archive: the chosen runs, and all runs that their figures depend on. It also
+    says whether texts of items and people, and replies of evaluators, are included."""
 
     project: Project
     chosen: tuple[Run, ...]

@@ -101,8 +101,8 @@ class MemoryLedger:
     """A ledger for one process; its threads and event loops may share it.
 
     The ceiling starts at `limits.in_flight`, halves on a RateLimited error (once for all calls that
-    were in flight together), and rises by one whenever as many calls as it allows have succeeded in
-    a row. A `retry_after` of any Transient error pauses all callers.
+    were in flight together), and rises by one when as many calls as it allows have succeeded in a
+    row. A `retry_after` of any Transient error pauses all callers.
     """
 
     def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:

@@ -47,7 +47,7 @@ def compute_wait(
     `attempt` counts, from 1, the attempts that failed with the cause of `error`, including this
     one. It gives up if the error is not Transient, or if the attempts of the cause's policy are
     used up. The wait is uniform between 0 and base x 2^(attempt - 1), at most `cap` ("full jitter":
-    callers that failed together do not retry together); a longer `retry_after` takes precedence.
+    callers that failed together do not retry together). A longer `retry_after` takes precedence.
     """
     policy = policy or POLICIES.get(error.cause, RetryPolicy())
     if is_given_up(attempt, error, policy):

@@ -2,8 +2,8 @@
 
 Archives can be attacked offline, and the format does not slow attackers down, so a password chosen
 by a person would be too weak. Each password is derived from the secret key and a nonce of the job
-whenever it is shown or used: no database, log or backup contains it, and once the nonce is deleted
-with the file, nobody can derive it again.
+whenever it is shown or used, so no database, log or backup contains it. Once the nonce is deleted
+with the file, nobody can derive the password again.
 """
 
 import base64

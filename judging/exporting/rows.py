@@ -20,11 +20,11 @@ ITEMS_TABLE = "items"
 
 @dataclass(frozen=True)
 class ExportRequest:
-    """A table in a format. `filters` select items, with the names used by the item list; with
-    `canary` every row has a column that marks it as test data and contains a searchable string.
-    `snapshot` names the snapshot to export; without it, the current items are exported. `licence`
-    is the licence that the data card of a folder for the hub states. With `encrypt` the file is a
-    zip with a password."""
+    """A table in a format. `filters` select items, with the names used by the item list. With
+    `canary` every row has a column that marks the row as test data and contains a searchable
+    string. `snapshot` is the name of the snapshot to export; without it, the current items are
+    exported. `licence` is the licence that the data card of a folder for the hub states. With
+    `encrypt` the file is a zip with a password."""
 
     table: str
     form: str

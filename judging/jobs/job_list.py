@@ -1,7 +1,7 @@
 """All long-running work of a project in one list: jobs of every kind, and runs.
 
 A job kind says how a worker runs its jobs, who sees them, which page they belong to, and which
-actions are possible; the state is in the job itself. If a kind is not listed here, as in a backup
+actions are possible. The state is in the job itself. If a kind is not listed here, as in a backup
 of another version, no worker runs its jobs; leads see them and can cancel them.
 """
 

@@ -25,8 +25,8 @@ DEFAULT_ITEMS = 20
 @dataclass(frozen=True)
 class Drift:
     """How far a later repetition differs from the first run: of `n` items that both decided,
-    `changed` have another outcome. `share` is changed / n with its interval, without a value if n
-    is 0; the interval takes into account that items of one cluster are not independent."""
+    `changed` have another outcome. `share` is changed / n with its interval, and has no value if n
+    is 0. The interval takes into account that items of one cluster are not independent."""
 
     run: Run
     n: int

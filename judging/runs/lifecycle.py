@@ -163,8 +163,8 @@ def clone_run(
 
 def restart_without_parameter(run: Run, member: Membership | None) -> Run:
     """Start a new run in place of this one, which is cancelled if it has not ended. It covers
-    exactly the pinned texts, and leaves out the parameter that the evaluator refused, or sends the
-    token limit under the name that the refusal asks for.
+    exactly the pinned texts. It leaves out the parameter that the evaluator refused, or sends the
+    token limit under the name that the evaluator asked for.
 
     Raises `Refused` if no parameter was refused, and like `start_run`.
     """
@@ -340,7 +340,8 @@ def _analyze_calls(planned: int) -> None:
 
 def pause(run: Run, member: Membership | None, *, reason: str = PAUSED_BY_HAND) -> None:
     """Start no further calls. With the default reason (by hand), calls in flight are cancelled and
-    sent again on resume, unless another run wants them; with another reason they end and are kept.
+    sent again on resume, unless another run wants them. With another reason, they end and their
+    replies are kept.
     """
     change_state(run, {Run.State.RUNNING}, Run.State.PAUSED, member, reason=reason)
 

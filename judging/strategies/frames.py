@@ -92,8 +92,8 @@ def get_item_needs(strategy: Strategy) -> str:
     """How an item must be resolved for this strategy.
 
     "perturbation": valid or score-invariant; "detection": error or no_error; "values": any
-    resolution; "run": items with outcomes in another run; "prompt" and "gold": items with that
-    text, resolved or not; an input of study 001 is a prompt too.
+    resolution; "run": items with outcomes in another run; "prompt" and "gold": items with this
+    text, resolved or not. An input of study 001 is a prompt too.
     """
     return _ITEM_NEEDS[strategy.frame]
 

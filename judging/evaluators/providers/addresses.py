@@ -1,10 +1,10 @@
 """Which addresses of evaluators may be called.
 
 Whoever can edit an endpoint chooses its address, and this process calls it from inside the network.
-So an address is checked twice: as written (`check_address`), and again by the IP addresses that its
-name resolves to, on every connection (`GuardedResolver`), since the resolution may change between
-the two. Public hosts are allowed. Loopback and private hosts are allowed only if the deployment
-lists them; link-local hosts and cloud metadata services are never allowed.
+So an address is checked twice: first as written (`check_address`), then, on every connection, by
+the IP addresses that its name resolves to (`GuardedResolver`), which may have changed since. Public
+hosts are allowed. Loopback and private hosts are allowed only if the deployment lists them;
+link-local hosts and cloud metadata services are never allowed.
 """
 
 import socket

@@ -98,7 +98,7 @@ class AgainSerializer(serializers.Serializer[Any]):
 
 class CloneSerializer(AgainSerializer):
     """How to clone a run: with the current or the pinned revisions of the items, and at the same
-    endpoint or at the one with the given name."""
+    endpoint, or at another one if its name is given."""
 
     endpoint = serializers.CharField(default=None, allow_null=True, max_length=80)
     as_pinned = serializers.BooleanField(default=False)

@@ -8,9 +8,9 @@ replies do not wait behind leases and decisions. Leases and decisions share the 
 runs one thread at a time, and each busy thread delays the event loop once per call. At 256 calls in
 flight, a third thread cost 0.03 to 0.07 of the maximum throughput.
 
-Slices overlap: when its time is over, a slice returns the requests it has not started and waits for
-its calls in flight, while the next slice uses the free slots. Both share the limits, so together
-they never exceed the endpoint's limit of calls in flight.
+Slices overlap: when the time of a slice is over, it returns the requests that it has not started
+and waits for its calls in flight. Meanwhile the next slice uses the free slots. Both share the
+limits, so together they never exceed the endpoint's limit of calls in flight.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """The clock for leases.
 
-Several workers must agree on the time, so with a database server it is the server's: a worker whose
-own clock is wrong, or jumps, neither takes another worker's lease nor loses its own. If one process
-makes all calls, its own clock is enough, and `lease` keeps track of its leases.
+Several workers must agree on the time, so with a database server they use the server's clock. Then
+a worker whose own clock is wrong, or jumps, neither takes another worker's lease nor loses its own.
+If one process makes all calls, its own clock is enough, and `lease` keeps track of its leases.
 """
 
 from datetime import datetime

@@ -2,7 +2,7 @@
 
 There is one run for each endpoint and strategy. Nothing is sent and no prompt is known. A value
 that somebody else read in a reply is stored as a reading of the parser `stored`, next to the
-reading of our own parser; the run's parser says which of the two decides the outcomes. Idempotent:
+reading of our own parser. The run's parser says which of the two decides the outcomes. Idempotent:
 importing the same rows again adds nothing.
 """
 

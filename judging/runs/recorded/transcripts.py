@@ -48,7 +48,7 @@ class Transcript:
     """One recorded reply, from one row.
 
     `text` is None if it was not kept. `stored` is the value that somebody else read in it, None if
-    the row has none; a value off the scale is no reading and is kept in `off_scale`. A reply that
+    the row has none. A value off the scale is no reading; it is kept in `off_scale`. A reply that
     never came has a `cause` and no text. `decided` is the verdict over all replies about the item,
     as a tuple of length one, or () if the row has none.
     """

@@ -48,8 +48,8 @@ def decide(
     repeats; sample j of one call is paired with sample j of the other. In a chain the last step
     decides; readings of earlier steps may be included. A request that failed for good is given as
     ParsedReply(None, cause=...). `texts` are the item's; they are only needed to check whether the
-    replies of a generator are usable. Raises ValueError if the reading of a call is missing, since
-    an item with open calls has no outcome yet, and if there are calls of two axes.
+    replies of a generator are usable. Raises ValueError if there are calls of two axes, or if the
+    reading of a call is missing, since an item with open calls has no outcome yet.
     """
     axes = {spec.axis for spec, _ in readings}
     if len(axes) > 1:

@@ -80,10 +80,10 @@ def find_last_statement(text: str) -> Statement | None:
     """The last sentence that says that the response has an error, or that it has none.
 
     Only "response" as the subject counts, in either wording of the study and near variants ("does
-    not contain any errors", "is invalid"). A statement after "if", "whether", "would" and the like
-    does not count, nor one that is denied ("not clear that the response contains ...") or is about
-    another response ("the corrected response"). A sentence that says both, or limits its statement
-    ("is valid except", "no major errors"), has the verdict "".
+    not contain any errors", "is invalid"). A statement does not count after "if", "whether",
+    "would" and the like, if it is denied ("not clear that the response contains ..."), or if it is
+    about another response ("the corrected response"). A sentence that says both, or limits its
+    statement ("is valid except", "no major errors"), has the verdict "".
     """
     found = None
     for start, end in _sentences(text):

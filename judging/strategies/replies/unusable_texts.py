@@ -3,13 +3,13 @@ texts. The reading stays as it is; the outcome is missing with one of these caus
 
 echoed     it repeats, apart from white space, what it was shown: the gold answer as the
            perturbed one, or the prompt as the input
-swapped    the claim or the rationale is in the place of the answer, whatever is in theirs
+swapped    the claim or the rationale is in the place of the answer, whatever is in its own place
 language   it seems to be in another language or script than its source
 unrelated  too few of the perturbed answer's words are in the gold answer, though its category
            keeps the text
 
-These checks do not apply to answers: the answer to a prompt may be in any language, and repeating
-the input is a mistake that a study of responses wants to see.
+These checks do not apply to answers: the answer to a prompt may be in any language, and an answer
+that repeats the input is a mistake that a study of responses should include.
 """
 
 import re

@@ -58,7 +58,7 @@ def _audit_value(value: Any) -> Any:
 
 
 class MembershipInline(admin.TabularInline):
-    """The members of a project; the admin can add some, and the members page changes them."""
+    """The members of a project. The admin can add members; the members page changes them."""
 
     model = Membership
     raw_id_fields = ("account",)
@@ -87,8 +87,8 @@ class ProjectAdmin(admin.ModelAdmin):
         return ("task_type", "overlap") if obj and obj.items.exists() else ()
 
     def save_model(self, request: HttpRequest, obj: Project, form: Any, change: bool) -> None:
-        """Save the project and record an event: the slug of a new project, old and new values of a
-        changed one. Without a change there is no event."""
+        """Save the project and record an event, with the slug of a new project, or with the old and
+        new values of a changed one. Without a change there is no event."""
         super().save_model(request, obj, form, change)
         kind, names = ("settings", form.changed_data) if change else ("project", ["slug"])
         old = {name: _audit_value(form.initial.get(name)) for name in names if change}
@@ -170,7 +170,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Revoke the chosen tokens", permissions=["view"])
     def revoke(self, request: HttpRequest, tokens: Any) -> None:
-        """Revoke those of the tokens that are not revoked yet."""
+        """Revoke the chosen tokens that are not revoked yet."""
         for token in tokens.filter(revoked_at=None):
             token.revoke(timezone.now(), request_account(request))
 

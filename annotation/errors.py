@@ -5,7 +5,7 @@
     ├── TooEarly        others' comments could influence a label that is still to come: label first
     └── FieldError      a value that its field does not accept: change it
 
-A page catches them where it shows the sent form again, the API only in
+A page catches them where it shows the sent form again; the API catches them only in
 `api.responses.handle_exception`. Unusable rows of a file are not errors but `formats.rows.BadRow`.
 """
 

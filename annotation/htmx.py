@@ -1,4 +1,4 @@
-"""Requests of pages that htmx may ask for in part, for the views of both applications."""
+"""Requests for pages, or parts of pages, that htmx may send; for the views of both applications."""
 
 from django.http import HttpRequest
 from django_htmx.middleware import HtmxDetails

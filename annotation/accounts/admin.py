@@ -34,8 +34,8 @@ class AccountAdmin(UserAdmin):
 
     @admin.action(description="Switch two-step sign-in off (lost device)", permissions=["change"])
     def end_second_step(self, request: HttpRequest, accounts: Any) -> None:
-        """Delete the authenticators of these accounts, recovery codes too; records an event for
-        each account that had one."""
+        """Delete the authenticators and recovery codes of these accounts; records an event for each
+        account that had one."""
         for account in accounts:
             if Authenticator.objects.filter(user=account).delete()[0]:
                 said = {"two-step sign-in": "off"}
@@ -77,8 +77,8 @@ class AccountAdmin(UserAdmin):
             )
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> Any:
-        """The page to set a password; records an event if it was changed, which a redirect
-        shows."""
+        """The page to set a password. A redirect means that the password was changed: then it
+        records an event."""
         answer = super().user_change_password(request, id, form_url)
         if answer.status_code == 302:
             account = Account.objects.get(pk=id)

@@ -1,7 +1,7 @@
 """The hotkeys of the label screen, and a person's changes to them.
 
-An action is known by its slug, here, in pages and in scripts; what a person changed is stored as a
-dict of slugs to the keys they press instead. To change a key for everybody, change it in ACTIONS.
+Python, pages and scripts refer to an action by its slug. A person's changes are stored as a dict
+from slugs to keys. To change a key for everybody, change it in ACTIONS.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Action:
-    """Something that a key does; `key` is the one for everybody who has not changed it."""
+    """Something that a key does; `key` is its default key."""
 
     slug: str
     key: str
@@ -39,8 +39,8 @@ DEFAULT_KEYS = {action.slug: action.key for action in ACTIONS}
 
 
 def extract_changes(pressed: Mapping[str, str]) -> dict[str, str]:
-    """The keys that differ from the defaults, from a dict of keys by action name; keys are stripped
-    and lower-cased, unknown actions and empty keys are dropped."""
+    """The keys that differ from the defaults, from a dict of keys by action name. Keys are stripped
+    and lower-cased; unknown actions and empty keys are dropped."""
     tidied = {slug: key.strip().lower() for slug, key in pressed.items() if slug in DEFAULT_KEYS}
     return {slug: key for slug, key in tidied.items() if key and key != DEFAULT_KEYS[slug]}
 

@@ -64,8 +64,8 @@ class ApiToken(models.Model):
         return f"{self.name} ({self.prefix}…)"
 
     def has_expired(self, now: datetime) -> bool:
-        """Whether its time is over; False for a token without an end. A revoked token need not have
-        expired."""
+        """Whether the token's end has passed; False for a token without an end. A revoked token may
+        not have expired yet."""
         return self.expires_at is not None and self.expires_at <= now
 
     @staticmethod

@@ -1,9 +1,10 @@
-"""Sessions: the browser has the key and the database only its digest, so a copy of the database
-opens no session. Their content is encrypted: during a password reset it holds the key of the link.
+"""Sessions: the browser has the key and the database only its digest, so nobody can open a session
+with a copy of the database. The content is encrypted, since during a password reset it includes the
+key of the link.
 
-The settings name this module as Django's session engine. allauth's table lists where a person is
-signed in, with the same digest. allauth's own functions would store the key there, so
-`annotation.apps` disables them, and the functions below replace them.
+The settings name this module as Django's session engine. allauth's table lists a person's sessions,
+with the same digest. allauth's own functions would store the key there, so `annotation.apps`
+disables them, and the functions below replace them.
 """
 
 import base64
@@ -122,7 +123,7 @@ def list_sessions(account: Account) -> list[UserSession]:
 
 
 def end_session(noted: UserSession) -> None:
-    """Delete a session and the note of it, so that its browser is signed out with the next
+    """Delete a session and its row in allauth's table; its browser is signed out at the next
     request."""
     Session.objects.filter(pk=noted.session_key).delete()
     noted.delete()

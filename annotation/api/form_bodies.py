@@ -9,7 +9,7 @@ from annotation.api.responses import Unprocessable
 
 
 class FormSerializer(serializers.Serializer[Any]):
-    """The fields of a form without those in `leaves`, with the page's labels and help texts."""
+    """The fields of a form except those in `leaves`, with the page's labels and help texts."""
 
     form: ClassVar[Any]
     leaves: ClassVar[frozenset[str]] = frozenset()
@@ -33,7 +33,8 @@ def form_error(errors: dict[str, list[str]]) -> Unprocessable:
 
 
 def _body_field(field: forms.Field) -> Any:
-    """The form field as a serializer field; one that may be empty on the page may be null or ""."""
+    """The form field as a serializer field. If it may be empty on the page, it may be null or
+    ""."""
     kind, options = next(made for of, made in _FIELD_BUILDERS if isinstance(field, of))
     initial = field.initial() if callable(field.initial) else field.initial
     empty = kind.initial

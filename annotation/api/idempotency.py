@@ -70,7 +70,8 @@ def _check_repeat(known: Repeatable | None, asked: str, now: datetime) -> Repeat
 
 
 def _take_over_request(known: Repeatable, now: datetime) -> bool:
-    """Take over a request whose process is gone; False if it is not, or if another was faster."""
+    """Take over a request whose process is gone; False if it still runs or another one took
+    over."""
     if known.created_at > now - TAKEOVER_AFTER:
         return False
     rows = Repeatable.objects.filter(pk=known.pk, status=None, created_at=known.created_at)
@@ -124,7 +125,7 @@ def _begin_request(request: Request) -> Repeatable:
 
 
 def _request_parts(request: Request) -> Iterator[bytes]:
-    """The body in chunks; for a multipart form value by value, since files may be large."""
+    """The body in chunks. A multipart form is read value by value, since files may be large."""
     if not (request.content_type or "").startswith("multipart/"):
         yield request._request.body
         return

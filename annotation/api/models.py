@@ -5,7 +5,7 @@ from django.utils import timezone
 
 
 class Repeatable(models.Model):
-    """A request with an idempotency key, and its response, which a repeated request gets again.
+    """A request with an idempotency key, and the response that is sent again if it is repeated.
 
     `key` and `asked` are digests of the key and of the request's address and body. The status is
     null while the request is being processed.

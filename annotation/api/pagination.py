@@ -1,5 +1,5 @@
-"""Cursor pagination of long lists: each page costs the same, however far down it is, and new rows
-do not make others appear twice."""
+"""Cursor pagination of long lists: every page takes equally long, and new rows do not make other
+rows appear twice."""
 
 from operator import attrgetter
 from typing import Any

@@ -49,7 +49,8 @@ class JobFields(serializers.Serializer[Job]):
 
 
 class SharedOutFields(JobFields):
-    """The fields of a job that generates items: also how these are released to annotators."""
+    """The fields of a job that generates items; they include how the items are released to
+    annotators."""
 
     share = serializers.IntegerField(source="result.share")
     accept = serializers.BooleanField(source="result.accept")
@@ -57,9 +58,10 @@ class SharedOutFields(JobFields):
 
 
 class BroughtSerializer(serializers.Serializer[Any]):
-    """The outcome of generated items. Rows: `new`, `unchanged`, and `bad` and `conflicts`, which
-    were not imported; `problems` describes the first of these. Items: `opened` were released to
-    annotators, `accepted` were accepted without review, `waiting` are held for review."""
+    """The outcome of generated items. Counts of rows: `new`, `unchanged`, and `bad` and
+    `conflicts`, which were not imported; `problems` describes the first of these. Counts of items:
+    `opened` were released to annotators, `accepted` were accepted without review, `waiting` are
+    held for review."""
 
     new = serializers.IntegerField()
     unchanged = serializers.IntegerField()
@@ -145,8 +147,8 @@ def make_etag(content: bytes) -> str:
 
 
 def respond_with_etag(told: Any, steady: Any) -> Response:
-    """A response of which a part changes by itself; its ETag starts with a digest of the `steady`
-    part, which `check_if_match` compares."""
+    """A response, part of which changes by itself. Its ETag starts with a digest of the `steady`
+    part, and `check_if_match` compares this digest."""
     tag = f'"{_digest(JSONRenderer().render(steady))}-{_digest(JSONRenderer().render(told))}"'
     return Response(told, headers={"ETag": tag})
 

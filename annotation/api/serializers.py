@@ -77,8 +77,8 @@ class CorrectionSerializer(ShownSerializer):
 
 class ProgressSerializer(serializers.Serializer[queue.MemberProgress]):
     """Counts of items: labelled by you (`mine`), resolved, in the project (`total`) and not yet
-    resolved (`left`); `awaiting` of those cannot be labelled before they have a text or are
-    released."""
+    resolved (`left`); `awaiting` of these lack a text or are not released, so they cannot be
+    labelled yet."""
 
     mine = serializers.IntegerField()
     resolved = serializers.IntegerField()

@@ -36,8 +36,8 @@ def make_batches(some: Iterable[One], size: int) -> Iterator[list[One]]:
 def stream_rows(
     found: models.QuerySet[Any, Any], told: Callable[[Any], models.QuerySet[Any, tuple[Any, ...]]]
 ) -> Iterator[tuple[Any, ...]]:
-    """The tuples that `told` selects of all rows, in their order, in the database's form (JSON as
-    text)."""
+    """The tuples that `told` selects from all rows, in the order of the rows and in the database's
+    form (JSON as text)."""
     if connection.vendor == "postgresql":
         # A server-side cursor leaves the connection free between two fetches. After an error the
         # caller has to roll back, but psycopg's `stream` blocks the connection as long as a frame

@@ -124,8 +124,8 @@ def analyze_tables(*tables: str) -> None:
 def commit_asynchronously() -> None:
     """Let PostgreSQL write this transaction to disk later, as SQLite does anyway.
 
-    For rows that will be created again if a crash loses them. The next ordinary transaction also
-    writes this one to disk.
+    Use it for rows that will be created again if a crash loses them. The next ordinary transaction
+    also writes this one to disk.
     """
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
@@ -144,7 +144,7 @@ def prefer_indexes() -> None:
 
 
 def use_lz4(cursor: Any) -> None:
-    """Let PostgreSQL compress the texts of this transaction with lz4, if it was built with it.
+    """Let PostgreSQL compress the texts of this transaction with lz4, if it supports lz4.
 
     For texts of some kilobytes, its default compression takes half the time of COPY.
     """
@@ -156,8 +156,8 @@ class WriteAheadLog:
     """Checkpoints SQLite's write-ahead log between the transactions of a long import.
 
     By itself SQLite copies the log into the database after every four megabytes, inside whatever
-    transaction is running, which makes a long import 50 % slower. So this copies it between
-    transactions and after `BYTES`. During an import that takes some seconds, so a crash of the
+    transaction is running, which makes a long import 50 % slower. So this class copies it between
+    transactions, after every `BYTES`. An import writes that much in some seconds, so a crash of the
     machine loses less than on a quiet day, when four megabytes are hours of work.
     """
 

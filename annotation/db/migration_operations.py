@@ -11,8 +11,8 @@ from django.db.migrations.state import ProjectState
 class AddIndexOnline(migrations.AddIndex):
     """`AddIndex` that does not block writes: PostgreSQL builds the index concurrently.
 
-    Its migration sets `atomic = False` and has no other operations. It can be run again after it
-    was interrupted: PostgreSQL keeps an invalid index then, which is dropped first.
+    Its migration sets `atomic = False` and has no other operations. It can be run again after an
+    interruption: it first drops the invalid index that PostgreSQL keeps.
     """
 
     def database_forwards(
@@ -46,8 +46,8 @@ class DropKeyIndexesOnline(Operation):
     """Drops the indexes of foreign keys, given as (model, field), that other indexes replace; their
     fields have `db_index=False`.
 
-    `AlterField` would recreate each foreign key, on SQLite the whole table, which takes half a
-    second each in a new database. Its migration sets `atomic = False` and has no other operations,
+    `AlterField` would recreate each foreign key (on SQLite the whole table). This takes half a
+    second per key in a new database. The migration sets `atomic = False`, has no other operations
     and can be run again.
     """
 

@@ -10,8 +10,8 @@ from django.db import connection, transaction
 def consistent_reads() -> Iterator[None]:
     """A context in which all reads see the state at the first read, and nothing can be written.
 
-    Others can go on writing. Inside a transaction of the caller, nothing changes: it determines the
-    isolation.
+    Other connections can still write. Inside a transaction of the caller this has no effect: that
+    transaction determines the isolation.
     """
     if connection.in_atomic_block:
         yield

@@ -209,8 +209,8 @@ def to_database_time(time: datetime) -> Any:
 
 
 def parse_time(value: Any) -> datetime | None:
-    """A time that a raw statement returned as an aware datetime, in UTC if it names no zone; None
-    stays None."""
+    """The time that a raw statement returned, as an aware datetime; it is UTC if it has no time
+    zone. None stays None."""
     if isinstance(value, str):
         value = datetime.fromisoformat(value)
     return value.replace(tzinfo=UTC) if value and value.tzinfo is None else value
@@ -222,8 +222,8 @@ def quote_names(stages: Iterable[str]) -> str:
 
 
 def lock_clause(*, passing: bool) -> str:
-    """The clause that locks the found slots `s`; with `passing` it skips locked ones instead of
-    waiting. "" if the database has no row locks."""
+    """The clause that locks the found slots `s`; with `passing`, locked slots are skipped instead
+    of waited for. "" if the database has no row locks."""
     if not connection.features.has_select_for_update:
         return ""
     return "FOR NO KEY UPDATE OF s" + (" SKIP LOCKED" if passing else "")
@@ -239,7 +239,7 @@ class Among(LookupBase):
     """`pk__among=ids`: `in` with one parameter, however many ids, positions or keys there are.
 
     `in` writes a placeholder for each value: with hundreds of them, building the SQL took longer
-    than running it, and each number of values was another statement.
+    than running it, and each number of values needed its own statement.
     """
 
     lookup_name = "among"

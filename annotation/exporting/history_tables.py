@@ -88,7 +88,7 @@ def row_counter(model: type[Model]) -> Callable[[Project], int]:
 
 
 def _read_batches(every: QuerySet[Any], mine: QuerySet[Any], *named: str) -> Iterator[Any]:
-    """The rows of `mine` with their related objects, in batches, in the order of `every`."""
+    """The rows of `mine` with their related objects, in batches."""
     for ids in id_batches(mine):
         yield from every.filter(pk__among=ids).select_related(*named)
 

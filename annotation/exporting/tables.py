@@ -119,8 +119,8 @@ def _label_fields(project: Project) -> dict[str, Field]:
 
 
 def _surgicality(answers: Mapping[str, Any], asked: Mapping[str, Field]) -> float | None:
-    """The share of the changed pieces named in a claim check that the claim explains; None without
-    one."""
+    """The share of the changed pieces that the claim explains, as answered in a claim check; None
+    without a claim check."""
     for name, field in asked.items():
         said = answers.get(name) if field.per_change else None
         if said:
@@ -187,7 +187,7 @@ _PRACTICE = (
     "started_at", "finished_at",
 )  # fmt: skip
 
-# The kind of columns with these names, in all tables, if they are not text.
+# The columns of all tables that are not text, by kind.
 _COLUMNS_BY_KIND = {
     "json": (
         "flags", "values", "other_texts", "fields", "answers", "texts", "mentions", "wrong",

@@ -46,8 +46,8 @@ class GenerationBody(serializers.Serializer[Any]):
     answers from each of the first `limit` gold answers (null: all). The same `seed` gives the same
     errors; "": a new seed. `share` is the percentage of each category released to annotators at
     once; the rest is held, or with `accept` accepted without review. Items with a flag in `aside`
-    are held. The `purpose` test is for items to label; qualification and control items have the
-    intended answer of their category as known answer."""
+    are held. The `purpose` test is for items to label. For qualification and control items, the
+    known answer is the intended answer of their category."""
 
     perturbers = serializers.ListField(
         child=serializers.ChoiceField(choices=PERTURBER_CHOICES),
@@ -96,7 +96,7 @@ class MadeSerializer(BroughtSerializer):
 
 class GenerationSerializer(SharedOutFields):
     """A generation: `done` of `total` gold answers so far; `made` is null until it has ended. It is
-    a job like others and can be cancelled or run again there."""
+    in the list of jobs, where it can be cancelled or run again."""
 
     by = serializers.CharField(source="result.by")
     perturbers = serializers.ListField(source="result.perturbers", child=serializers.CharField())

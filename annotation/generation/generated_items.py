@@ -1,7 +1,7 @@
 """Stores generated items and releases them: some at once, the rest when a lead decides.
 
-Items are imported without slots first, then the released ones get theirs, so a job that stopped in
-between can simply be run again. Held items are in no queue, but all lists show them.
+Items are first imported without slots; then the released items get slots. So a job that stopped in
+between can be run again. Held items are in no queue, but all lists show them.
 """
 
 from collections import defaultdict
@@ -212,7 +212,7 @@ def _draw_share(
 
 
 def _open_slots(project: Project, ids: Sequence[int]) -> int:
-    """Create slots for the items among these that wait; returns for how many."""
+    """Create slots for the waiting items among these; returns the number of these items."""
     given = 0
     for part in make_batches(ids, BATCH):
         with transactions.transact():
@@ -226,8 +226,8 @@ def _open_slots(project: Project, ids: Sequence[int]) -> int:
 
 
 def _accept_unreviewed(project: Project, ids: Sequence[int]) -> int:
-    """Resolve the items among these that wait with the intended final label of their category:
-    error item or score-invariant. Returns how many."""
+    """Resolve the waiting items among these with the intended final label of their category: error
+    item or score-invariant. Returns how many."""
     unchanging = {category.slug for category in taxonomy.load().score_invariant()}
     accepted = 0
     for part in make_batches(ids, BATCH):
@@ -273,8 +273,8 @@ def _store_text_batch(
 
 
 def _store_text(item: Item | None, name: str, said: GeneratedText) -> str | None:
-    """Add the text to a locked item; None if it was added, "" if the item had it already, otherwise
-    the reason why not."""
+    """Add the text to a locked item; returns None if it was added, "" if the item had it already,
+    otherwise why it was not added."""
     if item is None:
         return "was removed from the project."
     [current] = item.current_revisions

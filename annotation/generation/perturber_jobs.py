@@ -56,7 +56,7 @@ def find_job(project: Project, number: int) -> Job | None:
 
 def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
     """Generate the items of a job, unless another worker runs it; returns whether it succeeded. A
-    stopped job waits for the next worker, for which the stored items count as unchanged."""
+    stopped job waits for the next worker, which finds the stored items unchanged."""
     return job_queue.run_job_command(job_id, JOB_KIND, "perturb", "made", stopped)
 
 

@@ -145,9 +145,9 @@ def make_items(
     """Generate items from the gold answers of a project and release them by the policy. A dry run
     stores nothing.
 
-    Each category uses answers of its own ability, score-invariant ones use answers of any ability.
-    Of several items with the same source question, the first gives its gold answer. `told` is
-    called with the progress. Raises like `check_request`.
+    A score-invariant category uses gold answers of any ability, every other category only those of
+    its own. Of several items with the same source question, the first gives its gold answer. `told`
+    is called with the progress. Raises like `check_request`.
     """
     check_request(project, wish)
     done = PerturbResult()
@@ -269,9 +269,9 @@ def _with_correct_answer(
 ) -> DerivedRow:
     """The row with its correct answer if its purpose needs one, otherwise unchanged.
 
-    Its key then does not reveal the perturber, since annotators see the key: it looks like that of
-    an item from a generator run with samples. If another seed gave another item the same key, the
-    row is a conflict, which another seed avoids.
+    Annotators see the key, so the key then does not reveal the perturber: it looks like the key of
+    an item from a generator run with samples. If an item from another seed already has this key,
+    the row is a conflict; a new seed avoids it.
     """
     if wish.purpose == TEST_PURPOSE:
         return row

@@ -24,7 +24,7 @@ class ReleasePolicy:
         return cls(share=said["share"], accept=said["accept"], aside=frozenset(said["aside"]))
 
     def facts(self) -> dict[str, Any]:
-        """As a job keeps it, for `from_values` to read."""
+        """The values that a job stores and `from_values` reads."""
         return {"share": self.share, "accept": self.accept, "aside": sorted(self.aside)}
 
     def check(self) -> None:

@@ -97,8 +97,7 @@ class PerturbForm(forms.Form):
     )
 
     def wish(self) -> PerturbRequest:
-        """The request of a valid form; without a seed it gets a new random one, so two calls
-        differ."""
+        """The request of a valid form. Without a seed, each call draws a new random one."""
         said = self.cleaned_data
         return PerturbRequest(
             perturbers=tuple(slug for slug in PERTURBERS if slug in said["perturbers"]),
@@ -234,8 +233,8 @@ def _example(row: DerivedRow) -> PerturbExample:
 
 
 def _rows(job: Job) -> list[tuple[Perturber, int, int]]:
-    """Each requested perturber, with the numbers of answers made and of answers without a suitable
-    spot."""
+    """Each requested perturber, with the number of answers that it generated and the number that
+    failed for lack of a suitable spot."""
     made = job.result.get("made") or {"made": {}, "lacking": {}}
     asked = [PERTURBERS[slug] for slug in job.result["perturbers"] if slug in PERTURBERS]
     return [(one, made["made"].get(one.slug, 0), made["lacking"].get(one.slug, 0)) for one in asked]

@@ -55,8 +55,8 @@ class FileSerializer(serializers.Serializer[Any]):
 
 
 class ColumnsSerializer(serializers.Serializer[Any]):
-    """For each name that an item has, the column of the file, "" for none. With `accept` the items
-    are imported as already decided."""
+    """The file's column for each column of items; "" for none. With `accept` the items are imported
+    as already decided."""
 
     columns = serializers.DictField(child=serializers.CharField(allow_blank=True))
     accept = serializers.BooleanField(default=False)
@@ -86,8 +86,8 @@ class ReportSerializer(serializers.Serializer[Any]):
     """Counts of rows by result; `problems` are the first rows that are not imported.
 
     `alone` counts the new rows that form a source question of their own, since people rate them and
-    no column `cluster` says which rows belong together. Of rows imported as decided, `off_scale`
-    counts missing answers, and `missing` are the first of them.
+    no column `cluster` says which rows belong together. For rows imported as decided, `off_scale`
+    counts the missing answers and `missing` lists the first of them.
     """
 
     rows = serializers.IntegerField()
@@ -102,8 +102,8 @@ class ReportSerializer(serializers.Serializer[Any]):
 
 
 class ImportSerializer(JobFields):
-    """An import. `step` is the next step: choose its columns, check it, ready to be started, or
-    store its items. `report` is about the check until the state is finished, then about the import.
+    """An import. `step` is the next step: choose the columns, check the file, start the import, or
+    store the items. `report` is about the check until the state is finished, then about the import.
     """
 
     file = serializers.CharField(source="result.name")
@@ -143,8 +143,8 @@ class ImportList(ListAPIView[Job]):
     )
     @make_idempotent("manage")
     def post(self, request: Request, slug: str) -> Response:
-        """Upload a file. Nothing is imported before it is started; a preview is made as soon as the
-        columns are known."""
+        """Upload a file. A preview is made as soon as its columns are known. Nothing is imported
+        until the import is started."""
         member = access.member_for(request, slug, right="manage")
         data = request.data
         if request.META.get(TOO_LARGE_KEY):
@@ -230,7 +230,7 @@ def _reload_job(job: Job) -> Job:
 
 
 def _chosen_columns(member: Membership, job: Job, said: dict[str, str]) -> dict[str, str]:
-    """The chosen column for every name that an item may have; "" for names not mentioned."""
+    """The chosen file column for each column of items; "" for those that the body leaves out."""
     task = tasktypes.load_version(member.project.task_type)
     if job.result["form"] in preview.FIXED_FORMATS:
         return {}

@@ -45,7 +45,7 @@ def item_columns(task: tasktypes.TaskType) -> tuple[str, ...]:
 
 
 def guess_columns(task: tasktypes.TaskType, found: Sequence[str]) -> dict[str, str]:
-    """For each item column that no file column is named after, the file column probably meant.
+    """The probable file column for each item column that has no file column of the same name.
 
     Required columns choose first; no file column is used twice.
     """
@@ -76,8 +76,8 @@ def needed_columns(task: tasktypes.TaskType, found: Sequence[str]) -> tuple[str,
 def rename_columns(
     rows: Iterator[Row | BadRow], named: Mapping[str, str]
 ) -> Iterator[Row | BadRow]:
-    """Rename file columns to item columns; a dot leads into an object, unless a column has
-    exactly that name.
+    """Rename file columns to item columns; a dot means a value inside an object, unless a column
+    has exactly that name.
 
     A renamed column is not kept under its old name.
     """
@@ -91,7 +91,7 @@ def rename_columns(
 
 
 def _normalise_name(name: str) -> str:
-    """The name without case, spaces and punctuation, in which variants of a name differ."""
+    """The name without case, spaces and punctuation, so that variants of a name are equal."""
     return "".join(filter(str.isalnum, name.casefold()))
 
 

@@ -54,7 +54,7 @@ class KnownItem:
         return draft.digest in self.digests
 
     def others(self, draft: ParsedItem) -> list[str]:
-        """The names of the values besides the texts in which the draft differs."""
+        """The names of the values, other than texts, in which the draft differs."""
         said = _row_facts(draft)
         return [name for name in said if not _agrees(name, said[name], self.facts[name])]
 
@@ -85,7 +85,7 @@ class DryRunItem:
         return self._same(draft)[0]
 
     def others(self, draft: ParsedItem) -> list[str]:
-        """The names of the values besides the texts in which the draft differs."""
+        """The names of the values, other than texts, in which the draft differs."""
         same = self._same(draft)[2:]
         return [name for name, alike in zip(_row_facts(draft), same, strict=True) if not alike]
 
@@ -171,11 +171,11 @@ def select_new(
 
 
 def flag_duplicates(project: Project, drafts: list[ParsedItem]) -> list[ParsedItem]:
-    """The drafts, where generated ones are flagged if their answer is a duplicate.
+    """The drafts; a generated draft is flagged if its answer is a duplicate.
 
-    A duplicate is an item with the same source question and the same answer except for white space,
-    among the drafts or in the project. One query that reads only answers, or none if no draft was
-    generated.
+    A duplicate has the same source question and, apart from white space, the same answer as another
+    draft or an item in the project. This takes one query, which reads only answers, or none if no
+    draft was generated.
     """
     compared = tasktypes.load_task_type(project).diff
     if compared is None or not any(draft.is_made_here for draft in drafts):
@@ -263,8 +263,8 @@ def _stored_facts(item: Item, known: Resolution | None) -> dict[str, Any]:
 
 
 def _agrees(name: str, said: Any, known: Any) -> bool:
-    """Whether a row agrees with the stored value, or leaves it open. It may leave open the cluster,
-    and what came later: the ability people assigned, and the ability suggested to them."""
+    """Whether a row has the stored value, or may leave it out: the cluster, and what was added
+    after the import (the ability that people assigned, and the ability suggested to them)."""
     if name in ("ability", "source_ability", "cluster") and not said:
         return True
     if name == "fields":

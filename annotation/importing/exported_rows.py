@@ -56,7 +56,7 @@ class ExportedRow(DerivedRow):
 
 
 def restore_rows(rows: Iterable[Row | BadRow], task: tasktypes.TaskType) -> Iterator[Row | BadRow]:
-    """The rows, where exported ones are converted to the form of new ones; others are unchanged."""
+    """The rows. Exported rows are converted to the form of new ones; other rows are unchanged."""
     for row in rows:
         if isinstance(row, BadRow) or not row.values.keys() >= EXPORT_COLUMNS:
             yield row
@@ -129,7 +129,8 @@ def _parse_resolution(told: "_Cells") -> ExportedResolution:
 
 
 class _Cells:
-    """The values of a row, either as in JSON Lines or as the cells of a table, which hold JSON."""
+    """The values of a row, either as in JSON Lines or as the cells of a table, which contain
+    JSON."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = values
@@ -137,7 +138,8 @@ class _Cells:
         self._is_table = isinstance(values["flags"], str)
 
     def plain(self, name: str) -> Any:
-        """A text value; None if missing or, in a table, empty, since a table has no difference."""
+        """A text value; None if missing. A table cannot tell missing from empty, so there "" is
+        None too."""
         value = self._values.get(name)
         if self._is_table and isinstance(value, str):
             return undo_formula_escape(value) or None

@@ -25,7 +25,7 @@ _UNKNOWN_REASON = "The current rules do not find a reason in the shown texts."
 
 
 def flag_texts(texts: Mapping[str, Any], compared: tuple[str, str] | None) -> tuple[str, ...]:
-    """The flag "identical" or "white-space-only", if the two texts differ in nothing else."""
+    """The flag "identical" or "white-space-only", if one of them applies to the two texts."""
     if compared is None:
         return ()
     before, after = (texts.get(name, "") for name in compared)

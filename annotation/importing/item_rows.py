@@ -26,11 +26,11 @@ class ParsedItem:
 
     effect: the effect that the category should have on a score, "penalty" or "none"; "" without
         categories.
-    cluster: a digest of the source question. With `is_alone` no column names it and people rate
-        responses, so that the item is a cluster of its own.
+    cluster: a digest of the source question. With `is_alone`, the item is a cluster of its own,
+        since no column gives a cluster and people rate responses.
     repeats: the key of the item whose texts this one repeats, else "".
     fields: everything in the row besides the standard columns.
-    flags: the names of rules that ask to look at the texts.
+    flags: the names of the rules that flag the texts.
     known: the correct answer of an item for qualification or control.
     decided: an imported final label.
     parent: the key of the item that this one was made from.
@@ -114,7 +114,8 @@ def parse_items(
 def required_columns(task: tasktypes.TaskType) -> tuple[str, ...]:
     """The columns without which no row of a file can become an item.
 
-    If items may be imported as prompts only, a list of these is enough: keys come from the texts.
+    If items may be imported as prompts only, a list of prompts is enough: keys are derived from the
+    texts.
     """
     key = () if task.awaits else ("key",)
     category = ("category",) if task.categories else ()
@@ -123,7 +124,7 @@ def required_columns(task: tasktypes.TaskType) -> tuple[str, ...]:
 
 def _parse_item(row: Row, task: tasktypes.TaskType, *, accept: bool) -> ParsedItem:
     values = {name: value for name, value in row.values.items() if value is not None}
-    # Without the taxonomy, an ability may be given freely, just as a category.
+    # Without the taxonomy, a row may give any ability and any category.
     columns = COLUMNS if task.categories else (*COLUMNS, "ability")
     words = {name: _text(values, name).strip() for name in columns}
     texts = _texts(task, values)
@@ -176,7 +177,7 @@ def _texts(task: tasktypes.TaskType, values: dict[str, Any]) -> dict[str, Any]:
         if text.required and not _joined(found[text.name]).strip():
             raise _ItemFault(text.name, "is empty or missing; every item needs it.")
     if task.awaits and not _joined(found[task.awaits]):
-        del found[task.awaits]  # a blank text is still to be written
+        del found[task.awaits]  # a blank text has not been written yet
     return {name: said for name, said in found.items() if said}
 
 

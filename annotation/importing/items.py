@@ -99,9 +99,10 @@ def store_items(
 
 
 def _clusters_by_text(project: Project) -> bool:
-    """Whether items without a named cluster are clustered by prompt although people rate responses.
+    """Whether items without a given cluster are clustered by prompt although people rate responses.
 
-    This is so if the project's first item was clustered by prompt; later ones must count alike.
+    This is so if the project's first item was clustered by prompt; later items must be clustered in
+    the same way.
     """
     task = tasktypes.load_version(project.task_type)
     if not task.rates:
@@ -254,13 +255,13 @@ def _number(entry: "_Entry") -> int:
 
 
 def _is_decided(entry: "_Entry") -> bool:
-    """Whether the draft has a final label; exported items that come back may have none."""
+    """Whether the draft has a final label; exported items that are imported again may have none."""
     return entry.draft.was is None or entry.draft.was.held is not None
 
 
 def _slots(project: Project, entry: "_Entry") -> Iterator[dict[str, Any]]:
     if not tasktypes.load_version(project.task_type).is_ready(entry.draft.texts):
-        return  # it awaits a text, and gets its slots together with that
+        return  # it waits for a text and gets its slots together with it
     for number, reason in assignment.slot_numbers(project, entry.draft.key):
         yield {
             "project_id": project.pk,

@@ -43,7 +43,7 @@ def find_import(project: Project, number: int) -> Job | None:
 
 
 def describe_progress(project: Project) -> str:
-    """The progress of the oldest import that workers are at or will take next; "" if there is none.
+    """The progress of the oldest import that a worker runs or will run next; "" if there is none.
     Imports that wait for a person do not count."""
     asked = list_imports(project).filter(finished_at=None)
     job = asked.filter(result__step__in=[upload_files.CHECK, upload_files.STORE]).last()
@@ -65,7 +65,7 @@ def create_import(member: Membership, told: dict[str, Any], now: datetime) -> Jo
 
 
 def choose_columns(job: Job, columns: dict[str, str], *, accept: bool) -> None:
-    """Choose the columns for each item column and have the file checked, again if necessary.
+    """Choose the file column for each item column, and have the file checked, again if necessary.
 
     Small files are checked at once. Raises `Stale` if it is too late, or if the file is missing: a
     restored database comes without the files of unfinished imports.

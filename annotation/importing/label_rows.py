@@ -1,7 +1,7 @@
 """Parse rows into labels that were given elsewhere, or say why a row cannot be used; pure.
 
-A number off its scale is not an answer: it is missing with that cause, and the rest of the row is
-still a label, as with recorded replies. The given value is stored alongside.
+A number off its scale is not an answer: it is stored as missing, with that cause and the given
+value. The rest of the row is still a label, as with recorded replies.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ YES_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0"
 class ParsedLabel:
     """A valid row, parsed into a label. `revision` is None for the current one.
 
-    `missing` holds, by field, values that are no answers, each with "cause" and what was "said".
+    `missing` maps fields to values that are no answers, each with its "cause" and what was "said".
     """
 
     row: Row

@@ -7,7 +7,7 @@ the file is imported again. Nothing is overwritten: a later label of a rater sup
 one, and an earlier label that is imported later joins the history.
 
 Items with a "not sure" answer are routed (`effects.update_route`) only after the whole file is
-stored: an excluded item asks for no more labels, and those further down the file were already
+stored: an excluded item takes no more labels, but the labels further down the file were already
 given.
 """
 
@@ -31,9 +31,9 @@ from formats.rows import BadRow
 class LabelContext:
     """Items by key, members by alias, labels by submission; the rest by item ids.
 
-    It grows as statements are processed. `free` are unfilled slots for counted labels, `own` those
-    of the raters; `places` is the number of slots of an item, `extra` its labels without a slot. In
-    a dry run, members, labels and the use of slots are imagined.
+    It grows as statements are processed. `free` are unfilled slots for counted labels, `own` the
+    slots of the raters; `places` is the number of slots of an item, `extra` its labels without a
+    slot. In a dry run, members, labels and the use of slots are imagined.
     """
 
     project: Project
@@ -48,7 +48,7 @@ class LabelContext:
     extra: dict[int, int] = field(default_factory=dict)
 
     def under(self, imagined: "LabelContext") -> "LabelContext":
-        """This context, overridden by what was imagined before."""
+        """This context, overridden by what the dry run has imagined so far."""
         names = set(self.__dataclass_fields__) - {"project"}
         merged = {name: getattr(self, name) | getattr(imagined, name) for name in names}
         return LabelContext(self.project, **merged)
@@ -194,10 +194,10 @@ BATCH = 25
 class LabelImportReport:
     """Counts of the rows of one import by result.
 
-    Among the new ones, `older` are superseded by a later label. Among all, `extra` fill no slot;
-    `overlap` is the number of slots that an item would need for all of them to count, 0 if all do.
-    Among the unchanged ones, `promoted` were extra before and have a slot now. `off_scale` lists
-    the answers that are missing because they are off their scale, by row.
+    Among the new ones, `older` are superseded by a later label. Of all rows, `extra` fill no slot.
+    `overlap` is the number of slots that an item would need so that all its labels count; it is 0
+    if all count already. Among the unchanged ones, `promoted` were extra before and have a slot
+    now. `off_scale` lists the answers that are missing because they are off their scale, by row.
     """
 
     new: int = 0

@@ -1,4 +1,4 @@
-"""Receive an uploaded file: store it under a name of ours, detect its format, and inspect it.
+"""Receive an uploaded file: store it under a new name, detect its format, and inspect it.
 
 Parquet files are converted to JSON Lines by a separate process, within limits.
 """

@@ -1,4 +1,4 @@
-"""The paths of an import's files: under names of ours, whatever the person's names were."""
+"""The paths of an import's files; their names do not depend on the names that the person used."""
 
 import json
 from pathlib import Path

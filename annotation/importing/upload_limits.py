@@ -1,4 +1,4 @@
-"""Limits on uploaded files: which are accepted at all, and how much of them."""
+"""Limits on uploaded files: which requests may send files, and how large the files may be."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ UPLOAD_URLS = frozenset({"imports", "api-imports"})
 
 
 class BoundedUploadHandler(FileUploadHandler):
-    """Drops files once all files of a request together are too large; the rest is read and never
+    """Drops files once all files of a request together are too large; the rest is read but not
     stored.
 
     Files that no form asks for, or that come from signed-out users, are dropped too: Django would

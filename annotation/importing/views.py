@@ -96,7 +96,7 @@ class ColumnsForm(forms.Form):
 
     @property
     def needed(self) -> list[Any]:
-        """The bound fields of the columns that an import cannot do without."""
+        """The bound fields of the required columns."""
         return [self[f"of-{name}"] for name in self.names if name in self._needed]
 
     @property

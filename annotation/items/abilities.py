@@ -22,7 +22,8 @@ SUGGESTION = (SUGGESTED, SUGGESTED_BY)
 
 
 def filter_unsorted(items: ItemQuerySet) -> ItemQuerySet:
-    """Items without an ability that prompts are sorted into; an import may have set another."""
+    """Items without one of the abilities that prompts are sorted into; an import may have set
+    another one."""
     return items.exclude(ability__in=_slugs())
 
 

@@ -1,7 +1,7 @@
 """People sort prompts into abilities: one by one, several at once, or as a model suggests.
 
 A change never overwrites an ability that the page did not show. Each change is recorded with the
-ability before, so that it can be undone. A suggestion changes nothing until somebody accepts it.
+previous ability, so that it can be undone. A suggestion changes nothing until somebody accepts it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -53,11 +53,11 @@ def _is_of(value: str, task: TaskType, offered: list[str]) -> bool:
 class ItemFilter(filters.FilterSet):
     """Items by category, ability, resolution ("none": unresolved), flag and part of the key.
 
-    `annotator`, `choice` and `longer_than` (seconds) must all match one current label. `fields`
-    and `answers` are JSON objects of names and values, of the item's own fields and of the other
-    answers in its final label. `agreement` selects the items of a row of the agreement table, as a
-    JSON object of its field, measure and people, or of the confusion table, with field, a, b,
-    choice_a and choice_b."""
+    `annotator`, `choice` and `longer_than` (seconds) must all match one current label. `fields` is
+    a JSON object of names and values of the item's own fields, `answers` one of the other answers
+    in its final label. `agreement` is a JSON object that selects the items behind a row: field,
+    measure and people for a row of the agreement table; field, a, b, choice_a and choice_b for a
+    row of the confusion table."""
 
     category = filters.ChoiceFilter(choices=_categories, empty_label="Any", label="Category")
     ability = filters.ChoiceFilter(choices=_abilities, empty_label="Any", label="Ability")

@@ -63,8 +63,8 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return self.filter(purpose="test")
 
     def sources(self, text: str) -> ItemQuerySet:
-        """Items that others can be generated from: their current texts include this one, they are
-        no qualification or control items, and they were not generated themselves."""
+        """Items from which other items can be generated: their current texts include this one, they
+        are not qualification or control items, and they were not generated themselves."""
         return self.of_tests().with_text(text).filter(parent=None)
 
     def with_text(self, name: str) -> ItemQuerySet:
@@ -123,7 +123,7 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return self.filter(~Exists(self._resolutions().filter(item=OuterRef("pk"))))
 
     def flagged(self, flag: str) -> ItemQuerySet:
-        """Items with this flag among theirs."""
+        """Items that have this flag."""
         # SQLite cannot search a JSON list; flags are slugs, so their quotes delimit them.
         return self.annotate(flags_text=Cast("flags", models.TextField())).filter(
             flags_text__contains=f'"{flag}"'
@@ -177,8 +177,8 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return self.filter(Exists(slots), purpose="test")
 
     def at_positions(self, positions: Iterable[int]) -> ItemQuerySet:
-        """Items at these positions, by position, without their own `fields`. Positions belong to a
-        project: filter by it too."""
+        """Items at these positions, by position, without their own `fields`. Positions are numbered
+        per project, so filter by project too."""
         found = self.filter(position__among=list(positions))
         return found.order_by("position").defer("fields")
 
@@ -213,7 +213,7 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return self.filter(Exists(labels))
 
     def with_keys(self, keys: Iterable[str]) -> ItemQuerySet:
-        """Items with these keys; keys that no column can hold are passed over."""
+        """Items with these keys; keys that no column can hold are ignored."""
         return self.filter(key__in=[key for key in keys if "\0" not in key])
 
     def on_the_desk_of(self, member_id: int) -> ItemQuerySet:
@@ -384,11 +384,11 @@ class FrozenQuerySet(models.QuerySet[Any]):
         return there.annotate(before=Subquery(rows.values("frozen")[:1]))
 
     def retexted(self) -> FrozenQuerySet:
-        """Of changed states, those with another revision of the texts."""
+        """The changed states with another revision of the texts."""
         return self._unlike("revision")
 
     def reheld(self) -> FrozenQuerySet:
-        """Of changed states, those with another resolution."""
+        """The changed states with another resolution."""
         return self._unlike("value")
 
     def _unlike(self, column: str) -> FrozenQuerySet:
@@ -418,7 +418,7 @@ class Item(models.Model):
         help_text="Digest of the source question; items with the same one are not independent.",
     )
     origin = models.CharField(max_length=40, blank=True)
-    # Most items have neither, and their indexes leave those out.
+    # Most items have neither, and the indexes leave such items out.
     parent = models.ForeignKey(
         "self", models.PROTECT, null=True, blank=True, related_name="children", db_index=False
     )

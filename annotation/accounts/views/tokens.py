@@ -37,7 +37,7 @@ class TokenForm(forms.Form):
     )
 
     def until(self, now: datetime) -> datetime | None:
-        """The end of a valid form's token; None if it has no end."""
+        """When the token of a valid form expires; None if it never does."""
         days = self.cleaned_data["days"]
         return now + timedelta(days=days) if days else None
 

@@ -1,15 +1,15 @@
 """The difference of two texts, as segments that a person can read.
 
-Both texts are cut into tokens, `alignment` pairs those, and then characters are marked inside a
-changed segment: aligned like the tokens, cleaned up by diff-match-patch, and marked only if both
-sides share most of them, since scattered marks in two different words are noise.
+Both texts are cut into tokens, and `alignment` pairs the tokens. Inside a changed segment,
+characters are aligned like the tokens and cleaned up by diff-match-patch. They are marked only if
+both sides share most of them, since scattered marks in two different words are noise.
 
 Tokens are words with their marks, numbers with their separators ("1,250.50"), single line breaks,
 other runs of white space, single signs, and single characters in scripts written without spaces.
 People read a change in words; a diff of bare characters splinters them.
 
-A base character is never parted from its combining marks, joiners, variation selectors or the
-other half of a flag. What counts as a mark is what this Python's Unicode tables say.
+A base character is never parted from its combining marks, joiners, variation selectors or the other
+half of a flag. Which characters are marks depends on the Unicode tables of this Python.
 """
 
 import re
@@ -94,7 +94,7 @@ def _character_class(members: Iterable[int]) -> str:
     return "".join(f"\\U{first:08X}-\\U{last:08X}" for first, last in ranges)
 
 
-# Marks live in the first two planes and, variation selectors and tags, in plane 14.
+# Marks are in the first two planes; variation selectors and tags are in plane 14.
 _MARKS = [
     point
     for point in (*range(0x300, 0x20000), *range(0xE0100, 0xE01F0))
@@ -117,7 +117,7 @@ _UNSPACED = (
 _PICTURE = "\u203c-\u2bff\U0001f000-\U0001f1e5\U0001f200-\U0001faff"
 _TAIL = rf"(?:\u200d[{_PICTURE}]|[{_VIRAMA}]\u200d?\w|[{_EXTEND}])"
 _LETTERS = rf"(?:[^\W{_UNSPACED}]++(?:(?=[{_EXTEND}]){_TAIL}++)?)++"
-# Plain ASCII, nearly all of most texts, is tried first: the sets of marks make the rest slow.
+# Plain ASCII, which is nearly all of most texts, is tried first: the sets of marks are slow.
 _PLAIN = r"[A-Za-z_]++(?=[ !-&(-/:-@[-^`{-~\r\n])| (?=[!-~])|[!-&(-/:-@[-^`{-~](?=[ -~\r\n])"
 _TOKEN = re.compile(
     rf"{_PLAIN}|{_LETTERS}(?:(?:(?<=\d)[.,](?=\d)|['’](?=[^\W{_UNSPACED}])){_LETTERS})*+"
@@ -127,9 +127,9 @@ _TOKEN = re.compile(
     rf"|.{_TAIL}*+",
     re.DOTALL,
 )
-_BEYOND = "\U000f0000-\U0010ffff"  # private use: stands in for what must not be cut
+_BEYOND = "\U000f0000-\U0010ffff"  # private use: replaces a cluster that must not be cut
 _INSEPARABLE = re.compile(rf"\r\n|{_FLAG}{_TAIL}*+|[^\r\n]{_TAIL}++|[{_BEYOND}]")
-# Begins with a set, not with alternatives: so the search skips ahead three times as fast.
+# Begins with a set instead of alternatives, which makes the search three times as fast.
 _UNIT_END = re.compile(r"[\r\n.!?:;](?:(?<=\r)\n?|(?<=\n)|(?<=[.!?:;]) (?=[!-~]))")
 
 
@@ -243,8 +243,9 @@ def align_lines(difference: Difference) -> tuple[SideBySideRow, ...]:
     """Return the two texts line by line, side by side; every piece occurs once.
 
     Equal lines share a row. Lines of a change are paired in order; extra lines of one side have
-    nothing beside them, so that the text after the change is aligned again. There a line of the
-    shorter side may continue in a later row; a list item stays whole. Two empty texts give no rows.
+    nothing next to them, so that the text after the change is aligned again. In such a change, a
+    line of the shorter side may continue in a later row, but a list item stays whole. Two empty
+    texts give no rows.
     """
     made: list[SideBySideRow] = []
     gold: list[Piece] = []

@@ -26,8 +26,8 @@ AUDITED_MAILS = {
 }
 
 
-# Mails are sent in another thread, so that a response takes as long, and fails in the same way,
-# whether an account exists or not. One at a time, in order.
+# Mails are sent in another thread, so that the time and the errors of a response do not reveal
+# whether an account exists. They are sent one at a time, in order.
 MAIL_EXECUTOR = ThreadPoolExecutor(max_workers=1, thread_name_prefix="letters")
 
 

@@ -30,7 +30,7 @@ class Mail:
 
 @dataclass(frozen=True)
 class OpenID:
-    """The OpenID service for single sign-on, and this site's client id and secret there."""
+    """The OpenID service for single sign-on, with this site's client id and secret."""
 
     issuer: str
     client: str
@@ -104,7 +104,8 @@ def read_mail(url: str, sender: str) -> Mail:
 
 
 def read_openid() -> OpenID | None:
-    """The settings of OpenID Connect; either all variables are set, or none. None if none is."""
+    """The settings of OpenID Connect; set all variables or none of them. Returns None if none is
+    set."""
     issuer = os.environ.get("OPENID_ISSUER", "").strip()
     given = {
         name: os.environ.get(name, "").strip()

@@ -22,7 +22,7 @@ DATABASE_AWAY_MESSAGE = (
 )
 # Seconds until the database may be available again.
 RETRY_AFTER_SECONDS = 5
-# Form fields that hold nothing the user typed, so they are not shown again.
+# Form fields without anything that the user typed; they are not shown again.
 OWN_FIELDS = RESERVED - {"comment", "note", "text"} | {"seen", "shown", "base", "next"}
 BUTTON_NAMES = {"action", "confirm", "end", "look", "preview", "withdraw"}
 CODE_FIELD, PASSWORD_FIELD = "code", "password"
@@ -31,8 +31,8 @@ CODE_FIELD, PASSWORD_FIELD = "code", "password"
 class SignedOutMiddleware:
     """Middleware that asks signed-out users to sign in first, and shows them what they typed.
 
-    It comes before Django's CSRF check, which would call the form outdated: if the session has
-    ended, its token often has too. GET requests for pages are left to their views.
+    It comes before Django's CSRF check, which would call the form outdated: when a session ends,
+    its CSRF token often ends too. GET requests for pages are left to their views.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -69,8 +69,8 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """503 if the database is away, otherwise 500, in JSON for the API. The page uses no database;
-    Django calls it for an unhandled exception."""
+    """503 if the database is not available, otherwise 500, in JSON for the API. The page uses no
+    database; Django calls it for an unhandled exception."""
     # Called while the exception is being handled, wherever it was raised.
     if isinstance(sys.exc_info()[1], OperationalError | InterfaceError):
         return _render_database_away(request)
@@ -104,7 +104,7 @@ def _retarget(response: HttpResponse, request: HttpRequest) -> HttpResponse:
 
 def _render_refused(request: HttpRequest, template: str, status: int, **said: str) -> HttpResponse:
     """A page with the reason and the values that the user typed. An htmx request gets only the
-    reason, for the place for errors on its page, since that page still holds the values."""
+    reason, for the place for errors on its page, since that page still has the values."""
     if not _is_fragment(request):
         return render(request, template, {**said, "typed": _typed_values(request)}, status=status)
     return _retarget(render(request, f"{template}#why", said, status=status), request)

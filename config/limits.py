@@ -22,7 +22,7 @@ class PerMinute(BaseThrottle):
     """
 
     def allow_request(self, request: Request, view: "APIView") -> bool:
-        """Whether the call may go on; it counts the call. Signed-out calls always pass."""
+        """Whether the call is allowed; this also counts the call. Signed-out calls always pass."""
         most: int = settings.API_PER_MINUTE
         account = request.user.pk if request.user else None
         if account is None:

@@ -1,7 +1,7 @@
 """The cache shared by processes and machines; its counts apply to all of them.
 
-Failed sign-ins are counted in it, so if Redis is down, nobody must be locked out and nobody may try
-without limit: the process then counts by itself, as the embedded default always does.
+Failed sign-ins are counted in it. If Redis is down, nobody may be locked out, and nobody may try
+without limit. So each process then counts by itself, as the embedded default always does.
 """
 
 import json

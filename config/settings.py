@@ -75,8 +75,8 @@ def _database() -> dict[str, Any]:
         database["CONN_MAX_AGE"] = 60
         database["CONN_HEALTH_CHECKS"] = True
         # `prepare_threshold` applies to statements run through `sql.prepared_cursor`; all others
-        # are planned at each call. The timeouts make a lost server noticed after seconds, not
-        # minutes.
+        # are planned at each call. With the timeouts, a lost server is noticed after seconds
+        # instead of minutes.
         given = {"prepare_threshold": 5, "connect_timeout": 5, "tcp_user_timeout": 10_000}
         database["OPTIONS"] = given | database.get("OPTIONS", {})
     else:
@@ -84,11 +84,13 @@ def _database() -> dict[str, Any]:
     return database
 
 
-# Holds the database and files of imports and exports, so no other user of the machine may read it.
+# Contains the database and files of imports and exports, so no other user of the machine may read
+# it.
 VAR_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
 DATABASES = {"default": _database()}
 REDIS_URL = _address("REDIS_URL", {"redis", "rediss"})
-# Deployments may share a Redis; the prefix depends on the database, which each has to itself.
+# Deployments may share a Redis; the prefix depends on the database, since each deployment has its
+# own.
 REDIS_PREFIX = (
     "blindspot:" + hashlib.sha256(str(DATABASES["default"]["NAME"]).encode()).hexdigest()[:12]
 )
@@ -220,7 +222,8 @@ LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 ACCOUNT_ADAPTER = "config.auth_forms.AccountAdapter"
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
-# There is no sign-up: accounts come from invitations, which are links only the invited have.
+# There is no sign-up: accounts come from invitations, which are links that only invited people
+# have.
 ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
 # A password reset shows the same page whether the account exists or not; only accounts get e-mail.

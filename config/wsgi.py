@@ -8,8 +8,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 application = get_wsgi_application()
 
-# Django imports views at the first request, which would wait for seconds in each new worker, with
-# all requests that arrive meanwhile. So a worker imports them before it accepts requests.
+# Django imports views at the first request. In each new worker, this request and all that arrive
+# meanwhile would wait for seconds. So a worker imports the views before it accepts requests.
 get_resolver().url_patterns  # noqa: B018  (accessing it imports the views)
 
 # Objects from start-up live as long as the process; scanning all of them in garbage collections

@@ -139,7 +139,8 @@ def _start_program(program: str, *options: str, reading: bool = False) -> Iterat
     try:
         yield pipe
     except BaseException as error:
-        # If killed, psql rolls back; at the end of its input it would commit an incomplete dump.
+        # If psql is killed, it rolls back; at the end of its input it would commit an incomplete
+        # dump.
         process.kill()
         if reading or not isinstance(error, _GaveUp):
             raise

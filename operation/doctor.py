@@ -29,7 +29,7 @@ LONG_WAIT = timedelta(minutes=10)
 LOW_DISK_BYTES, MIN_DISK_BYTES = 5 * 2**30, 2**29
 # In a random key at least this share of three-character substrings is distinct, even in hex.
 MIN_KEY_VARIETY = 0.8
-# The share of the server's maximum number of connections.
+# The largest share of the server's maximum number of connections that may be in use.
 MAX_CONNECTION_SHARE = 0.8
 # In seconds; leases are shorter than a minute.
 MAX_CLOCK_SECONDS = 2.0
@@ -137,7 +137,7 @@ def check_disk() -> Finding:
 
 
 def check_jobs() -> Finding:
-    """Check for jobs that have been waiting for long or have failed recently."""
+    """Check for jobs that have been waiting for a long time or have failed recently."""
     now = timezone.now()
     due = Job.objects.filter(~WAITS_FOR_PERSON, state=Job.State.WAITING)
     if waiting := due.filter(created_at__lt=now - LONG_WAIT).count():

@@ -14,7 +14,8 @@ class DiscoveryError(ValueError):
 
 
 def discover(issuer: str) -> dict[str, Any]:
-    """The addresses of the service where people sign in, tokens are issued and its keys are shown.
+    """The addresses of the service at which people sign in, tokens are issued and keys are
+    published.
 
     Raises DiscoveryError if the service does not answer, names another issuer, or has endpoints
     without TLS.

@@ -152,7 +152,7 @@ def _secrets() -> list[str]:
     """Secrets from the environment, longest first.
 
     Values under 8 characters are skipped, since a key such as "1" would hide parts of every line.
-    Longest first, since otherwise the rest of a secret that starts with another would remain.
+    Longest first: if a secret starts with another one, its rest would otherwise remain.
     """
     named = {value for name, value in os.environ.items() if _SECRET_NAME.search(name)}
     addresses = [value for name, value in os.environ.items() if name.endswith("_URL")]

@@ -85,7 +85,7 @@ def collect_jobs() -> Iterator[GaugeMetricFamily]:
 
 def collect_requests() -> Iterator[GaugeMetricFamily]:
     """Requests to evaluators that are not answered. These have indexes, while there may be many
-    millions of answered ones."""
+    millions of answered requests."""
     waiting = Request.objects.filter(state=Request.State.WAITING).order_by()
     listed = list(
         waiting.values_list("endpoint__name").annotate(
@@ -122,7 +122,8 @@ def collect_runs() -> Iterator[GaugeMetricFamily]:
 
 
 def collect_workers() -> Iterator[GaugeMetricFamily]:
-    """The number of live workers, and for each its slices and failures; of dead ones nothing."""
+    """The number of live workers, and for each its slices and failures; dead workers are left
+    out."""
     now = clock.now()
     alive = list(Worker.objects.alive(now))
     yield _family("workers", "Workers that are alive.", [], [(len(alive),)])

@@ -229,7 +229,7 @@ def describe_language_change(gold: str, response: str) -> str:
     """Why a text seems to be in another language or script than its original; "" if it does not, or
     if one of the two is too short to tell.
 
-    A text with three in four words from the other is in the same language, and so is a text that
+    A text is in the same language if three in four of its words are from the other text, or if it
     starts and ends like the other with little in between.
     """
     if _shares_text(gold, response) or _shares_words(
@@ -251,7 +251,8 @@ def _shares_text(gold: str, response: str) -> bool:
 
 
 def _shares_words(gold: str, response: str) -> bool:
-    # Nearly every reply keeps most of its gold answer, and this check takes a tenth of the others.
+    # Nearly every reply keeps most of its gold answer, and this check takes a tenth of the time of
+    # the others.
     words, known = list(filter(str.isalpha, response.split())), set(gold.split())
     return 0 < len(words) * 3 <= sum(map(known.__contains__, words)) * 4
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-# Code, formulas, addresses and placeholders, which nobody reads word by word. Patterns that may
-# lack their end are bounded; otherwise the time would grow with the square of the text length if
-# there are many beginnings.
+# Code, formulas, addresses and placeholders, which nobody reads word by word. Patterns whose end
+# may be missing are bounded: otherwise, in a text with many beginnings, the time would grow with
+# the square of its length.
 _NO_PROSE = re.compile(
     r"```.*?(?:```|\Z)|`[^`\n]*`"
     r"|\\\[.{0,2000}?\\\]|\\\(.{0,2000}?\\\)|\$\$.*?\$\$|\$[^$\n]{1,200}\$"
@@ -36,7 +36,7 @@ class Sentence(NamedTuple):
     line: int
 
     def of(self, text: str) -> str:
-        """The sentence itself, out of the text that it was found in."""
+        """The sentence itself, cut from the text in which it was found."""
         return text[self.start : self.end]
 
 

@@ -49,7 +49,7 @@ def count_waiting(project: Project, role: str = "") -> int:
 def describe_waiting(project: Project, number: int, role: str = "") -> str:
     """What `number` items wait for, such as "10 prompts wait for their gold answer."; "" for 0.
 
-    Items are called by the title of their first text, which they were imported with.
+    The items are called by the title of their first text, the one that they were imported with.
     """
     if not number:
         return ""

@@ -101,8 +101,8 @@ def run_leased(
     stopped: Callable[[], bool],
     told: Callable[[str], object] = str,
 ) -> subprocesses.ProgramResult:
-    """Run a program until it ends, `stopped` returns true or the job is cancelled, and extend the
-    lease meanwhile; `told` gets what it prints, as in `subprocesses.run_program`."""
+    """Run a program until it ends, `stopped` returns true or the job is cancelled. Meanwhile,
+    extend the lease. `told` gets what the program prints, as in `subprocesses.run_program`."""
     return subprocesses.run_program(
         command,
         stopped=lambda: stopped() or not unfinished_job(job).exists(),
@@ -139,7 +139,7 @@ def store_outcome(job: Job, ended: subprocesses.ProgramResult, **result: Any) ->
 
 def end_job(job: Job, ended: subprocesses.ProgramResult, made: dict[str, Any]) -> bool:
     """Store how the program ended: the values `made` of the job if it succeeded, otherwise the
-    failure; a stopped job waits for the next worker. Returns False, and stores nothing, if the job
+    failure. A stopped job waits for the next worker. Returns False, and stores nothing, if the job
     has ended or was cancelled."""
     values: dict[str, Any] = {"state": Job.State.WAITING}
     if ended.code == 0:

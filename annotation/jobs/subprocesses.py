@@ -11,7 +11,7 @@ from typing import IO
 
 POLL_SECONDS = 0.2
 REPORT_SECONDS = 1.0
-# A program that writes nothing for this many seconds hangs; each of its steps is far shorter.
+# A program that writes nothing for this many seconds counts as hung; each step is far shorter.
 MAX_SILENT_SECONDS = 300.0
 HANG_MESSAGE = (
     "It made no progress for five minutes and was stopped. Try again. If it happens again, tell "
@@ -19,8 +19,8 @@ HANG_MESSAGE = (
 )
 # Set for programs that a worker has started and whose output it reads.
 HEARTBEAT_VARIABLE = "BLINDSPOT_WORKER_HEARS"
-# The part at the end of an output in which its last line must fit: a job prints its result as one
-# line of JSON, with the first problems in any script.
+# The last line of an output must fit in a part of this size: a job prints its result as one line of
+# JSON, with the first problems, which may be in any script.
 TAIL_BYTES = 64_000
 
 

@@ -2,7 +2,7 @@
 transactions.
 
 An item has at most one open decision at a time: one slot at the stage `adjudicate`, whose reason
-says why it is needed. Opening, showing and deciding a case is in `cases`.
+says why it is needed. The functions that open, show and decide a case are in `cases`.
 """
 
 from datetime import datetime

@@ -1,11 +1,11 @@
 """Items with a known answer: qualification items and control items.
 
-Such an item is not part of the normal work and of no run. Its known answer is a resolution of
+Such an item is not part of the normal work or of any run. Its known answer is a resolution of
 source `known`: `values` holds the correct answer of every compared field, `comment` the
 explanation.
 
-A labelled item can become one only after it is resolved, so that nobody loses a slot while working.
-Its labels are kept, and count again once the item is released.
+A labelled item can become one only after it is resolved, so that nobody loses a slot that they are
+working on. Its labels are kept, and count again once the item is released.
 """
 
 import re

@@ -32,8 +32,8 @@ PRIORITIES = {"urgent": -10, "normal": 0, "later": 10}
 
 @dataclass(frozen=True)
 class ResizeStep:
-    """How many items a step of `resize_items` changed; `last` is the id of the last one it looked
-    at."""
+    """How many items a step of `resize_items` changed; `last` is the id of the last item that it
+    checked."""
 
     last: int
     changed: int
@@ -85,8 +85,9 @@ def labels_wanted(project: Project, key: str) -> int:
 def is_in_share(project: Project, key: str) -> bool:
     """Whether the item is in the double-annotated sample.
 
-    Drawn by a hash of the project's slug and the item's key, so the result does not depend on when
-    or in which order items are imported, and a larger sample contains the smaller one.
+    The sample is drawn by a hash of the project's slug and the item's key, so the result does not
+    depend on when or in which order items are imported, and a larger sample contains the smaller
+    one.
     """
     drawn = draw_number(f"share\0{project.slug}\0{key}", bits=64)
     return drawn < project.share_percent * 2**64 // 100
@@ -140,8 +141,8 @@ def preview_resize(project: Project) -> Counter[str]:
 class _ResizeGroup:
     """Items that are the same in everything that `_resize` looks at.
 
-    used: slots that every item gets and that are not closed; spare: those of them that are open and
-    not reserved; unfilled: open and held slots, whatever their reason; labelled: whether a slot
+    used: slots that every item gets and that are not closed; spare: the used slots that are open
+    and not reserved; unfilled: open and held slots, whatever their reason; labelled: whether a slot
     that every item gets is filled. drawn: whether the items are in the double-annotated sample.
     source and rule are those of the final label, "" without one.
     """
@@ -296,7 +297,7 @@ _SHARE_HASH_SQL = {
 
 
 def _count_groups(project: Project, percent: int) -> list[tuple[Any, ...]]:
-    """The fields of each `_ResizeGroup` of live items, and how many it has."""
+    """The fields of each `_ResizeGroup` of live items, and the number of its items."""
     drawn = (
         f"{_SHARE_HASH_SQL[connection.vendor]} < %(bound)s"
         if 0 < percent < 100

@@ -39,7 +39,7 @@ def display_names(member: Membership, items: Iterable[Item]) -> dict[int, str]:
 
 
 def is_blind(member: Membership, item: Item) -> bool:
-    """Whether the member must still give the first look at the item."""
+    """Whether the member must still label the item blind."""
     return item.pk not in _unblinded_ids(member, [item])
 
 

@@ -157,8 +157,8 @@ def decide(
 ) -> Label:
     """Store the member's decision; it becomes the resolution, with the reason for the disagreement.
 
-    An earlier decision is superseded if it is the member's own, and stops counting if it is
-    another's. Raises `Refused` and `Stale` like `queue.store_label`, and `Refused` if annotators
+    An earlier decision by the member is superseded; an earlier decision by somebody else stops
+    counting. Raises `Refused` and `Stale` like `queue.store_label`, and `Refused` if annotators
     disagree and no reason is given.
     """
     if why and why not in DISAGREEMENT_REASONS:
@@ -195,8 +195,8 @@ def undo_decision(member: Membership, *, now: datetime) -> Item | None:
 
 
 def request_decision(member: Membership, item: Item, *, now: datetime) -> Slot:
-    """Send the item to adjudication, again if it was already decided; that decision stays in force
-    until the next one.
+    """Send the item to adjudication, even if it was decided before; the earlier decision stays in
+    force until the next one.
 
     Raises `Refused` for an item with a known answer, since a decision would replace that answer.
     """

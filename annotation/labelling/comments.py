@@ -134,7 +134,7 @@ def find_mentioned(text: str, members: Iterable[Membership]) -> list[Membership]
 def load_mentions(member: Membership, *, now: datetime, limit: int = 100) -> list[Mention]:
     """The latest comments that name the member, newest first.
 
-    The member's later labels of items whose comments are open are informed ones.
+    The member's later labels of items whose comments they may read are informed ones.
     """
     if member.pk is None:
         return []

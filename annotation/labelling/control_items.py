@@ -1,8 +1,8 @@
 """Control items: hidden items with a known answer; only leads see the results.
 
-A control item looks like any other item to the annotator. Nobody gets the same one twice, nor an
-item that they had before at any stage. Members who may see all items get none, since they could
-look up the known answers.
+A control item looks like any other item to the annotator. Nobody gets the same control item twice,
+or an item that they had before at any stage. Members who may see all items get none, since they
+could look up the known answers.
 """
 
 from collections import defaultdict

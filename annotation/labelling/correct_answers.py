@@ -20,7 +20,7 @@ OFF_SCALE = "off_scale"
 
 @dataclass(frozen=True)
 class CorrectAnswer:
-    """The correct answers by field; `value` is that of the deciding field. `missing` holds the
+    """The correct answers by field; `value` is that of the deciding field. `missing` has the
     answers that are off their scale, as returned by `off_scale`."""
 
     value: str
@@ -77,9 +77,9 @@ def parse_decided_row(task: tasktypes.TaskType, values: Mapping[str, Any]) -> Co
     """The final label in a row that was decided elsewhere; its columns have the names of the task's
     fields.
 
-    Fields other than the deciding one may be empty. Contradictory answers are kept, since they are
-    not ours to correct. Text fields that are not resolved become the explanation. A number off its
-    scale is missing, provided that another number is left. Raises `FieldError`.
+    Fields other than the deciding one may be empty. Contradictory answers are kept as they are,
+    since they were decided elsewhere. Text fields that are not resolved become the explanation. A
+    number off its scale is missing, provided that another number is left. Raises `FieldError`.
     """
     cleaned: dict[str, Any] = {}
     missing = off_scale(task, values)

@@ -1,7 +1,7 @@
 """The effects of storing, correcting or undoing a label, by its stage, in the same transaction.
 
-A label with a route asks for an expert, reports a wrong gold answer, or excludes the item. Each of
-these applies as long as a counted label of the current texts says so.
+A label with a route asks for an expert, reports a wrong gold answer, or excludes the item. Each
+route applies as long as a counted label of the current texts asks for it.
 
 In verification, a second person confirms or contests the labels of an item (study 001, 3.3). A
 confirmed value becomes the resolution; a contested one goes to adjudication.
@@ -150,7 +150,7 @@ def undo_verdict(label: Label, task: TaskType, now: datetime) -> None:
 
 
 def is_confirmation(task: TaskType, answers: Mapping[str, Any], decided: Mapping[str, Any]) -> bool:
-    """Whether the answers equal the labels' in all resolved fields."""
+    """Whether the answers equal the result of the labels in all resolved fields."""
     return all(answers.get(field.name) == decided.get(field.name) for field in task.resolved)
 
 

@@ -25,8 +25,8 @@ from annotation.models import (
 )
 
 GOLD = "gold"
-# Resolutions from these sources also apply to the corrected texts: no labels here could restore
-# them.
+# Resolutions from these sources also apply to the corrected texts: no labels in this project could
+# restore them.
 _EXTERNAL_SOURCES = (Resolution.Source.KNOWN, Resolution.Source.IMPORTED)
 GoldAnswer = str | list[str]
 
@@ -65,7 +65,7 @@ def correct_gold(
     """Replace the gold answer in every item of the source question that has the same one.
 
     Labels of the old texts stop counting and their slots reopen. With `carry` they count for the
-    new texts: each is copied to a new row that supersedes the old one, the event records who
+    new texts: each label is copied to a new row that supersedes the old one. The event records who
     carried it, and adjudicated resolutions are renewed. Labels that report a wrong gold answer are
     never carried, since it is corrected now. Raises `Refused` for an invalid text, and `Stale` if
     the item's texts have changed.

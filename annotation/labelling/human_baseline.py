@@ -46,8 +46,8 @@ class BaselineGroup:
 
 @dataclass(frozen=True)
 class SampleResult:
-    """The result of drawing a sample. `short` counts items that too few annotators have not seen
-    yet."""
+    """The result of drawing a sample. `short` counts items for which too few annotators are left
+    who have not seen them."""
 
     groups: tuple[BaselineGroup, ...]
     items: int

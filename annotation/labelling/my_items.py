@@ -108,7 +108,8 @@ def list_siblings(member: Membership, item: Item) -> list[Sibling] | None:
     return [
         _sibling(task, other, said.get(other.pk))
         for other in others
-        # Control items too: one that appeared only after it is labelled would reveal itself.
+        # Control items are listed too: one that appeared only after it is labelled would be
+        # recognised.
         if other.pk in said or (other.purpose != "practice" and not blind)
     ]
 

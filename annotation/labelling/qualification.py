@@ -136,8 +136,8 @@ def find_round(member: Membership, number: int) -> PracticeRound | None:
 
 
 def list_people(members: Iterable[Membership]) -> list[tuple[Membership, list[QualificationRound]]]:
-    """The members who must qualify or have rounds, with these; those without an account and without
-    rounds are left out."""
+    """The members who must qualify or have rounds, with their rounds. Members without an account
+    and without rounds are left out."""
     found = [(member, list_rounds(member)) for member in members]
     return [(member, of) for member, of in found if of or (is_due(member) and member.account_id)]
 

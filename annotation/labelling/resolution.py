@@ -1,7 +1,7 @@
 """Compute an item's resolution from its labels, or detect that annotators disagree.
 
-The state of an item (labels, slots, resolution) is loaded in one statement. It is needed for each
-label, so it is written by hand, like those of `queue.next_item`.
+The state of an item (labels, slots, resolution) is loaded in one statement. It runs for each label,
+so its SQL is written by hand, as in `queue.next_item`.
 """
 
 import json
@@ -25,9 +25,9 @@ from annotation.tasktypes.outcome_rules import RULES
 class ItemState:
     """The item's current resolution, the number of its label slots by state, and what else is open.
 
-    resolution: None if there is none. waiting: open and held slots. disputed: whether an open
-    adjudication is there because of a disagreement. asked: whether any adjudication is open or
-    held; verifying: the same for verification. answers: those of the counted labels of the
+    resolution: None if there is none. waiting: open and held slots. disputed: whether an
+    adjudication is open because of a disagreement. asked: whether any adjudication is open or held;
+    verifying: the same for verification. answers: the answers of the counted labels of the
     revision, in the order given.
     """
 
@@ -274,7 +274,7 @@ def _update_verification(
 
 
 def _was_verified(item: Item, revision: Revision) -> bool:
-    """Whether the labels as they are now were verified, or verification is open again.
+    """Whether the current labels were verified, or verification is open again.
 
     A verification older than the latest label stops counting, and its slot reopens.
     """

@@ -19,7 +19,7 @@ def hold_until(member: Membership, now: datetime) -> datetime:
 
 
 def related_stages(stage: str) -> tuple[str, ...]:
-    """The stages that are requested together: all of the label screen's, or this one alone."""
+    """The stages that are requested together: all stages of the label screen, or this one alone."""
     return WORKBENCH_STAGES if stage == Stage.LABEL else (stage,)
 
 
@@ -36,7 +36,7 @@ def find_slot_to_fill(member: Membership, shown: Slot, now: datetime) -> Slot | 
 def hold_again(
     member: Membership, item: Item, stage: str, last_shown: Slot | None, now: datetime
 ) -> Slot | None:
-    """Make a slot of the item the member's current one; the one that was current comes after it.
+    """Make a slot of the item the member's current one; the slot that was current comes after it.
 
     If none is free, returns somebody else's slot unchanged: a label is then an extra one. If the
     item is deleted, releases the member's slot, so that it is free if the item is restored, and
@@ -60,8 +60,8 @@ def hold_again(
 
 
 def move_held_behind(member: Membership, item: Item, now: datetime) -> None:
-    """Let the slots that the member holds of other items come after this one; keeps one, releases
-    the rest."""
+    """Put the slots that the member holds of other items after this one: keep one, release the
+    rest."""
     held = Slot.objects.in_project(member.project_id).held_by(member.pk)
     others = list(
         held.at_any(WORKBENCH_STAGES).of_others_than(item).locked().order_by("ahead", "pk")

@@ -99,7 +99,7 @@ def contest(
 def measure_contest_rate(project: Project) -> ContestRate:
     """How often verification contested the labels; n counts items.
 
-    A confirming label made a resolution with the same timestamp, which is never deleted.
+    A confirming label has made a resolution with the same timestamp; resolutions are never deleted.
     """
     clusters: dict[str, list[bool]] = {}
     found = Label.objects.in_project(project).counted().at_stage(Stage.VERIFY)

@@ -42,7 +42,7 @@ def record_seen(member: Membership, item: Item, *, now: datetime) -> None:
 
 
 def record_all_seen(member: Membership, items: Iterable[int], *, now: datetime) -> None:
-    """The same for the items with these ids; for each of them others' labels must exist.
+    """Like `record_seen` for the items with these ids; every item must have labels by others.
 
     A list costs one statement, and a few more when its items are shown for the first time.
     """
@@ -62,7 +62,8 @@ def record_all_seen(member: Membership, items: Iterable[int], *, now: datetime) 
 def record_list_seen(
     member: Membership, items: Iterable[Any], *, asked: Mapping[str, Any], now: datetime
 ) -> None:
-    """The same for a list of items loaded `with_resolution`: for those that have a resolution.
+    """Like `record_seen` for a list of items loaded `with_resolution`; records those with a
+    resolution.
 
     `asked` are the filters of the list: if one of `PEOPLE_FILTERS` is used, all items are recorded.
     """

@@ -35,8 +35,8 @@ def member_for(request: HttpRequest, slug: str, right: str) -> Membership:
 
     Raises `Http404` for an unknown or archived project and for strangers, and `PermissionDenied`
     for members without the right and for suspended ones. A site admin may do everything except
-    label, which needs a membership. For the rest, an admin without one gets an unsaved membership;
-    `ensure_membership` saves it.
+    label, which needs a membership. For everything else, an admin without a membership gets an
+    unsaved one; `ensure_membership` saves it.
     """
     account = request.user
     if not isinstance(account, Account):

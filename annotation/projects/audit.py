@@ -16,7 +16,7 @@ from annotation.projects.models import EventQuerySet
 
 PAGE_SIZE = 50
 NO_MEMBER = "command or rule"
-# Kinds whose subject is an item, and which show what people or rules said about it.
+# Kinds of events about an item that show what people or rules said about it.
 ITEM_EVENT_KINDS = ("label", "undo", "resolution", "known", "mend gold", "correct")
 _STATES = {True: "active", False: "suspended"}
 
@@ -141,7 +141,7 @@ def _title(name: str) -> str:
 
 
 def _describe_value(name: str, value: Any) -> str:
-    """A value in words. Stored events keep the words of their time; stages are renamed here."""
+    """A value in words. Stored events keep their original words; only stages are renamed here."""
     if name == "stage" and isinstance(value, str):
         value = FORMER_STAGES.get(value, value)
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""The guidelines for annotators, in versions; a label names the version it was made under."""
+"""The guidelines for annotators, in versions; a label records the version it was made under."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

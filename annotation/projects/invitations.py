@@ -92,7 +92,7 @@ def accept(invitation: Invitation, account: Account, *, now: datetime) -> Member
             raise Refused(_member_already_text(there))
         if Membership.objects.in_project(invitation.project).called([invitation.alias]).exists():
             raise Refused("This name is now taken. Ask for a new invitation.")
-        # The row count decides: of two simultaneous requests, only one gets in.
+        # The row count decides: of two simultaneous requests, only one succeeds.
         if not Invitation.objects.filter(pk=invitation.pk, expires_at__gt=now).waiting().end(now):
             raise Refused("This invitation was used or revoked. Ask for a new one.")
         member = Membership.objects.create(
@@ -132,7 +132,7 @@ def find_by_email(email: str, *, now: datetime) -> list[Invitation]:
     if not email or "\0" in email:
         return []
     found = Invitation.objects.usable(now).addressed(email)
-    # A database may treat letters as equal that belong to different addresses (ı and i).
+    # A database may treat two letters as equal (ı and i), although their addresses are different.
     return [one for one in found if _same_address(one.email, email)]
 
 
@@ -142,8 +142,9 @@ def accept_from_service(
     """Create an account without a password for an invited person who signs in by another service,
     and accept the invitations.
 
-    It has the address that the service verified, or the first invitation's. Raises `Refused` if an
-    account with that address exists, or if one of the invitations cannot be accepted.
+    The account gets the address that the service verified, or else that of the first invitation.
+    Raises `Refused` if an account with that address exists, or if one of the invitations cannot be
+    accepted.
     """
     with transactions.transact():
         email = email or invitations[0].email

@@ -76,7 +76,7 @@ class MembershipQuerySet(models.QuerySet["Membership"]):
         return set(seats.order_by().values_list("role", flat=True))
 
     def _seats(self, slug: str) -> MembershipQuerySet:
-        """Without the texts of task types, which every request would read otherwise: versions are
+        """Without the texts of task types, which every request would otherwise read: versions are
         cached by their digest (`tasktypes.load_version`)."""
         return (
             self.filter(active=True, project__slug=slug, project__archived_at=None)
@@ -211,10 +211,10 @@ class Event(models.Model):
     """An entry of the audit log: who changed what, and when. Rows are only ever added; database
     triggers enforce this.
 
-    `member` is who did it in a project. `account` is who did it without a membership, or outside
-    projects. Both are null for commands and workers. `data` has the changed values as `old` and
-    `new`, each an object of names and values; its other entries are details. It never contains a
-    name or an address of a person.
+    `member` is the person who did it in a project. `account` is the person who did it without a
+    membership, or outside projects. Both are null for commands and workers. `data` has the changed
+    values as `old` and `new`, each an object of names and values; its other entries are details. It
+    never contains a name or an address of a person.
     """
 
     project = models.ForeignKey("Project", models.PROTECT, null=True, related_name="events")
@@ -383,7 +383,7 @@ class Project(models.Model):
 
 
 class GuidelinesVersion(models.Model):
-    """A version of the guidelines; a label names the version it was made under."""
+    """A version of the guidelines; a label records the version it was made under."""
 
     project = models.ForeignKey(Project, models.PROTECT, related_name="guidelines")
     number = models.PositiveIntegerField()

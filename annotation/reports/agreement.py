@@ -2,7 +2,8 @@
 
 For one question (a field of the task type) at a time: the measures over all annotators, for each
 pair, for each annotator against the majority of the others and against known answers, and the
-confusion counts. Every figure has its n, its interval and, if it has none, the reason.
+confusion counts. Every figure comes with its n and its interval or, without an interval, the
+reason.
 """
 
 import hashlib
@@ -77,9 +78,9 @@ AGAINST_KNOWN = "against-known"
 
 @dataclass(frozen=True)
 class AgreementRow:
-    """One figure. `people` names the two annotators or the one it is about; empty means all.
+    """One figure. `people` names the one or two annotators that it is about; empty means all.
 
-    `n_raters` counts the annotators with a label in it; for Fleiss's kappa it is the number of
+    `n_raters` counts the annotators whose labels it uses; for Fleiss's kappa it is the number of
     labels per item. Values are unrounded, None where undefined.
     """
 

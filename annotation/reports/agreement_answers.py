@@ -96,7 +96,7 @@ class AnswerPair:
     choice_b: str = ""
 
     def is_among(self, answers: Mapping[str, str]) -> bool:
-        """Whether two of these answers (by annotator) match."""
+        """Whether two of these answers (by annotator) match the wanted ones."""
         return any(self._fits(*two) for two in permutations(answers.items(), 2))
 
     def _fits(self, one: tuple[str, str], other: tuple[str, str]) -> bool:
@@ -149,8 +149,8 @@ def load_label_answers(
 
 
 def load_control_answers(project: Project, category: str = "") -> list[PersonAnswers]:
-    """Each annotator's last label of a control item, with the answer known to be correct by now, as
-    on the page of control items."""
+    """Each annotator's last label of a control item, with the answer that is now known to be
+    correct, as on the page of control items."""
     deciding, with_total = tasktypes.load_task_type(project).deciding.name, _total_adder(project)
     last: dict[tuple[int, str], PersonAnswers] = {}
     found = Label.objects.current().for_agreement(project, Stage.CONTROL, category)

@@ -5,7 +5,7 @@ queries is fixed, and no texts are read.
 
 Krippendorff's alpha per group uses the same labels as the page of agreement
 (`agreement_answers.load_label_answers`), but only the deciding answer, so that a hundred thousand
-labels are read quickly; and it has no interval.
+labels are read quickly. It has no interval.
 """
 
 import json
@@ -116,11 +116,11 @@ class BoardRow:
     surgicality: share of the changed pieces named in claim checks that the claim explains; the mean
         over items, each the mean of its labels.
     alpha: Krippendorff's alpha of the deciding question, as on the page of agreement; no interval.
-    detectability: share of the annotators who saw the item blind first and said that there is an
-        error; the mean over items.
-    more: this many more items, all with the opposite outcome, would leave the interval of `share`
-        on its side of the threshold (stats.rates.items_to_overturn). None if the interval contains
-        the threshold: the next items may well decide it. 0: a single item might.
+    detectability: of the annotators who saw the item blind first, the share who said that there is
+        an error; the mean over items.
+    more: with this many more items, all with the opposite outcome, the interval of `share` would
+        stay on its side of the threshold (stats.rates.items_to_overturn). None if the interval
+        contains the threshold: the next items may well decide it. 0: a single item might.
     """
 
     name: str
@@ -308,8 +308,8 @@ def count_reasons(
 ) -> Mapping[str, Mapping[str, int]]:
     """Counts by group of labels with an answer that drops items or is not the intended one.
 
-    The counted are the answers and the reasons given, most frequent first. `items` narrows the
-    labels down; its lookups start at the label.
+    It counts the answers and the reasons given, most frequent first. `items` filters the labels,
+    with lookups that start at the label.
     """
     counted = Label.objects.counted().in_project(project).of_tests().at_stage(Stage.LABEL)
     labels = counted.filter(items) if items else counted

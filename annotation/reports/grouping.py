@@ -1,4 +1,5 @@
-"""How items can be grouped in reports: by a column that all items have, or by an own field."""
+"""How items can be grouped in reports: by a column that all items have, or by one of their own
+fields."""
 
 from collections import defaultdict
 from dataclasses import dataclass

@@ -8,7 +8,7 @@ from annotation.db.counting import Tenths, count_by_keys
 from annotation.labelling.models.labels import LabelQuerySet
 from stats.spread import Quartiles, quartiles
 
-# Above this, the person was most likely not working on the item.
+# Longer times most likely include time away from the item.
 LONG_SECONDS = 30 * 60
 
 Times = Mapping[float, int]
@@ -37,5 +37,5 @@ def merge_times(several: Mapping[str, Times]) -> dict[float, int]:
 
 
 def key_as_text(value: object) -> str:
-    """A key as text, since a field may hold numbers, or nothing."""
+    """A key as text, since a field may be a number or empty."""
     return "" if value is None else str(value)

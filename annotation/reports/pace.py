@@ -56,7 +56,7 @@ class PersonPace:
 
 @dataclass(frozen=True)
 class GroupPace:
-    """A group of items: slots for labels, how many are filled, and when all will be."""
+    """A group of items: slots for labels, how many are filled, and when all will be filled."""
 
     name: str
     title: str

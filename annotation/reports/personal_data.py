@@ -144,7 +144,7 @@ def _delete_mentions(account: Account, now: datetime) -> None:
 
 
 def _rename_log_entries(model: type[Any], ids: Iterable[str], words: str) -> None:
-    """Replace the names of these rows in the admin log, which stores how they were called."""
+    """Replace the names of these rows in the admin log, which stores their earlier names."""
     of_model = ContentType.objects.get_for_model(model)
     entries = LogEntry.objects.filter(content_type=of_model, object_id__in=list(ids))
     entries.update(object_repr=words)
@@ -201,7 +201,7 @@ def _hide_control_stage(label: dict[str, Any]) -> dict[str, Any]:
 
 
 def _events(events: Any) -> list[dict[str, Any]]:
-    """Only kind and time; the details are in the other parts, as far as the person may know."""
+    """Only kind and time; the details are in the other parts, as far as the person may see them."""
     return list(events.order_by("created_at", "pk").values("kind", "created_at"))
 
 

@@ -36,7 +36,7 @@ KEEP_SECONDS = 60
 
 @dataclass(frozen=True)
 class CachedFigures(Generic[T]):
-    """Figures and the time they were computed; `again` if not computed for this request."""
+    """Figures and the time they were computed; `again` if they come from the cache."""
 
     value: T
     at: datetime
@@ -111,8 +111,8 @@ def measure_dropped(project: Project) -> DroppedItems:
     """Resolved items that are not in the final set: excluded with a reason, or with a final label
     that drops them.
 
-    The reasons are those that counted labels with such an answer gave, also on items that are not
-    resolved yet, so an item may have several reasons, or none.
+    The reasons come from counted labels with such an answer, including those of items that are not
+    resolved yet. So an item may have several reasons, or none.
     """
     decides = main_field.load_main_field(project)
     found = Resolution.objects.of_live_originals().of_project(project).of_tests()
@@ -223,7 +223,7 @@ def board_table(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
 
 def person_row(person: PersonPace) -> dict[str, Any]:
     """An annotator's pace as a row. Times are in seconds; `over_30_minutes` counts the labels that
-    took longer and enter no time."""
+    took longer, which the times leave out."""
     return {
         "annotator": person.alias,
         "labels": person.labels,

@@ -40,8 +40,8 @@ class SettingsSerializer(FormSerializer):
 
 
 class ReachSerializer(serializers.Serializer[Any]):
-    """The effect of a change: how many items would change, and why others would not, one sentence
-    each."""
+    """The effect of a change: how many items would change, and why the others would not, one
+    sentence each."""
 
     reach = serializers.ListField(child=serializers.CharField())
 

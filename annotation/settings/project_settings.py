@@ -68,7 +68,7 @@ OUTCOME_TEXTS = {
     "known": ("is a control or qualification item.", "are control or qualification items."),
 }
 RESIZE_JOB = "places"
-# Rules that calculate, so that their field must have numbers.
+# Rules that calculate, so their field must have numbers.
 _NUMBER_RULES = frozenset({"median", "three"})
 # Up to this many items are updated while the lead waits, about ten seconds at most.
 MAX_IMMEDIATE_ITEMS = 1_000
@@ -101,8 +101,8 @@ def find_problems(project: Project, values: Mapping[str, Any]) -> list[SettingPr
 
 
 def preview_change(project: Project, values: Mapping[str, Any]) -> list[str]:
-    """How many items storing these values would change, and why not others, one sentence each; []
-    if the values change nothing. Nothing is stored, and it takes one query."""
+    """How many items would change if these values were stored, and why the others would not, one
+    sentence each; [] if the values change nothing. Nothing is stored, and it takes one query."""
     changed = _changed_values(project, values)
     if not changed:
         return []
@@ -306,7 +306,8 @@ def _enqueue_resize(project: Project, member: Membership, now: datetime) -> Job:
     waiting = unfinished_job(project)
     if waiting is None:
         return Job.objects.create(project=project, kind=RESIZE_JOB, member=member, created_at=now)
-    # Start again with the new settings; a worker that uses the old ones notices at its release.
+    # Start again with the new settings; a worker with the old ones notices when it releases the
+    # job.
     Job.objects.filter(pk=waiting.pk, state=Job.State.WAITING).update(result={})
     return waiting
 

@@ -73,8 +73,8 @@ class TaskTypeError(ValueError):
 class ItemText:
     """A text of an item of this type; with `many` a list of equally good alternatives.
 
-    `place` is its position on the screen: "main", or "side" next to the question. `blind_title`
-    replaces a title that would give away what to find in the blind view.
+    `place` is its position on the screen: "main", or "side" next to the question. In the blind
+    view, `blind_title` replaces a title that would reveal what to find.
     """
 
     name: str
@@ -100,9 +100,9 @@ class TaskType:
 
     `diff` names the two texts that are compared, `correctable` the text that annotators may
     correct. The answer to the deciding field is the label's choice and can become the resolution.
-    With `categories` each item has a category of the taxonomy; with `quick` one key is a whole
-    label; `raters` is the recommended number of annotators per item. `awaits` names a text that an
-    item may lack at import, but needs before it can be labelled.
+    With `categories` each item has a category of the taxonomy; with `quick`, one key press is a
+    complete label; `raters` is the recommended number of annotators per item. `awaits` names a text
+    that an item may lack at import, but needs before it can be labelled.
     """
 
     slug: str
@@ -140,7 +140,8 @@ class TaskType:
 
     @property
     def resolved(self) -> tuple[Field, ...]:
-        """The fields whose labels become part of the resolution, always with the deciding one."""
+        """The fields whose labels become part of the resolution, always including the deciding
+        one."""
         return tuple(f for f in self.fields if f.rule or f is self.deciding)
 
     def field(self, name: str) -> Field | None:
@@ -256,7 +257,7 @@ def asked_definition(project: Any) -> dict[str, Any]:
     return {**definition, "fields": fields}
 
 
-# By digest. Submitting a label takes a few milliseconds; parsing would be a tenth of that.
+# By digest. Submitting a label takes a few milliseconds; parsing would take a tenth of that.
 _PARSED: dict[str, TaskType] = {}
 
 
@@ -288,7 +289,7 @@ def digest_definition(definition: Mapping[str, Any]) -> str:
 
 def _parse_table(table: TomlTable) -> TaskType:
     asked = tuple(field_schema.parse_field(entry) for entry in table.tables("fields"))
-    # Versions stored before there were other fields had one choice, and one key was a label.
+    # Versions stored before other fields existed had one choice, and one key press was a label.
     was_quick = len(asked) == 1 and isinstance(asked[0], fields.Choice)
     read = TaskType(
         slug=table.text("slug"),

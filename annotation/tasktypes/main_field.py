@@ -1,4 +1,4 @@
-"""The deciding field of a project, with the SQL expressions that reports count it by."""
+"""The deciding field of a project, with the SQL expressions by which reports count it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -55,7 +55,7 @@ def load_main_field(project: Project) -> MainField:
         return MainField(options, None, field.level, field.name)
     values = frozenset(value for value, _ in options)
     if ERROR_ITEM in values:
-        # Runs use error items and score-invariant ones; all others leave the set.
+        # Runs use error items and score-invariant ones; all other items leave the final set.
         return MainField(options, values & {ERROR_ITEM, SI_ITEM}, field.level)
     dropping = {str(option.value) for option in field.options if option.drops}
     return MainField(options, values - dropping if dropping else None, field.level)

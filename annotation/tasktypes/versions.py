@@ -59,7 +59,7 @@ def version_source(version: TaskTypeVersion) -> str:
 
 
 def project_versions(project: Project) -> QuerySet[TaskTypeVersion]:
-    """The versions that the project uses, used or started from, the newest first."""
+    """The versions that the project uses, has used or started from, the newest first."""
     base = project.task_type.slug.split("--")[0]
     own = Q(slug__in=[version_slug(project), base]) | Q(pk=project.task_type_id)
     return TaskTypeVersion.objects.filter(own).order_by("-created_at", "-pk")

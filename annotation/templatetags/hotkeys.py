@@ -15,5 +15,5 @@ def pressed(hotkeys: Mapping[str, str], slug: str) -> str:
 
 @register.filter
 def pressed_option(hotkeys: Mapping[str, str], key: str) -> str:
-    """The key of an option that a task type gives this key; signs cannot be changed."""
+    """The member's key for an option with this key in the task type; signs cannot be changed."""
     return hotkeys.get(f"option-{key}", key)

@@ -52,7 +52,8 @@ class OpenIDAccountAdapter(DefaultSocialAccountAdapter):
         sociallogin.email_addresses = []
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:
-        """True for people with an invitation; the others get an error page, by an exception."""
+        """True for people with an invitation; for others, raises an exception that shows an error
+        page."""
         if not _invitations(sociallogin):
             troubles.stop_with_page(request, troubles.NOT_INVITED)
         return True
@@ -86,8 +87,8 @@ class OpenIDAccountAdapter(DefaultSocialAccountAdapter):
         exception: Any = None,
         extra_context: Any = None,
     ) -> None:
-        """Always stop with an error page, by an exception: cancelled, service away, or sign-in
-        unknown."""
+        """Always raise an exception that shows an error page: sign-in cancelled, service not
+        available, or sign-in unknown."""
         if error == AuthError.CANCELLED:
             troubles.stop_with_page(request, troubles.CANCELLED)
         if exception is not None:

@@ -46,7 +46,8 @@ def derive_nonce(verifier: str) -> str:
 
 
 def verify_token(token: str, keys: dict[str, Any], nonce: str) -> dict[str, Any]:
-    """The claims of a token; it must be signed, for this site, not expired and of this sign-in."""
+    """The claims of a token; it must be signed, for this site, not expired, and part of this
+    sign-in."""
     us = get_service()
     try:
         head = jwt.get_unverified_header(token)
@@ -111,8 +112,8 @@ class OpenIDAdapter(OpenIDConnectOAuth2Adapter):
     def complete_login(
         self, request: HttpRequest, app: Any, token: SocialToken, **more: Any
     ) -> SocialLogin:
-        """The sign-in by the verified token. A token that fails stops it with an error page. User
-        information is asked for only if the token has no e-mail address."""
+        """The sign-in with the verified token. If verification fails, it stops with an error page.
+        User information is asked for only if the token has no e-mail address."""
         keys = self._asked(identity.fetch_json, self.openid_config["jwks_uri"])
         try:
             said = verify_token(str(more["response"].get("id_token", "")), keys, self.nonce)

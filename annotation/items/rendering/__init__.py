@@ -1,1 +1,2 @@
-"""Renders an item for readers: its texts as safe HTML, their changes, and the kind of each."""
+"""Renders an item for readers: its texts as safe HTML, their changes, and the kind of each
+change."""

@@ -129,7 +129,7 @@ def _unformatted(text: str) -> list[str]:
 
 
 def _list_numbers(text: str) -> list[str]:
-    """Numbers of list items: steps in another order differ in more than appearance."""
+    """The numbers of list items: if they differ, more than the appearance has changed."""
     return re.findall(r"^[ \t]*(\d{1,3})[.)][ \t]", text, re.MULTILINE)
 
 
@@ -170,7 +170,7 @@ def _split_words(text: str) -> list[str]:
 
 
 def _numbers(text: str, words: list[str]) -> list[str]:
-    """Numbers in digits in their order, then number words in theirs; "10,000" is "10000"."""
+    """Numbers in digits, then number words, each in the order of the text; "10,000" is "10000"."""
     known = _lexicon().numbers
     digits = [re.sub(r",(?=\d{3}(?!\d))", "", number) for number in _NUMBER.findall(text)]
     return digits + [part for word in words for part in word.split("-") if part in known]

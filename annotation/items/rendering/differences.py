@@ -81,7 +81,7 @@ class DifferenceRenderer:
     def inline(self) -> str:
         """Both texts as one: for each change the removed text, then the added text.
 
-        If one text has nothing there, an empty element follows, for views of that text alone.
+        If one text has nothing at a change, an empty element is added for views of that text alone.
         """
         return _joined(self._inline(), self.length)
 
@@ -257,7 +257,7 @@ def _joined(pieces: Iterable[str | None], length: int) -> str:
         elif size >= CHUNK_LENGTH:
             chunks.append([])
             size = 0
-    if len(chunks) == 1:  # nothing to gain: all of it is laid out anyway
+    if len(chunks) == 1:  # no gain: the browser lays out all of it anyway
         return "".join(chunks[0])
     return "".join(f'<div class="chunk">{"".join(chunk)}</div>' for chunk in chunks if chunk)
 

@@ -47,8 +47,8 @@ def escape_text(text: str) -> str:
 def render_raw(text: str, *, sparing: bool = False, before: str = "", after: str = "") -> str:
     """Safe HTML of a text, with its invisible characters named and its white space drawn.
 
-    `sparing` leaves single spaces between words alone, since each drawn one is an element. The
-    characters `before` and `after` the text tell whether a space at its ends is a single one.
+    With `sparing`, single spaces between words are not drawn, since each drawn space is an element.
+    The characters `before` and `after` the text tell whether a space at its ends is a single one.
     """
     left, right = ("x" if sign.strip() else "" for sign in (before, after))
     found = _SIGN_OR_ODD_SPACE if sparing else _SIGN_OR_SPACE

@@ -1,8 +1,8 @@
 """The texts of an item as a person reads them, in every view that they can choose.
 
-Two texts that a task compares share a sheet, any other text has its own. Each view of a text is a
-pane; the chosen pane is shown, and the reader can switch to the others. For long texts only the
-chosen pane is rendered, and the page requests another one when it is needed.
+Two texts that a task compares share a sheet; any other text has its own sheet. Each view of a text
+is a pane; the chosen pane is shown, and the reader can switch to the others. For long texts only
+the chosen pane is rendered, and the page requests another one when it is needed.
 """
 
 import hashlib

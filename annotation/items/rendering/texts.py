@@ -1,10 +1,10 @@
 """Texts as safe HTML: plain, as Markdown, or as Markdown with formulas.
 
-Every text is treated as hostile. Markdown accepts no HTML here, its links open in a new tab and
-lead only to web or mail addresses, images are named instead of fetched, and the result is sanitised
-again. Headings become paragraphs, so that an answer cannot change the outline of the page. A
-formula becomes `<span class="math" data-tex="...">` with its source as text; one on a line of its
-own also has the class `display`. The page draws the formulas.
+Every text is treated as hostile. HTML in Markdown is not accepted. Links open in a new tab and lead
+only to web or mail addresses, images are shown by name instead of fetched, and the result is
+sanitised again. Headings become paragraphs, so that an answer cannot change the outline of the
+page. A formula becomes `<span class="math" data-tex="...">` with its source as text; one on a line
+of its own also has the class `display`. The page draws the formulas.
 
 Stretches of a text can be marked as changed: see `render_marked`.
 """
@@ -27,10 +27,11 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from annotation.items.rendering import formulas, invisible_characters
 
-# Markdown rewrites a text, so what has changed in it cannot be found again in the HTML by counting
-# characters. Two private signs go round each change before, and are found again after. They are put
-# where they do no harm, within one line and one table cell, and behind the signs that make a list,
-# a heading or emphasis. A pair that is not found whole in the text of one block is dropped.
+# Markdown rewrites a text, so the changes cannot be found in the HTML by counting characters.
+# Instead, each change is put between two private signs before rendering, which are found again
+# afterwards. They are put where they do no harm: within one line and one table cell, and after the
+# signs that make a list, a heading or emphasis. A pair that is not complete in the text of one
+# block is dropped.
 _START, _STOP, _END = "\U0010ff00", "\U0010ff01", "\U0010ff02"
 _DIGITS = [chr(0x10FF10 + digit) for digit in range(10)]
 _PRIVATE_SIGNS = re.compile("[\U0010ff00-\U0010ff1f]")
@@ -39,7 +40,8 @@ _SENTINEL_WHOLE = re.compile(f"({_SENTINEL.pattern})")
 _TAG = re.compile(r'(<span [^<>"]*(?:"[^"]*"[^<>"]*)*>[^<]*</span>|<(?:[^<>"]|"[^"]*")*>)')
 _BLOCK = re.compile(r"</?(?:blockquote|br|hr|li|ol|p|pre|table|tbody|td|th|thead|tr|ul)\b")
 
-# What makes a line a list item, a heading, a quotation or code, and what is nothing but such signs.
+# The signs that make a line a list item, a heading, a quotation or code, and lines of only such
+# signs.
 _PREFIX = re.compile(r"(?:[ \t]*(?:>|\|(?!\|)|(?:[-*+]|\d{1,9}[.)]|#{1,6})(?=[ \t]|$)))*[ \t]*")
 _STRUCTURE = re.compile(
     r"[ \t>]*(?:(?:```|~~~).*|([-=*_])(?:[ \t]*\1)*|[|:\-+ \t]*|\$\$|\\[\[\]]|\[[^\]]*\]:.*)"
@@ -119,7 +121,8 @@ def _number(sign: str) -> int:
 
 
 def _pairs(pieces: list[str]) -> dict[int, int]:
-    """The index of the closing marker by that of its opening marker, if no block lies between."""
+    """The index of each closing marker by the index of its opening marker, if no block is between
+    them."""
     pairs: dict[int, int] = {}
     opened = -1
     for at, piece in enumerate(pieces):
@@ -269,7 +272,8 @@ def _image(
     options: OptionsDict,
     env: EnvType,
 ) -> str:
-    """An image as a link with its name; the image would be fetched from another server."""
+    """An image as a link with its name, since the image itself would be fetched from another
+    server."""
     name = renderer.renderInlineAsText(tokens[at].children or [], options, env)  # type: ignore[attr-defined]
     address = escape(str(tokens[at].attrGet("src") or ""))
     return f'<a href="{address}">[image: {escape(name) or address}]</a>'

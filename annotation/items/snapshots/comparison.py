@@ -19,7 +19,7 @@ CHANGE_TITLES = {
     "texts": "with other texts",
     "held": "with another final label",
 }
-# Titles of facts, as on the page; the others are called by their names.
+# Titles of facts, as on the page; other facts are shown by name.
 FACT_TITLES = {"source_ability": "source ability", "duplicate_of": "repeats", "held": "resolution"}
 
 
@@ -43,7 +43,7 @@ class ItemChange:
 
 def filter_changed(before: Snapshot, after: Snapshot, kind: str) -> FrozenQuerySet:
     """States of the items with this kind of change, in the order of items. They are the states in
-    `after`, but in `before` for "removed"."""
+    `after`, or in `before` for "removed"."""
     if kind == "removed":
         states = FrozenIn.objects.of_snapshot(before).absent_from(after)
     elif kind == "added":

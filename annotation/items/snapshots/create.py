@@ -21,7 +21,7 @@ from annotation.items.snapshots.facts import FactState
 from annotation.jobs import job_queue, subprocesses
 from annotation.models import Event, Frozen, FrozenIn, Job, Membership, Project, Snapshot
 
-# Items per transaction; at about 10,000 items a second, one takes less than 0.2 s.
+# Items per transaction; at about 10,000 items a second, a transaction takes less than 0.2 s.
 BATCH_SIZE = 1_000
 ReportCount = Callable[[int], None]
 
@@ -47,7 +47,8 @@ def store_contents(snapshot: Snapshot, tell: ReportCount = lambda done: None) ->
 
 
 def delete_contents(snapshot: Snapshot) -> None:
-    """Delete the contents of an incomplete snapshot; states stay, since others may share them."""
+    """Delete the contents of an incomplete snapshot; states stay, since other snapshots may share
+    them."""
     while ids := list(
         FrozenIn.objects.of_snapshot(snapshot).values_list("pk", flat=True)[:BATCH_SIZE]
     ):

@@ -134,7 +134,8 @@ def _parse_changes(request: HttpRequest) -> list[AbilityChange]:
         found = [(key, ability)]
     if not found:
         raise Refused("Nothing is selected. Tick prompts first, or press a key on one of them.")
-    # A row without `shown` counts as shown unsorted, so that no ability is overwritten unseen.
+    # A row without `shown` counts as shown without an ability, so that no unseen ability is
+    # overwritten.
     return [AbilityChange(key, ability, shown.get(key, "")) for key, ability in found]
 
 

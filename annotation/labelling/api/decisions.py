@@ -112,7 +112,8 @@ def _either_serializer(name: str, serializer: Any) -> PolymorphicProxySerializer
 )
 @api_view(["POST"])
 def next_second(request: Request, slug: str) -> Response:
-    """Take the next item to verify, with the label to check; else why there is none."""
+    """Take the next item to verify, with the label to check. If there is none, the response says
+    why."""
     member = access.member_for(request, slug, right="label")
     case = verification.take_next(member, now=timezone.now())
     if isinstance(case, Waiting):
@@ -175,7 +176,8 @@ def waiting_cases(request: Request, slug: str) -> Response:
 )
 @api_view(["POST"])
 def next_case(request: Request, slug: str) -> Response:
-    """Take the next case, or that of `item`; else why there is none for you."""
+    """Take the next case, or the case of `item`. If there is none for you, the response says
+    why."""
     member, now = access.member_for(request, slug, right="adjudicate"), timezone.now()
     named = request.data.get("item") if isinstance(request.data, dict) else None
     named = validate_body(ItemBody(data={"item": named}))["item"] if named else ""
@@ -205,8 +207,8 @@ def decide(request: Request, slug: str) -> Response:
 @extend_schema(request=ItemBody, responses={201: ItemBody, **SUBMISSION_RESPONSES})
 @api_view(["POST"])
 def request_decision(request: Request, slug: str) -> Response:
-    """Send an item to adjudication, again if it was decided; that decision stays in force until the
-    next one."""
+    """Send an item to adjudication, even if it was decided before; the earlier decision stays in
+    force until the next one."""
     member = access.member_for(request, slug, right="adjudicate")
     item = find_item(member, validate_body(ItemBody(data=request.data))["item"])
     cases.request_decision(access.ensure_membership(member), item, now=timezone.now())

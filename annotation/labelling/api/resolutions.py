@@ -26,10 +26,10 @@ from annotation.projects import access
 
 
 class ResolutionSerializer(serializers.Serializer[Resolution]):
-    """The final label of a revision of an item, in force until `ended_at`: `value` is that of the
-    deciding field, `values` those of all resolved fields. It came from labels by a `rule`, from
-    adjudication, from an import, or was known beforehand; `decided_by` is the member who decided,
-    null if nobody did."""
+    """The final label of a revision of an item, in force until `ended_at`: `value` is the value of
+    the deciding field, `values` has the values of all resolved fields. It came from labels by a
+    `rule`, from adjudication, from an import, or was known beforehand; `decided_by` is the member
+    who decided, null if nobody did."""
 
     item = serializers.CharField(source="item.key")
     revision = serializers.IntegerField(source="revision.number")
@@ -52,7 +52,7 @@ class ResolutionSerializer(serializers.Serializer[Resolution]):
 class ResolutionList(ListAPIView[Resolution]):
     """All resolutions of items, current and past, oldest first.
 
-    Whoever reads them gives informed labels of these items from then on.
+    After you read them, your labels of these items count as informed.
     """
 
     serializer_class = ResolutionSerializer
@@ -105,7 +105,7 @@ class KnownBody(ItemBody):
 class KnownList(ListAPIView[Resolution]):
     """Qualification and control items with their correct answers; POST sets one.
 
-    Whoever reads them gives informed labels of these items from then on.
+    After you read them, your labels of these items count as informed.
     """
 
     serializer_class = KnownSerializer

@@ -70,7 +70,8 @@ def project(request: Request, slug: str) -> Response:
 @extend_schema(request=None, responses={200: NEXT_RESPONSE, **PROBLEM_RESPONSES})
 @api_view(["POST"])
 def next_item(request: Request, slug: str) -> Response:
-    """Take the next item, or get the one you hold; else why there is none for you now."""
+    """Take the next item, or get the one you hold. If there is none for you now, the response says
+    why."""
     member = access.member_for(request, slug, right="label")
     offer = queue.next_offer(member)
     if isinstance(offer, queue.Offer):
@@ -82,7 +83,7 @@ def next_item(request: Request, slug: str) -> Response:
 class LabelList(ListAPIView[Label]):
     """Labels with their whole history, oldest first; POST stores one.
 
-    Whoever reads others' labels gives informed labels of these items from then on.
+    After you read others' labels, your labels of these items count as informed.
     """
 
     serializer_class = LabelSerializer

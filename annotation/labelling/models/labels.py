@@ -138,7 +138,7 @@ class LabelQuerySet(models.QuerySet[Any]):
         found = self.filter(
             project=project, stage=stage, withdrawn_at=None, item__deleted_at=None
         ).order_by("pk")
-        if "\0" in category:  # which PostgreSQL refuses to look for
+        if "\0" in category:  # PostgreSQL refuses to search for it
             return found.none()
         return found.filter(item__category=category) if category else found
 

@@ -36,9 +36,9 @@ def lock_member(member: Membership, stage: str = Stage.LABEL) -> CursorState:
     """Lock the member's row, so that their requests are served one by one; returns their cursor of
     the stage.
 
-    This is a separate statement: combined with the pick, the snapshot would be older than the lock.
-    A cursor that moved while this waited for the lock is read with its old value, which costs a few
-    extra steps.
+    This is a separate statement: if it were combined with the pick, the snapshot would be older
+    than the lock. If the cursor moves while this waits for the lock, its old value is read, which
+    costs a few extra steps.
     """
     locked = "FOR NO KEY UPDATE OF m" if connection.features.has_select_for_update else ""
     found = sql.fetch_rows(

@@ -56,10 +56,10 @@ def store_label(
     """Store the member's label of the shown revision. Sending the same key twice stores it once.
 
     `stage` is the page that it was sent to, as in `next_offer`: keys of other pages are refused.
-    The label counts if it fills a slot: the one it was taken for or, if that was given away, a free
-    one of the item. Otherwise it is kept as extra. Raises `Refused` for a key, item or answer that
-    was not offered, and for a key that was already sent with other answers; `Stale` if the texts
-    have been corrected.
+    The label counts if it fills a slot: the slot that it was taken for or, if that one was given
+    away, a free slot of the item. Otherwise it is kept as extra. Raises `Refused` for a key, item
+    or answer that was not offered, and for a key that was already sent with other answers; `Stale`
+    if the texts have been corrected.
     """
     now = now or timezone.now()
     ticket = claims.read_own_token(member, shown)

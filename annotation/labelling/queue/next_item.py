@@ -47,8 +47,8 @@ def next_offer(
 ) -> Offer | Waiting:
     """The item that the member holds or takes now, or why there is none.
 
-    `ahead` requests the item after that one, which is held as well. Stage.LABEL offers everything
-    of the label screen. `draw`, in [0, 1), decides whether a new item is a control item.
+    `ahead` requests the item after it, which is then held as well. Stage.LABEL offers everything of
+    the label screen. `draw`, in [0, 1), decides whether a new item is a control item.
     """
     now = now or timezone.now()
     draw = random.random() if draw is None else draw
@@ -63,7 +63,7 @@ def next_offer(
 def _hold_current(member: Membership, asked: OfferRequest) -> SlotAndRevision | None:
     """The slot that the member works on, held by this call; None if there is none.
 
-    It is the one they hold, else the one held ahead, else a new one.
+    It is the slot that they hold, else the slot held ahead, else a new one.
     """
     hold = Hold(member.pk, slots.hold_until(member, asked.now))
     stages = slots.related_stages(asked.stage)
@@ -106,7 +106,8 @@ def _take_slot(
     if qualification.is_due(member):
         return _hold_created(qualification.take_slot(member, now), hold)
     if control_items.is_due(member, draw) and is_any_free(member, stage, turn, now):
-        # Only while there is other work: an item that came after it would be recognised.
+        # Only while there is other work: a control item after the last normal item would be
+        # recognised.
         probe = _hold_created(control_items.take_slot(member, draw, now), hold)
         if probe is not None:
             return probe
@@ -343,8 +344,8 @@ def _search(stage: str, condition: str, *, lock: bool = True) -> str:
         ORDER BY s.priority, s.position LIMIT 1 {sql.lock_clause(passing=True) if lock else ""}"""
 
 
-# Makes PostgreSQL run the subquery row by row, with an index. It would otherwise turn it into a
-# join, which reads all slots and marks of the member.
+# Makes PostgreSQL run the subquery row by row, with an index. Otherwise PostgreSQL would turn it
+# into a join, which reads all slots and marks of the member.
 _ROW_BY_ROW = "LIMIT 1 OFFSET 0"
 # Extra labels, which have no slot, count as well. In verification and adjudication, authors of
 # labels that no longer count at that stage may see the item again.

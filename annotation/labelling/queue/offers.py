@@ -57,7 +57,7 @@ class Waiting:
     """Nothing for this member now. If `held_by_others` or `awaiting` is above 0, the work is not
     done.
 
-    awaiting: items that nobody gets before they have the text that their task type awaits.
+    awaiting: items that nobody gets until they have the text that their task type awaits.
     practising: whether the member must qualify first, and no qualification item is left for them.
     """
 
@@ -72,7 +72,7 @@ class Waiting:
 class OpenItems:
     """Counts of items without a final label, by what they wait for.
 
-    An item that waits for several things counts with the first of them.
+    An item that waits for several things is counted only under the first of them.
     """
 
     labels: int = 0
@@ -161,9 +161,9 @@ def count_labels(member: Membership, stage: str) -> int:
 def load_progress(member: Membership) -> MemberProgress:
     """The progress of the project and the member, in items.
 
-    Counting a large project takes a while, so its counts may be some seconds old, and older for
-    members who must not be able to identify control items; the member's own count is always exact.
-    Items with a known answer are not counted.
+    Counting a large project takes a while, so its counts may be some seconds old. They are older
+    for members who must not be able to identify control items. The member's own count is always
+    exact. Items with a known answer are not counted.
     """
     project = member.project
     total, resolved = project_counts.get_cached_count(
@@ -203,7 +203,8 @@ def recent_labels(member: Membership, number: int = RECENT_LABELS) -> list[Label
 def last_label(member: Membership, stages: tuple[str, ...]) -> Label | None:
     """The member's latest current label at any of the stages; in verification and adjudication it
     must also count. None if there is none."""
-    # One query per stage: each reads the first row of an index; one for all would need a sort.
+    # One query per stage: each reads the first row of an index; one query for all stages would need
+    # a sort.
     found = [_labels_in_force(stage).by_member(member.pk, stage).first() for stage in stages]
     return max(
         (label for label in found if label),

@@ -183,7 +183,7 @@ def _format(path: Path, given: str | None) -> str:
 
 
 def _columns(given: list[str]) -> dict[str, str]:
-    """Map names of items to columns of the file; dots lead into objects."""
+    """Map columns of items to columns of the file; a dot means a value inside an object."""
     pairs = [one.partition("=") for one in given]
     if wrong := [one for one, (name, _, found) in zip(given, pairs, strict=True) if not found]:
         raise files.command_error(f"--column {wrong[0]}: write it as NAME=FOUND.")

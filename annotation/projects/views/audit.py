@@ -26,7 +26,7 @@ class AuditForm(forms.Form):
 
     def __init__(self, data: Any, project: Project | None) -> None:
         super().__init__(data)
-        # A kind without events is no error: somebody may have kept a link for later.
+        # A kind without events is not an error: somebody may have saved a link for later.
         kinds = dict.fromkeys([*Event.objects.kinds(project), self.data.get("kind", "")])
         named = [(kind, event_types.event_title(kind)) for kind in kinds if kind]
         self.fields["kind"].widget = forms.Select(choices=[("", "Anything"), *named])
@@ -49,7 +49,8 @@ def audit(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 @login_required
 def audit_of_site(request: HttpRequest) -> HttpResponse:
-    """The events about accounts, API tokens, endpoints and others that belong to no project."""
+    """The events that belong to no project, such as those about accounts, API tokens and
+    endpoints."""
     access.require_site_admin(request)
     return _page(request, None, None)
 

@@ -103,7 +103,7 @@ def _is_current(
 ) -> bool:
     """Whether nobody has published since the page was loaded; otherwise adds an error to the form.
 
-    If the lead sends the form again, it is published as the next version: they know by then.
+    If the lead sends the form again, it is published as the next version, since they then know.
     """
     if request.POST.get("base") == _number(current):
         return True

@@ -40,8 +40,9 @@ ORDERS: dict[str, Callable[[BoardRow], Any]] = {
 
 @dataclass(frozen=True)
 class BoardLine:
-    """A row of the board with links to its items and to those counted in its share ("" if no list
-    has exactly these). `note` says what the share counts, if it differs from most rows."""
+    """A row of the board with links to its items and to the items counted in its share ("" if no
+    list has exactly these items). `note` says what the share counts, if it differs from most
+    rows."""
 
     row: BoardRow
     items: str
@@ -205,7 +206,7 @@ BOARD_COLUMNS = [
 
 
 def _charts(project: Project, shown: ProgressReport) -> dict[str, Any]:
-    # Imported here, since Altair takes a second and commands should not wait for it.
+    # Imported here, since importing Altair takes a second and commands should not wait for it.
     from charts import pace as drawn
 
     measured = shown.pace

@@ -139,8 +139,8 @@ class SettingsForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or {}
         if self.data.get("seen") != _count_changes(self.project):
-            # So that no lead overwrites another's change without knowing; sent again, the values
-            # are stored.
+            # So that no lead overwrites another lead's change without knowing. If the form is sent
+            # again, the values are stored.
             self.add_error(
                 None, ("Somebody else changed the settings. Check the changes, then save again.")
             )
@@ -218,7 +218,8 @@ def _page(
 
 
 def _count_changes(project: Project) -> str:
-    """The number of changes of the settings so far; a form sends the one it was loaded with."""
+    """The number of changes of the settings so far; a form sends the number that it was loaded
+    with."""
     return str(project_settings.list_changes(project).count())
 
 

@@ -141,6 +141,7 @@ def _difference(old: TaskTypeVersion, new: TaskTypeVersion) -> difference.Differ
 
 
 def _usable_data(form: forms.Form) -> dict[str, Any]:
-    """The valid fields of the form; invalid ones are ignored, since people also type addresses."""
+    """The valid fields of the form; invalid ones are ignored, since people may also type the
+    URL."""
     form.is_valid()
     return form.cleaned_data

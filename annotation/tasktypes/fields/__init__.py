@@ -1,8 +1,8 @@
 """The kinds of field that a task type can ask for.
 
 A kind is a file in this folder with its class, and a template of the same name in
-`templates/annotation/fields/`. What the rest of the program asks of a kind are attributes of its
-class: `base.Field` lists them.
+`templates/annotation/fields/`. The rest of the program uses the attributes of the class, which
+`base.Field` lists.
 """
 
 import pkgutil

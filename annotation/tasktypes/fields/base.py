@@ -56,20 +56,21 @@ class Field:
     field named by `unless` is filled in. `option` names the project's switch that enables the
     field; `level` is the level of measurement, "" if agreement on it has no meaning.
 
-    A kind says of itself what the rest of the program asks:
-    kind: its name in task types, and of its template, `templates/annotation/fields/_KIND.html`.
+    A kind declares these attributes, which the rest of the program uses:
+    kind: its name in task types and in the path of its template,
+        `templates/annotation/fields/_KIND.html`.
     asks_for: what it asks for, as the editor of task types explains it.
     needed: whether an answer is required unless a task type says otherwise.
     decides: whether its answer can be the final label of an item.
-    is_word: whether that answer is one of a few words, which a label's `choice` holds as it is.
-    is_number: whether it is a number of a scale, for agreement, errors and correlations; its
-        `options` are the numbers.
+    is_word: whether its answer is one of a few words, which a label's `choice` stores unchanged.
+    is_number: whether its answer is a number on a scale, for agreement, errors and correlations;
+        its `options` are the numbers.
     is_summed: whether its numbers add up to the total of the task.
-    picks_one: whether one press answers it, so that the form can go on.
+    picks_one: whether one key press answers it, so that the form can move to the next field.
     is_written: whether people write the answer; archives leave it out if texts are left out.
-    in_own_words: whether what they write is theirs, and no text of the item.
-    has_several: whether an answer has several values, which a cell of a table separates.
-    per_change: whether each changed piece of the texts is answered for itself.
+    in_own_words: whether people write it in their own words, so that it is not a text of the item.
+    has_several: whether an answer has several values, which are separated in a table cell.
+    per_change: whether each changed piece of the texts gets its own answer.
     """
 
     kind: ClassVar[str] = ""
@@ -99,8 +100,7 @@ class Field:
 
     @classmethod
     def read_own(cls, table: TomlTable) -> dict[str, Any]:
-        """What the kind's entry in a task type has beside what all have. Raises
-        `DeclarationError`."""
+        """The values in a task type's entry that only this kind has. Raises `DeclarationError`."""
         return {}
 
     @property
@@ -134,12 +134,12 @@ class Field:
         return ", ".join(option.title for option in self.chosen(answer)) or str(answer)
 
     def error(self, problem: str = "") -> FieldError:
-        """The error to raise for an answer; without a problem it says what the field takes."""
+        """The error to raise for an answer; without a problem, it says what the field accepts."""
         return FieldError(f"{self.title}: {problem or self.takes}", self.name)
 
 
 def is_empty(answer: object) -> bool:
-    """Whether nothing was answered; white space alone is nothing, False and 0 are answers."""
+    """Whether there is no answer; white space alone is no answer, False and 0 are answers."""
     if isinstance(answer, str):
         return not answer.strip()
     return answer is None or answer == [] or answer == {}

@@ -1,4 +1,4 @@
-"""What the claim explains of the changes."""
+"""Which changes the claim explains."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from annotation.tasktypes.fields.base import Field, Option, Post
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimCheck(Field):
-    """For each changed piece whether the claim explains it, by the number of its segment."""
+    """For each changed piece, by the number of its segment, whether the claim explains it."""
 
     kind = "claim_check"
     asks_for = "for each change, whether the claim explains it"

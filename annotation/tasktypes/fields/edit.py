@@ -1,4 +1,4 @@
-"""A text of the item, written anew."""
+"""A text of the item, edited by the annotator."""
 
 from dataclasses import dataclass
 from typing import Any

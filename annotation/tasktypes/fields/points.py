@@ -1,4 +1,4 @@
-"""Numbers that add up."""
+"""Numbers that are added to a total."""
 
 from dataclasses import dataclass
 

@@ -156,9 +156,9 @@ INSTALLED_APPS = [
     "allauth.socialaccount",
 ]
 MIDDLEWARE = [
-    # Outermost, so that requests refused by the others are logged too.
+    # Outermost, so that requests refused by other middleware are logged too.
     "operation.middleware.request_middleware",
-    # Before the rest, so that responses that refuse a request carry the policy too.
+    # Before the other middleware, so that responses that refuse a request have the policy too.
     "csp.middleware.CSPMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",

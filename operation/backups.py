@@ -1,9 +1,9 @@
 """Backups: one zip with the database, files that cannot be created again, and a manifest.
 
 The manifest has the time of the backup, the program version, the number of rows of each table, and
-the digest of every part. Left out are data that can be created again (collected static files,
-exports), credentials (sessions, passwords of archives that are being imported, the embedded
-default's SECRET_KEY), and Redis, which holds no permanent data.
+the digest of every part. A backup leaves out data that can be created again (collected static
+files, exports), credentials (sessions, passwords of archives that are being imported, the embedded
+default's SECRET_KEY), and Redis, which has no permanent data.
 """
 
 import hashlib
@@ -119,7 +119,7 @@ def restore_backup(source: Path, *, replace: bool = False) -> Manifest:
     """Replace the current data with a backup, or change nothing and raise BackupError.
 
     The database must be empty unless `replace` is true, and nobody may be using it. The tables are
-    those of the backup; `migrate` updates them.
+    then the tables of the backup; `migrate` updates them.
     """
     manifest = verify_backup(source)
     _check_compatible(manifest)

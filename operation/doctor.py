@@ -75,7 +75,7 @@ def check_secret_key() -> Finding:
 
 
 def check_clock() -> Finding:
-    """Check this machine's clock against that of the database server."""
+    """Check this machine's clock against the clock of the database server."""
     if connection.vendor != "postgresql":
         return report_ok(f"It is {timezone.now():%Y-%m-%d %H:%M:%S} UTC here.")
     off = abs((timezone.now() - clock.now()).total_seconds())

@@ -35,7 +35,8 @@ class PerturberInput:
     seed: str
 
     def pick(self, options: Sequence[T], *words: object) -> T:
-        """One of the options; the same for the same seed and words. IndexError if there is none."""
+        """One of the options; the same seed and words always give the same option. IndexError if
+        there is none."""
         return options[draw_number(f"{self.seed}:{':'.join(map(str, words))}") % len(options)]
 
 

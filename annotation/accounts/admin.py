@@ -102,6 +102,6 @@ def unregister_models() -> None:
 
 
 def request_account(request: HttpRequest) -> Account:
-    """The signed-in account of an admin request; the admin lets nobody else in."""
+    """The signed-in account of an admin request; only signed-in accounts can open the admin."""
     assert isinstance(request.user, Account)
     return request.user

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from django.db import Error, connection, transaction
 
-# SQLite's own busy wait is unfair: with eight threads, single calls waited up to 12 s. A lock
-# around the write transactions of this process lets them take turns.
+# SQLite's own busy wait is unfair: with eight threads, single calls waited up to 12 s. With a lock
+# around them, the write transactions of this process take turns.
 _WRITE_LOCK = threading.RLock()
 # Seconds between attempts to reach a database that is down.
 RETRY_SECONDS = 1.0

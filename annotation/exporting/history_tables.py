@@ -100,7 +100,7 @@ def resolution_columns(project: Project) -> tuple[str, ...]:
 
 
 def resolved_fields(project: Project) -> tuple[str, ...]:
-    """The fields of which the project's resolutions may hold a value, in their order."""
+    """The fields that may have a value in the project's resolutions, in their order."""
     names = (field.name for task in label_task_types(project) for field in task.resolved)
     return tuple(dict.fromkeys(names))
 

@@ -67,7 +67,7 @@ def item_rows(project: Project, found: ItemQuerySet | None = None) -> Iterator[d
 def label_rows(project: Project) -> Iterator[dict[str, Any]]:
     """Every label ever given, at every stage, oldest first, with a column for each answer.
 
-    `answers` holds all answers as stored; the separate columns are for reading the table.
+    `answers` has all answers as stored; the separate columns are for reading the table.
     """
     asked = _label_fields(project)
     found = Label.objects.in_project(project).oldest_first()

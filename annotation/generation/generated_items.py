@@ -1,4 +1,4 @@
-"""Stores generated items and releases them: some at once, the rest when a lead decides.
+"""Stores generated items and releases them: some items at once, the rest when a lead decides.
 
 Items are first imported without slots; then the released items get slots. So a job that stopped in
 between can be run again. Held items are in no queue, but all lists show them.
@@ -115,8 +115,8 @@ def store_texts(
 ) -> GenerationResult:
     """Add the awaited text to items, each as a new revision, and release them by the policy.
 
-    An item that has another such text or was changed by now is not changed and is reported as a
-    conflict.
+    An item that already has another text, or was changed meanwhile, stays as it is and is reported
+    as a conflict.
     """
     name = tasktypes.load_task_type(project).awaits
     done, keys = GenerationResult(), []

@@ -70,8 +70,8 @@ def restore_rows(rows: Iterable[Row | BadRow], task: tasktypes.TaskType) -> Iter
 def row_flags(
     row: Row, texts: Mapping[str, Any], task: tasktypes.TaskType, category: str
 ) -> tuple[str, ...]:
-    """The flags of a row: those of an export as they are; for generated rows those of all rules;
-    for other rows, which may be a million, only whether the texts are identical."""
+    """The flags of a row: an exported row keeps its flags; a generated row gets the flags of all
+    rules; other rows, which may be a million, are only checked for identical texts."""
     if isinstance(row, ExportedRow):
         return row.flags
     if row.values.get("repeats"):

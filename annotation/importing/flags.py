@@ -8,7 +8,8 @@ from typing import Any
 
 from perturbers import flags as rules
 
-# The titles of all rules; the first two apply to every item, the others to generated ones.
+# The titles of all rules; the first two rules apply to every item, the others only to generated
+# items.
 FLAG_TITLES = {
     "identical": "Identical",
     "white-space-only": "White space only",

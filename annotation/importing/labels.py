@@ -88,7 +88,8 @@ class LabelContext:
         return slot
 
     def fault(self, one: ParsedLabel, *, as_members: bool) -> tuple[str, str] | None:
-        """Why the statement cannot become a label here, as (field, reason); None if it can."""
+        """Why the statement cannot become a label in this project, as (field, reason); None if it
+        can."""
         item, member = self.items.get(one.item), self.members.get(one.rater)
         if item is None or (reason := _why_closed(item)):
             return "item", reason if item else (

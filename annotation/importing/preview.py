@@ -41,7 +41,7 @@ def detect_columns(source: Source) -> list[str]:
 
 
 def suggest_columns(task: tasktypes.TaskType, found: list[str]) -> dict[str, str]:
-    """For each item column, the file column with that name, or the one probably meant, or ""."""
+    """For each item column, the file column with that name, else the probable one, else ""."""
     guessed = column_mapping.guess_columns(task, found)
     return {
         name: name if name in found else guessed.get(name, "")

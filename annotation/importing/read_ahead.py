@@ -26,8 +26,8 @@ PIPE_COUNT, PIPE_BYTES = 4, 1 << 20
 def read_in_subprocess(drafts: Iterable[ParsedItem | BadRow]) -> Iterator[ParsedItem | BadRow]:
     """The same drafts, reduced to what is stored, from another process.
 
-    If this process has threads, which a fork would lack, the drafts are read here instead.
-    Exceptions in the other process are raised here. `drafts` must not use the database.
+    If this process has threads, which a fork would lack, it reads the drafts itself. Exceptions in
+    the other process are raised in this one. `drafts` must not use the database.
     """
     if threading.active_count() > 1:
         yield from drafts

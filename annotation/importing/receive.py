@@ -157,7 +157,8 @@ def _detect_format(path: Path, sent: ItemUpload) -> str:
 def _initial_columns(
     member: Membership, task: tasktypes.TaskType, source: Source, found: list[str]
 ) -> dict[str, Any]:
-    """The initial columns: those of an earlier file with the same columns, or guessed ones."""
+    """The initial columns: the columns chosen for an earlier file with the same columns, or guessed
+    ones."""
     if source.form in preview.FIXED_FORMATS:
         return {"columns": {}, "accept": False, "step": upload_files.CHOOSE}
     guessed = preview.suggest_columns(task, found)

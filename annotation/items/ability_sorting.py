@@ -97,7 +97,7 @@ def count_prompts(project: Project) -> PromptCounts:
 
 
 def set_abilities(member: Membership, wishes: Sequence[AbilityChange]) -> SortResult:
-    """Set the requested abilities; items that already have theirs are not touched.
+    """Set the requested abilities; items that already have the requested ability stay as they are.
 
     Raises `Refused` for an item that does not exist, for more than `MAX_AT_ONCE` changes and for a
     project whose items have categories, and `FieldError` for an unknown ability.
@@ -112,8 +112,8 @@ def set_abilities(member: Membership, wishes: Sequence[AbilityChange]) -> SortRe
 
 
 def undo_last(member: Membership) -> SortResult:
-    """Undo the member's last change that is not undone yet, with all items that it changed at
-    once. Items that others have changed since stay as they are."""
+    """Undo the member's last change that is not undone yet, for all items that it changed together.
+    Items that others have changed since stay as they are."""
     check_sortable(member.project)
     missed: list[Item] = []
     for step, events in _undoable_steps(member):

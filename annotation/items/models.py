@@ -163,7 +163,7 @@ class ItemQuerySet(models.QuerySet["Item"]):
 
     def work_slots(self) -> models.QuerySet[Any, Any]:
         """Rows (id, key, number of regular slots that are not closed) of the items to label, by id.
-        Regular slots are the overlap and those of the double-annotated sample."""
+        Regular slots are the slots of the overlap and of the double-annotated sample."""
         slots = Q(slots__stage="label", slots__reason__in=["", "share"])
         counted = Count("slots", filter=slots & ~Q(slots__state="closed"))
         work = self.filter(slots__stage="label", purpose="test").order_by("pk")
@@ -570,8 +570,8 @@ class Snapshot(models.Model):
 class Frozen(models.Model):
     """The state of an item in a snapshot; snapshots share it as long as the item does not change.
 
-    `facts` are those of `annotation.items.snapshots.facts`, `digest` is their digest. `value` is
-    the item's resolution, "" if it had none.
+    `facts` are described in `annotation.items.snapshots.facts`; `digest` is their digest. `value`
+    is the item's resolution, "" if it had none.
     """
 
     item = models.ForeignKey("Item", models.PROTECT, related_name="frozen")

@@ -104,8 +104,9 @@ class Taxonomy:
         return names.get(said, word)
 
     def is_made_of(self, category: str, ability: str) -> bool:
-        """Whether items of a category are made from answers of an ability: its own ability, or any
-        ability if its own has no axis (score-invariant). Raises `UnknownSlugError`."""
+        """Whether items of a category are made from answers of an ability: the ability of the
+        category, or any ability if that one has no axis (score-invariant). Raises
+        `UnknownSlugError`."""
         own = self.ability(self.category(category).ability)
         return not own.axis or own.slug == ability
 

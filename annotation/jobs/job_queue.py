@@ -40,8 +40,8 @@ def list_jobs(project: Project, kind: str) -> QuerySet[Job]:
 
 
 def free_jobs_filter(now: datetime) -> Q:
-    """A filter for unfinished jobs that no worker holds. For a held job, `result` has the end of
-    the lease as `until`."""
+    """A filter for unfinished jobs that no worker has leased. For a leased job, `result` has the
+    end of the lease as `until`."""
     gone = Q(result__until__isnull=True) | Q(result__until__lte=now.timestamp())
     return Q(finished_at=None) & (Q(state=Job.State.WAITING) | (Q(state=Job.State.RUNNING) & gone))
 
@@ -90,7 +90,7 @@ def hold_lease(
 
 
 def _release_lease(job: Job) -> None:
-    """Release a job to the next worker, if this worker still holds it."""
+    """Release a job to the next worker, if this worker still has its lease."""
     mine = unfinished_job(job).filter(state=Job.State.RUNNING, result__until=job.result["until"])
     mine.update(state=Job.State.WAITING)
 

@@ -1,7 +1,7 @@
 """Items with a known answer: qualification items and control items.
 
 Such an item is not part of the normal work or of any run. Its known answer is a resolution of
-source `known`: `values` holds the correct answer of every compared field, `comment` the
+source `known`: `values` has the correct answer of every compared field, `comment` has the
 explanation.
 
 A labelled item can become one only after it is resolved, so that nobody loses a slot that they are

@@ -115,7 +115,7 @@ def preview_resize(project: Project) -> Counter[str]:
     Uses the settings of this project object; they need not be stored.
 
     `items` counts all. Each item is in one of these groups: `more` and `fewer` get more or fewer
-    slots; `same` have the right number; `begun` have too many, but all of them are taken or
+    slots; `same` have the right number; `begun` have too many slots, but all of these are taken or
     reserved; `excluded` were taken out by an annotator who was not sure; `accepted`, `waiting`,
     `repeats` and `known` have no slots. Of `more`, `settled` have a final label from labels.
     `to_label` need a label after the change. This takes one statement; in a large project the
@@ -144,7 +144,7 @@ class _ResizeGroup:
     used: slots that every item gets and that are not closed; spare: the used slots that are open
     and not reserved; unfilled: open and held slots, whatever their reason; labelled: whether a slot
     that every item gets is filled. drawn: whether the items are in the double-annotated sample.
-    source and rule are those of the final label, "" without one.
+    source and rule of the final label; "" without a final label.
     """
 
     purpose: str
@@ -237,8 +237,8 @@ def release_reserved(
 ) -> int:
     """Return the open slots that are reserved for the member to the queue; returns how many.
 
-    Slots that were created for the member are closed. A slot that the member holds stays theirs.
-    `items` limits this to some items.
+    Slots that were created for the member are closed. A slot that the member holds stays with the
+    member. `items` limits this to some items.
     """
     with transactions.transact():
         kept = Slot.objects.kept_for(member.pk).locked()

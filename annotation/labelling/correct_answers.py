@@ -20,7 +20,7 @@ OFF_SCALE = "off_scale"
 
 @dataclass(frozen=True)
 class CorrectAnswer:
-    """The correct answers by field; `value` is that of the deciding field. `missing` has the
+    """The correct answers by field; `value` is the answer to the deciding field. `missing` has the
     answers that are off their scale, as returned by `off_scale`."""
 
     value: str
@@ -56,8 +56,8 @@ def parse_row(
     """The correct answer in a row of a qualification or control item; None for a row of another
     purpose.
 
-    The columns are those of `answer_columns`: the deciding answer or an object of answers by field,
-    and the explanation. Raises `FieldError`.
+    The columns are the ones in `answer_columns`: the deciding answer or an object of answers by
+    field, and the explanation. Raises `FieldError`.
     """
     if purpose not in PURPOSES:
         return None

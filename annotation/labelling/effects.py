@@ -64,8 +64,8 @@ def apply_route(label: Label, task: TaskType, now: datetime) -> None:
 
 
 def undo_route(label: Label, task: TaskType, now: datetime) -> None:
-    """Update the item's route if the withdrawn label has one; it stays if another label asks for
-    the same."""
+    """Update the item's route if the withdrawn label has one; the route stays if another label asks
+    for it."""
     if task.route_of(label.answers):
         update_route(label.item, now=now)
 
@@ -73,7 +73,7 @@ def undo_route(label: Label, task: TaskType, now: datetime) -> None:
 def update_route(item: Item, *, now: datetime) -> None:
     """Route the item, which must be locked, as its counted labels ask, and undo other routes.
 
-    A decision that somebody holds stays theirs, and a decided item is not sent to adjudication
+    A decision that somebody holds stays with them, and a decided item is not sent to adjudication
     again.
     """
     task = tasktypes.load_task_type(item.project)

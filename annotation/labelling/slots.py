@@ -24,8 +24,8 @@ def related_stages(stage: str) -> tuple[str, ...]:
 
 
 def find_slot_to_fill(member: Membership, shown: Slot, now: datetime) -> Slot | None:
-    """The slot that the member's label fills: the shown one, another of theirs, or a free one; else
-    None."""
+    """The slot that the member's label fills: the shown slot, another slot of the member, or a free
+    slot; else None."""
     if shown.member_id == member.pk:
         return shown
     slots = Slot.objects.beside(shown)

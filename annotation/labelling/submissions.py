@@ -1,4 +1,4 @@
-"""What a page sends about an item: the state that it showed, and the person's answers.
+"""What a page sends about an item: the state that the page showed, and the person's answers.
 
 The key of a submission is a signed token of the page that it came from, so nobody can forge one.
 """

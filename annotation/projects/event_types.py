@@ -1,6 +1,7 @@
 """The kinds of events in the audit log, with their titles.
 
-Other packages add theirs when they are loaded; a test checks that every recorded kind is listed.
+Other packages add their kinds when they are loaded; a test checks that every recorded kind is
+listed.
 """
 
 EVENT_TITLES = {

@@ -132,7 +132,7 @@ def find_by_email(email: str, *, now: datetime) -> list[Invitation]:
     if not email or "\0" in email:
         return []
     found = Invitation.objects.usable(now).addressed(email)
-    # A database may treat two letters as equal (ı and i), although their addresses are different.
+    # A database may treat two letters as equal (ı and i), although the addresses are different.
     return [one for one in found if _same_address(one.email, email)]
 
 

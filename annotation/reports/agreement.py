@@ -34,7 +34,7 @@ KEEP_SECONDS = 24 * 60 * 60
 class Measure:
     """A measure of agreement.
 
-    Measures with `by_order` treat answers as numbers, the others treat each answer as a class.
+    Measures with `by_order` treat answers as numbers; other measures treat each answer as a class.
     `make` takes the ratings and the number of labels per item for Fleiss's kappa.
     """
 
@@ -145,7 +145,7 @@ def measure_agreement(project: Project, question: Question, category: str = "") 
 
 
 def agreement_rows(project: Project) -> Iterator[dict[str, Any]]:
-    """The table `agreement`: the figures of all questions, without those of control items.
+    """The table `agreement`: the figures of all questions, without figures of control items.
 
     Figures of control items are only for leads, while researchers see the results too.
     """

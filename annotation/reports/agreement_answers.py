@@ -63,7 +63,7 @@ class AnswerMatrix:
     """The answers to one question, items x annotators; `positions` are the items' positions.
 
     `nominal` treats every answer as a class of its own. `ordered` has the answers as numbers,
-    without answers that are no number; it is None if answers have no order. `known` is the class
+    without answers that are not numbers; it is None if answers have no order. `known` is the class
     of each item's known answer, nan without one, and -1 if that answer is not among `names`.
     `has_numbers` says whether the distances between answers are meaningful, not only their order.
     """
@@ -215,7 +215,8 @@ def _has_answer(said: PersonAnswers, question: Question) -> bool:
 
 
 def _answer_names(question: Question, found: set[str]) -> tuple[str, ...]:
-    """The declared answers in their order, then those of earlier versions of the task type."""
+    """The declared answers in their order, then the answers of earlier versions of the task
+    type."""
     declared = [name for name, _ in question.options]
     rest = found - set(declared)
     return (*declared, *sorted(rest, key=lambda name: (np.nan_to_num(_number(name)), name)))

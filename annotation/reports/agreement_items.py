@@ -19,7 +19,7 @@ def item_positions(project: Project, row: Mapping[str, Any]) -> list[int]:
 
     A row of `agreement` is identified by `field`, `measure` and `people` as in the table; a row of
     `confusion` by `field` and the fields of an `AnswerPair` that it has. [] if there is no such
-    row, which includes figures of control items, since these are only for leads.
+    row. Figures of control items have none, since they are only for leads.
     """
     asked = {one.name: one for one in agreement_answers.list_questions(project)}
     question = asked.get(str(row.get("field")))

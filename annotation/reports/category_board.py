@@ -48,8 +48,8 @@ def compute_alphas(project: Project, by: Grouping) -> dict[str, Estimate]:
 
 
 def _load_answers(project: Project, by: Grouping) -> dict[str, RaterAnswers]:
-    """Each annotator's last counted label of an item from before they could see the others'
-    answers, if they have a current label of the item."""
+    """Each annotator's last counted label of an item that they gave before they could see the
+    others' answers, if they have a current label of the item."""
     labels = Label.objects.in_project(project).of_tests().at_stage(Stage.LABEL).of_live_items()
     own = labels.filter(counted=True, informed=False, withdrawn_at=None)
     informed = labels.counted().filter(informed=True).values_list("item", "member")

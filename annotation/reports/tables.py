@@ -1,4 +1,4 @@
-"""The leads' reports as tables of rows: the same for pages, API, files and command line.
+"""The leads' reports as tables of rows, which pages, API, files and command line share.
 
 Shares are fractions of 1, times are in seconds, days are UTC; None where a value is unknown.
 """

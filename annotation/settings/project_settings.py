@@ -133,8 +133,8 @@ def apply_change(
 ) -> SettingsChange:
     """Store the values, by name, and apply them to existing items.
 
-    The values must have passed `find_problems`. In a large project the items are updated by a job,
-    which a worker finds by itself; the caller may notify one. Raises `Stale` if the number of
+    The values must have passed `find_problems`. In a large project a job updates the items. Workers
+    find the job by themselves; the caller may notify one. Raises `Stale` if the number of
     `list_changes` is not `seen`, the number when the settings were loaded.
     """
     now = now or timezone.now()
@@ -306,8 +306,8 @@ def _enqueue_resize(project: Project, member: Membership, now: datetime) -> Job:
     waiting = unfinished_job(project)
     if waiting is None:
         return Job.objects.create(project=project, kind=RESIZE_JOB, member=member, created_at=now)
-    # Start again with the new settings; a worker with the old ones notices when it releases the
-    # job.
+    # Start again with the new settings; a worker with the old ones notices this when it releases
+    # the job.
     Job.objects.filter(pk=waiting.pk, state=Job.State.WAITING).update(result={})
     return waiting
 

@@ -157,7 +157,7 @@ class TaskType:
         """The same task type with the titles of the blind view.
 
         Without a `blind_title`, the changed text of the diff is called "Answer": older versions
-        have no such titles, and the usual one may say that the text was changed.
+        have no such titles, and the usual title may say that the text was changed.
         """
         changed = self.diff[1] if self.diff else ""
         usual = {t.name: CHANGED_TITLE if t.name == changed else t.title for t in self.texts}

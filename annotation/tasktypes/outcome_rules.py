@@ -13,15 +13,15 @@ Rule = Callable[[Sequence[Any], int], Any]
 
 
 def first(values: Sequence[Any], places: int) -> Any:
-    """The first label, whatever the others say."""
+    """The first label, whatever the other labels say."""
     return values[0] if values else None
 
 
 def majority(values: Sequence[Any], places: int) -> Any:
     """The value of more than half of all slots, so that no later label can change it.
 
-    For fields with several values at once, the values that more than half of all slots chose, once
-    every slot is filled.
+    For fields with several values: once every slot is filled, the values that more than half of all
+    slots chose.
     """
     if values and isinstance(values[0], list):
         return _majority_of_lists(values, places)

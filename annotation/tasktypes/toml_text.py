@@ -19,7 +19,8 @@ Place = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class TomlProblem:
-    """A problem in a text and what to do; `line` counts from 1, None if no single line is meant."""
+    """A problem in a text and what to do; `line` counts from 1, None if the problem is not about a
+    single line."""
 
     line: int | None
     text: str

@@ -57,7 +57,7 @@ def label_fields(
 ) -> dict[str, Any]:
     """All fields of a label form with earlier answers, and the submit button.
 
-    `answers` may be stored answers or those of a sent form.
+    `answers` may be stored answers or the answers of a sent form.
     """
     answers = answers or {}
     drawn = [

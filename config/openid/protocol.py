@@ -22,7 +22,8 @@ from operation import identity
 
 logger = logging.getLogger(__name__)
 PROVIDER = "openid"
-# Only algorithms with a public key; with the others, the client secret would be enough to sign.
+# Only algorithms with a public key; with other algorithms, the client secret would be enough to
+# sign.
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]
 REQUIRED_CLAIMS = ["iss", "sub", "aud", "exp", "iat", "nonce"]
 # Allowed clock difference in seconds.

@@ -200,7 +200,8 @@ class Piece:
 
 @dataclass(frozen=True)
 class SideBySideRow:
-    """One line of each side; a side without pieces has no line here (a blank line has a break)."""
+    """One line of each side; a side without pieces has no line in this row (a blank line has a
+    break)."""
 
     gold: tuple[Piece, ...]
     perturbed: tuple[Piece, ...]
@@ -222,7 +223,7 @@ def compare(gold: str, perturbed: str) -> Difference:
 def to_json(difference: Difference) -> dict[str, Any]:
     """Return the difference as plain JSON data, little larger than the texts.
 
-    `segments` holds a string for an equal segment, otherwise a pair [gold, perturbed] of lists of
+    `segments` has a string for an equal segment, otherwise a pair [gold, perturbed] of lists of
     strings that alternate between unchanged and changed, beginning with unchanged ("" if there is
     none).
     """

@@ -3,8 +3,8 @@
 Every text is treated as hostile. HTML in Markdown is not accepted. Links open in a new tab and lead
 only to web or mail addresses, images are shown by name instead of fetched, and the result is
 sanitised again. Headings become paragraphs, so that an answer cannot change the outline of the
-page. A formula becomes `<span class="math" data-tex="...">` with its source as text; one on a line
-of its own also has the class `display`. The page draws the formulas.
+page. A formula becomes `<span class="math" data-tex="...">` with its source as text; a formula on a
+line of its own also has the class `display`. The page draws the formulas.
 
 Stretches of a text can be marked as changed: see `render_marked`.
 """

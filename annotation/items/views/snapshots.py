@@ -101,7 +101,8 @@ def cancel_snapshot(request: HttpRequest, slug: str, number: int) -> HttpRespons
 
 
 def _choose_earlier(one: Snapshot, others: list[Snapshot], number: int | None) -> Snapshot | None:
-    """The snapshot with this number, else the latest before `one`, else the first of `others`."""
+    """The snapshot with this number, else the latest one before `one`, else the first of
+    `others`."""
     asked = [other for other in others if other.number == number]
     earlier = [other for other in others if other.number < one.number]
     return next(iter((*asked, *earlier, *others)), None)

@@ -54,7 +54,8 @@ class SlotQuerySet(models.QuerySet["Slot"]):
         return self.exclude(item=item)
 
     def untouched_by(self, member_id: int) -> SlotQuerySet:
-        """Slots of items of which the member neither holds nor filled a slot at the same stage."""
+        """Slots of items for which the member neither holds nor has filled a slot at the same
+        stage."""
         mine = self.model.objects.filter(
             item=OuterRef("item"), stage=OuterRef("stage"), member_id=member_id
         )
@@ -154,7 +155,8 @@ class SlotQuerySet(models.QuerySet["Slot"]):
         return self.update(held_until=until)
 
     def fill(self, slot_id: int, member_id: int) -> bool:
-        """Fill the slot if the member holds or filled it; returns False if it is not theirs."""
+        """Fill the slot if the member holds or filled it; returns False if the slot is somebody
+        else's."""
         return bool(sql.execute_change(FILL_SQL, [False, slot_id, member_id]))
 
     def close_open(self) -> int:

@@ -322,8 +322,8 @@ def toggle_flag(
 
 
 def renew_holds(member: Membership, *, now: datetime | None = None) -> frozenset[str]:
-    """Extend the member's holds; returns the names of the items that are still theirs, as pages
-    show them."""
+    """Extend the member's holds; returns the names of the items that they still hold, as pages show
+    them."""
     now = now or timezone.now()
     with transactions.transact():
         claims.lock_member(member)

@@ -99,7 +99,8 @@ def _may_have_answer(member: Membership, asked: OfferRequest) -> bool:
 def _take_slot(
     member: Membership, asked: OfferRequest, hold: Hold, held_at: Iterable[str] = ()
 ) -> SlotAndRevision | None:
-    """A new slot, held; first one that the member already holds at a stage of `held_at`."""
+    """A new slot, held; a slot that the member already holds at a stage of `held_at` comes
+    first."""
     stage, turn, now, draw = asked.stage, asked.turn, asked.now, asked.draw
     if stage != Stage.LABEL:
         return _pick_slot(member, stage, turn, now, hold, held_at)
@@ -191,8 +192,9 @@ def pick_slot(
     """The next free slot for the member, which is held from now on. Skips locked slots.
 
     In this order: slots that the member holds at the stages of `held_at` (see `held_slots`), slots
-    reserved for them, returned or urgent ones, expired ones of others, then the first fresh one
-    after the cursor. Each is a lookup in a partial index that reads no more rows than it needs.
+    reserved for them, returned or urgent slots, slots whose hold by others has expired, then the
+    first fresh slot after the cursor. Each is a lookup in a partial index that reads no more rows
+    than it needs.
     """
     searches = {"mine": _held_search(held_at)} if held_at else {}
     return _find_and_hold(

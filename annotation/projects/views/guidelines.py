@@ -103,7 +103,8 @@ def _is_current(
 ) -> bool:
     """Whether nobody has published since the page was loaded; otherwise adds an error to the form.
 
-    If the lead sends the form again, it is published as the next version, since they then know.
+    If the lead sends the form again, it is published as the next version, since the lead has then
+    seen the error.
     """
     if request.POST.get("base") == _number(current):
         return True

@@ -52,9 +52,9 @@ class Option:
 class Field:
     """The base class of all fields. `rule` aggregates its labels into a resolution, "" if none.
 
-    A field is asked if `when` holds. It must then be answered if it is `required`, unless the text
-    field named by `unless` is filled in. `option` names the project's switch that enables the
-    field; `level` is the level of measurement, "" if agreement on it has no meaning.
+    A field is asked if its condition `when` is met. It must then be answered if it is `required`,
+    unless the text field named by `unless` is filled in. `option` names the project's switch that
+    enables the field; `level` is the level of measurement, "" if agreement on it has no meaning.
 
     A kind declares these attributes, which the rest of the program uses:
     kind: its name in task types and in the path of its template,

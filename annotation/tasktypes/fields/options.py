@@ -55,8 +55,8 @@ def _option(table: TomlTable, value: str | int | float, key: str) -> Option:
 
 
 def _assign_keys(entries: tuple[TomlTable, ...]) -> list[str]:
-    """The hotkeys of the options: the declared ones; the others get the remaining digits, or "" if
-    none are left."""
+    """The hotkeys of the options: the declared keys; other options get the remaining digits, or ""
+    if none are left."""
     given = [entry.text("key", "") for entry in entries]
     for number, (entry, key) in enumerate(zip(entries, given, strict=True)):
         if key and (len(key) != 1 or key not in DIGIT_KEYS + SIGN_KEYS):

@@ -2,8 +2,8 @@
 
 The manifest has the time of the backup, the program version, the number of rows of each table, and
 the digest of every part. A backup leaves out data that can be created again (collected static
-files, exports), credentials (sessions, passwords of archives that are being imported, the embedded
-default's SECRET_KEY), and Redis, which has no permanent data.
+files, exports) and Redis, which has no permanent data. It also leaves out credentials: sessions,
+passwords of archives that are being imported, and the embedded default's SECRET_KEY.
 """
 
 import hashlib

@@ -31,8 +31,8 @@ _PLACE_PREPOSITIONS = frozenset(
 
 
 def find_names(source: PerturberInput) -> Iterator[TextChange]:
-    """One change per name inside a sentence, if the text has another name with the same number of
-    words in the same kind of position (after a preposition of place, or not)."""
+    """One change per name inside a sentence, if the text has a similar name: one with the same
+    number of words, which likewise follows a preposition of place or does not."""
     found = list(islice(_names(source.gold), MOST_NAMES))
     names: dict[bool, set[str]] = defaultdict(set)
     for name, _, kind in found:

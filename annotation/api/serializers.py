@@ -77,8 +77,8 @@ class CorrectionSerializer(ShownSerializer):
 
 class ProgressSerializer(serializers.Serializer[queue.MemberProgress]):
     """Counts of items: labelled by you (`mine`), resolved, in the project (`total`) and not yet
-    resolved (`left`); `awaiting` of these lack a text or are not released, so they cannot be
-    labelled yet."""
+    resolved (`left`). Of the last, `awaiting` cannot be labelled yet: they lack a text or are not
+    released."""
 
     mine = serializers.IntegerField()
     resolved = serializers.IntegerField()

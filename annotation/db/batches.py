@@ -40,8 +40,8 @@ def stream_rows(
     form (JSON as text)."""
     if connection.vendor == "postgresql":
         # A server-side cursor leaves the connection free between two fetches. After an error the
-        # caller has to roll back, but psycopg's `stream` blocks the connection as long as a frame
-        # of the traceback holds it, so the rollback waited for ever.
+        # caller has to roll back. psycopg's `stream` blocks the connection as long as a frame of
+        # the traceback refers to it, so the rollback waited for ever.
         with connection.chunked_cursor() as cursor:
             cursor.execute(*told(found).query.sql_with_params())
             while rows := cursor.fetchmany(FETCH_SIZE):

@@ -135,8 +135,8 @@ def commit_asynchronously() -> None:
 def prefer_indexes() -> None:
     """Let PostgreSQL use indexes in this transaction, as for data that is in memory.
 
-    By default it assumes that a random read costs four times as much as a sequential one, and would
-    read ten thousand items to find a few hundred keys, in every batch of an import.
+    By default it assumes that a random read costs four times as much as a sequential one. In every
+    batch of an import, it would read ten thousand items to find a few hundred keys.
     """
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:

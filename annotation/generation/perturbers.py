@@ -51,8 +51,8 @@ class UnsuitableProject(Refused):
 
 @dataclass(frozen=True, kw_only=True)
 class PerturbRequest:
-    """A request to perturbers, given by their names: for each number of errors in `doses`, each
-    generates `number` perturbed answers from a gold answer, from at most `limit` gold answers.
+    """A request to the perturbers with these names. For each number of errors in `doses`, each
+    perturber generates `number` perturbed answers from each of at most `limit` gold answers.
 
     Qualification and control items get a known answer: the intended one of their category, with the
     claim as the explanation.

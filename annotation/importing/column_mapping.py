@@ -67,8 +67,8 @@ def guess_columns(task: tasktypes.TaskType, found: Sequence[str]) -> dict[str, s
 
 
 def needed_columns(task: tasktypes.TaskType, found: Sequence[str]) -> tuple[str, ...]:
-    """The required columns for rows with these columns; includes the key if a column seems to be
-    the key under another name, since otherwise items would get keys that nobody intended."""
+    """The required columns for rows with these columns. They include the key if a column seems to
+    be the key under another name; otherwise items would get keys that nobody intended."""
     named = "key" in guess_columns(task, found)
     return tuple(dict.fromkeys((*(["key"] if named else []), *required_columns(task))))
 

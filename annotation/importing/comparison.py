@@ -263,8 +263,8 @@ def _stored_facts(item: Item, known: Resolution | None) -> dict[str, Any]:
 
 
 def _agrees(name: str, said: Any, known: Any) -> bool:
-    """Whether a row has the stored value, or may leave it out: the cluster, and what was added
-    after the import (the ability that people assigned, and the ability suggested to them)."""
+    """Whether a row has the stored value, or leaves it out and may do so. It may leave out the
+    cluster, and the abilities that were assigned or suggested after the import."""
     if name in ("ability", "source_ability", "cluster") and not said:
         return True
     if name == "fields":

@@ -40,8 +40,8 @@ from annotation.models import (
 )
 from formats.rows import BadRow
 
-# Small enough that a batch takes little memory, however large the texts are, and that it commits
-# well within 200 ms, so that people can label meanwhile; slow databases get fewer rows per batch.
+# Small enough that a batch takes little memory, however large the texts are. It also commits well
+# within 200 ms, so that people can label meanwhile; slow databases get fewer rows per batch.
 BATCH = 500
 BATCH_BYTES = 4_000_000
 FIRST_BATCH, MIN_BATCH, BATCH_SECONDS = 100, 20, 0.1

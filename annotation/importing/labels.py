@@ -7,7 +7,7 @@ the file is imported again. Nothing is overwritten: a later label of a rater sup
 one, and an earlier label that is imported later joins the history.
 
 Items with a "not sure" answer are routed (`effects.update_route`) only after the whole file is
-stored: an excluded item takes no more labels, but the labels further down the file were already
+stored. An excluded item takes no more labels, but the labels further down the file were already
 given.
 """
 

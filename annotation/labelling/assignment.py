@@ -85,9 +85,8 @@ def labels_wanted(project: Project, key: str) -> int:
 def is_in_share(project: Project, key: str) -> bool:
     """Whether the item is in the double-annotated sample.
 
-    The sample is drawn by a hash of the project's slug and the item's key, so the result does not
-    depend on when or in which order items are imported, and a larger sample contains the smaller
-    one.
+    The sample is drawn by a hash of the project's slug and the item's key, so it does not depend on
+    when or in which order items are imported. A larger sample contains the smaller one.
     """
     drawn = draw_number(f"share\0{project.slug}\0{key}", bits=64)
     return drawn < project.share_percent * 2**64 // 100

@@ -112,9 +112,9 @@ def update_resolution(item: Item, *, now: datetime, revision: Revision | None = 
     so, then an adjudicator is asked. If the project uses verification, it is requested instead of
     resolving.
 
-    These resolutions stay: those that do not come from labels (adjudicated, imported, known); a
-    verified one while the labels still say the same; and one that excludes the item, until
-    `effects` ends it.
+    Three kinds of resolutions stay: one that does not come from labels (adjudicated, imported,
+    known), a verified one while the labels still give the same result, and one that excludes the
+    item, until `effects` ends it.
     """
     revision = revision or item.revision()
     stands = load_item_state(item, revision)

@@ -58,9 +58,9 @@ def publish(
     """Publish the next version; all who label are told about it, except its author. Without a
     change it returns the latest version.
 
-    Variants without a text are left out. Raises `Refused` for empty guidelines and for texts over
-    `MAX_LENGTH`, and `Stale` if `base`, the number of the version that the author started from (0
-    for none), is not the latest.
+    Variants without a text are left out. `base` is the number of the version that the author
+    started from, 0 for none. Raises `Refused` for empty guidelines and for texts over `MAX_LENGTH`,
+    and `Stale` if `base` is not the latest version.
     """
     text = _tidy(text)
     variants = {kind: _tidy(said) for kind, said in variants.items() if said.strip()}

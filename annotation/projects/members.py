@@ -72,8 +72,8 @@ def record_admin_change(
 
 
 def revoke_invitations(member: Membership, *, now: datetime) -> None:
-    """Revoke the open invitations by a member who is no longer a lead: all if the member is
-    suspended, otherwise those for leads, so that nobody becomes lead again by their own link."""
+    """Revoke open invitations by a member who is no longer a lead, so that nobody becomes lead
+    again by their own link: all of them if the member is suspended, otherwise those for leads."""
     links = Invitation.objects.in_project(member.project).waiting().filter(made_by=member)
     links = links.filter(role=Role.LEAD) if member.active else links
     place = {"project_id": member.project_id, "member_id": member.pk}

@@ -1,9 +1,9 @@
 """Agreement between the annotators of a project.
 
-For one question (a field of the task type) at a time: the measures over all annotators, for each
-pair, for each annotator against the majority of the others and against known answers, and the
-confusion counts. Every figure comes with its n and its interval or, without an interval, the
-reason.
+The figures are about one question (a field of the task type) at a time: measures over all
+annotators, for each pair of annotators, and for each annotator against the majority of the others
+and against known answers; and confusion counts. Every figure comes with its n and its interval or,
+without an interval, the reason.
 """
 
 import hashlib

@@ -127,8 +127,8 @@ def load_label_answers(
     """Each annotator's last label for an item, given before they could see the others' answers.
 
     The label must be of the stage label, counted and not withdrawn, and the annotator must have a
-    current label of the item: if the item's texts were corrected since, they have to label it
-    again. Items with known answers are left out. `people` are the wanted annotators, by alias;
+    current label of the item. If the item's texts were corrected since, the annotator has to label
+    it again. Items with known answers are left out. `people` are the wanted annotators, by alias;
     empty means all.
     """
     last: dict[tuple[int, str], tuple[PersonAnswers, bool]] = {}

@@ -192,8 +192,9 @@ def measure_board(
 
 
 def answer_choices(project: Project) -> tuple[tuple[str, str], ...]:
-    """The answers whose share can be shown, with titles: the options of the deciding question, and
-    before them the intended answer, if each category is intended for one of two answers."""
+    """The answers whose share can be shown, with titles. They are the options of the deciding
+    question; the intended answer comes first, if each category is intended for one of two
+    answers."""
     options = main_field.load_main_field(project).options
     titles = dict(options)
     if tasktypes.load_task_type(project).categories and {ERROR_ITEM, SI_ITEM} <= set(titles):

@@ -77,8 +77,8 @@ def check_can_anonymise(account: Account) -> None:
 
 
 def may_anonymise(lead: Membership, member: Membership) -> bool:
-    """Whether the lead may anonymise the member: a site admin may, and so may a lead of all the
-    person's projects, since the account is the same in all of them."""
+    """Whether the lead may anonymise the member: site admins may, and leads of all the person's
+    projects, since these share one account."""
     if lead.account and lead.account.is_superuser:
         return not _is_same_person(lead, member)
     if member.account is None or member.account.is_superuser or _is_same_person(lead, member):

@@ -33,8 +33,8 @@ class ParsedSource:
 
 @dataclass(frozen=True)
 class LostAnswer:
-    """An answer that the new version would no longer accept: how many current labels gave it, and
-    for how many qualification and control items it is the correct answer (`known`)."""
+    """An answer that the new version would no longer accept, with the number of current labels that
+    gave it. `known` counts the qualification and control items with this correct answer."""
 
     field: str
     answer: str

@@ -2,9 +2,9 @@
 
 1. Lines and sentences that occur once in each text, in the same order, are matched first. Between
    them rapidfuzz finds the longest common subsequence. There is no time limit, because a diff that
-   stops by the clock would differ between machines. The size is limited instead: a section above
-   `ALIGNMENT_LIMIT` is first cut at passages that occur once on both sides, and a part that is
-   still above it becomes one change.
+   stops by the clock would differ between machines. Instead, the size is limited: a section above
+   `ALIGNMENT_LIMIT` is first cut at passages that occur once on both sides. A part that is still
+   too large becomes one change.
 2. An equal span that is short compared with the changes on both sides is merged into the change, so
    that chance matches do not split it. (The idea of diff-match-patch's clean-up, but for whole
    tokens and in linear time; the library's own needs seconds for long texts and cuts words.)

@@ -2,8 +2,8 @@
 
 The changed characters inside a changed word are in `b`. For a change that is only white space,
 `data-blank` names the characters; the style sheet draws them, so that the text itself stays as it
-is. Every element has the number of its change in `data-change`, so that a key can jump to it, and
-the kinds of its change in `data-mark`, with the letters that show them in `data-badge`.
+is. Every element has the number of its change in `data-change`, so that a key can jump to it. It
+has the kinds of its change in `data-mark`, and the letters for them in `data-badge`.
 """
 
 import re

@@ -34,8 +34,8 @@ class Hold:
 # How the queue's statements change a slot; the parameters of FILL_SQL are `ahead`, the slot's id
 # and the member's id.
 HOLD_SQL = "state = 'held', member_id = %(member)s, held_until = %(until)s, ahead = %(ahead)s"
-# COALESCE: if the planner's statistics are from before anybody had a slot, it would otherwise use
-# the index of slots by member and read all slots that this member ever had.
+# COALESCE: without it, a planner with statistics from before anybody had a slot would use the index
+# of slots by member and read all slots that this member ever had.
 FILL_SQL = """UPDATE annotation_slot SET state = 'filled', held_until = NULL, ahead = %s
     WHERE id = %s AND COALESCE(member_id, 0) = %s"""
 

@@ -31,7 +31,7 @@ BY_PARAMETER = OpenApiParameter(
     description=f"Fields to group by, separated by commas. Of {figures.GROUPING_HELP}.",
     default=figures.DEFAULT_BY,
 )
-# Seconds after which to ask again for figures that are being computed.
+# Seconds to wait before asking again for figures that are still being computed.
 RETRY_AFTER = 1
 
 
@@ -44,10 +44,11 @@ class FiguresSerializer(serializers.Serializer[FigureTable]):
 
 
 class MakingSerializer(serializers.Serializer[PendingTable]):
-    """Figures that a worker is computing: `done` of `total` of a `step`, "" before the start.
+    """The progress of a worker on figures: `done` of `total` parts of a `step` ("" before the
+    start).
 
-    `failure` says why computing failed; a worker tries again after a minute. `last` are the figures
-    from before the latest change, if there are any.
+    `failure` says why computing failed; a worker tries again after a minute. `last` has the figures
+    from before the latest change, if they exist.
     """
 
     table = serializers.CharField()

@@ -18,7 +18,7 @@ from judging.strategies import compute_digest
 JUDGING_FRAMES = ("single", "pair", "reference")
 AT_A_TIME = 5_000
 READING_STEP = "reading outcomes"
-# A plain field, so that Django does not convert a million values that are numbers already.
+# A plain field: the million values are numbers already, so Django need not convert them.
 _NUMBER: "Field[Any, Any]" = Field()
 # 1, 0 or the share of repeats, null if missing.
 _DETECTED = Case(
@@ -63,7 +63,8 @@ class RunArrays:
 
 
 def select_judging(runs: Iterable[Run]) -> list[Run]:
-    """The runs that judge error items or score-invariant items; votes count like their members."""
+    """The runs that judge error items or score-invariant items. A vote has its members'
+    strategy."""
     runs = list(runs)
     asked = counted.load_strategies(runs)
     return [run for run in runs if asked[run.pk].frame in JUDGING_FRAMES]
@@ -79,8 +80,9 @@ def load_arrays(
     """The counted items of runs that judge error items or score-invariant items.
 
     Duplicates are left out. `fields` are fields of outcomes and `groups` are groupings of items;
-    both are returned by name. `among` restricts to these outcomes, whose annotations can be used as
-    fields. One query for all runs; one per run if progress is reported; none without such a run.
+    both are returned by name. `among` is a queryset: only its outcomes are loaded, and its
+    annotations can be used as fields. Makes one query for all runs, or one per run if progress is
+    reported, or none if no run judges such items.
     """
     chosen = select_judging(runs)
     if not chosen:
@@ -105,7 +107,7 @@ def load_arrays(
 
 
 def make_generator(table: str, runs: Iterable[Run], *filters: Any) -> np.random.Generator:
-    """A random generator seeded only by the request, so that every machine draws the same."""
+    """A random generator seeded only by the request, so every machine draws the same numbers."""
     seed = int(compute_digest([table, [run.digest for run in runs], *filters])[:32], 16)
     return np.random.Generator(np.random.PCG64(seed))
 
@@ -113,7 +115,7 @@ def make_generator(table: str, runs: Iterable[Run], *filters: Any) -> np.random.
 def _build_arrays(
     runs: Sequence[Run], rows: Mapping[int, Sequence[tuple[Any, ...]]], names: Sequence[str]
 ) -> Iterator[RunArrays]:
-    """The arrays of each run, sorted by item, whatever the order of the database."""
+    """The arrays of each run, sorted by item. The database may return the rows in any order."""
     clusters = sorted({row[2] for found in rows.values() for row in found})
     numbers = {cluster: number for number, cluster in enumerate(clusters)}
     for run in runs:

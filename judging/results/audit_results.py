@@ -17,11 +17,11 @@ COLUMNS = ("verdict", "total", "missing", *explanation_audits.QUALITIES)
 
 def tabulate(project: Project, runs: Sequence[Run]) -> list[dict[str, Any]]:
     """The table `audits`: for each run and verdict (right or wrong), the number of explanations by
-    audited quality; `missing` counts those that are not judged yet.
+    audited quality; `missing` counts the explanations that are not judged yet.
 
     The unit is the item, not the call: if an item has several explanations, such as one per sample,
-    each counts as a fraction. The explanations are items of other projects, whoever created them.
-    One query.
+    each counts as a fraction. The explanations are items of other projects. It does not matter who
+    created these. One query.
     """
     found = _count_by_quality(project)
     return [

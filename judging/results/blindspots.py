@@ -19,8 +19,8 @@ from stats.slices import LEAST_DIFFERENCE, SliceableItems, SliceContrast
 
 CATEGORY, ABILITY = "category", "ability"
 STRATUM_FIELDS = (CATEGORY, ABILITY)
-# Families for the correction of p: abilities and categories, single values of other fields, and
-# pairs of values, of which there may be hundreds.
+# p is corrected in three families: abilities and categories, single values of other fields, and
+# pairs of values. There may be hundreds of pairs.
 GROUPS, VALUES, PAIRS = "groups", "values", "pairs"
 OUTCOME_FIELDS = (*STRATUM_FIELDS, "source_ability")
 SIGNIFICANT = 0.05
@@ -43,7 +43,7 @@ class ItemGroup(NamedTuple):
 
 
 class ItemSlice(NamedTuple):
-    """One group or the intersection of two; `within` says that it is compared within categories.
+    """One group or the intersection of two; `within` says whether it is compared within categories.
 
     The items are computed when needed, since there may be hundreds of slices.
     """
@@ -76,8 +76,8 @@ class ItemSlice(NamedTuple):
 
 @dataclass(frozen=True)
 class ItemColumns:
-    """The data to slice items by: names of the fields, values of items' columns and fields by item
-    id, and measured features by the id of what they are about (revision or item)."""
+    """The data for slicing items: the names of the fields, the values of columns and fields by item
+    id, and the measured features by the id of their revision or item."""
 
     names: tuple[str, ...]
     of_items: dict[str, dict[int, Any]]
@@ -93,8 +93,9 @@ class PreparedRun:
     ready: dict[tuple[bool, bytes], SliceableItems] = field(default_factory=dict)
 
     def contrast(self, one: ItemSlice) -> SliceContrast:
-        """The undetected rate inside the slice against that of the other known items. Random draws
-        depend only on the run and the slice's name, so a repeated call gives the same."""
+        """The undetected rate inside the slice compared with the rate of the other known items.
+        Random draws depend only on the run and the slice's name, so a repeated call gives the same
+        result."""
         known = one.known
         key = (one.within, known.tobytes())
         if key not in self.ready:
@@ -106,17 +107,19 @@ class PreparedRun:
 
 
 def tabulate(project: Project, runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
-    """The table `blindspots`: for each run, every value of the fields `by` and every pair of values
-    of two of them, against the rest of the error items; the largest difference first.
+    """The table `blindspots`: for each run, a row per slice, that is, per value of the fields `by`
+    and per pair of values of two of them. Each slice is compared with the rest of the error items;
+    the largest difference comes first.
 
     Fields are columns of items, own fields of items, or measured features. `rate` is the undetected
     rate over the slice's `n` parsed items, `rest` that over the `rest_n` other items that have a
     value of these fields. Slices other than an ability or a category are compared within
-    categories, and `difference` is the Mantel-Haenszel difference. `p` is one-sided; `q` (Benjamini
-    and Hochberg) is over the `tests` of its `family` in the run: abilities and categories (always
-    all of them, whichever were requested), single values of other fields, or pairs. A slice is
-    `blind` if q is below 0.05 and the difference is 10 points or more; this is exploratory. A field
-    with the same values as an earlier field has no slices. Raises `UnknownField`.
+    categories, and `difference` is the Mantel-Haenszel difference. `p` is one-sided; `q` is
+    adjusted (Benjamini and Hochberg) over the `tests` of the slice's `family` in the run: abilities
+    and categories (always all of them, even if only one field was requested), single values of
+    other fields, or pairs. A slice is `blind` if q is below 0.05 and the difference is 10 points or
+    more; this is exploratory. A field with the same values as an earlier field has no slices.
+    Raises `UnknownField`.
     """
     runs = list(runs)
     check_fields(project, by)
@@ -124,7 +127,7 @@ def tabulate(project: Project, runs: Iterable[Run], by: Sequence[str]) -> list[d
     further = {CATEGORY, *(name for name in by if name in OUTCOME_FIELDS)}
     further |= {*STRATUM_FIELDS} if {*STRATUM_FIELDS} & {*by} else set()
     further |= {"revision"} if read.measures else set()
-    # One run at a time if progress is reported, so that only one is held in memory.
+    # If progress is reported, load one run at a time, so that only one is in memory.
     return [
         row
         for some in progress.split_if_watched(runs, arrays.READING_STEP)
@@ -234,7 +237,7 @@ def _groups(name: str, column: Any) -> list[ItemGroup]:
     values, codes = _encode(column)
     known = codes != values.index("") if "" in values else np.full(codes.shape, True)
     there = [value for value in values if value]
-    # A single value is no slice, and a field with many values identifies the items themselves.
+    # If a field has one value, there is no rest. If it has many, they identify single items.
     if not 1 < len(there) <= VALUE_LIMIT:
         return []
     return [ItemGroup(name, value, codes == values.index(value), known) for value in there]

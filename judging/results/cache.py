@@ -1,10 +1,10 @@
 """Cached figures: expensive tables are computed by workers and kept until their data change.
 
-A fingerprint describes the data behind a table; figures are valid as long as it is the same. It is
-computed from the numbers of changes that triggers counted for the runs' outcomes, replies and items
-and their resolutions (`judging.results.change_counters`), from what the runs pin, and from the code
-that computes figures. It must be taken before the figures are computed: a change during the
-computation then belongs to a later state, so that figures are never taken for newer than they are.
+A fingerprint describes the data behind a table; figures are valid as long as their fingerprint is
+the same. It depends on the changes that triggers counted in the runs' outcomes, replies, items and
+resolutions (`judging.results.change_counters`), on the configuration that the runs pin, and on the
+code that computes figures. Take the fingerprint before you compute the figures. A change during the
+computation then belongs to a later state, so old figures are never taken for new ones.
 """
 
 import hashlib
@@ -39,8 +39,9 @@ CODE = (
 
 
 def compute_fingerprint(project: Project, runs: Sequence[Run], *, of_people: bool) -> str:
-    """The state of the data behind figures of these runs; `of_people` if they also depend on the
-    project's labels and other items. Two short queries, however many outcomes and labels exist."""
+    """A digest of the data behind figures of these runs. Set `of_people` if the figures also depend
+    on the project's labels and other items. Two short queries, however many outcomes and labels
+    exist."""
     checks = _checking_runs(runs)
     resting = [*(run.pk for run in runs), *(pk for pk, *_ in checks)]
     subjects = [change_counters.run_subject(pk) for pk in resting]
@@ -78,7 +79,7 @@ def code_digest() -> str:
 def code_files() -> list[Path]:
     """The files of `CODE`, sorted: all modules of a package; for a module also its TOML file.
 
-    Raises ModuleNotFoundError if a module of `CODE` does not exist, so that no move goes unnoticed.
+    Raises ModuleNotFoundError if a module of `CODE` does not exist, for example after a move.
     """
     found: list[Path] = []
     for name in CODE:
@@ -101,9 +102,9 @@ Rows = list[dict[str, Any]]
 LEASE = timedelta(seconds=45)
 # Progress is stored at this interval, in seconds.
 PROGRESS_INTERVAL = 0.5
-# The number of tables kept per project, the most recent ones; each has a few KB.
+# How many tables to keep per project, the most recent ones. Each takes a few KB.
 MOST_TABLES = 500
-# After a failure, the next attempt waits this long.
+# How long to wait after a failure before the next attempt.
 RETRY_DELAY = timedelta(minutes=1)
 # Enough for a hundred thousand clusters in as many groups.
 WORK_MEM = "96MB"
@@ -174,7 +175,7 @@ def compute_and_store(wish: CacheKey, state: str, make: Callable[[], Rows]) -> S
 
 
 def _ignore_progress(step: str, done: int, total: int) -> None:
-    """A callback that ignores progress; with a callback, large reads are split into parts."""
+    """A callback that ignores progress. With any callback, large reads are split into parts."""
 
 
 def list_due(now: datetime) -> list[int]:
@@ -185,9 +186,9 @@ def list_due(now: datetime) -> list[int]:
 def run_job(pk: int, make: Callable[[CacheKey], tuple[str, Iterable[dict[str, Any]]]]) -> bool:
     """Compute a requested table, unless another worker has it; returns whether it was computed.
 
-    `make` returns the state that the rows depend on, taken before them, and the rows. Errors are
-    logged and shown to users who wait. If the database connection was lost, the table is released
-    to the next worker at once.
+    `make` takes the state of the data, computes the rows, and returns both. Errors are logged and
+    shown to users who wait. If the database connection is lost, the table is released to the next
+    worker at once.
     """
     figure = _claim(pk)
     if figure is None:

@@ -1,12 +1,13 @@
 """Counters of changes to the data behind figures, kept by the database itself.
 
-Triggers count, so that no code that writes can forget to, and labelling code does not depend on
-figures. A count is part of the transaction that makes the change: the count becomes visible
-together with the change. On PostgreSQL a subject has as many rows as there were writers at the same
-time, so that writers do not wait for each other; its count is their sum.
+Since triggers count, code that writes cannot forget to count, and labelling code does not depend on
+figures. A trigger counts in the transaction that makes the change, so both become visible together.
+On PostgreSQL a subject has one row for each simultaneous writer, so that writers do not wait for
+each other. The subject's count is the sum of these rows.
 
-Migrations run without the triggers, since SQLite recreates tables for them, which drops or breaks
-triggers. So the triggers are installed after each migration, and then everything counts as changed.
+Migrations run without the triggers, since SQLite recreates tables during migrations, which drops or
+breaks triggers. The triggers are installed again after each migration, and everything then counts
+as changed.
 """
 
 import hashlib
@@ -21,9 +22,9 @@ ALL_SUBJECTS = "all"
 
 @dataclass(frozen=True)
 class CountedTable:
-    """A table whose changes are counted: the events that count, and the subjects of a row, as
-    statements over it. `used` are subjects that a new row cannot have yet. An update counts if any
-    of the `columns` changes."""
+    """A table whose changes are counted: the events that count, and SQL statements that select the
+    subjects of a row. `used` select subjects that a new row cannot have yet. An update counts if
+    any of the `columns` changes."""
 
     table: str
     events: tuple[str, ...]
@@ -32,12 +33,12 @@ class CountedTable:
     used: tuple[str, ...] = ()
 
     def about(self, event: str, row: str) -> Iterator[str]:
-        """The subjects, as statements over the row of the event, which has the name `row`."""
+        """SQL statements that select the subjects of the event's row; SQL knows it as `row`."""
         told = self.subjects if event == "INSERT" else self.subjects + self.used
         return (subject.format(row=row) for subject in told)
 
 
-# The names of the row of an event in triggers.
+# What triggers call the row of an event.
 ROW_NAMES = {"INSERT": "NEW", "UPDATE": "NEW", "DELETE": "OLD"}
 ALL_EVENTS = tuple(ROW_NAMES)
 _OF_PROJECT = "SELECT 'project ' || {row}.project_id AS subject"
@@ -66,7 +67,7 @@ COUNTED_TABLES = (
         ),
     ),
     CountedTable("annotation_label", ALL_EVENTS, (_OF_PROJECT,)),
-    # Columns by which items are grouped and that decide whether they count; not those of the queue.
+    # Only columns that group items or decide whether an item counts, none of the queue's.
     CountedTable(
         "annotation_item",
         ALL_EVENTS,
@@ -79,13 +80,13 @@ COUNTED_TABLES = (
 
 
 def load_counts(subjects: Iterable[str]) -> dict[str, int]:
-    """The number of changes of each subject, and of everything at once; zeros are left out. One
+    """The number of changes of each subject, and of changes to everything; zeros are left out. One
     short query, or two inside a transaction on PostgreSQL."""
     named = sorted({ALL_SUBJECTS, *subjects})
     places = ", ".join(["%s"] * len(named))
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql" and connection.in_atomic_block:
-            # Later changes in this transaction are to be counted again.
+            # Count later changes in this transaction again.
             cursor.execute("SELECT set_config('judging.touched', '', true)")
         cursor.execute(
             f"SELECT subject, SUM(n) FROM judging_touch WHERE subject IN ({places})"
@@ -106,7 +107,7 @@ def project_subject(project_id: int) -> str:
 
 
 def has_all_tables() -> bool:
-    """Whether all tables exist, which is not so in the middle of the migrations."""
+    """Whether all tables exist; some may be missing while migrations run."""
     tables = {"judging_touch", *(source.table for source in COUNTED_TABLES)}
     return tables <= set(connection.introspection.table_names())
 
@@ -188,7 +189,7 @@ def _build_condition(source: CountedTable, event: str, apart: str) -> str:
 
 
 def _functions() -> Iterator[str]:
-    """The functions that triggers call; SQLite's triggers contain everything themselves."""
+    """The functions that triggers call. SQLite needs none: its triggers contain all their code."""
     if connection.vendor != "postgresql":
         return
     yield _COUNT_FUNCTION

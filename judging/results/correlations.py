@@ -52,14 +52,14 @@ def tabulate_alignment(
     project: Project, runs: Sequence[Run], by: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
     """The table `alignment`: for each run, metric and group, how close the evaluator's numbers are
-    to people's; with empty `by` over all items.
+    to people's. If `by` is empty, the rows are over all items.
 
-    `total` items have people's number, `missing` of them lack the evaluator's, and `n` have both;
-    all figures are over these. Errors are in the unit of the scale and need the same scale on both
-    sides; `rmse_lowest` and `rmse_highest` are the bounds of the RMSE over all possible values of
-    the missing numbers. Means are scaled to 0..1 by each side's own scale. If a recorded number is
-    off the scale, there is one row with it `kept` and one with it `left out`. Raises
-    `UnknownField`.
+    `total` items have a number from people. `missing` of them have none from the evaluator; the
+    other `n` have both, and all figures are over these. Errors are in the unit of the scale and
+    need the same scale on both sides; `rmse_lowest` and `rmse_highest` are the bounds of the RMSE
+    over all possible values of the missing numbers. Means are scaled to 0..1 by each side's own
+    scale. If recorded numbers are off the scale, there is one row with these numbers `kept` and one
+    with them `left out`. Raises `UnknownField`.
     """
     for named, part in split_scores(project, runs, by):
         yield {**named, **_figures(part, list(named.values()))}
@@ -124,8 +124,8 @@ def _leading_columns(sides: PairedScores) -> dict[str, Any]:
 
 
 def build_figure(sides: PairedScores, name: str) -> Figure | str:
-    """A figure over some items, for `bootstrap.estimate`, or the reason why their scales allow
-    none."""
+    """A figure over some items, for `bootstrap.estimate`, or the reason why the scales do not allow
+    one."""
     metric = sides.metric
     if name in CORRELATIONS:
         return CORRELATIONS[name](sides.people, sides.evaluator)

@@ -29,10 +29,11 @@ def tabulate(runs: Iterable[Run]) -> list[dict[str, Any]]:
 
     `total`, `missing` and `detected` count only items with an error; calls, tokens and money are
     over all items. A request shared by several calls counts once. `cost` is the cost of all replies
-    of the run, whichever run paid for them, `paid` is what this run paid; None if no reply has a
-    known price. Both are as stored, to 15 digits. `per_detected` is cost divided by detected error
-    items. Unknown tokens and prices give a dash, and `without_tokens` and `without_price` count
-    these replies. A run without calls, such as a vote, has dashes.
+    of the run, even those that another run paid for. `paid` is what this run paid, None if no reply
+    has a known price. Both have 15 digits, as stored. `per_detected` is cost divided by detected
+    error items. If the tokens or price of any reply are unknown, the sum is None, and
+    `without_tokens` or `without_price` counts these replies. For a run without calls, such as a
+    vote, these columns are None.
     """
     runs = list(runs)
     asked, judged = _sum_requests(runs), _count_errors(runs)
@@ -40,8 +41,8 @@ def tabulate(runs: Iterable[Run]) -> list[dict[str, Any]]:
 
 
 def _count_errors(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
-    """The number of items with an error that count, are missing, and were detected, for each run
-    that has any."""
+    """How many items with an error count, are missing and were detected, for each run with such
+    items."""
     if not runs:
         return {}
     found = [
@@ -59,11 +60,11 @@ def _count_errors(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
 
 
 def _sum_requests(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
-    """Calls, and sums over distinct requests and replies, for each run that has any.
+    """Calls, and sums over distinct requests and replies, for each run with calls.
 
-    Money is summed as whole units, plus the fractions in units of the last decimal place: SQLite
-    adds fractions with a rounding error that depends on their order, and its integers end at nine
-    million in those units.
+    Whole units of money and fractions are summed apart, the fractions in units of the last decimal
+    place. SQLite adds fractions with a rounding error that depends on their order, and its integers
+    reach only nine million if they count those small units.
     """
     if not runs:
         return {}

@@ -79,12 +79,14 @@ def sum_outcomes(
 ) -> list[GroupSums]:
     """Sum the outcomes of these runs that count, by fields, in the order of the taxonomy.
 
-    `counts` are SQL expressions over an outcome `o`; `joined` are their joins. Outcomes that must
-    not be summed together are kept apart: without ability or category in `by`, score-invariant
-    items are left out, since their rate has the opposite meaning; without both, duplicates are left
-    out. Duplicates of both kinds in one category make two rows.
+    `counts` are SQL expressions over an outcome `o`; `joined` are the joins that they need.
+    Outcomes that must not be summed together are kept apart. If `by` has neither ability nor
+    category, score-invariant items are left out, since their rate has the opposite meaning. Unless
+    `by` has both, duplicates are left out. Duplicates in one category make two rows if some are
+    score-invariant and some are not.
 
-    One query; one per run if progress is reported; none without a run. Raises `UnknownField`.
+    Makes one query, or one per run if progress is reported, or none without a run. Raises
+    `UnknownField`.
     """
     check_fields(by)
     known = {run.pk: run for run in runs}
@@ -104,8 +106,8 @@ def sum_outcomes(
 
 
 def counted_condition(runs: Iterable[int]) -> str:
-    """The condition for all headline numbers: settled outcomes of items whose final label is the
-    same as when they were judged, on the item's own axis."""
+    """The condition for all headline numbers: the outcome is settled and on the item's own axis,
+    and the item's final label is the same as when it was judged."""
     return f"""
         o.run_id IN ({", ".join(str(int(pk)) for pk in runs)}) AND o.main
         AND o.result <> 'pending' AND EXISTS (
@@ -174,8 +176,8 @@ def taxonomy_order(group: Mapping[str, str]) -> list[int]:
 
 
 def load_strategies(runs: Iterable[Run]) -> dict[int, Strategy]:
-    """The strategy of each run, by run id; for votes and panels that of their members. One query if
-    there are such runs."""
+    """The strategy of each run, by run id; a vote or panel has the strategy of its members. One
+    query if there are votes or panels."""
     runs = list(runs)
     found = {run.pk: run.pinned_strategy() for run in runs}
     folded = [run.pk for run in runs if found[run.pk].frame == "fold"]

@@ -25,14 +25,14 @@ ValueCounts = dict[GroupKey, dict[str, Counter[str]]]
 
 
 def tabulate(project: Project, by: Sequence[str]) -> list[dict[str, Any]]:
-    """The table `dataset`: for each group of items, by columns or own fields, a row for each label,
-    each category, each value of other answers and fields, and each text.
+    """The table `dataset`: items are grouped by columns or own fields. Each group has a row for
+    each label, each category, each value of other answers and fields, and each text.
 
-    `count` of the `n` items have the label in `value` (None: no final label) or the category;
-    `share` is count / n. The same applies to fields such as `answers.error_type` and
-    `fields.topic`; an item may have several of their values, so the shares can add up to more than
-    1. Texts, and fields with more than 50 values, have no such rows. For each text, `mean` is the
-    number of words, as ROUGE-L splits them in any script, over the `count` items that have it.
+    `count` of the `n` items have the label (None: no final label) or category in `value`; `share`
+    is count / n. The same applies to fields such as `answers.error_type` and `fields.topic`; an
+    item may have several of their values, so the shares can add up to more than 1. Texts, and
+    fields with more than 50 values, have no such rows. For each text, `mean` is the mean number of
+    words over the `count` items that have the text. Words are split as ROUGE-L does in any script.
     Duplicates and items for qualification and control are left out. Raises `UnknownField`.
     """
     named = detectors.check_groupings(project, by)
@@ -59,7 +59,8 @@ def tabulate(project: Project, by: Sequence[str]) -> list[dict[str, Any]]:
 def _count_items(
     items: Any, keys: dict[str, Any], value: dict[str, Any]
 ) -> Iterator[tuple[GroupKey, str | None, int]]:
-    """The number of items by group and value; without either, the total number of items."""
+    """The number of items by group and value; without groups and values, the number of all
+    items."""
     if not keys and not value:
         yield (), None, items.count()
         return
@@ -89,7 +90,7 @@ def _share_rows(of: str, counts: Counter[str | None], n: int) -> Iterator[dict[s
 
 
 def _count_answers(project: Project, held: Any, named: Sequence[Grouping]) -> ValueCounts:
-    """Counts of the items' final answers besides their label, in fields with answers to choose."""
+    """Counts of the items' final answers in the other fields with options to choose from."""
     task = tasktypes.load_task_type(project)
     names = [field.name for field in task.fields if field.level and field is not task.deciding]
     groups = [one.expression() for one in named]

@@ -23,10 +23,10 @@ from stats.estimates import Estimate
 
 # The prompt that evaluation steps and self-consistency are compared with (tables 5 and 7).
 BASE_PROMPT = "detect-1a"
-# The study's stars: one-sided, uncorrected.
+# The study's stars come from a one-sided test without correction.
 TEST_DRAWS, STAR_LEVEL = 1_000, 0.1
 COMPARING_STEP = "comparing with prompt 1-A"
-# Bias of the option order in each wording, and of the wording: first minus second.
+# Bias of the option order for each wording, and bias of the wording: first minus second.
 BIASES = {
     "order-1": (("detect-1a",), ("detect-1b",)),
     "order-2": (("detect-2a",), ("detect-2b",)),
@@ -47,7 +47,7 @@ class DetectorChange:
     """One row of the `changes` table: a figure of a run compared with that of prompt 1-A.
 
     `total` and `missing` are the run's own. The figures are over the `n` items that count in both
-    runs; `left_out` count in only one. `p` is one-sided and uncorrected: the share of 1,000
+    runs; `left_out` items count in only one. `p` is one-sided and uncorrected: the share of 1,000
     bootstrap draws of the clusters in which the figure is not higher than before.
     """
 
@@ -92,8 +92,9 @@ class DetectorChange:
 def tabulate_changes(
     project: Project, runs: Sequence[Run], by: Sequence[str]
 ) -> Iterator[DetectorChange]:
-    """Every error-detection run against its evaluator's last run of prompt 1-A over the group, by
-    fields of the items. Evaluators without such a run have no rows. Raises `UnknownField`."""
+    """Compare every error-detection run with its evaluator's last run of prompt 1-A over the same
+    group; groups are by fields of the items. Evaluators without such a run have no rows. Raises
+    `UnknownField`."""
     said = detectors.load_verdicts(runs, detectors.check_groupings(project, by))
     every = [
         (run, before)
@@ -144,7 +145,8 @@ def _group_changes(
 def _estimate_difference(
     measure: Measure, run: Run, base: Run, pairs: Sequence[tuple[DetectorVerdict, DetectorVerdict]]
 ) -> tuple[Estimate, float | None]:
-    """After minus before with its interval, and the p for the hypothesis that it is not above 0."""
+    """After minus before with its interval, and the p for the hypothesis that the difference is not
+    above 0."""
     truths = [one.is_error for one, _ in pairs]
     figure = detection.make_change_figure(
         measure, truths, [(a.verdict, b.verdict) for a, b in pairs]
@@ -159,10 +161,10 @@ def _estimate_difference(
 
 @dataclass(frozen=True)
 class PromptBias:
-    """One row of the `bias` table: a figure with one way to ask minus that with another.
+    """One row of the `bias` table: a figure for one way to ask, minus the same figure for another.
 
-    Without an endpoint it is the mean over evaluators and groups, which `cells` counts, with the
-    population standard deviation (section 4.3).
+    A row without an endpoint is the mean over evaluators and groups, which `cells` counts; `sd` is
+    the population standard deviation (section 4.3).
     """
 
     endpoint: str

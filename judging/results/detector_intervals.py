@@ -25,12 +25,13 @@ def tabulate(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterat
     """The table `detector_ranges`: for every run and for the mean over an evaluator's four prompts,
     a row for each figure of the table `detector`, with the same `value`.
 
-    `low` and `high` are the 95 % interval: Wilson's interval for clustered items for accuracy,
-    precision and recall, 2,000 bootstrap draws of clusters for F1 and MCC (None with under 10
-    clusters or if all draws agree). For a mean, the prompts are fixed: it says nothing about other
-    wordings. `lowest` and `highest` are the values if every item without a verdict had been judged
-    wrongly, or rightly. `valid` is the value over only the items with a verdict. `total` and
-    `missing` are those of `detector`. Chance and people have no rows. Raises `UnknownField`.
+    `low` and `high` are the 95 % interval. For accuracy, precision and recall it is Wilson's
+    interval for clustered items; for F1 and MCC it comes from 2,000 bootstrap draws of clusters
+    (None with under 10 clusters or if all draws agree). A mean treats the prompts as fixed, so it
+    says nothing about other wordings. `lowest` and `highest` are the values if every item without a
+    verdict had been judged wrongly, or rightly. `valid` is the value over only the items with a
+    verdict. `total` and `missing` are as in `detector`. Chance and people have no rows. Raises
+    `UnknownField`.
     """
     said = detectors.load_verdicts(runs, detectors.check_groupings(project, by))
     for part in progress.iterate(list(detector_verdicts.build_lines(runs, said, by)), DRAWING_STEP):
@@ -67,7 +68,7 @@ def _rows(part: DetectorLine) -> Iterator[dict[str, Any]]:
 
 
 def _estimates(part: DetectorLine, counts: Sequence[ConfusionCounts]) -> list[Estimate]:
-    """All figures with their intervals; those that are not rates use the same draws."""
+    """All figures with their intervals; figures that are not rates share their draws."""
     scores = detection.mean_scores([detection.compute_scores(one) for one in counts])
     plain = [
         _without_interval(getattr(scores, name), part.n, part.reason or scores.reason)

@@ -17,7 +17,7 @@ class DetectorLine:
     """One run over a group of items, or the mean over an evaluator's prompts there.
 
     `runs` and `said` have one entry per prompt. `reason` says why there is no mean: one of the four
-    prompts is missing, or has another number of items. `other_items`: the prompts have the same
+    prompts is missing, or has a different number of items. `other_items`: the prompts have the same
     number of items, but not the same items.
     """
 
@@ -30,7 +30,7 @@ class DetectorLine:
 
     @property
     def n(self) -> int:
-        """The number of items of the prompt that has the fewest."""
+        """The number of items of the prompt with the fewest items."""
         return min(map(len, self.said))
 
     @property
@@ -64,8 +64,8 @@ def build_lines(
 def last_by_group(
     runs: Sequence[Run], said: Mapping[int, Mapping[GroupKey, VerdictsByItem]]
 ) -> dict[GroupKey, tuple[Run, VerdictsByItem]]:
-    """For each group, the last run that judged items of it, and its verdicts; parts of a study may
-    be separate runs."""
+    """For each group, the last run that judged its items, and the verdicts of that run. The parts
+    of a study may be separate runs."""
     groups = ((group, run, judged) for run in runs for group, judged in said[run.pk].items())
     return {group: (run, judged) for group, run, judged in groups}
 

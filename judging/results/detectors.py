@@ -23,15 +23,15 @@ from stats.detection import ConfusionCounts, DetectionScores, Measure
 ERROR, NO_ERROR = "error", "no_error"
 VERDICT_BY_ANSWER = {ERROR: True, NO_ERROR: False}
 
-# (is an error, was said to be one) by item, by member; None for who was not sure.
+# By member and item: (is it an error, did the member say so), None if not sure.
 ByMember = dict[int, dict[int, tuple[bool, bool | None]]]
 
 
 def load_people_verdicts(
     project: Project, named: Sequence[Grouping]
 ) -> dict[tuple[str, ...], ByMember]:
-    """By group of items, each person's verdicts and the final label of the same texts. Labels of
-    texts that were corrected since are left out. One query."""
+    """For each group of items, each person's verdicts with the final labels of the same texts.
+    Labels are left out if the texts were corrected later. One query."""
     found: dict[tuple[str, ...], ByMember] = defaultdict(lambda: defaultdict(dict))
     labels = Label.objects.in_project(project).at_stage(Stage.BASELINE).counted().of_live_items()
     held = labels.filter(
@@ -55,7 +55,7 @@ FIGURES: tuple[Measure, ...] = ("accuracy", "precision", "recall", "f1", "mcc")
 COLUMNS = ("n", "invalid", *FIGURES, "reason")
 
 VERDICT_BY_RESULT = {"detected": True, "undetected": False}
-# Baselines: errors at random at their base rate, and always an error (tables 4 and 8).
+# Baselines: "error" at random, as often as errors occur, and always "error" (tables 4, 8).
 BASELINES = {"random": detection.score_at_random, "always-error": detection.score_always_error}
 
 GroupKey = tuple[str, ...]
@@ -76,7 +76,7 @@ VerdictsByItem = dict[int, DetectorVerdict]
 @dataclass(frozen=True)
 class DetectorRow:
     """One row of the `detector` table. `run` is None for the mean over the prompts of an endpoint,
-    and for a baseline, chance or people, which has no endpoint either.
+    and for a baseline (chance or people). A baseline has no endpoint either.
 
     `n` counts items and `invalid` those without a verdict; for a mean, over prompts or over people,
     `invalid` is a mean as well.
@@ -107,12 +107,12 @@ class DetectorRow:
 
 
 def tabulate(project: Project, runs: Sequence[Run], by: Sequence[str]) -> list[DetectorRow]:
-    """The scores of every run that judged error items, by fields of the items; then those of the
-    baselines on all these items and of people on their baseline items, then the means.
+    """The scores of every run that judged error items, by fields of the items. Then come the
+    baselines on all these items, people on their baseline items, and the means.
 
     `by` names columns of items (category, origin ...) or own fields of items; if it is empty, there
-    is one row per run. If several runs of one prompt at one endpoint have a group, the last one
-    enters the mean. Raises `UnknownField`.
+    is one row per run. If an endpoint has several runs of one prompt over a group, the mean uses
+    the last one. Raises `UnknownField`.
     """
     named = check_groupings(project, by)
     rows = list(_run_rows(runs, named))

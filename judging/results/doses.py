@@ -17,7 +17,7 @@ from judging.strategies import Strategy
 from stats import bootstrap, means, rates
 from stats.estimates import Estimate
 
-# The score of the perturbed answer minus that of gold, as from `with_moved`.
+# The score of the perturbed answer minus the gold answer's, from `with_moved`.
 SCORE_CHANGE = "moved"
 NOT_SCORED_APART_REASON = "the gold answer has no score of its own"
 NO_ITEMS_REASON = "no items"
@@ -32,13 +32,14 @@ PENALTY_COLUMNS = ("expected", *_RESPONSE)
 
 
 def tabulate_doses(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
-    """The table `doses`: for each run and group by fields of outcomes, a row per dose: the number
-    of errors in the answer, over error items with a dose (`Item.dose`, else a field `dose`).
+    """The table `doses`: for each run and group by fields of outcomes, a row per dose. The dose is
+    the number of errors in the answer (`Item.dose`, else a field `dose`). Only error items with a
+    dose count.
 
     `detection` is the rate over the `parsed` items, with Wilson's interval for clustered items.
     `penalty` is the mean of gold minus perturbed score in points of the scale, over the `scored`
-    items, with a cluster bootstrap interval. Doses may be based on different questions: `clusters`
-    says how many. Values of None have a reason. Raises `UnknownField`.
+    items, with a cluster bootstrap interval. Doses may be based on different questions; `clusters`
+    says on how many. Values of None have a reason. Raises `UnknownField`.
     """
     runs = list(runs)
     counted.check_fields(by)
@@ -58,10 +59,10 @@ def tabulate_penalties(
     """The table `penalties`: for each run and group by fields of outcomes, a row per penalty that
     people expect, the smallest first, with the columns of `doses`.
 
-    `expected` is the answer of more than half of the people asked, in the values of the task type's
-    field; "people disagree" without such a majority, "nobody said" if nobody was asked.
-    Score-invariant items have no expected penalty and their own rows, where `detection` is the
-    false-alarm rate. Raises `UnknownField`.
+    `expected` is the answer that more than half of the respondents gave, as a value of the task
+    type's field; "people disagree" without such a majority, "nobody said" if nobody answered.
+    Score-invariant items have no expected penalty. They have their own rows, where `detection` is
+    the false-alarm rate. Raises `UnknownField`.
     """
     runs = list(runs)
     counted.check_fields(by)
@@ -88,7 +89,7 @@ def _dose_array(found: RunArrays) -> Ints:
 
 
 def _expected_array(found: RunArrays, said: Mapping[int, str], order: Sequence[str]) -> Ints:
-    """The position in the order of each item's expected penalty."""
+    """For each item, the position of its expected penalty in the order."""
     places = {name: place for place, name in enumerate(order)}
     of_errors = [places[said.get(item, expected_effect.UNANSWERED)] for item in found.item.tolist()]
     return np.where(found.invariant, places[SI_ITEM], np.array(of_errors, dtype=int))

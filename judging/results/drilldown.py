@@ -1,4 +1,4 @@
-"""Filters for the outcomes behind one figure that plain fields of outcomes cannot select."""
+"""Filters for the outcomes behind one figure, where plain fields of outcomes are not enough."""
 
 import re
 from typing import Any
@@ -33,14 +33,14 @@ SHARED_WITH = "shared_with"
 _NEAR = 1e-9
 # The number of errors in an answer: a column of items, else a field from their import.
 DOSE, OWN_DOSE = "item__dose", Grouping("dose", "Dose")
-# The most equal signs in the name of a field: each costs a query, and a URL may have hundreds.
+# Try at most this many equal signs: each costs a query, and a URL may have hundreds.
 MOST_EQUAL_SIGNS = 5
 _WHOLE = re.compile(r"0|[1-9][0-9]{0,4}")
 
 
 def detected_share() -> Any:
-    """The detected part of an item in SQL: the share of its repeats, else 1 or 0; null if it is
-    missing."""
+    """The detected part of an item in SQL: the share of its repeats, else 1 or 0; null if the
+    outcome is missing."""
     return Case(
         When(result="detected", then=Coalesce("share", Value(1.0))),
         When(result="undetected", then=Coalesce("share", Value(0.0))),
@@ -49,8 +49,9 @@ def detected_share() -> Any:
 
 
 def filter_by_other_run(found: OutcomeQuerySet, number: int, which: str) -> OutcomeQuerySet:
-    """The outcomes whose item this run of the same project parsed too (`in_both`), detected less of
-    (`only_here`), more of (`only_there`), or either (`differs_from`): the cells of Compare.
+    """Filter by the outcomes of another run of the same project, for the cells of Compare. The
+    other run parsed the item too (`in_both`) and detected less of it (`only_here`), more of it
+    (`only_there`), or either (`differs_from`).
 
     With repeats, the shares are compared. `shared_with` selects items that count in both runs,
     parsed or missing.
@@ -77,7 +78,7 @@ def filter_by_other_run(found: OutcomeQuerySet, number: int, which: str) -> Outc
 
 
 def filter_changing(found: OutcomeQuerySet) -> OutcomeQuerySet:
-    """Outcomes with one sample that detected and one that did not, whether repeats or votes."""
+    """Outcomes with a detected and an undetected sample, whether samples are repeats or votes."""
     runs = Run.objects.filter(pk__in=found.order_by().values("run"))
     samples = range(runs.aggregate(most=Max("samples"))["most"] or 0)
     one, other = Q(pk=None), Q(pk=None)
@@ -89,7 +90,7 @@ def filter_changing(found: OutcomeQuerySet) -> OutcomeQuerySet:
 
 def filter_by_slice(found: OutcomeQuerySet, text: str) -> OutcomeQuerySet:
     """The outcomes of a slice `name=value`: a column of items, a measured feature, or an own field.
-    None if no item can have that value."""
+    No outcomes if no item can have that value."""
     if "=" not in text or NUL in text:
         return found.none()
     name, value = _split_slice(found, text)
@@ -101,14 +102,14 @@ def filter_by_slice(found: OutcomeQuerySet, text: str) -> OutcomeQuerySet:
             return found.none()
         if name not in item_features.shadowed_features(project, [name]):
             return _filter_by_feature(found, project, name, value)
-    # Cast, or SQLite takes what it is compared with for JSON.
+    # Cast it; otherwise SQLite reads the value that it is compared with as JSON.
     held = Cast(Grouping(name, name).expression("item__"), TextField())
     return found.annotate(of_slice=held).filter(of_slice=value)
 
 
 def _split_slice(found: OutcomeQuerySet, text: str) -> tuple[str, str]:
-    """Name and value of a slice. Among the first MOST_EQUAL_SIGNS equal signs, the split is at the
-    last one that leaves a field of the items before it, else at the very first."""
+    """Name and value of a slice. Of the first MOST_EQUAL_SIGNS equal signs, the last one that
+    follows the name of an item field splits the text, else the very first one."""
     parts = text.split("=", MOST_EQUAL_SIGNS)
     cuts = [("=".join(parts[:n]), "=".join(parts[n:])) for n in range(len(parts) - 1, 0, -1)]
     named = (cut for cut in cuts[:-1] if found.filter(item__fields__has_key=cut[0]).exists())
@@ -121,7 +122,7 @@ def filter_dosed(found: OutcomeQuerySet) -> OutcomeQuerySet:
 
 
 def read_dose(held: int | None, own: object) -> int:
-    """An item's dose from its column, else its field; -1 if there is no whole number."""
+    """An item's dose from its column, else from its field; -1 if neither has a whole number."""
     if held is None:
         return int(str(own)) if _WHOLE.fullmatch(str(own)) else -1
     return held
@@ -136,7 +137,7 @@ def filter_by_dose(found: OutcomeQuerySet, dose: int) -> OutcomeQuerySet:
 
 
 def filter_by_expected_effect(found: OutcomeQuerySet, expected: str) -> OutcomeQuerySet:
-    """The outcomes whose item people expect this penalty for, as in the table `penalties`."""
+    """The outcomes of items for which people expect this penalty, as in the table `penalties`."""
     project = _get_project(found)
     said = expected_effect.load_expected_effects(project) if project else {}
     if expected == expected_effect.UNANSWERED:
@@ -145,7 +146,7 @@ def filter_by_expected_effect(found: OutcomeQuerySet, expected: str) -> OutcomeQ
 
 
 def filter_by_gold_score(found: OutcomeQuerySet, **ends: float) -> OutcomeQuerySet:
-    """The outcomes whose gold answer's score is within the limits `gte` or `lte`."""
+    """The outcomes where the gold answer's score meets the limits `gte` and `lte`."""
     scored = found.annotate(gold_score=Cast(KT("values__gold"), FloatField()))
     return scored.filter(**{f"gold_score__{end}": value for end, value in ends.items()})
 

@@ -1,7 +1,7 @@
 """The penalty that people say a good evaluator should give for an error, item by item.
 
-People are asked if the project has switched on `expected_effect`, in the field of its task type
-that this option enables.
+If the project has switched on `expected_effect`, annotators answer this in the field of its task
+type that the option enables.
 """
 
 from collections import defaultdict
@@ -14,7 +14,7 @@ from annotation.tasktypes import outcome_rules
 from annotation.tasktypes.fields import Field
 
 EFFECT_OPTION = "expected_effect"
-# Values of fields have no spaces, so they cannot be confused with these.
+# Values of fields have no spaces, so they cannot equal these words.
 DISAGREE, UNANSWERED = "people disagree", "nobody said"
 AT_A_TIME = 5_000
 
@@ -34,7 +34,7 @@ def effect_order(project: Project) -> list[str]:
 def load_expected_effects(project: Project) -> dict[int, str]:
     """By item id: the answer that more than half of the respondents gave, else `DISAGREE`.
 
-    From counted labels of the stage label; items without an answer are left out. One query.
+    It uses counted labels of the stage `label`. Items without an answer are left out. One query.
     """
     asked = find_field(project)
     if asked is None:

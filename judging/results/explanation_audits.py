@@ -1,11 +1,11 @@
 """Audits: evaluators' explanations as items for people to judge (study 001, section 4.2, figure 6).
 
-Each item of an audit is one evaluator's explanation for one item that it judged, with its verdict
-and whether that was right; with several samples, it is the explanation of one sample. The same
-items are drawn for every run, so that evaluators differ only in their explanations, and no item
-shows the name of the evaluator. Whether a verdict was right depends on the item's final label: a
-detection is right if it agrees with it; a rating or rubric is right if its deciding number (the
-total of a score matrix) equals people's.
+Each item of an audit is one evaluator's explanation for one item that it judged, with the verdict
+and whether the verdict was right. If a run has several samples, each sample's explanation is an
+item. The same items are drawn for every run, so that evaluators differ only in their explanations.
+No item shows the name of the evaluator. The judged item's final label decides whether a verdict was
+right: a detection must agree with the label; for a rating or rubric the deciding number (the total
+of a score matrix) must equal people's.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ from stats.lots import draw_number
 
 TASK = "explanation-audit"
 KEY_LENGTH = 200
-# Longer than a word, also in scripts that write no spaces.
+# A longer text is more than one word, also in scripts that write no spaces.
 LONGEST_WORD = 20
 _FENCES = re.compile(r"\A\s*```[\w-]{0,20}\s|```\s*\Z")
 REFERENCE = "Reference answer that the evaluator saw:"
@@ -47,7 +47,8 @@ QUALITIES = ("correct", "insufficient", "wrong", "none")
 UNJUDGED = "open"
 
 PARSED_RESULTS = frozenset({Outcome.Result.DETECTED, Outcome.Result.UNDETECTED})
-# For each frame, the call whose explanation is judged, and the titles of the texts it showed.
+# For each frame, the call whose explanation is judged, and the titles of the texts that the call
+# showed.
 _CALLS_BY_FRAME: dict[str, tuple[CallSpec, dict[str, str]]] = {
     "single": (CallSpec("perturbed"), {"": "perturbed"}),
     "reference": (CallSpec("perturbed"), {"": "perturbed"}),
@@ -83,8 +84,8 @@ class ItemTruth(NamedTuple):
 
 @dataclass(frozen=True)
 class CreatedAudit:
-    """An audit: its project, the number of items drawn and the number that all runs decided, and
-    the report of the import of the explanations."""
+    """An audit: its project, how many items were drawn, how many all runs decided (`available`),
+    and the report of the import of the explanations."""
 
     project: Project
     drawn: int
@@ -95,11 +96,11 @@ class CreatedAudit:
 def create_audit(
     runs: Sequence[Run], *, n: int, seed: int, into: str, member: Membership | None = None
 ) -> CreatedAudit:
-    """Draw `n` items that all runs decided, and create an item for each explanation of each.
+    """Draw `n` items that all runs decided, and create an audit item for each explanation of them.
 
-    The draw depends only on seed and keys: repeating it adds nothing new, and a larger n adds to
-    the earlier draw. A reply that is only the JSON of a verdict has no explanation and becomes a
-    bad row. The project is created if necessary. Raises `AuditRefused` for runs without
+    The draw depends only on the seed and the keys, so repeating it adds nothing, and a larger n
+    adds to the earlier draw. A reply that is only the JSON of a verdict has no explanation and
+    becomes a bad row. The project is created if necessary. Raises `AuditRefused` for runs without
     explanations or without common items, and for a project with another task type.
     """
     for run in runs:
@@ -144,8 +145,8 @@ def judged_explanations() -> QuerySet[Any]:
 
 
 def filter_outcomes(found: OutcomeQuerySet, verdict: str, quality: str = "") -> OutcomeQuerySet:
-    """The outcomes with an audited explanation with this verdict, "right" or "wrong", and with this
-    quality if one is given."""
+    """The outcomes with an audited explanation of this verdict ("right" or "wrong") and, if given,
+    of this quality."""
     such = judged_explanations().filter(verdict=verdict)
     such = such.filter(quality=quality) if quality else such
     own = _join_key(F("run__project__slug"), F("run__number"), F("item__key"))
@@ -179,7 +180,7 @@ def _check_run(run: Run) -> None:
 
 
 def _deciding_metrics(run: Run) -> list[ScoredMetric]:
-    """For a run with numbers, the metrics that decide about the item."""
+    """The metrics that decide whether a run's numbers for an item are right."""
     strategy, task = run.pinned_strategy(), tasktypes.load_task_type(run.project)
     found = metric_scales.strategy_metrics(strategy, task)
     return [one for one in found if one.value == strategy.decides] or found
@@ -192,7 +193,8 @@ def _shared_keys(runs: Sequence[Run]) -> set[str]:
 
 
 def _decided_keys(run: Run) -> set[str]:
-    """The keys of the items where a run's verdict is right or wrong and a reply explains it."""
+    """The keys of the items where the run has a stored reply and a verdict that is right or
+    wrong."""
     counted = run.outcomes.counted().main().filter(pk__in=_answered_calls(run).values("outcome"))
     if run.pinned_strategy().frame not in _SCORED:
         return set(counted.parsed().values_list("item__key", flat=True))
@@ -211,8 +213,8 @@ def _answered_calls(run: Run) -> CallQuerySet:
 
 
 def _load_truths(run: Run, items: Sequence[int]) -> dict[int, ItemTruth]:
-    """The final labels of these items by id. Errors are described by the comment of the resolution,
-    else by the texts of current labels with the same answer."""
+    """The final labels of these items by id. `errors` is the comment of the resolution, else the
+    texts of current labels with the same answer."""
     task = tasktypes.load_task_type(run.project)
     texts = [field.name for field in task.fields if field.in_own_words]
     said: dict[tuple[int, str], list[str]] = defaultdict(list)
@@ -256,7 +258,7 @@ def _audit_rows(runs: Sequence[Run], keys: list[str]) -> Iterator[dict[str, Any]
 
 
 def _sample_result(call: Call) -> Mapping[str, Any]:
-    """The result and values of a sample; with several samples, those of its part of the item."""
+    """The result and values of a sample; with several samples, those of its part of the outcome."""
     outcome = call.outcome
     if PARTS_KEY not in outcome.values:
         return {"result": outcome.result, "values": outcome.values}
@@ -274,7 +276,7 @@ def _readings(run: Run, call: Call) -> list[Reading]:
 def _audit_row(run: Run, call: Call, verdict: ExplainedVerdict, truth: ItemTruth) -> dict[str, Any]:
     outcome = call.outcome
     texts, slug = outcome.revision.texts, run.project.slug
-    # With a single sample the key stays short, so that an audit can be created again.
+    # A single sample adds nothing to the key, so that earlier audits can be created again.
     sample = f"/{call.sample + 1}" if run.samples > 1 else ""
     return {
         "key": _key(f"{slug}/{run.number}/{outcome.item.key}{sample}"),
@@ -298,15 +300,16 @@ def _audit_row(run: Run, call: Call, verdict: ExplainedVerdict, truth: ItemTruth
 
 
 def _explanation(run: Run, call: Call) -> str:
-    """The parsed explanation, else the whole reply; "" if that is only the JSON of a verdict."""
+    """The parsed explanation, else the whole reply; "" if the reply is only the JSON of a
+    verdict."""
     read = (reading.explanation.strip() for reading in _readings(run, call))
     text = call.request.reply.text
     return next(filter(None, read), "") or ("" if _is_bare(run.pinned_strategy(), text) else text)
 
 
 def _is_bare(strategy: Strategy, text: str) -> bool:
-    """Whether a reply is one JSON object, in a code block or not, without words besides the answer;
-    models may also give the explanation another name."""
+    """Whether a reply is one JSON object, in a code block or not, with no words besides the answer.
+    Every other field is checked, since models may give the explanation another name."""
     fields = json_objects.parse_whole(_FENCES.sub("", text))
     output = outputs.OUTPUTS.get(strategy.step(strategy.last_step).output)
     answers_in = output.keys(strategy) if output else frozenset()

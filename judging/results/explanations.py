@@ -28,9 +28,10 @@ def tabulate(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
     """The table `explanations`: runs whose explanations were checked, one row per run and group.
 
     Of the `equal` items, `found` are those whose explanation nevertheless reports an error; an
-    unreadable check counts as none. `rate_after` = (undetected - found) / parsed is the undetected
-    rate with that credit, and `unnoticed` its numerator; both are None if only a part was checked.
-    `false_credit` is the share of the checked explanations of gold answers that report an error.
+    unparsed check counts as not found. `rate_after` = (undetected - found) / parsed is the
+    undetected rate after that credit, and `unnoticed` is its numerator; both are None if only a
+    part was checked. `false_credit` is the share of the checked explanations of gold answers that
+    report an error.
     """
     runs = list(runs)
     checks, gold = (_find_checks(runs, side) for side in SIDES)

@@ -1,8 +1,8 @@
 """Tables of figures, requested by name: the same for page, file, API and command.
 
-`request_table` answers at once: small tables are computed in the request, large ones by a worker,
-once for each state of their data; until then it reports the progress. `compute_table` waits for the
-figures instead. Both give the same rows.
+`request_table` answers at once. It computes small tables in the request. A worker computes large
+tables, once for each state of their data; until then `request_table` reports the progress.
+`compute_table` waits for the figures instead. Both give the same rows.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -52,7 +52,7 @@ class UnknownRun(ValueError):
 
 @dataclass(frozen=True)
 class FigureTable:
-    """A table with its ordered columns and its rows; `at` is the time a stored one was computed."""
+    """A table with its ordered columns and its rows; `at` is when a stored table was computed."""
 
     table: str
     columns: tuple[str, ...]
@@ -65,9 +65,9 @@ class PendingTable:
     """A table that a worker computes: `figure` is the id to notify about, `since` the time of the
     request.
 
-    `done` of `total` of a `step` are done; all are empty before the start. `failure` says why it
-    could not be computed; it is tried again later. `last` is the table from before the latest
-    change, if there is one.
+    The worker has done `done` of `total` parts of a `step`; all three are empty before the start.
+    `failure` says why computing failed; a worker tries again later. `last` is the table from before
+    the latest change, if it exists.
     """
 
     figure: int
@@ -101,8 +101,8 @@ class TableRequest:
         return CacheKey(self.project, self.table, runs, by)
 
     def state(self) -> str:
-        """A fingerprint of the data behind the rows: a stored table is current while it is the
-        same."""
+        """A fingerprint of the data behind the rows: a stored table is current as long as the
+        fingerprint is the same."""
         return cache.compute_fingerprint(
             self.project, self._resting, of_people=self._kind.of_people
         )
@@ -113,7 +113,7 @@ class TableRequest:
 
     @property
     def may_be_large(self) -> bool:
-        """Whether a worker may have to compute it; `is_small` then tells by a query."""
+        """Whether a worker may have to compute it; if so, `is_small` decides with a query."""
         return self._kind.at_once is not None
 
     def is_small(self) -> bool:
@@ -153,10 +153,10 @@ def compute_table(project: Project, table: str, query: MultiValueDict[str, str])
 def request_table(
     project: Project, table: str, query: MultiValueDict[str, str]
 ) -> FigureTable | PendingTable:
-    """The same table if it is cached or quick to compute; else the progress of the worker.
+    """The table of `compute_table` if it is cached or quick to compute, else a worker's progress.
 
     Call `tasks.notify_of_figure` afterwards; otherwise a worker starts some seconds later. Raises
-    as `compute_table` does.
+    the same errors as `compute_table`.
     """
     found = fetch_or_enqueue(
         build_request(
@@ -203,7 +203,7 @@ def fetch_or_enqueue(
 ) -> FigureTable | PendingTable:
     """The requested table, as from `request_table`."""
     wish = asked.wish()
-    # A table that is stored was large before, so nothing needs to be counted.
+    # A stored table was large before, so there is no need to count.
     found = cache.find(wish) if asked.may_be_large else None
     if found is None and asked.is_small():
         return FigureTable(asked.table, asked.columns, asked.rows())
@@ -254,7 +254,7 @@ def parse_fields(text: str) -> list[str]:
 
 
 def select_project_runs(project: Project, query: MultiValueDict[str, str]) -> list[Run]:
-    """The runs in `?run=N&run=M`, or the default ones (`run_marks`) if none is named."""
+    """The runs in `?run=N&run=M`, or the default runs (`run_marks`) if the query names none."""
     return select_runs(run_marks.load_marked_runs(project), query)
 
 

@@ -36,7 +36,7 @@ RESULT_TITLES = {
     "missing": "Missing",
     "pending": "Pending",
 }
-# Rarely used filters, which come with links from figures.
+# Filters that people rarely set; they come from the links of figures.
 FIGURE_FILTERS = (
     "moved_from", "moved_below", "gold_from", "gold_to", "slice", "second_slice", "origin",
     "order_effect", *COMPARISON_TITLES, "repeats", "audited", "dose", "expected",
@@ -80,8 +80,8 @@ class RunFilter(django_filters.FilterSet):
         return found
 
     def filter_queryset(self, queryset: RunQuerySet) -> RunQuerySet:
-        """The filtered runs, without archived ones unless the box is ticked; an unticked box sends
-        nothing."""
+        """The filtered runs, without archived ones unless the box is ticked. An unticked box sends
+        no parameter."""
         found: RunQuerySet = super().filter_queryset(queryset)
         return found.listed(archived=bool(self.form.cleaned_data.get("archived")))
 
@@ -223,12 +223,12 @@ class OutcomeFilter(django_filters.FilterSet):
         return drilldown.filter_by_expected_effect(found, value)
 
     def beside(self, found: OutcomeQuerySet, name: str, value: Decimal) -> OutcomeQuerySet:
-        """Compare with the run of this number; other values match no run."""
+        """Compare with the run of this number; a value that is no run number matches no run."""
         number = int(value) if value == int(value) and 0 < value < 10**9 else 0
         return drilldown.filter_by_other_run(found, number, name)
 
     def of_repeated(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
-        """Outcomes with one sample that detected and one that did not, whatever the value."""
+        """Outcomes with a detected and an undetected sample, whatever the value."""
         return drilldown.filter_changing(found)
 
     def of_audited(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
@@ -244,8 +244,8 @@ class OutcomeFilter(django_filters.FilterSet):
         return raters.filter_outcomes(found, row) if isinstance(row, dict) else found.none()
 
     def as_counted(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
-        """Filter by whether figures count the outcome; with several axes, only the item's main axis
-        is shown, since no figure is about the others."""
+        """Filter by whether figures count the outcome. If there are several axes, only the item's
+        main axis is shown, since no figure uses the others."""
         own = found.main()
         return own.counted() if value == "yes" else own.not_counted()
 

@@ -1,12 +1,12 @@
 """Measured features of items, in bins: size, number and place of edits, length, human labels.
 
-About the judged revision: `edit_size` is the share of both texts' characters that changed,
-`place` the position of the first change in the gold answer (as a share), `changes` the number of
-places that differ, `length` the characters of the perturbed answer. From human labels:
-`detectability` is the share of annotators who saw the item blind first and reported an error,
-`surgicality` the share of the changed pieces named in claim checks that the claim explains, a mean
-over labels. The bins are fixed, so that projects can be compared; those of `length` are the
-quartiles of the items at hand.
+About the judged revision: `edit_size` is the share of both texts' characters that changed, `place`
+the position of the first change in the gold answer (as a share), `changes` the number of places
+that differ, `length` the characters of the perturbed answer. From human labels: `detectability` is
+the share that reported an error among annotators who first saw the item blind; `surgicality` is the
+share of the changed pieces in a claim check that the claim explains, as a mean over labels. The
+bins are fixed, so that projects can be compared; only the bins of `length` are the quartiles of the
+items at hand.
 """
 
 import json
@@ -141,7 +141,8 @@ def assign_bins(name: str, numbers: Sequence[float | None]) -> Any:
 
 
 def bin_title(name: str, slug: str) -> str:
-    """The title of a bin; for an own field of items with that name, its title and value."""
+    """The title of a bin; if items have an own field with that name, the field's title and
+    value."""
     if name == "length" and (ends := _LENGTHS.fullmatch(slug)):
         least, most = map(int, ends.groups())
         return f"{least:,} to {most:,} characters"
@@ -233,7 +234,7 @@ def _load_surgicality(project: Project) -> FeatureValues:
 
 
 def shadowed_features(project: Project, names: Sequence[str]) -> set[str]:
-    """Those feature names that items have as own fields, which then replace the features."""
+    """The feature names that are also own fields of items. Such a field replaces the feature."""
     known = [name for name in names if name in FEATURES]
     items = Item.objects.in_project(project)
     return {name for name in known if items.filter(fields__has_key=name).exists()}

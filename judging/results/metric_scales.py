@@ -13,7 +13,7 @@ from judging.strategies.replies import json_objects
 
 # Frames whose outcomes are numbers about a single response.
 SCORING_FRAMES = ("rating", "rubric", "matching")
-# The key of a number in an outcome's values that belongs to no metric.
+# The key, in an outcome's values, of a number that belongs to no metric.
 _SCORE = "score"
 
 
@@ -48,8 +48,8 @@ class ScoredMetric:
         return _number_or_nan(values.get(self.value))
 
     def of_given(self, said: Any) -> float:
-        """The number in a recorded value: a plain number, or the sum of the parts given by slug or
-        title of metrics."""
+        """The number in a recorded value: a plain number, or the sum of its parts, whose keys are
+        slugs or titles of metrics."""
         if not isinstance(said, Mapping):
             return _number_or_nan(said)
         named = {json_objects.normalize_key(name): number for name, number in said.items()}
@@ -63,8 +63,9 @@ class ScoredMetric:
 
 
 def strategy_metrics(strategy: Strategy, task: TaskType) -> list[ScoredMetric]:
-    """Each metric of a strategy, and their total if it has one, with people's field of the same
-    name; a strategy with a single number, such as ROUGE-L, is paired with each field of people."""
+    """Each metric of a strategy, and the total if it has one, paired with people's field of the
+    same name. A strategy with a single number, such as ROUGE-L, is paired with each field of
+    people."""
     asked = people_metrics(task)
     if strategy.frame == "matching":
         return [replace(one, value=_SCORE, evaluator=strategy.scale) for one in asked]

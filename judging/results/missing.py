@@ -25,10 +25,10 @@ def tabulate(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
 
     `lowest` and `highest` are the bounds of the group's undetected rate over all values of the
     missing outcomes: undetected / total and (undetected + missing) / total. A pair with one parsed
-    order that did not choose gold is undetected in both. `p` is about the run's error items: small
-    values suggest that missingness depends on the category. Detectors and ratings have no
-    undetected rate and thus no bounds, and one row for items of all classes; `parsed` are all items
-    with any parsed value. Raises `UnknownField`.
+    order that did not choose gold is undetected in both bounds. `p` is over the run's error items;
+    a small p suggests that what is missing depends on the category. Detectors and ratings have no
+    undetected rate, so they have no bounds. Their rows cover items of all classes, and `parsed`
+    counts all items with any parsed value. Raises `UnknownField`.
     """
     runs = list(runs)
     counted.check_fields(by)

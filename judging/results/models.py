@@ -28,7 +28,8 @@ class SavedViewQuerySet(models.QuerySet[Any]):
 
 class StoredFigureQuerySet(models.QuerySet[Any]):
     def due(self, now: datetime) -> StoredFigureQuerySet:
-        """Requested and not leased to a living worker; the longest waiting first."""
+        """Figures that are requested and not leased to a living worker, the longest waiting
+        first."""
         free = Q(held_until=None) | lease_expired("held_until", now)
         return self.filter(free, wanted_at__isnull=False).order_by("wanted_at")
 
@@ -53,10 +54,11 @@ class Touch(models.Model):
 
 
 class StoredFigure(models.Model):
-    """A cached table of figures that takes long, and the progress of computing it again.
+    """A cached table of figures that takes long to compute, and the progress of the next
+    computation.
 
-    `key` is a digest of the request, `state` of the data behind the rows: they are valid as long as
-    it is the same. `wanted_at` is set while a request waits for a worker.
+    `key` is a digest of the request, `state` a digest of the data behind the rows. The rows are
+    valid as long as that digest is the same. `wanted_at` is set while a request waits for a worker.
     """
 
     project = models.ForeignKey("annotation.Project", models.PROTECT, related_name="figures")
@@ -109,18 +111,18 @@ class StoredFigure(models.Model):
         return bool(self.failure) and self.held_until is not None and self.held_until > now
 
     def hold(self, step: str, done: int, total: int, *, until: datetime) -> None:
-        """Store the progress, and extend the lease until then."""
+        """Store the progress, and extend the lease to `until`."""
         self.step, self.done, self.total, self.held_until = step, done, total, until
         self.save(update_fields=["step", "done", "total", "held_until"])
 
     def fail(self, why: str, *, until: datetime) -> None:
-        """Store the failure, and block new attempts until then."""
+        """Store the failure, and allow no new attempt before `until`."""
         self.failure, self.wanted_at, self.held_until = why, None, until
         self.save(update_fields=["failure", "wanted_at", "held_until"])
 
 
 class SavedView(models.Model):
-    """A saved view of a result page, under a name; its URL says everything about it."""
+    """A saved view of a result page, with a name. Its URL contains all its settings."""
 
     member = models.ForeignKey("annotation.Membership", models.PROTECT, related_name="saved_views")
     name = models.CharField(max_length=80)

@@ -26,7 +26,7 @@ def tabulate_points(
 
     `people` is the final value, `mean` the mean over the labels of `raters` annotators, and
     `decided` whether more than half of them gave the same number. A recorded number off the scale
-    is in `evaluator` nevertheless, marked by `off_scale`; a missing number has a `cause`. Raises
+    is still shown in `evaluator`, and `off_scale` marks it. A missing number has a `cause`. Raises
     `UnknownField`.
     """
     people = raters.load_raters(project)
@@ -49,8 +49,8 @@ def tabulate_points(
 def tabulate_pairs(
     project: Project, runs: Sequence[Run], by: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
-    """The table `pairs`: the number of items with each pair of numbers, which shows ties that would
-    hide each other as points; `share` is among items with the same number from people. Raises
+    """The table `pairs`: how many items have each pair of numbers. (Drawn as points, such items
+    would hide each other.) `share` is the share of items with the same number from people. Raises
     `UnknownField`."""
     for named, sides in correlations.split_scores(project, runs, by):
         both = sides.both
@@ -66,10 +66,11 @@ def tabulate_pairs(
 def tabulate_by_score(
     project: Project, runs: Sequence[Run], by: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
-    """The table `by_score`: how often the evaluator gives exactly people's number, by that number:
-    on items with 1, on items with 3 (study 003, section 4.3).
+    """The table `by_score`: how often the evaluator gives exactly people's number, by that number,
+    for example on items with 1 or on items with 3 (study 003, section 4.3).
 
-    `n` items have both numbers. Only if both sides have the same scale. Raises `UnknownField`.
+    `n` items have both numbers. A metric has rows only if both sides have the same scale. Raises
+    `UnknownField`.
     """
     for named, sides in correlations.split_scores(project, runs, by):
         if not sides.metric.is_comparable:

@@ -1,8 +1,8 @@
 """Scores of people and of an evaluator on the same items (studies 002 and 003).
 
 People's score is the final value of the item by the project's rule for that field: with three
-people the majority (003) or the median. Strategies decide whether an evaluator sees the gold
-answer, so with and without gold are different runs.
+people the majority (003) or the median. The strategy decides whether an evaluator sees the gold
+answer, so each run is either with or without gold.
 """
 
 import json
@@ -75,7 +75,8 @@ class PairedScores:
         return replace(self, **{name: getattr(self, name)[these] for name in _ARRAYS})
 
     def ways(self) -> Iterator[tuple[str | None, "PairedScores"]]:
-        """The items; if there are recorded numbers off the scale, with both treatments of these."""
+        """The items once, or twice if recorded numbers are off the scale: with these kept, and left
+        out."""
         there = ~np.isnan(self.given)
         if not there.any():
             yield None, self
@@ -95,9 +96,9 @@ class PairedScores:
 class _RunOutcomes:
     """The counted outcomes of a run; one entry per item, sorted by item.
 
-    `said` holds each distinct value dict once, and `which` the index of an item's in it: a scale
-    has few numbers, and a million outcomes repeat them. `grouped` has one sequence per grouping of
-    items, except for the length of their answers.
+    `said` holds each distinct dict of values once, and `which` has the index into `said` for each
+    item: a scale has few numbers, and a million outcomes repeat them. `grouped` has one sequence
+    per grouping of items, except for the length of their answers.
     """
 
     item: Ints
@@ -140,10 +141,10 @@ def load_paired_scores(
 ) -> list[PairedScores]:
     """Every metric of every run that gives numbers, over the items that count, without duplicates.
 
-    `by` names columns of items, own fields, or `answer_length`: short if the expected answer (the
-    mean over several gold answers; without gold the response) has at most the median number of
-    words over all items of these runs, else long. An own field of that name replaces it. A fixed
-    number of queries. Raises `UnknownField`.
+    `by` names columns of items, own fields, or `answer_length`. The latter is short if the expected
+    answer has at most the median number of words over all items of these runs, else long. With
+    several gold answers, the mean length counts; without gold, the response. An own field named
+    `answer_length` replaces it. A fixed number of queries. Raises `UnknownField`.
     """
     runs = list(runs)
     groupings = check_groupings(project, by)
@@ -191,7 +192,7 @@ def _load_outcomes(
     counted = Outcome.objects.counted().main().filter(item__duplicate_of=None)
     said = ("run", "item__position", "item", "item__key", "cluster", "cause", _AS_TEXT)
     columns = (*said, *(one.expression("item__") for one in named if one))
-    # Sorted here: the database would carry whole rows through its sorting.
+    # Sort here, since the database would sort whole rows.
     rows = counted.order_by().values_list(*columns)
     found: dict[int, _RunOutcomes] = {}
     for some in progress.split_if_watched(runs, READING_STEP):
@@ -287,8 +288,8 @@ def _evaluator_arrays(metric: ScoredMetric, read: _RunOutcomes) -> dict[str, NDA
 
 
 def _off_scale_number(metric: ScoredMetric, values: Mapping[str, Any]) -> float:
-    """A recorded number off the scale, if from a single reply; with several, the mean of the
-    on-scale ones counts."""
+    """A recorded number off the scale, if it comes from a single reply. With several replies, the
+    mean of the numbers on the scale counts."""
     off_scale = values.get(_OFF_SCALE, [])
     if len(off_scale) != 1:
         return nan
@@ -296,7 +297,7 @@ def _off_scale_number(metric: ScoredMetric, values: Mapping[str, Any]) -> float:
 
 
 def _cause(metric: ScoredMetric, values: Mapping[str, Any]) -> str:
-    """The cause of a missing number if parts differ in their causes; for a total that of its first
-    missing part."""
+    """The cause of a missing number, if the causes differ between parts. A total has the cause of
+    its first missing part."""
     causes = values.get(item_decisions.MISSING_KEY, {})
     return next((causes[part] for part in metric.parts if part in causes), "")

@@ -31,8 +31,8 @@ def report(step: str, done: int, total: int) -> None:
 
 
 def split_if_watched(parts: Sequence[T], step: str) -> Iterator[Sequence[T]]:
-    """All parts at once, for a single query; one by one if progress is reported, since it takes
-    long."""
+    """All parts together, for a single query. If progress is reported, one part at a time, since
+    all parts together take long."""
     if _callback.get() is None:
         yield parts
     else:

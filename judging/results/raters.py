@@ -61,7 +61,7 @@ class RaterTable:
 
 
 def load_raters(project: Project) -> RaterTable:
-    """Each person's last counted label from before they could see the others' answers."""
+    """Each person's last counted label given before they could see the answers of others."""
     said: dict[int, dict[str, Mapping[str, Any]]] = defaultdict(dict)
     for one in agreement_answers.load_label_answers(project):
         said[one.position][one.person] = one.answers
@@ -74,8 +74,8 @@ def tabulate_ceiling(
     """The table `ceiling`: each person against the mean of the others, and the evaluator against
     the same means on the same items; rows without a rater are the means over people.
 
-    `difference` is the evaluator's figure minus the person's: above 0 the evaluator is closer in
-    correlations and farther in errors, which need the same scale on both sides. Raises
+    `difference` is the evaluator's figure minus the person's. Above 0, the evaluator is closer for
+    a correlation and farther for an error. Errors need the same scale on both sides. Raises
     `UnknownField`.
     """
     people = load_raters(project)
@@ -119,7 +119,8 @@ def filter_outcomes(found: OutcomeQuerySet, row: Mapping[str, Any]) -> OutcomeQu
     """The outcomes of one run behind a row of `ceiling` or `alt_test`.
 
     The row is identified by its `metric`, `off_scale`, `rater` and, in `group`, its grouping
-    fields. Without a rater, outcomes for any rater. None if there is no such row.
+    fields. Without a rater, it covers the outcomes of all raters. No outcomes if there is no such
+    row.
     """
     run = Run.objects.for_results().filter(pk__in=found.order_by().values("run")).first()
     group = row.get("group")
@@ -141,8 +142,8 @@ def filter_outcomes(found: OutcomeQuerySet, row: Mapping[str, Any]) -> OutcomeQu
 
 
 def tabulate_ratings(project: Project, by: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The table `ratings`: a row per item and metric with numbers from two people or more: their
-    number, their mean, and whether more than half gave the same. Raises `UnknownField`."""
+    """The table `ratings`: a row per item and metric with numbers from two people or more: how many
+    people, the mean, and whether more than half gave the same number. Raises `UnknownField`."""
     named, people = detectors.check_groupings(project, by), load_raters(project)
     items = Item.objects.in_project(project).filter(position__among=list(people.said))
     columns = ("position", "key", *(one.expression() for one in named))

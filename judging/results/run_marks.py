@@ -2,7 +2,7 @@
 
 The default runs are finished, cover all items that existed when they began, and are not superseded
 by a later run with the same strategy and evaluator. Canaries, runs over part of the items, stopped
-runs and superseded runs are shown if they are named, and are marked.
+runs and superseded runs have a mark and are shown only if the query names them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ KIND_NAMES = {
     "source": ("combined from one of these", "combined from some of these"),
 }
 # Pinned values in which a superseding run may differ: name and address of the endpoint, which
-# examples were drawn, the parser of the replies, and the file that they came in.
+# examples were drawn, the parser of the replies, and the file that the replies came in.
 IGNORED_CONFIG = (*TRANSIENT_KEYS, "name", "address", "answers", "parser", "recorded")
 
 
@@ -77,8 +77,8 @@ def describe_set_aside(runs: Sequence[Run]) -> str:
 
 
 def _load_sources(project: Project, runs: Sequence[Run]) -> Mapping[int, list[Run]]:
-    """The earlier runs that each run is made from or about, by run id. Canary runs have none, since
-    following the first canary run is no defect."""
+    """The earlier runs that each run is made from or is about, by run id. Canary runs have none:
+    that they follow the first canary run is no reason for a mark."""
     known = {run.pk: run for run in runs}
     found: dict[int, list[Run]] = {run.pk: [] for run in runs}
     pairs = Run.sources.through.objects.filter(from_run__project=project)

@@ -28,9 +28,9 @@ def tabulate_scores(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, An
 
     If gold and perturbed answers are scored apart, there are counts of lower / equal / higher, both
     means over parsed items, and the number of gold scores at either end of the scale, where no
-    further change is visible. Scores against gold have the bins below the top and no gold scores.
-    Columns that do not apply are None. An item with repeats counts where most of its repeats are,
-    with their mean score.
+    further change is visible. If perturbed answers are scored against gold, there are the bins
+    below the top and no gold scores. Columns that do not apply are None. An item with repeats
+    counts where most of its repeats are, with the mean score.
     """
     frames = _scoring_strategies(runs)
     chosen = [run for run in runs if run.pk in frames]

@@ -7,8 +7,8 @@ from typing import Any, Literal
 from annotation.models import Project
 from judging.models import Run
 
-# The number of outcomes that the database sums within a tenth of a second, and that can be
-# bootstrapped, permuted or searched in that time.
+# How many outcomes the database can sum in a tenth of a second, and how many can be bootstrapped,
+# permuted or searched in that time.
 SUM_LIMIT, DRAW_LIMIT = 50_000, 5_000
 # The same if every group is bootstrapped several times.
 GROUP_DRAW_LIMIT = 500
@@ -26,7 +26,7 @@ class TableKind:
     `at_once`: with up to this many outcomes (or items) it is computed while the user waits, with
     more by a worker; None means always at once. `of_people`: it also depends on labels, or on items
     besides those of the runs. `groups`: the kind of fields it is grouped by, if that can be checked
-    in advance. `with_duplicates`: by ability and category it has rows for duplicates.
+    in advance. `with_duplicates`: if grouped by ability and category, it has rows for duplicates.
     """
 
     columns: tuple[str, ...]

@@ -1,7 +1,8 @@
 """Registry of tables by name: `results` tables of figures, and tables of rows to export.
 
-N tables and M formats, never N x M: a table provides columns and rows, `formats.writers` the rest.
-The columns and the rows of a table are in its own file; this one only lists them.
+A table provides columns and rows, and `formats.writers` writes any table in any format, so N tables
+and M formats do not need N x M functions. The columns and the rows of a table are in its own file;
+this one only lists them.
 
 LEAD_TABLES are about annotation work: agreement, pace, remaining work. PEOPLE_TABLES compare the
 numbers of people and evaluators on the same items.
@@ -284,7 +285,7 @@ RESULT_TABLES: dict[str, TableKind] = {
     "dataset": TableKind(
         data_set.COLUMNS, True, from_items(data_set.tabulate), of_items=True, groups="items"
     ),
-    # Always computed, since it depends on other projects, whose changes are not counted here.
+    # Never cached, since it depends on other projects, and their changes are not counted here.
     "audits": TableKind((*RUN_COLUMNS, *audit_results.COLUMNS), False, _audited, at_once=None),
     **LEAD_TABLES,
 }
@@ -303,7 +304,7 @@ def list_columns(table: str, by: Sequence[str]) -> tuple[str, ...]:
 
 
 def read_calls(project: Project) -> Iterator[dict[str, Any]]:
-    """Every call of the project's runs with its reply and the reading of it."""
+    """Every call of the project's runs with its reply and the reply's reading."""
     named = ("outcome__item", "outcome__revision", "request__reply")
     bulky = ("outcome__item__fields", "outcome__revision__texts", "outcome__values")
     found = Call.objects.order_by("outcome__item__position", "pk")

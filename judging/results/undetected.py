@@ -73,14 +73,15 @@ def tabulate_undetected(
 ) -> list[UndetectedRow]:
     """Undetected rates of runs by fields of their outcomes, in the order of the taxonomy.
 
-    An outcome counts only if the revision that it judged has a current resolution, and of several
-    axes only that of the item's ability counts. The intervals take clusters into account. If `by`
-    is empty, there is one row per run.
+    An outcome counts only if the revision that it judged has a current resolution, and if there are
+    several axes, only the axis of the item's ability counts. The intervals take clusters into
+    account. If `by` is empty, there is one row per run.
 
-    Outcomes that must not be summed together are kept apart: without ability or category in `by`,
-    score-invariant items are left out, since their rate has the opposite meaning; without both,
-    duplicates are left out. Duplicates of both kinds in one category make two rows. Detectors and
-    ratings have no such rate and no row. Raises `UnknownField`.
+    Outcomes that must not be summed together are kept apart. If `by` has neither ability nor
+    category, score-invariant items are left out, since their rate has the opposite meaning. Unless
+    `by` has both, duplicates are left out. Duplicates in one category make two rows if some are
+    score-invariant and some are not. Detectors and ratings have no such rate and no row. Raises
+    `UnknownField`.
     """
     rated, _ = frames.split_by_rate(runs)
     rates = {"undetected": (counted.PARSED_SQL, counted.UNDETECTED_SQL)}
@@ -92,10 +93,10 @@ def tabulate_left_out(runs: Iterable[Run]) -> list[dict[str, Any]]:
     """The table `left_out`: how many outcomes of each run are in no figure, by reason.
 
     `pending` outcomes have no result yet; `other_revision` are outcomes whose item has changed
-    since it was judged (corrected texts, another final label). `items` count, and `shared` of them
-    count in every one of the runs; None for checks of explanations, which judge no items. Both are
-    without duplicates where figures leave these out; `..._with_duplicates` are as counted in tables
-    by ability and category. Four queries, and none without a run.
+    since it was judged (corrected texts, another final label). `items` is how many items count, and
+    `shared` how many of them count in every run; `shared` is None for checks of explanations, which
+    judge no items. Both leave out duplicates where figures do; the columns `..._with_duplicates`
+    include them, as tables by ability and category do. Four queries, and none without a run.
     """
     known = {run.pk: run for run in runs}
     if not known:
@@ -132,8 +133,9 @@ class _Counts(NamedTuple):
 
 
 def _total_condition(runs: Iterable[Run]) -> str:
-    """The condition for outcomes in totals, in addition to counting: for runs with rates, an
-    ability, which duplicates lack; for ratings, no duplicate; for detectors, none."""
+    """The condition that a counted outcome must also meet to be in totals. For runs with rates it
+    needs an ability, which duplicates lack; for ratings it must be no duplicate; for detectors it
+    need not meet any."""
     needs = {pk: get_item_needs(one) for pk, one in counted.load_strategies(runs).items()}
     rated = [pk for pk, need in needs.items() if need not in frames.NEEDS_WITHOUT_RATE]
     values = [pk for pk, need in needs.items() if need == "values"]
@@ -148,7 +150,7 @@ def _join(ids: Iterable[int]) -> str:
 
 
 def _count_by_run(such: str, total: str = "1 = 1") -> dict[int, _Counts]:
-    """The number of each run's outcomes with condition `such`, and how many meet `total` too."""
+    """How many outcomes of each run meet the condition `such`, and how many meet `total` too."""
     statement = f"""
         SELECT o.run_id, COUNT(*) AS every, SUM({counted.one_if(total)}) AS in_totals
         FROM {Outcome._meta.db_table} AS o WHERE {such} GROUP BY o.run_id

@@ -30,9 +30,9 @@ def tabulate_verdicts(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, 
     """The table `verdicts` of pairs in both orders, one row per run and group.
 
     `both_good_rate` is both_good / parsed with its interval; for score-invariant items it says how
-    many were rightly called equally good (section 5.4). With repeats of a pair, its most frequent
-    verdict counts, and the effects of the order are None, as they are for votes over runs.
-    `one_order` counts missing items with one parsed order.
+    many were rightly called equally good (section 5.4). If a pair is repeated, its most frequent
+    verdict counts, and the order effects are None, as for votes over runs. `one_order` counts
+    missing items with one parsed order.
     """
     chosen = _pair_runs(runs)
     both = {"both_good": (PARSED_SQL, one_if("o.detail = 'both_good'"))}
@@ -66,9 +66,9 @@ def tabulate_order_effect(runs: Iterable[Run], by: Sequence[str]) -> list[dict[s
 def tabulate_repeats(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
     """The table `repeats` of runs with several samples, as repeats or as votes.
 
-    It compares the undetected rate of the first sample alone, over the items where it was parsed,
-    with that of all `samples`. Among the `repeated` items, where two samples or more were parsed,
-    `changing` counts those whose result changed.
+    It compares the undetected rate of the first sample alone (over the items where that sample was
+    parsed) with the rate of all `samples`. The `repeated` items have two parsed samples or more;
+    `changing` counts those of them whose result changed.
     """
     runs = list(runs)
     asked = counted.load_strategies(runs)

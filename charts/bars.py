@@ -15,7 +15,8 @@ NUMBER_ROOM = 56
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A group's value, as text in `said`, over `n` units, which the chart names."""
+    """A group's value over `n` units, and the value as text in `said`. The chart names the
+    units."""
 
     group: str
     value: float

@@ -29,8 +29,8 @@ def draw_heatmap(
 ) -> dict[str, Any]:
     """A Vega-Lite specification: answers in their order, downwards and to the right.
 
-    `rows` and `columns` say whose answers they are. The shade shows the share of the row, a number
-    the count, and cells where both say the same have a thick border.
+    `rows` and `columns` say whose answers they are. The shade shows the share of the row, the
+    number shows the count, and cells where both say the same have a thick border.
     """
     values = [{**asdict(one), "said": _describe_pair(one)} for one in found]
     base = alt.Chart(alt.Data(values=values)).encode(

@@ -11,7 +11,8 @@ from charts import marks
 
 PANEL_SIZE = 200
 PANEL_COLUMNS = 4
-# A panel with more circles has no room for their numbers, an axis with more ticks none for these.
+# With more circles, a panel has no room for their numbers. With more ticks, an axis has no room for
+# them.
 MOST_NUMBERS, MOST_TICKS = 60, 8
 # Circles at the ends of an axis need half of their width as padding; none is wider than this.
 PADDING, LARGEST_CIRCLE = 26, 50
@@ -55,7 +56,8 @@ def _by_axis(counts: Iterable[PairCount]) -> dict[str, set[float]]:
 
 
 def _largest(values: dict[str, set[float]]) -> float:
-    """The largest circle area that leaves room for the neighbours, if values are few integers."""
+    """The largest circle area that leaves room for the neighbours, if the values are a few
+    integers."""
     steps = [len(whole) - 1 for of_axis in values.values() if (whole := _whole(of_axis))]
     apart = (PANEL_SIZE - 2 * PADDING) / max([2, *steps])
     return math.pi / 4 * min(LARGEST_CIRCLE, 0.9 * apart) ** 2

@@ -36,7 +36,7 @@ def draw_dot_plot(
 
     Groups and runs are in the order in which `points` names them first. `title` says what the rate
     is, `series` what the runs are. Without points the chart has no marks. If there are more runs
-    than colours, the first word of its run is next to each mark.
+    than colours, each mark has the first word of its run next to it.
     """
     runs = list(dict.fromkeys(point.run for point in points))
     groups = list(dict.fromkeys(point.group for point in points))

@@ -1,7 +1,7 @@
 """Charts as files for a paper: SVG, PDF and PNG, and the specification itself.
 
 Each file is made in a separate process with a timeout: the converter contains a JavaScript engine,
-and neither a crash, nor its memory, nor a chart that never ends may affect the pages.
+and neither a crash, nor its memory, nor a chart that takes forever may affect the pages.
 """
 
 import json

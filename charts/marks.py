@@ -69,13 +69,13 @@ SHAPES = (
 )
 
 # Colours for ordered categories, from dark to light, so that neighbours also differ in black and
-# white; with the readable text colour for each. Half of them have too little contrast with a page
-# on their own, hence the outline.
+# white; with the readable text colour for each. Half of them alone have too little contrast with
+# the page, so they have an outline.
 ORDERED_COLOURS = ("#123f63", "#2b7fc4", "#7fb3e0", "#cfe3f5", "#f4efe4")
 TEXT_COLOURS = ("#ffffff", "#ffffff", "#10161c", "#10161c", "#10161c")
 OUTLINE = "#7c7f83"
-# Names break into lines here. Vega draws a list of texts as lines, and with a bottom baseline the
-# first line is above the position, so that two lines are centred.
+# Names are split into lines. Vega draws a list of texts as lines; with a bottom baseline, the first
+# line is above the position, so that two lines are centred.
 LINE_BREAK, LINE_HEIGHT = ": ", 14
 _LINES = f"split(datum.label, '{LINE_BREAK}')"
 _HAS_LINES = f"indexof(datum.label, '{LINE_BREAK}') >= 0"

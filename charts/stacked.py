@@ -9,7 +9,7 @@ import altair as alt
 from charts import marks
 
 BAR_HEIGHT = 26
-# Counts as they are; if repeats share an item, with three decimals.
+# Counts as they are, or with three decimals if repeats share an item.
 NUMBER_FORMAT = ",.3~f"
 
 

@@ -1,4 +1,5 @@
-"""Test whether missing replies depend on the items; if so, the others are a biased sample."""
+"""Test whether missing replies depend on the items; if so, the remaining replies are a biased
+sample."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -38,7 +39,8 @@ def permutation_p_value(
     missing replies are permuted among items. p = (1 + permutations at least as extreme) /
     (1 + draws). `n` counts missing replies.
 
-    None if there is one group, under 10 clusters, or if all replies or no replies are missing.
+    p is None if there is one group, if there are under 10 clusters, or if all or no replies are
+    missing.
     """
     gone = np.asarray(missing, dtype=bool)
     k, group = _number_names(groups)
@@ -85,12 +87,12 @@ def _permute_missing(cell: Ints, items: Ints, n: int, rng: np.random.Generator) 
 class _Invariants:
     """The quantities that no permutation changes, so that only missing items are looked up.
 
-    A cell has a missing replies and i items, its cluster A and I; r is the rate. The excess of
-    the cell is e = a - r i and that of the cluster E = A - r I. The sums over clusters of e^2,
-    E^2 and E e are expanded; the parts without a are stored here. A sum over cells of a times
-    something equals a sum over the missing items of that something in the item's cell. `cell`,
-    `cluster`, `group`, `beside` (i) and `around` (I) have one entry per item; `table` is
-    clusters x groups.
+    A cell has a missing replies and i items, its cluster has A and I, and r is the overall rate of
+    missing replies. The excess of the cell is e = a - r i, the excess of the cluster E = A - r I.
+    The sums over clusters of e^2, E^2 and E e are expanded; the parts without a are stored here.
+    The sum over cells of a times a term of the cell equals the sum over the missing items of that
+    term, taken for the item's cell. `cell`, `cluster`, `group`, `beside` (i) and `around` (I) have
+    one entry per item; `table` is clusters x groups.
     """
 
     cell: Ints
@@ -126,7 +128,7 @@ class _Invariants:
         )
 
     def statistic(self, missing: Ints) -> float:
-        """The same value as `_statistic`, computed from the numbers of the missing items."""
+        """The same value as `_statistic`, computed from the positions of the missing items."""
         k, r = len(self.of_group), self.rate
         cluster, group, around = self.cluster[missing], self.group[missing], self.around[missing]
         own = np.bincount(cluster, minlength=len(self.table))[cluster]
@@ -139,8 +141,8 @@ class _Invariants:
         return _studentised(excess, squares, total, products, self.of_group)
 
     def _missing_beside(self, missing: Ints, own: Ints) -> Floats:
-        """For each missing item, how many are missing in its cell. Most are alone in their
-        cluster, so only the others are counted."""
+        """For each missing item, how many items are missing in its cell. Most are the only missing
+        item in their cluster, so only the others are counted."""
         a = np.ones(len(missing))
         shared = np.flatnonzero(own > 1)
         _, place, n = np.unique(self.cell[missing[shared]], return_inverse=True, return_counts=True)

@@ -1,10 +1,10 @@
 """Agreement between annotators who label the same items.
 
-Percent agreement, agreement with the majority of the others and accuracy against known answers
-are rates with the interval of a rate. The others are `Figure`s: `figure.point()` returns the value
-alone, and `bootstrap.estimate(figure, ratings.clusters, rng)` adds the interval. All have the
-maximum 1. For the chance-corrected ones 0 is chance level and below 0 is worse than chance.
-Undefined is None with a reason, never 0 or 1.
+Percent agreement, agreement with the majority of the others and accuracy against known answers are
+rates with the interval of a rate. The other measures are `Figure`s: `figure.point()` returns the
+value alone, and `bootstrap.estimate(figure, ratings.clusters, rng)` adds the interval. All have the
+maximum 1. For the chance-corrected measures 0 is chance level and below 0 is worse than chance. An
+undefined value is None with a reason, never 0 or 1.
 """
 
 from typing import Literal
@@ -166,7 +166,7 @@ def agreement_with_majority(ratings: Ratings, rater: int) -> Estimate:
 
 
 def majorities_of_others(ratings: Ratings, rater: int) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
-    """The numbers of the items that the rater labelled and where the others have a majority, and
+    """The positions of the items that the rater labelled and where the others have a majority, and
     the code of the majority on each."""
     others = np.delete(ratings.codes, rater, axis=1)
     counts = Ratings(others, ratings.values, ratings.clusters).counts()

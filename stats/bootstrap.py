@@ -12,7 +12,8 @@ from stats.estimates import Estimate
 
 DRAWS = 2_000
 FEWEST_CLUSTERS = 10
-# Draws without a value are left out of the percentiles; above this share there is no interval.
+# Draws without a value are left out of the percentiles. If there are more than this share of such
+# draws, there is no interval.
 MOST_UNDEFINED = 0.05
 # Draws that differ only by rounding count as equal.
 _ROUNDING = 1e-9
@@ -67,12 +68,12 @@ def estimate(
 ) -> Estimate:
     """The figure with its percentile interval from `draws` bootstrap samples of the clusters.
 
-    `clusters` gives each item's cluster as a whole number. A sample draws as many clusters as
-    there are, with replacement, each with all its items (Davison and Hinkley 1997, section 3.8).
-    The interval runs from the (1 - level) / 2 quantile of the values to the same quantile from
-    the top. There is no interval, and `reason` says why, with under 10 clusters, if more than one
-    draw in twenty has no value, or if all or nearly all draws agree. If fewer draws have no value,
-    these are left out.
+    `clusters` gives each item's cluster as a whole number. A sample draws as many clusters as there
+    are, with replacement, each with all its items (Davison and Hinkley 1997, section 3.8). The
+    interval runs from the (1 - level) / 2 quantile of the values to the same quantile from the top.
+    There is no interval, and `reason` says why, with under 10 clusters, if more than one draw in
+    twenty has no value, or if all or nearly all draws agree. If one draw in twenty or fewer has no
+    value, these draws are left out.
     """
     if not 0 < level < 1:
         raise ValueError(f"a level lies between 0 and 1, not at {level}")
@@ -123,7 +124,7 @@ def share_not_above(
 
     For a difference this is the one-sided p of the paired bootstrap (Koehn 2004, section 4): it is
     small if the difference is above 0 in nearly all draws. A draw without a value counts as not
-    above 0. None with under 10 clusters and if the figure itself does not exist.
+    above 0. None with under 10 clusters, or if the figure itself does not exist.
     """
     if figure.point().value is None:
         return None
@@ -194,7 +195,7 @@ def _draw_values_together(
 
 
 def _count_fewest_clusters(figure: Figure, cluster: NDArray[np.int_]) -> int:
-    """The number of clusters with used items, in the part that has fewest."""
+    """The number of clusters with used items, in the part with the fewest such clusters."""
     parts = (figure.used, *figure.parts)
     return min(int(np.count_nonzero(np.bincount(cluster[part]))) for part in parts)
 

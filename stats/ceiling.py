@@ -1,8 +1,8 @@
 """Compare the evaluator with human raters: human ceiling and alternative annotator test.
 
 Both take the raters' labels as items x raters and the evaluator's as one number per item, nan if
-missing. Each rater in turn is compared with the others, and the evaluator is compared with the
-same others on the same items: those with a label of the rater, of another rater and of the
+missing. Each rater in turn is compared with the others, and the evaluator is compared with the same
+others on the same items. These items have a label from the rater, from another rater and from the
 evaluator.
 """
 
@@ -65,7 +65,7 @@ def rater_ceilings(table: ArrayLike, evaluator: ArrayLike, measure: Measure) -> 
 def mean_ceiling(found: list[RaterCeiling]) -> RaterCeiling | None:
     """The unweighted means over raters: human ceiling and evaluator; `rater` is -1.
 
-    Undefined if one rater's is. None without raters.
+    A mean is undefined if one rater's value is undefined. None without raters.
     """
     if not found:
         return None
@@ -125,12 +125,12 @@ def alt_test(
     An item's closeness is minus the share of the others with a different label (nominal) or minus
     the root mean squared distance from their labels (interval). Against rater j the evaluator wins
     an item if it is at least as close as j, and j wins it if j is at least as close as the
-    evaluator. A one-sided t test checks that j's share of wins exceeds the evaluator's by less
-    than `epsilon`, the allowance for the evaluator being cheaper (0.2 for experts, 0.15 for
-    trained people, 0.1 for crowds). The variance is the clustered one of
-    `paired.estimate_difference`; with one item per cluster this is the paired t test of the paper.
-    Raters with under 50 shared items are left out, and three raters are needed. There is no test
-    if all items of a rater are in one cluster.
+    evaluator. A one-sided t test checks that j's share of wins exceeds the evaluator's by less than
+    `epsilon`, the allowance for the evaluator being cheaper (0.2 for experts, 0.15 for trained
+    people, 0.1 for crowds). The variance is clustered, as in `paired.estimate_difference`; with one
+    item per cluster, the test is the paired t test of the paper. Raters with under 50 shared items
+    are left out, and three raters are needed. There is no test if all items of a rater are in one
+    cluster.
     """
     given, said = _check_sides(table, evaluator)
     _, cluster = np.unique(np.asarray(clusters), return_inverse=True)

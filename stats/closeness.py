@@ -1,8 +1,8 @@
 """Distance between an evaluator's scores and people's (studies 002 and 003).
 
 All functions take people's scores and the evaluator's, one per item, in the unit of the scale, nan
-if missing. Items that lack either score are left out and `n` counts the others; without any there
-is no value. Pass the figures to `bootstrap.estimate` for their interval.
+if missing. Items that lack either score are left out and `n` counts the others; if none is left,
+there is no value. Pass the figures to `bootstrap.estimate` for their interval.
 """
 
 from collections.abc import Callable
@@ -32,14 +32,14 @@ def mae(people: ArrayLike, evaluator: ArrayLike) -> Figure:
 
 
 def bias(people: ArrayLike, evaluator: ArrayLike) -> Figure:
-    """Mean error sum (e - p) / n: above 0 where the evaluator is more generous than people."""
+    """Mean error sum (e - p) / n: above 0 if the evaluator is more generous than people."""
     return _mean_of(people, evaluator, _identity, _identity)
 
 
 def accuracy_002(people: ArrayLike, evaluator: ArrayLike) -> Figure:
     """Study 002's accuracy in per cent, 100 - 100 RMSE / 15, for every metric alike (figure 9).
 
-    15 is the range of its total, so a metric of 3 points cannot fall below 80.
+    15 is the range of the study's total, so a metric of 3 points cannot fall below 80.
     """
     return _mean_of(
         people, evaluator, np.square, lambda mean: 100 - 100 * np.sqrt(mean) / STUDY_002_RANGE
@@ -63,7 +63,7 @@ def rmse_bounds(
 
     For the lowest, a missing score is the point of the scale (`low` to `high` by `step`; None: any
     number) nearest to people's score; for the highest, it is the end farthest from it. Items that
-    people did not score are left out. RateBounds(None, None) if none is left.
+    people did not score are left out. RateBounds(None, None) if no item is left.
     """
     p, e = np.asarray(people, dtype=float), np.asarray(evaluator, dtype=float)
     scored = ~np.isnan(p)

@@ -2,8 +2,8 @@
 
 All functions take two arrays of one number per item, in any unit, nan if missing, and return a
 `Figure` from -1 to 1: `figure.point()` is the value, `bootstrap.estimate(figure, clusters, rng)`
-adds the interval. Items that lack either number are left out; `n` counts the others. Undefined
-without such items, or if either side is constant (task 034 of study 003).
+adds the interval. Items that lack either number are left out; `n` counts the others. A figure is
+undefined if no item has both numbers, or if either side is constant (task 034 of study 003).
 """
 
 from collections.abc import Callable

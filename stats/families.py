@@ -1,6 +1,6 @@
 """Families of tests: p values adjusted for multiple testing, and compact letter displays.
 
-A p is None where a test could not be made; it does not count in the family and stays None.
+If a test could not be made, its p is None. This p does not count in the family and stays None.
 """
 
 from collections.abc import Callable, Collection, Sequence

@@ -1,6 +1,6 @@
 """Compare two runs over the same items: difference of their rates, interval and test.
 
-An item's difference is the first run's value minus the second's: 1, 0 or -1, or anything between
+An item's difference is the first run's value minus the second's: 1, 0 or -1, or a value in between
 for shares of repeats. Only items that both runs parsed have a difference.
 """
 
@@ -119,10 +119,10 @@ def sign_flip_test(differences: ArrayLike, rng: np.random.Generator) -> PValue:
     If the runs are alike, each cluster could as well have differed in the other direction (Fisher
     1935, section 21). p is the share of all 2^k sign patterns of the k clusters that differ whose
     sum is at least as far from 0 as the observed one. Sums of shares of repeats are multiples of
-    one fraction, so the share is counted exactly on the grid of these multiples. If that grid has
-    more than 4 million points, p comes from a million random patterns plus the observed one,
-    (1 + as far) / (1 + draws), or, with 200 clusters or more, from the tail of Student's t; `test`
-    says which. `n` is k. p is 1 if no cluster differs.
+    one fraction, so p is counted exactly on the grid of these multiples. If that grid has more than
+    4 million points, p comes from a million random patterns plus the observed one, (1 + as far) /
+    (1 + draws), or, with 200 clusters or more, from the tail of Student's t; `test` says which. `n`
+    is k. p is 1 if no cluster differs.
     """
     sums = np.asarray(differences, dtype=float)
     apart = np.abs(sums[sums != 0])

@@ -146,9 +146,9 @@ def clustered_wilson(sums: ClusterSums, level: float = 0.95) -> Estimate:
 def design_effect(sums: ClusterSums) -> float:
     """How many times the rate's variance exceeds that of independent items, at least 1.
 
-    Linearised variance of a ratio of cluster totals over p (1 - p) / n. If p is 0 or 1, the data do
-    not show how similar the items of a cluster are, so the worst case n / m is used. Needs two
-    clusters or more.
+    The linearised variance of a ratio of cluster totals, divided by p (1 - p) / n. If p is 0 or 1,
+    the data do not show how similar the items of a cluster are, so the worst case n / m is used.
+    Needs two clusters or more.
     """
     m, n, y = sums.m, sums.n, sums.y
     if m == n:
@@ -197,7 +197,8 @@ def _wilson(rate: float, n: float, z: float) -> tuple[float, float]:
 
 
 def items_to_overturn(sums: ClusterSums, bar: float, level: float = 0.95) -> int | None:
-    """How many opposite items leave the interval of `clustered_wilson` on its side of `bar`.
+    """How many opposite items can be added while the `clustered_wilson` interval stays on its side
+    of `bar`.
 
     The largest k such that k further items, each a cluster of its own and all against the rate
     (misses if the interval is above the threshold, hits if below), leave the whole interval on the

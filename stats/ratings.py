@@ -27,7 +27,7 @@ class Ratings:
 
     @property
     def classes(self) -> int:
-        """The number of classes, whether or not a label has them."""
+        """The number of classes, including those that no label has."""
         return len(self.values)
 
     def only(self, *raters: int) -> "Ratings":

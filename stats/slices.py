@@ -200,13 +200,13 @@ def contrast_slice(
 
     If no draw is as far, Student's t says how much smaller p is, so that p can survive a correction
     for any number of slices. t is sum s y divided by the root of a sum of squares over clusters:
-    either of the scores with the difference subtracted from y, or the mean over the permuted
-    scores, whichever is larger. Its degrees of freedom are the number of clusters of the side with
-    fewer, minus 1. With 20,000 items and 200 clusters on either side, t with m - 1 degrees of
-    freedom replaces the permutation, since it is its limit.
+    either the sum for the scores with the difference subtracted from y, or the mean sum over the
+    permuted scores, whichever is larger. Its degrees of freedom are the number of clusters of the
+    side with fewer, minus 1. With at least 20,000 items in all and 200 clusters on either side, t
+    with m - 1 degrees of freedom (m clusters) replaces the permutation, whose limit it is.
 
-    There is no p with under 20 items or 10 clusters of the slice in strata that the rest is in too,
-    without a rest, and if all items of every such stratum are alike.
+    There is no p if the slice has under 20 items or 10 clusters in strata that the rest is in too,
+    if there is no rest, or if within every such stratum all items are alike.
     """
     return SliceableItems.from_values(values, clusters, strata).contrast(inside, rng, draws)
 
@@ -280,7 +280,8 @@ class _SliceItems:
     `chosen` are the positions of its items, `items` their number per cluster, `scores` the
     contribution of each cluster to the statistic, and `weight` the denominator of the difference.
     `mixed` marks the strata with both sides; `compared` and `compared_clusters` count the items and
-    clusters of the slice in these; `alike` says that all items of these strata have equal values.
+    clusters of the slice in these; `alike` says whether within each of these strata all items have
+    equal values.
     """
 
     chosen: Ints

@@ -33,7 +33,7 @@ def tabulate(runs: Iterable[Run]) -> list[dict[str, Any]]:
     has a known price. Both have 15 digits, as stored. `per_detected` is cost divided by detected
     error items. If the tokens or price of any reply are unknown, the sum is None, and
     `without_tokens` or `without_price` counts these replies. For a run without calls, such as a
-    vote, these columns are None.
+    vote, `calls`, `tokens` and `cost` are None.
     """
     runs = list(runs)
     asked, judged = _sum_requests(runs), _count_errors(runs)

@@ -50,8 +50,8 @@ def tabulate_pairs(
     project: Project, runs: Sequence[Run], by: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
     """The table `pairs`: how many items have each pair of numbers. (Drawn as points, such items
-    would hide each other.) `share` is the share of items with the same number from people. Raises
-    `UnknownField`."""
+    would hide each other.) `share` is the share among items with the same number from people.
+    Raises `UnknownField`."""
     for named, sides in correlations.split_scores(project, runs, by):
         both = sides.both
         pairs = Counter(

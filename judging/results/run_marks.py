@@ -2,7 +2,7 @@
 
 The default runs are finished, cover all items that existed when they began, and are not superseded
 by a later run with the same strategy and evaluator. Canaries, runs over part of the items, stopped
-runs and superseded runs have a mark and are shown only if the query names them.
+runs and superseded runs have a mark; they are shown if the query names them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -32,8 +32,8 @@ class AnswerTable:
     """The number of items for each pair of two annotators' answers; `answers` maps names to titles,
     in order.
 
-    `people` are the two annotators, or None if several pairs are counted, each both ways; `of` then
-    holds what the pairs have in common.
+    `people` are the two annotators, or None if several pairs are counted, each both ways. In that
+    case `of` holds what the pairs have in common.
     """
 
     counts: Mapping[tuple[str, str], int]
@@ -56,9 +56,10 @@ class AnswerTable:
 
 
 def build_answer_pairs(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """What one says where another says something, of one question; everybody if no two are named.
+    """The confusion matrix of two annotators for one question, or of all pairs if no two are
+    chosen.
 
-    With several pairs, each counts both ways, so that the matrix is symmetric.
+    If there are several pairs, each counts both ways, so that the matrix is symmetric.
     """
     titles = question_titles(asked)
     field = next((name for name in titles if any(row["field"] == name for row in tables[0])), "")
@@ -193,7 +194,8 @@ FIGURES = (
 
 
 def build_coefficients(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """One line per question and measure, with its interval; for all annotators, pairs, or each."""
+    """One line per question and measure, with its interval; for all annotators together, for pairs,
+    or for each annotator."""
     who, titles = asked.switch_value(WHO_SWITCH.name), question_titles(asked)
     rows = [row for row in tables[0] if _people_text(row) == who and row["n_items"]]
     columns = (*FIGURES[:2], *([] if who == ALL_PEOPLE else [_PEOPLE_COLUMN]), *FIGURES[2:])

@@ -83,7 +83,7 @@ def _headline(rows: Rows) -> str:
     blind = sum(bool(row["blind"]) for row in rows)
     said = f"{_count_noun(blind, 'blind spot') if blind else 'No blind spot'} in "
     said += _count_noun(len(tested), "slice") + (of_runs if len(runs) > 1 else "")
-    # A run where nothing could be tested is not cleared.
+    # If nothing could be tested, the run may still have blind spots.
     left = len(runs) - len(searched)
     return f"{said}; no slice of {_count_noun(left, 'other run')} can be tested" if left else said
 
@@ -169,7 +169,7 @@ def slice_title(row: Row) -> str:
 
 
 def _name(row: Row, *, several: bool) -> str:
-    """The title over several lines of the chart, with the run if there are several."""
+    """The title on several lines for the chart, with the run if there are several runs."""
     lines = [one.replace(": ", " ") for one in _values(row)]
     run = (f"{row['run']} · {row['strategy']}", row["endpoint"])
     return ": ".join([*lines, *run] if several else lines)

@@ -46,7 +46,7 @@ REPEATS = "Duplicates (no ability)"
 class MatrixKey(NamedTuple):
     """The group of a line; "" stands for all.
 
-    `invariant`: score-invariant items, which have no ability of their own if they are duplicates.
+    `invariant`: the items are score-invariant; if they are duplicates, they have no ability.
     """
 
     ability: str
@@ -97,7 +97,8 @@ def _column(run: Run) -> Column:
 def _block(
     ability: str, heads: RowsByKey, parts: RowsByKey, runs: Sequence[Run], measure: RateMeasure
 ) -> LineBlock:
-    """An ability and the lines below it; for score-invariant items what they were made from."""
+    """An ability and the lines below it, which show for score-invariant items what these were made
+    from."""
     invariant = ability == SI_ITEM
     lines = [
         _line(key, parts[key], runs, measure)
@@ -237,8 +238,8 @@ def build_directions(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def build_changes(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """Score differences between perturbed and gold answer, for runs with a scale: a text length,
-    for example, has too many steps."""
+    """Score differences between perturbed and gold answer, only for runs with a scale: a text
+    length, for example, has too many steps."""
     scales = {run.number: run.pinned_strategy().scale for run in asked.runs}
     rows = [row for row in tables[0] if scales[row["run"]]]
     steps = sorted({row["change"] for row in rows})

@@ -130,10 +130,11 @@ POINTS_UNIT = "points"
 
 
 class RateColumns(NamedTuple):
-    """The columns of a row that form a rate: value, interval, number of items, and what is bad.
+    """The columns of a row that form a rate: value, interval, number of items. `bad` says what is
+    bad.
 
     `missing` is the column of items left out, "" if a rate has none. With `rest`, 1 minus the value
-    is shown. `bad` is "high", "low" or "" for neither.
+    is shown. `bad` is "high", "low", or "" if neither is bad.
     """
 
     value: str = "rate"

@@ -35,8 +35,8 @@ NOTHING_TO_DRAW, TRY_LATER = 409, 503
 def download_chart(request: HttpRequest, slug: str, page: str, picture: str) -> HttpResponse:
     """The chart of a page, as its URL shows it, as a file.
 
-    It is made while the user waits, in a separate process: in a second or two, and at most in the
-    seconds that `files.render` allows.
+    A separate process makes it while the user waits. This takes a second or two; `files.render`
+    sets the limit.
     """
     member = access.member_for(request, slug, right="results")
     if picture not in files.TYPES:

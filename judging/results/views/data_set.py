@@ -64,7 +64,8 @@ def select_kind(rows: RowsOfGroup, of: str) -> list[Row]:
 
 
 def get_size(rows: RowsOfGroup) -> int:
-    """The number of items of a group, which each of its rows repeats; it needs at least one row."""
+    """The number of items of a group. Each of its rows has this number, so pass at least one
+    row."""
     return int(next(iter(rows.values()))["n"])
 
 

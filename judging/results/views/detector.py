@@ -1,7 +1,7 @@
 """Detector: how well are errors found, and which kinds of them? (study 001, tables 4, 6 and 8)
 
-And what another way to ask changes: wording and order of the options (section 4.3), and samples or
-steps beside prompt 1-A (tables 5 and 7).
+It also shows what changes with another way to ask: another wording or order of the options (section
+4.3), or samples or steps instead of prompt 1-A alone (tables 5 and 7).
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,9 +41,9 @@ DRAWN = ("precision", "recall", "f1")
 CHART_SWITCH = Switch(
     "chart", "In the chart", {"by-detector": "By detector", "plane": "Precision and recall"}
 )
-# The items that a figure's link shows: those that it is a share of.
+# The items that a figure links to: the items of its denominator.
 ITEM_FILTERS = {"precision": {"result": "detected"}, "recall": {"truth": "error"}}
-# The heat of a figure below that of chance in the same group.
+# The heat of a figure that is below chance in the same group.
 SHADES = 3
 NOT_NAMED = "none named"
 
@@ -291,7 +291,7 @@ EMPTY_CHANGES = (
 
 
 def build_biases(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """One line per evaluator and group: recall and precision with either way to ask."""
+    """One line per evaluator and group: recall and precision for each way to ask."""
     page, bias = DetectorPage(asked), asked.switch_value(BIAS_SWITCH.name)
     found: dict[tuple[Any, ...], dict[str, Row]] = {}
     for row in page.ordered(row for row in tables[0] if row["bias"] == bias):

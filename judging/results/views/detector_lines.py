@@ -122,7 +122,7 @@ class DetectorPage:
         return f"?{query.urlencode(safe=',')}"
 
     def _slices(self, row: Row) -> dict[str, str] | None:
-        """The query that filters a run's outcomes to a group; None if no URL can."""
+        """The query that filters a run's outcomes to a group; None if a URL cannot express it."""
         found = [f"{one}={row[one]}" for one in self.fields]
         is_told = len(found) <= len(SLICES) and all(row[one] for one in self.fields)
         return dict(zip(SLICES, found, strict=False)) if is_told else None

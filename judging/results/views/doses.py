@@ -160,7 +160,8 @@ def _response(row: Row, which: str) -> Estimate:
 
 
 def _axis(which: str, found: Sequence[Estimate]) -> Axis:
-    """The full axis for rates; otherwise to the next tenth of the scale, below 0 if necessary."""
+    """The full axis for rates; otherwise an axis to the next tenth of the scale, if necessary below
+    0."""
     if which == "detection":
         return RATES
     ends = dot_charts.list_ends(found)

@@ -115,7 +115,7 @@ class MetricPage:
         return ", ".join(_title(field, row) for field in self.fields if field in row)
 
     def run_cell(self, one: Run) -> Cell:
-        """A run, with a note whether it sees the gold answer."""
+        """A run, with a note on whether it sees the gold answer."""
         cell = cells.run_cell(one)
         return replace(cell, note=f"{cell.note} · {'with' if sees_gold(one) else 'without'} gold")
 
@@ -180,7 +180,8 @@ _OFF_SCALE_FILTER = {"cause": "off_scale"}
 
 
 def sees_gold(run: Run) -> bool:
-    """Whether the evaluator sees the gold answer; matching such as ROUGE-L compares with it."""
+    """Whether the evaluator sees the gold answer; matching methods such as ROUGE-L count as seeing
+    it."""
     strategy = run.strategy.strategy()
     prompts = [strategy.prompt, *(step.prompt for step in strategy.steps)]
     in_prompt = any("reference" in schema.find_names(prompt) for prompt in prompts)

@@ -1,7 +1,6 @@
 """Overview: detection rates of runs by ability (study 000, tables 3 to 5).
 
-Published figures can be added for comparison: chosen by checkboxes, with lines and marks of their
-own.
+Checkboxes add published figures for comparison, which have their own lines and marks.
 """
 
 import csv
@@ -44,7 +43,7 @@ DENOMINATORS = {
 
 @dataclass(frozen=True)
 class PublishedRate:
-    """A rate of study 000's tables 3 to 5: undetected, a fraction of 1, as it is printed.
+    """An undetected rate of study 000's tables 3 to 5 as printed, a fraction of 1.
 
     For score-invariant items it is the share left unchanged. `denominator` is one of
     `DENOMINATORS`, or "" if the rate is not based on counts. `reason` says what contradicts it.
@@ -61,7 +60,7 @@ class PublishedRate:
 
     @property
     def series(self) -> tuple[str, str, str]:
-        """What one line of a chart has in common: table, strategy and model."""
+        """The key of one line of a chart: table, strategy and model."""
         return self.table, self.strategy, self.model
 
     @property
@@ -109,7 +108,8 @@ OwnRows = dict[tuple[str, ...], dict[int, Row]]
 
 
 def list_choices(asked: PageQuery) -> list[ChoiceGroup]:
-    """The series of study 000's tables 3 to 5, and all those of the chosen runs' strategies."""
+    """The series of study 000's tables 3 to 5, and a choice of all series of the chosen runs'
+    strategies."""
     said = asked.query.getlist(PUBLISHED_PARAMETER)
     every = dict.fromkeys(one.series for one in load_overview())
     found = [Choice(SAME_STRATEGIES, "The strategies of the chosen runs", SAME_STRATEGIES in said)]
@@ -157,7 +157,8 @@ def build_lines(
 
 
 def build_dots(asked: PageQuery, title: dict[str, str], measure: RateMeasure) -> Iterable[Dot]:
-    """The same as marks in a chart; `title` maps abilities to the groups."""
+    """The chosen published rates as marks in a chart; `title` maps abilities to the chart's
+    groups."""
     for series, found in select_series(asked).items():
         for ability, one in found.items():
             if ability in title:

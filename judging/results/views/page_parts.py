@@ -29,8 +29,8 @@ BY_PARAMETER, INTERVALS_PARAMETER, RUN_PARAMETER, SORT_PARAMETER, VIEW_PARAMETER
 
 @dataclass(frozen=True)
 class TableQuery:
-    """A table of `tables.RESULT_TABLES` and its fields; None means those of the URL, else of the
-    view."""
+    """A table of `tables.RESULT_TABLES` and its fields; None means the fields in the URL, else the
+    view's default."""
 
     table: str
     by: str | None = None
@@ -38,7 +38,7 @@ class TableQuery:
 
 @dataclass(frozen=True)
 class Switch:
-    """Options for looking at the same figures, by their value in the URL; the first is default."""
+    """Options for showing the same figures, by their value in the URL; the first is the default."""
 
     name: str
     title: str
@@ -106,12 +106,13 @@ def study_figures(*names: str, by: tuple[str, ...] = ()) -> tuple[StudyFigure, .
 class ResultView:
     """One way to answer the question of a page: tables of figures, and what is shown of them.
 
-    `build` gets the rows of each of `asks`, narrowed down as the address says. `studies` names the
-    tables and figures of each study that it makes. `empty` says what to do where nothing is shown.
-    `groups` offers fields that its tables can be grouped by, several at once, with their titles;
-    where the address names none, `grouped` by the first of them. `columns` can narrow it down, too:
-    `titles` has the words for those whose name is none, `named` those for a value, "" for the
-    value itself. What is not `of_runs` is there before the first run.
+    `build` gets the rows of each table in `asks`, filtered as the URL says. `studies` names the
+    tables and figures of each study that the view reproduces. `empty` says what to do if there is
+    nothing to show. `groups` offers fields for grouping its tables, several at once, with their
+    titles. If `grouped`, the first of them is used if the URL names none. The URL can also filter
+    by `columns`. `titles` has the titles of columns whose name is not a title; `named` gives the
+    title of a value, "" to show the value itself. A view that is not `of_runs` is available before
+    the first run.
     """
 
     slug: str
@@ -141,8 +142,8 @@ class ResultPage:
 
     @cached_property
     def taken_names(self) -> frozenset[str]:
-        """Names that item fields must not have to be used for grouping, since rows and URLs need
-        unique names."""
+        """Names that are taken. An item field with one of them cannot be used for grouping, since
+        rows and URLs need unique names."""
         views = [view for view in self.views if view.groups]
         asks = [ask for view in views for ask in view.asks]
         columns = (name for ask in asks for name in tables.list_columns(ask.table, ()))
@@ -162,7 +163,7 @@ class ResultPage:
 
 @dataclass(frozen=True)
 class PageQuery:
-    """The parsed query of a page: a view, for these runs, with the rest in `query`.
+    """The parsed query of a page: its view and its runs; the other parameters are in `query`.
 
     `every` has all judging runs of the project, from which `offered` selects.
     """
@@ -190,7 +191,8 @@ class PageQuery:
         return INTERVALS_PARAMETER in self.query
 
     def switch_value(self, name: str) -> str:
-        """The current option of a switch; `by` may contain fields that are no option of it."""
+        """The current option of a switch; `by` may also be fields that are not among its
+        options."""
         options = next(one.options for one in self.view.switches if one.name == name)
         said = self.query.get(name)
         first = next(iter(options))

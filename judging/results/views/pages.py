@@ -1,7 +1,7 @@
 """The index of the result pages, and every page of them.
 
-From an address to what it asks for, and to the figures that answer it. And where the tables and
-figures that the studies print are made of one's own data.
+Parses the URL of a page and gets the figures for it. Also lists which views reproduce the printed
+tables and figures of the studies from a project's own data.
 """
 
 import shlex
@@ -79,7 +79,7 @@ def select_runs_or_404(every: Sequence[Run], query: QueryDict) -> list[Run]:
 
 
 def request_tables(wish: PageQuery) -> list[figures.FigureTable | figures.PendingTable]:
-    """The tables of a view and of what they leave out, or a worker's progress. Raises Http404."""
+    """The tables of a view and the table `left_out`, or a worker's progress. Raises Http404."""
     return [*(_request_table(wish, ask) for ask in wish.view.asks), _request_left_out(wish)]
 
 
@@ -252,7 +252,8 @@ def _content_context(wish: PageQuery, found: list[Rows]) -> dict[str, Any]:
 
 
 def _compare_items(wish: PageQuery, left_out: Rows) -> str:
-    """Whether the chosen runs judged the same items; for one run their number; "" if none."""
+    """A sentence on whether the chosen runs judged the same items, or for one run on how many; ""
+    without such a run."""
     runs = {run.number: run for run in wish.runs}
     of_runs = [row for row in left_out if row["shared"] is not None]
     if not of_runs:
@@ -409,7 +410,7 @@ class StudyLink:
         return self.place.strategies[0] if len(self.place.strategies) == 1 else ""
 
 
-# What asks a project for fields, with what it answered.
+# The fields of a project, by the function that lists them.
 FieldsBySource = Mapping[Callable[[Project], Mapping[str, str]], set[str]]
 # By the title of a page.
 LinksByPage = list[tuple[str, list[StudyLink]]]
@@ -418,8 +419,9 @@ LinksByPage = list[tuple[str, list[StudyLink]]]
 def list_studies(
     project: Project, runs: Sequence[Run], *, named: bool
 ) -> list[tuple[str, LinksByPage]]:
-    """The tables and figures of each study. `named` runs are used whatever their strategy;
-    otherwise the default ones among the runs with a table's strategies, if there are any."""
+    """The tables and figures of each study. If the runs are `named`, all are used, whatever their
+    strategy. Otherwise a table uses the default runs among those with its strategies, if there are
+    any."""
     offered = _load_fields(project)
     return [(title, _study_links(study, offered, runs, named)) for study, title in STUDIES.items()]
 

@@ -111,7 +111,7 @@ def build_means(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def measure_axis(measure: str, found: Iterable[Estimate]) -> Axis:
-    """The axis for a measure: its full range if it has one, else as far as the values go."""
+    """The axis for a measure: its full range if it has one, else the range of the values."""
     ends = dot_charts.list_ends(found)
     if measure in CORRELATIONS:
         return axes.coefficient_axis(ends)

@@ -145,7 +145,7 @@ def _drawing(
 def _marks(
     page: MetricPage, row: Row, grouped: Rows, pooled: Mapping[Key, Row]
 ) -> Iterator[tuple[str, str, Estimate]]:
-    """The marks of a chart row: kind, what it is over, and the figure."""
+    """The marks of a chart row: the kind, the items or groups that it covers, and the figure."""
     from charts import spread
 
     measure = row["figure"]

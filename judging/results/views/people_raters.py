@@ -117,7 +117,7 @@ def _rater(run: Run, row: Row) -> Cell:
 
 
 def _items(page: MetricPage) -> metrics.CellFunction:
-    """A cell with a link to the items with numbers from the person, another one and the
+    """A cell with a link to the items with numbers from the person, another person and the
     evaluator."""
 
     def cell(run: Run, row: Row) -> Cell:

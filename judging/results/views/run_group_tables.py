@@ -49,8 +49,8 @@ def build_table(asked: PageQuery, title: str, rows: Rows, figures: Sequence[Figu
 
 
 def chart_label(asked: PageQuery, row: Row) -> str:
-    """The label of a group and its run on a chart's axis, over several lines, one of them for the
-    endpoint. A single run is not named."""
+    """The label of a group and its run on a chart's axis, on several lines, one of them for the
+    endpoint. If there is only one run, it is not named."""
     names = {run.number: cells.run_name(run, ": ") for run in asked.runs}
     parts = [*(_title(field, row) for field in _fields([row]))][:1]
     if len(asked.runs) > 1 or not parts:

@@ -8,10 +8,10 @@ reply stored at the end.
 On SQLite one process serves pages and calls the evaluator, like `manage.py serve`; on PostgreSQL
 (at TEST_POSTGRES_URL) gunicorn serves and a worker with Redis calls, both started as in
 docker-compose.yml. The evaluator is a process on the same machine. The rate covers all calls from
-the first request to the last reply as the evaluator saw them; its share is that of the ceiling,
-calls in flight divided by latency. A bare loop with the same client, which stores nothing, is
-measured for comparison. Meanwhile the run's progress, the list of runs and the project's page are
-requested in turn, one page every 0.4 s. A small warm-up run comes first and is not counted.
+the first request to the last reply as the evaluator saw them; its share is relative to the ceiling,
+which is calls in flight divided by latency. A bare loop with the same client, which stores nothing,
+is measured for comparison. Meanwhile the run's progress, the list of runs and the project's page
+are requested in turn, one page every 0.4 s. A small warm-up run comes first and is not counted.
 
 `--generating` requests perturbed answers, of about 2 KB each, instead of scores. `--large` makes
 2,000 and then 100,000 calls and compares the memory. With `--pace` two workers share a limit of
@@ -93,8 +93,8 @@ def _options() -> argparse.Namespace:
 
 
 def _in_process(kind: str) -> Iterator[Figures]:
-    """The figures that a process prints, one JSON object per line; a Django process has one
-    database."""
+    """The figures that a process prints, one JSON object per line. Each database needs its own
+    Django process."""
     given = sys.argv[1:]
     if "--databases" in given:
         at = given.index("--databases")

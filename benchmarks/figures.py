@@ -91,8 +91,8 @@ def _options() -> argparse.Namespace:
 def _in_process(
     kind: str, outcomes: int, judged: str, options: argparse.Namespace
 ) -> Iterator[Figures]:
-    """The figures that a process prints, one JSON object per line; a Django process has one
-    database."""
+    """The figures that a process prints, one JSON object per line. Each database needs its own
+    Django process."""
     command = [sys.executable, "-m", "benchmarks.figures", "--one", "--databases", kind]
     command += ["--outcomes", str(outcomes), "--runs", str(options.runs)]
     command += ["--kinds", judged, "--times", str(options.times)]
@@ -153,8 +153,8 @@ def _cookie(project: Any) -> str:
 
 
 def _asked(port: int, path: str, headers: dict[str, str], times: int, patience: float) -> Figures:
-    """Request until it is ready, then repeatedly: seconds of the first, milliseconds of the
-    others."""
+    """Request until the figures are ready, then repeatedly. Returns the seconds until they were
+    ready, and quantiles of the milliseconds of later requests."""
     connection = HTTPConnection("127.0.0.1", port, timeout=patience)
     begun, told = time.perf_counter(), 0
     while (status := _get(connection, path, headers)) == 202:

@@ -5,10 +5,10 @@
 Each journey is repeated on its own data, in a temporary database, until templates, URLs and caches
 are warm; then it is made once more and counted. A module counts if any of its code runs after its
 import, including middleware and template tags; a function counts by its name, without lambdas and
-comprehensions. "Besides" leaves out the modules that every page uses: the front page of a project,
-and all journeys except the worker's. Pages are requested by their URLs, as a browser and its
-scripts do: a label is sent while the next item is already on the screen, and the one after that is
-then fetched. The worker calls a scripted evaluator and is counted from the first request that
+comprehensions. "Besides" leaves out the modules that every page uses, that is, the front page of a
+project and all journeys except the worker's. Pages are requested by their URLs, as a browser and
+its scripts do: a label is sent while the next item is already on the screen, and the one after that
+is then fetched. The worker calls a scripted evaluator and is counted from the first request that
 reaches it, when the run is planned and the first calls are leased, until all outcomes are decided.
 
 `--list` prints the modules of each journey, with "=" before those that every page uses.
@@ -91,8 +91,8 @@ def _module(path: str) -> str:
 
 @contextmanager
 def counting(when: Callable[[], bool] = lambda: True, *, here: bool = True) -> Iterator[Entered]:
-    """Count the modules and functions used by threads started meanwhile, and by this one if `here`,
-    while `when` returns True."""
+    """While `when` returns True, count the modules and functions used by threads that start
+    meanwhile and, if `here`, by this thread."""
     entered = Entered()
 
     def watch(frame: FrameType, event: str, _: Any) -> None:

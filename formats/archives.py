@@ -40,8 +40,8 @@ def open_archive(path: Path, limits: Limits, password: str = "") -> Iterator[dic
     start with a dot) are left out. Encrypted members, with AES or the old zip cipher, are read with
     the password. Raises FormatError if the path is neither a zip archive nor a folder, for member
     paths that leave the archive, links, encryption without a password, damage and too many files.
-    Also raises it during reading as soon as the archive has yielded more than the limits, whatever
-    sizes its directory claims.
+    The error is also raised during reading, as soon as the archive has unpacked to more than the
+    limits, whatever sizes its directory claims.
     """
     if path.is_dir():
         yield _files(path, limits)
@@ -187,7 +187,7 @@ class _BudgetedReader(io.RawIOBase):
 
 
 def _damaged_error(place: str, error: Exception, *, encrypted: bool = False) -> FormatError:
-    # One wrong password in 256 passes the check; it only shows in the unpacked data.
+    # One wrong password in 256 passes the check; only the unpacked data show that it is wrong.
     doubt = "Check the password, or fetch" if encrypted else "Fetch"
     return FormatError(
         f"{place}: is damaged ({str(error) or 'cut short'}). {doubt} or pack the archive again."

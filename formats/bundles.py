@@ -45,7 +45,7 @@ def read_rows(path: Path, limits: Limits, password: str = "") -> Rows:
 def detect_layout(path: Path, limits: Limits) -> str:
     """The layout of an archive according to its file names: fbi, realmistake, or zip for any other.
 
-    Raises FormatError if the path is not an archive, or a malicious one.
+    Raises FormatError if the path is not an archive, or is a malicious one.
     """
     with archives.open_archive(path, limits, "any") as files:
         inside = [PurePosixPath(name) for name in files]

@@ -40,10 +40,9 @@ _LARGEST = "1M<n<10M"
 class FolderCounts:
     """Counts and digests for a folder of items.
 
-    `counts`: items by ability, category and label. `others`: items that repeat another item or have
-    another purpose than testing. `digests`: the digest of each file. `sources`: items per source.
-    `flagged`: items with each flag. `decided`: items per source of their resolution, such as
-    "labels".
+    `counts`: items by ability, category and label. `others`: items that repeat another item or are
+    not for testing. `digests`: the digest of each file. `sources`: items per source. `flagged`:
+    items with each flag. `decided`: items per source of their resolution, such as "labels".
     """
 
     counts: Counts
@@ -60,7 +59,7 @@ class FolderCounts:
 
     @property
     def digest(self) -> str:
-        """One digest for all files: that of the lines that `sha256sum` prints for them."""
+        """One digest for all files: the digest of the lines that `sha256sum` prints for them."""
         lines = [f"{digest}  {name}\n" for name, digest in sorted(self.digests.items())]
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
@@ -84,7 +83,7 @@ def get_source(row: Mapping[str, Any]) -> ItemSource:
 
 
 def count_source(sources: Counter[ItemSource], row: Mapping[str, Any]) -> None:
-    """Count an item under its source, or under the others if there are too many sources."""
+    """Count an item under its source, or under "others" if there are too many sources."""
     found = get_source(row)
     is_known = found in sources or len(sources) < MOST_SOURCES
     sources[found if is_known else OTHER_SOURCES] += 1

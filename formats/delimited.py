@@ -72,8 +72,8 @@ class _RecordingLines(Lines):
 
 
 def _allow_long_fields(limits: Limits) -> None:
-    # The csv module has one limit per process: it is only ever raised here, and the limits of rows
-    # and fields are checked by this module.
+    # The csv module has one limit per process. It is only ever increased here, and this module
+    # checks the limits of rows and fields.
     if csv.field_size_limit() < limits.row_bytes:
         csv.field_size_limit(limits.row_bytes)
 
@@ -99,10 +99,11 @@ def _records(lines: Lines, file: str, delimiter: str) -> Iterator[tuple[int, lis
 
 
 def _detect_delimiter(header: str, usual: str) -> str:
-    """The delimiter of the columns. Spreadsheets write semicolons where commas are in numbers.
+    """The delimiter of the columns. Spreadsheets write semicolons where numbers have decimal
+    commas.
 
-    If the header has no delimiter, there is one column: a list of texts, one per line, may have
-    commas inside.
+    If the header has no delimiter, there is one column, and its texts, one per line, may contain
+    commas.
     """
     bare = _QUOTED.sub("", header)
     if usual != ",":

@@ -25,8 +25,8 @@ class FbiFile:
     category: str
 
 
-# By file name without suffix. Files are read in this order: score-invariant first, since the next
-# two files repeat some of its rows.
+# By file name without suffix. Files are read in this order. The score-invariant file is first,
+# since the next two files repeat some of its rows.
 FILES: dict[str, FbiFile] = {
     "score_invariant": FbiFile("score-invariant", "score-invariant"),
     "formatting-errors": FbiFile("long-form", "formatting"),
@@ -143,7 +143,8 @@ def _origin(source: FbiFile, named: bool) -> str:
 
 
 def _find_duplicate(row: Row, source: FbiFile, key: str, invariant: dict[bytes, str]) -> str:
-    """Remember a score-invariant row, or find its key again; by digest, so no text is kept."""
+    """Remember a score-invariant row by its digest, or find the key of the row that this one
+    repeats."""
     texts = "\0".join(row.values[column] for column in ("cdx", "og", "perturbed_gpt4"))
     digest = blake2b(texts.encode(), digest_size=16).digest()
     if source.category == "score-invariant":
@@ -164,8 +165,8 @@ def write_archive(
     folder: Path,
     beside: Iterable[str] = (),
 ) -> int:
-    """Write items to an archive that `read_rows` reads, with files in a folder first; return their
-    number.
+    """Write items to an archive that `read_rows` can read; return their number. The files are first
+    written to a folder.
 
     An item that came from such an archive keeps its file and id. Texts are written unchanged, so
     formulas are not escaped. The columns `beside` follow those of the archive. Raises ValueError

@@ -30,7 +30,7 @@ from formats.sealed import ArchiveWriter
 
 CARD_FILE = "README.md"
 DEFAULT_CONFIG, SPLIT = "default", "test"
-# Categories beyond this number, or with a name unfit for a file, share one file.
+# Categories beyond this number, or with a name that cannot be a file name, share one file.
 MOST_FILES, OTHER_NAME = 100, "other"
 # At most this many rows or characters are split by category at once.
 ROWS, CHARACTERS = 2_000, 4_000_000
@@ -47,12 +47,12 @@ def write_folder(
     sealing: ArchiveWriter,
     folder: Path,
 ) -> int:
-    """Write the columns of the items with their card, with files in a folder first; return the
-    number of items.
+    """Write the columns of the items and their card; return the number of items. The files are
+    first written to a folder.
 
     The rows have `ability`, `category`, `resolution`, `purpose` and `duplicate_of`, and may have
-    `origin`, `fields`, `flags` and the `source` of the resolution. Raises ValueError as
-    `parquet.write_file` does.
+    `origin`, `fields`, `flags` and the `source` of the resolution. Raises ValueError like
+    `parquet.write_file`.
     """
     counts, others, flagged, decided = Counts(), Counter[str](), Counter[str](), Counter[str]()
     sources = Counter[ItemSource]()

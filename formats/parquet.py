@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 from uuid import UUID
 
-# This pool returns unused memory, the library's own keeps it. Read when pyarrow is loaded.
+# This pool returns unused memory; pyarrow's own pool keeps it. pyarrow reads this when loaded.
 os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
 
 import pyarrow as pa
@@ -68,7 +68,7 @@ def pack_batch(part: Sequence[Mapping[str, Any]], shape: pa.Schema, before: int)
 
 def write_batches(found: Iterable[pa.RecordBatch], shape: pa.Schema, file: Path | IO[bytes]) -> int:
     """Write batches to a file; return the number of rows."""
-    # No statistics for texts: the least and greatest of each group would stay in memory.
+    # No statistics for texts: the first and last text of each row group would stay in memory.
     told = [field.name for field in shape if field.type != pa.string()]
     count, size, held = 0, 0, list[pa.RecordBatch]()
     with pq.ParquetWriter(file, shape, compression="zstd", write_statistics=told) as writer:

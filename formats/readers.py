@@ -11,7 +11,8 @@ from formats import batches, bundles, delimited, fbi, jsonlines, realmistake
 from formats.bundles import DELIMITERS
 from formats.rows import DEFAULT_LIMITS, FormatError, Limits, Rows
 
-# Rows often have several kilobytes; with the default buffer of 8 KB, fetching dominates parsing.
+# Rows often have several kilobytes; with the default buffer of 8 KB, fetching takes longer than
+# parsing.
 _BUFFER = 1 << 17
 
 Reader = Callable[[Path, Limits], Rows]
@@ -105,7 +106,7 @@ def pick_rows(
 
 
 def with_password(reader: Reader, password: str) -> Reader:
-    """The reader with an archive's password ("" for none). FormatError if it takes none."""
+    """The reader with an archive's password ("" for none). FormatError if the format has none."""
     if not password:
         return reader
     for locked in (read_realmistake, read_zip, read_detections):
@@ -132,7 +133,7 @@ def preview_rows(
 def _check_then_read(rows: Callable[[], Rows]) -> Rows:
     """Read the file once so that any FormatError is raised before the first row, then read again.
 
-    Otherwise an error at the end of a file would leave the rows before it imported.
+    Otherwise, if there is an error at the end of a file, the rows before it would stay imported.
     """
     deque(rows(), maxlen=0)
     return rows()

@@ -27,7 +27,7 @@ ERROR_TYPES = {
 # Human labels of an item, under their names in the task type `error-detection`.
 LABELS = ("verdict", "error_type", "explanation")
 _VERDICTS = ("error", "no_error")
-# Repeats items of the six sets as an example of the format.
+# This file repeats items of the six sets as an example of the format.
 _EXAMPLE = "example.jsonl"
 
 
@@ -165,7 +165,7 @@ def _verdict(values: dict[str, Any], name: str, *, invalid: bool = False) -> str
 
 
 def _require(values: dict[str, Any], name: str) -> Any:
-    """The value under a name; the error helps if items and outputs were confused."""
+    """The value under a name. Its error message helps users who confused items and outputs."""
     if name not in values:
         raise _FaultError(
             name,

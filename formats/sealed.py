@@ -68,8 +68,9 @@ class ArchiveWriter:
     """An archive that is being written: add members one by one, then call `seal`.
 
     Nothing is held in memory. Nothing that depends on the clock or the machine is written, so the
-    content alone determines every byte; except with a password, since encryption never gives the
-    same bytes twice. `alive` is called for each file, and repeatedly while a large one is written.
+    content alone determines every byte. An archive with a password is the exception, since
+    encryption never gives the same bytes twice. `alive` is called for each file, and repeatedly
+    while a large one is written.
     """
 
     def __init__(
@@ -110,7 +111,7 @@ class ArchiveWriter:
         self._zip.close()
 
     def close(self) -> None:
-        """Close the archive; also for one that was not sealed because of an error."""
+        """Close the archive, also if an error prevented sealing it."""
         self._zip.close()
 
 
@@ -134,7 +135,7 @@ def _open(stream: BinaryIO) -> Any:
 
 
 def _open_encrypted(stream: BinaryIO, password: str) -> Any:
-    """AES-256 as WinZip and 7-Zip read it; names and sizes of files stay readable."""
+    """AES-256 that WinZip and 7-Zip can read; names and sizes of files stay readable."""
     archive = pyzipper.AESZipFile(
         stream, "w", compression=zipfile.ZIP_DEFLATED, encryption=pyzipper.WZ_AES
     )

@@ -1,6 +1,6 @@
 """Convert a Parquet file to JSON Lines in a separate process.
 
-A file cannot make that process exceed its limits, and if it crashes, nothing else does.
+No file can make that process exceed its limits, and if the process crashes, nothing else does.
 """
 
 import resource
@@ -38,8 +38,8 @@ def unpack(packed: Path, rows: Path, limits: Limits) -> None:
 
 
 def main(packed: str, rows: str, size: str) -> None:
-    """Write the rows of one file to the other, which grows to at most `size` bytes. If the file
-    cannot be used, prints why and exits with EXIT_REFUSED."""
+    """Write the rows of the first file to the second, which grows to at most `size` bytes. If the
+    first file cannot be used, prints why and exits with EXIT_REFUSED."""
     path, to, most = Path(packed), Path(rows), int(size)
     for what, limit in (("AS", MEMORY_LIMIT), ("CPU", TIME_LIMIT), ("FSIZE", most), ("CORE", 0)):
         resource.setrlimit(getattr(resource, f"RLIMIT_{what}"), (limit, limit))

@@ -83,9 +83,9 @@ FIGURE_FORMATS = ("json", *WRITERS, *TYPESET_WRITERS)
 class PackingOptions:
     """Options for a file that is a zip.
 
-    `name` is the name of the rows' file inside, `password` encrypts the zip, `card` builds the
-    dataset card of a folder for the hub. `alive` is called repeatedly while files are added, which
-    continues after the last row.
+    `name` is the name of the file with the rows, `password` encrypts the zip, `card` builds the
+    dataset card of a folder for the hub. `alive` is called repeatedly while files are added; files
+    are still added after the last row.
     """
 
     name: str = "rows"
@@ -106,7 +106,7 @@ def write_file(
 
     `kinds` gives the kind of the columns that are not texts, as for `parquet.write_file`; formats
     with typed columns use it. With a password the file is an encrypted zip. If the program is
-    killed halfway, it leaves temporary files beside the file, with names that start with
+    killed halfway, it leaves temporary files next to the file, with names that start with
     `temporary_prefix(path)`.
     """
     given = _FileRequest(form, rows, columns, kinds)
@@ -121,7 +121,7 @@ def write_file(
 
 
 def temporary_prefix(path: Path) -> str:
-    """The prefix of temporary files that lie beside a file while it is written."""
+    """The prefix of the temporary files next to a file while it is written."""
     return f"{path.stem}-part-"
 
 

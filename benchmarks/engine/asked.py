@@ -70,8 +70,8 @@ def start(
     limit: int | None = None,
     generating: bool = False,
 ) -> Run:
-    """Start a run over the items; workers find it themselves. Its own `model` makes its requests
-    unique."""
+    """Start a run over the items; workers find it themselves. A `model` of its own makes the run's
+    requests unique."""
     endpoint = Endpoint.objects.create(
         name=model,
         provider="openai_compatible",

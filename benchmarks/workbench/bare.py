@@ -1,9 +1,9 @@
 """Two minimal calls: the lower bound for every call that answers or stores something.
 
 Both use the same server, middleware and authentication as the queue. `nothing/` answers at once;
-`write/` changes one row per user in a transaction. Two of them take as long as a pair would if
-fetching and labelling an item each cost a single short statement. No scope of a token includes
-them, so they require none.
+`write/` changes one row per user in a transaction. Two `write/` calls take as long as a pair would
+if fetching and labelling an item each took a single short statement. No token scope covers these
+calls, so they require none.
 """
 
 from django.db import connection

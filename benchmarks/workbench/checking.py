@@ -18,8 +18,8 @@ class Found:
 
 
 def look(acknowledged: list[str], *, overlap: int, before: int = 0) -> Found:
-    """Compare the keys of acknowledged labels with all labels except the `before` that existed
-    before."""
+    """Compare the keys of acknowledged labels with all labels except the `before` labels that
+    existed at the start."""
     counted = Label.objects.filter(current=True, counted=True).order_by()
     full = counted.values("item", "stage").annotate(n=Count("pk")).filter(n__gt=overlap)
     twice = counted.values("item", "stage", "member").annotate(n=Count("pk")).filter(n__gt=1)

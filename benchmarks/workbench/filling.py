@@ -77,7 +77,7 @@ def project(items: int, *, people: int, overlap: int) -> Project:
 
 
 def open_to(made: Project) -> Filled:
-    """What its members need to work on it through the API."""
+    """What the members of a project need to work on it through the API."""
     members = made.members.select_related("account").order_by("pk")
     keys = [ApiToken.issue(member.account, "bench")[1] for member in members]
     deciding = made.task_type.definition["fields"][0]
@@ -194,8 +194,8 @@ def _copy_labels(half: int) -> None:
 
 @contextmanager
 def unchecked(*filled: type[models.Model]) -> Iterator[None]:
-    """Within the block PostgreSQL checks no foreign keys, which are correct by construction, and
-    fires no triggers. After it, sequences continue after the inserted ids."""
+    """Within the block, PostgreSQL does not check foreign keys, which are correct by construction,
+    and fires no triggers. Later, sequences continue after the inserted ids."""
     _role("replica")
     try:
         yield

@@ -1,4 +1,4 @@
-"""A server as in production, and the CPU time of its processes and of its database's."""
+"""A server as in production, and the CPU time of its processes and of its database."""
 
 import os
 import subprocess

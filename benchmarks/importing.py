@@ -3,15 +3,15 @@ memory that takes.
 
     python -m benchmarks.importing [--databases postgresql sqlite] [--rows 40000] [--format jsonl]
 
-Each database is new, and each measurement runs in its own process. Memory is the maximum for this
-process and the one that reads ahead together, with the memory that they share, measured every
-WEIGHED_EVERY rows. The file is read twice, as always, and imported again at the end, when nothing
-is new. `bare` is the upper bound: the lines of the same file, unchanged, inserted into a plain
-table of texts, in transactions of the same size; `share` is the import's rate divided by it. Other
-load on the machine lowers both. `longest` is the longest transaction, during which nobody else can
-write to SQLite. The CPU time of the process that stores is also reported, since it hardly depends
-on other load. PostgreSQL is expected at TEST_POSTGRES_URL. The exit code is 1 if a row is lost or
-duplicated; a missed limit is only reported.
+Each database is new, and each measurement runs in its own process. Memory is the maximum of what
+this process and the one that reads ahead use together, including the memory that they share,
+measured every WEIGHED_EVERY rows. The file is read twice, as always, and imported again at the end,
+when nothing is new. `bare` is the upper bound: the lines of the same file, unchanged, inserted into
+a plain table of texts, in transactions of the same size; `share` is the import's rate divided by
+it. Other load on the machine lowers both. `longest` is the longest transaction, during which nobody
+else can write to SQLite. The CPU time of the process that stores is also reported, since it hardly
+depends on other load. PostgreSQL is expected at TEST_POSTGRES_URL. The exit code is 1 if a row is
+lost or duplicated; a missed limit is only reported.
 """
 
 import argparse

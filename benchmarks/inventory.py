@@ -1,4 +1,4 @@
-"""Everything that others rely on, one per line, so that two versions can be compared with `diff`.
+"""Everything that users and scripts rely on, one per line, so that `diff` can compare two versions.
 
     python -m benchmarks.inventory [--tests] > before.txt
 

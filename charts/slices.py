@@ -1,4 +1,5 @@
-"""Chart of slices that are missed more often: per slice its rate, and that of the other items."""
+"""Chart of slices that are missed more often: per slice its rate, and the rate of the other
+items."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -33,8 +34,8 @@ class SliceRates:
 def draw_slices(found: Sequence[SliceRates]) -> dict[str, Any]:
     """A Vega-Lite specification: slices from top to bottom in the given order.
 
-    A shaded band reaches from the rate of the rest to that of the slice, darker for a blind spot.
-    The marks at its ends differ in shape, so that it also works in greyscale.
+    A shaded band reaches from the rate of the rest to the rate of the slice, darker for a blind
+    spot. The marks at its ends differ in shape, so that it also works in greyscale.
     """
     base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
         y=marks.row_axis("name", [one.name for one in found]),

@@ -169,8 +169,8 @@ def write_archive(
     written to a folder.
 
     An item that came from such an archive keeps its file and id. Texts are written unchanged, so
-    formulas are not escaped. The columns `beside` follow those of the archive. Raises ValueError
-    for an item that does not fit the layout, naming row and column.
+    formulas are not escaped. The columns `beside` come after the archive's columns. Raises
+    ValueError for an item that does not fit the layout, naming row and column.
     """
     names = tuple(beside)
     count = 0

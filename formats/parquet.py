@@ -68,7 +68,7 @@ def pack_batch(part: Sequence[Mapping[str, Any]], shape: pa.Schema, before: int)
 
 def write_batches(found: Iterable[pa.RecordBatch], shape: pa.Schema, file: Path | IO[bytes]) -> int:
     """Write batches to a file; return the number of rows."""
-    # No statistics for texts: the first and last text of each row group would stay in memory.
+    # No statistics for texts: the smallest and largest text of each row group would stay in memory.
     told = [field.name for field in shape if field.type != pa.string()]
     count, size, held = 0, 0, list[pa.RecordBatch]()
     with pq.ParquetWriter(file, shape, compression="zstd", write_statistics=told) as writer:
@@ -124,7 +124,7 @@ def read_json_lines(path: Path, limits: Limits) -> Iterator[str]:
 
 
 def _records(path: Path, limits: Limits) -> Iterator[tuple[int, dict[str, Any], set[str]]]:
-    """Each row with its number, and the names of the columns that hold JSON."""
+    """Each row with its number, and the names of the columns that contain JSON."""
     try:
         with pq.ParquetFile(path) as file:
             _check(file, path, limits)

@@ -67,7 +67,7 @@ class MemberWriter(RawIOBase):
 class ArchiveWriter:
     """An archive that is being written: add members one by one, then call `seal`.
 
-    Nothing is held in memory. Nothing that depends on the clock or the machine is written, so the
+    No content stays in memory. Nothing that depends on the clock or the machine is written, so the
     content alone determines every byte. An archive with a password is the exception, since
     encryption never gives the same bytes twice. `alive` is called for each file, and repeatedly
     while a large one is written.

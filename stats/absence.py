@@ -30,14 +30,14 @@ def permutation_p_value(
 ) -> PValue:
     """Permutation p of the hypothesis that missingness is independent of the item's group.
 
-    A group is, for example, a category. All three arrays hold one value per item; `missing` is
-    true or false. For each group, T_k is the number of missing replies minus the number expected
-    from the group's share of the items. It is divided by the square root of the sum over clusters
-    of the squared contribution of each cluster, since items of a cluster go missing together. The
+    A group is, for example, a category. All three arrays hold one value per item; `missing` is true
+    or false. For each group, T_k is the number of missing replies minus the number expected from
+    the group's share of the items. It is divided by the square root of the sum over clusters of the
+    squared contribution of each cluster, since items of a cluster go missing together. The
     statistic is the sum of the squares over the groups. It is compared with `draws` permutations:
-    if each cluster lies in one group, the groups are permuted among whole clusters; otherwise the
-    missing replies are permuted among items. p = (1 + permutations at least as extreme) /
-    (1 + draws). `n` counts missing replies.
+    if each cluster is in one group, the groups are permuted among whole clusters; otherwise the
+    missing replies are permuted among items. p = (1 + permutations at least as extreme) / (1 +
+    draws). `n` counts missing replies.
 
     p is None if there is one group, if there are under 10 clusters, or if all or no replies are
     missing.

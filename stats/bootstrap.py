@@ -29,11 +29,11 @@ Floats = NDArray[np.float64]
 class Figure:
     """A figure that depends on its items only through sums of terms, so a draw is a weighted sum.
 
-    `terms` is items x terms. `of` takes sums, any number x terms, and returns that many values,
-    nan where undefined. `used` marks the items that enter the figure. `empty` is the reason if no
-    item does, `undefined` the reason if the value does not exist although items do, and `note`
-    says what the value leaves out. `parts` are sets of items that each need enough clusters, such
-    as the two sides of a difference.
+    `terms` is items x terms. `of` takes sums, any number x terms, and returns that many values, nan
+    where undefined. `used` marks the items that enter the figure. `empty` is the reason if no item
+    enters, `undefined` the reason if items enter but the value does not exist, and `note` says what
+    the value leaves out. `parts` are sets of items that each need enough clusters, such as the two
+    sides of a difference.
     """
 
     terms: csr_array

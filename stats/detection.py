@@ -205,7 +205,7 @@ def make_change_figure(
 ) -> Figure:
     """A measure after minus before, -1 to 1; `verdicts` has a pair (before, after) for each item.
 
-    Undefined if one of the two values is.
+    Undefined if one of the two values is undefined.
     """
     return _figure(measure, truths, verdicts, lambda values: values[:, 1] - values[:, 0])
 

@@ -43,7 +43,7 @@ def compact_letters(runs: int, different: Collection[tuple[int, int]]) -> list[s
 
     Insert and absorb (Piepho 2004): each different pair splits every group that holds both into
     two, each without one of them; groups contained in other groups are dropped. Letters follow the
-    order of the runs, so pass them sorted. After z come aa, ab ..., then separated by spaces.
+    order of the runs, so pass the runs sorted. After z come aa, ab ..., then separated by spaces.
     """
     groups = {frozenset(range(runs))}
     for one, other in sorted(different):

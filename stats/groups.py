@@ -7,7 +7,8 @@ from statistics import fmean, stdev
 
 @dataclass(frozen=True, slots=True)
 class GroupMean:
-    """Mean of a figure over groups: `groups` counts those that have it, `undefined` the others.
+    """Mean of a figure over groups: `groups` counts the groups that have it, `undefined` the
+    others.
 
     `mean` is None without groups, `sd` (of a sample, n - 1) with fewer than two.
     """

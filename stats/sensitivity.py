@@ -1,8 +1,8 @@
 """Detection and false alarms: does an evaluator tell errors from score-invariant changes?
 
-The detection rate is the rate among error items, the false-alarm rate that among score-invariant
-items, where nothing should be flagged. `n` counts parsed items of both kinds. There is no value if
-a run lacks parsed items of one kind.
+The detection rate is taken among error items, the false-alarm rate among score-invariant items,
+where nothing should be flagged. `n` counts parsed items of both kinds. There is no value if a run
+lacks parsed items of one kind.
 """
 
 from math import hypot
@@ -49,8 +49,8 @@ def d_prime(detected: ArrayLike, invariant: ArrayLike) -> Figure:
     Both arrays have one entry per item: `detected` is 0, 1 or the share of repeats, nan if missing;
     `invariant` says whether the item is score-invariant. z is the normal quantile; the halves keep
     rates of 0 and 1 finite (Hautus 1995). An interval needs the bootstrap's minimum number of
-    clusters of each kind. Not for pairs, where the choice between two answers follows another model
-    (Macmillan and Creelman 2005, chapter 7).
+    clusters for each kind of item. Not for pairs, where the choice between two answers follows
+    another model (Macmillan and Creelman 2005, chapter 7).
     """
     hits, calm = np.asarray(detected, dtype=float), np.asarray(invariant, dtype=bool)
     used = ~np.isnan(hits)

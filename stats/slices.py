@@ -182,7 +182,7 @@ def contrast_slice(
     strata: ArrayLike | None = None,
     draws: int = DRAWS,
 ) -> SliceContrast:
-    """The rate of a slice minus that of the rest, and the one-sided p that it is no higher.
+    """The rate of a slice minus the rate of the rest, and the one-sided p that it is no higher.
 
     `values` are 1 for an item that was not detected, 0 for one that was, the share of repeats in
     between, nan if missing (left out); `inside` says which items are in the slice. Let s and y be

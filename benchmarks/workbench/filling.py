@@ -195,7 +195,7 @@ def _copy_labels(half: int) -> None:
 @contextmanager
 def unchecked(*filled: type[models.Model]) -> Iterator[None]:
     """Within the block, PostgreSQL does not check foreign keys, which are correct by construction,
-    and fires no triggers. Later, sequences continue after the inserted ids."""
+    and fires no triggers. Afterwards, sequences continue after the inserted ids."""
     _role("replica")
     try:
         yield

@@ -40,7 +40,7 @@ class RunArrays:
     """The items of one run, one array per column.
 
     `detected` is 1, 0 or the share of repeats, nan if missing; all runs share the cluster numbers;
-    `fields` holds the other requested columns.
+    `fields` has the other requested columns.
     """
 
     run: Run

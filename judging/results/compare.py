@@ -34,12 +34,12 @@ def compare(runs: Iterable[Run]) -> list[dict[str, Any]]:
     """The table `compare`: all pairs of runs on the error items that both parsed, then the same by
     ability.
 
-    `difference` is the detection rate of a minus that of b over `n` items; `only_a` and `only_b`
-    count the items that only one of them detected. `total` counts the items of either run;
-    `missing` of them are left out. p comes from `paired.test_difference`, and `test` says whether p
-    is exact, from random draws or from Student's t. `p_holm` is p adjusted for all pairs. If two
-    runs share no letter, they differ: `p_holm` is below 0.05. Rows by ability are exploratory and
-    have q (Benjamini and Hochberg) instead.
+    `difference` is a's detection rate minus b's over `n` items; `only_a` and `only_b` count the
+    items that only one of them detected. `total` counts the items of either run; `missing` of them
+    are left out. p comes from `paired.test_difference`, and `test` says whether p is exact, from
+    random draws or from Student's t. `p_holm` is p adjusted for all pairs. If two runs share no
+    letter, they differ: `p_holm` is below 0.05. Rows by ability are exploratory and have q
+    (Benjamini and Hochberg) instead.
     """
     found = [one.only(~one.invariant) for one in arrays.load_arrays(runs, (ABILITY,))]
     pairs = list(combinations(found, 2))

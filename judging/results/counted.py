@@ -38,8 +38,8 @@ class UnknownField(ValueError):
 class GroupSums:
     """The outcomes of one run in one group.
 
-    `rates` holds, for each kind of hit, the sums over clusters that its interval needs; `counts`
-    holds the other sums. `total` counts items, including missing ones.
+    `rates` has the sums over clusters that the interval of each kind of hit needs; `counts` has the
+    other sums. `total` counts items, including missing ones.
     """
 
     run: Run

@@ -145,7 +145,8 @@ def _merge_kinds(*kinds: ValueCounts) -> dict[GroupKey, list[tuple[str, Counter[
 
 
 def _count_words(items: Any, named: Sequence[Grouping]) -> dict[GroupKey, dict[str, list[int]]]:
-    """For each group and text, the number of items that have it and their number of words."""
+    """For each group and text, the number of items that have the text and the number of words in
+    these texts."""
     found: dict[GroupKey, dict[str, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
     current = Revision.objects.filter(item__in=items, number=F("item__revision_number"))
     groups = [one.expression("item__") for one in named]

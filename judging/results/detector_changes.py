@@ -44,7 +44,8 @@ BIAS_FIGURES: tuple[Measure, ...] = ("recall", "precision")
 
 @dataclass(frozen=True)
 class DetectorChange:
-    """One row of the `changes` table: a figure of a run compared with that of prompt 1-A.
+    """One row of the `changes` table: a figure of a run compared with the same figure for prompt
+    1-A.
 
     `total` and `missing` are the run's own. The figures are over the `n` items that count in both
     runs; `left_out` items count in only one. `p` is one-sided and uncorrected: the share of 1,000

@@ -155,7 +155,7 @@ def group_by_endpoint(runs: Iterable[Run]) -> dict[str, list[Run]]:
 def load_verdicts(
     runs: Sequence[Run], named: Sequence[Grouping]
 ) -> dict[int, dict[GroupKey, VerdictsByItem]]:
-    """Each run's verdicts by item, by group; a run that judged nothing has no group."""
+    """Each run's verdicts by group and item; a run that judged nothing has no group."""
     said: dict[int, dict[GroupKey, VerdictsByItem]] = {run.pk: defaultdict(dict) for run in runs}
     columns = (
         "run",

@@ -110,7 +110,7 @@ def load_features(project: Project, names: Sequence[str], judged: Any) -> dict[s
     """The values of each feature, by the id of the revision or item.
 
     `judged` are the revisions; missing diffs are computed. One query for all features of diffs, and
-    one for each of the others.
+    one for each other feature.
     """
     found: dict[str, FeatureValues] = {}
     asked = [name for name in names if name in DIFF_FEATURES]

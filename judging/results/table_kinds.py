@@ -25,7 +25,7 @@ class TableKind:
     `before` are columns between the run and the fields; a table that is `of_items` has no run.
     `at_once`: with up to this many outcomes (or items) it is computed while the user waits, with
     more by a worker; None means always at once. `of_people`: it also depends on labels, or on items
-    besides those of the runs. `groups`: the kind of fields it is grouped by, if that can be checked
+    that are not in the runs. `groups`: the kind of fields it is grouped by, if that can be checked
     in advance. `with_duplicates`: if grouped by ability and category, it has rows for duplicates.
     """
 

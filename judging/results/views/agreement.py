@@ -33,7 +33,7 @@ class AnswerTable:
     in order.
 
     `people` are the two annotators, or None if several pairs are counted, each both ways. In that
-    case `of` holds what the pairs have in common.
+    case `of` has what the pairs have in common.
     """
 
     counts: Mapping[tuple[str, str], int]

@@ -130,11 +130,10 @@ POINTS_UNIT = "points"
 
 
 class RateColumns(NamedTuple):
-    """The columns of a row that form a rate: value, interval, number of items. `bad` says what is
-    bad.
+    """The columns of a row that form a rate: value, interval, number of items.
 
     `missing` is the column of items left out, "" if a rate has none. With `rest`, 1 minus the value
-    is shown. `bad` is "high", "low", or "" if neither is bad.
+    is shown. `bad` says which values are bad: "high", "low", or "" for neither.
     """
 
     value: str = "rate"
@@ -272,7 +271,7 @@ def share_cell(part: float | None, n: float, href: str = "") -> Cell:
 
 
 def items_url(one: Run, group: Row, number: int | None = None, /, **which: str) -> str:
-    """The URL of the items behind a figure: this run's counted outcomes of the group, or those of
+    """The URL of the items behind a figure: the counted outcomes of the group in this run, or in
     the run with this number."""
     narrowed = {field: group[field] for field in undetected.FIELDS if group.get(field)}
     if not group.get("ability"):
@@ -282,7 +281,8 @@ def items_url(one: Run, group: Row, number: int | None = None, /, **which: str) 
 
 
 def outcomes_url(one: Run, number: int | None = None, /, **which: str) -> str:
-    """The URL of outcomes of the run, or of the run with this number, including those left out."""
+    """The URL of outcomes of the run, or of the run with this number, including outcomes left
+    out."""
     page = reverse("run", args=[one.project.slug, number or one.number])
     return f"{page}?{urlencode(which)}#outcomes"
 

@@ -48,7 +48,7 @@ COLUMNS = (
 
 
 def build_differences(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """One line per pair of runs, over all error items or over those of each ability."""
+    """One line per pair of runs, over all error items or over the error items of each ability."""
     runs = {run.number: run for run in page_parts.select_judging_runs(asked)}
     over = asked.switch_value(SCOPE_SWITCH.name)
     rows = [

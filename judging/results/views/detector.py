@@ -318,7 +318,7 @@ def build_biases(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def build_changes(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """One line per run and group: its figures minus those of its evaluator's prompt 1-A."""
+    """One line per run and group: its figures minus its evaluator's figures with prompt 1-A."""
     page = DetectorPage(asked)
     found: dict[tuple[Any, ...], dict[str, Row]] = {}
     for row in page.ordered(tables[0]):

@@ -37,7 +37,7 @@ HOW_TO_GET_DOSES = (
     "answers with 1, 2, 4 and 8 errors, or import such items of the same prompt with the "
     "number of errors in a column “dose”. Then have them labelled and start a run."
 )
-# The query that filters outcomes to those of a row, in addition to its run and group.
+# The query that selects the outcomes of a row, in addition to its run and group.
 RowFilter = Callable[[Row], dict[str, str]]
 
 

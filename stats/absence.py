@@ -36,8 +36,8 @@ def permutation_p_value(
     squared contribution of each cluster, since items of a cluster go missing together. The
     statistic is the sum of the squares over the groups. It is compared with `draws` permutations:
     if each cluster is in one group, the groups are permuted among whole clusters; otherwise the
-    missing replies are permuted among items. p = (1 + permutations at least as extreme) / (1 +
-    draws). `n` counts missing replies.
+    missing replies are permuted among items. p = (1 + permutations at least as extreme) /
+    (1 + draws). `n` counts missing replies.
 
     p is None if there is one group, if there are under 10 clusters, or if all or no replies are
     missing.

@@ -16,11 +16,11 @@ def days_left(counts: Sequence[int], left: int, level: float = 0.95) -> Estimate
     """How many days the `left` remaining pieces will take at the pace so far, rounded up.
 
     `counts` is the output of each day, including days with none. The value is left / mean. The
-    interval is a prediction interval: n further days yield n times the mean, plus or minus t
-    sqrt(s^2 (n + n^2 / N)), with s the standard deviation of the N days and t the Student quantile
-    with N - 1 degrees of freedom, since both the future days and the mean are uncertain. `low` is
-    the first day on which the upper end reaches `left`, `high` the first on which the lower end
-    does. A day more than about ten years away is None, with a reason. `n` counts days.
+    interval is a prediction interval: n further days yield n times the mean, plus or minus
+    t sqrt(s^2 (n + n^2 / N)), with s the standard deviation of the N days and t the Student
+    quantile with N - 1 degrees of freedom, since both the future days and the mean are uncertain.
+    `low` is the first day on which the upper end reaches `left`, `high` the first on which the
+    lower end does. A day more than about ten years away is None, with a reason. `n` counts days.
 
     Without days, or without output on any of them, there is no value. With one day there is no
     interval. If nothing is left, the result is 0 days.

@@ -1,7 +1,7 @@
 """Detector: how well are errors found, and which kinds of them? (study 001, tables 4, 6 and 8)
 
 It also shows what changes with another way to ask: another wording or order of the options (section
-4.3), or samples or steps instead of prompt 1-A alone (tables 5 and 7).
+4.3), or samples or steps, compared with prompt 1-A (tables 5 and 7).
 """
 
 from collections.abc import Mapping, Sequence

@@ -226,7 +226,7 @@ def test_prompts_are_escaped_and_long_ones_cut(lead: Membership) -> None:
     page = browser_of(hostile).get(reverse("abilities", args=["q"])).content.decode()
     assert "<script>x" not in page
     assert "&lt;script&gt;x" in page
-    assert "Read the rest on its page" in page
+    assert "Read the full text" in page
     assert len(page) < 40_000
 
 

@@ -121,7 +121,7 @@ def test_where_people_rate_the_page_asks_which_items_belong_together(lead: Clien
     shown = page(lead, job)
     before, _ = shown.split("Optional columns")
     assert "Without a column, each item counts as its own question" in before
-    assert "2 new items are a source question each" in shown
+    assert "2 new items are each their own source question" in shown
     assert imported(lead, job)["new"] == 2
     assert Item.objects.values("cluster").distinct().count() == 2
 
@@ -198,7 +198,7 @@ def test_columns_that_cannot_be_guessed_are_asked_for_and_remembered(lead: Clien
     header = ["nr", "Fehler", "Frage", "Gut", "Schlecht", "weight"]
     job = send(lead, table(["a", *CELLS], header=header))
     assert job.result["step"] == upload_files.CHOOSE
-    assert "Choose a column where it still says" in page(lead, job)
+    assert "Choose a column wherever the form still says" in page(lead, job)
     assert lead.post(f"{PAGE}1/", {"columns-of-key": "nr"}).status_code == 422
     names = ("key", "category", "prompt", "gold", "perturbed")
     chosen = {f"columns-of-{name}": column for name, column in zip(names, header, strict=False)}

@@ -153,7 +153,7 @@ def test_an_item_that_practice_needs_is_not_released(lead: Membership) -> None:
 def test_a_key_that_gives_a_check_away_is_pointed_out(lead: Membership) -> None:
     make_known(lead.project, "probe-7", purpose="probe")
     make_known(lead.project, "grammar-9", purpose="probe")
-    assert page(lead, "answer-key").count("can see from this key that it is a control item") == 1
+    assert page(lead, "answer-key").count("shows annotators that the item is a control item") == 1
 
 
 def test_leads_see_what_came_of_checks(lead: Membership, member: Membership) -> None:

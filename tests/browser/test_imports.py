@@ -82,7 +82,7 @@ def test_somebody_imports_a_file_with_other_names_and_mends_three_rows(
         header, *rows = csv.reader(stream)
     assert rows == bad
     rows[0][1], rows[1][0], rows[2][2] = "entity", "k21", TEXTS["prompt"]
-    page.click("text=send that file")
+    page.click("text=upload the corrected file")
     send(page, table(tmp_path / started.value.suggested_filename, rows, header))
     page.click("button:text('Import 3 items')")
     page.wait_for_selector("#state h2:text-is('Imported')")
@@ -154,5 +154,5 @@ def test_who_waits_for_an_import_reads_how_far_it_is(
     checked(page)
     Job.objects.filter(pk=job.pk).update(state=Job.State.FINISHED, finished_at=timezone.now())
     make_item(member.project, "item-01")
-    page.click("text=Look again")
+    page.click("text=Check again")
     page.wait_for_selector('#panel[data-item="item-01"]')

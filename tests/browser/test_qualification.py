@@ -84,11 +84,11 @@ def test_who_has_practised_on_all_is_told_what_comes_next(
         answer(page, "2")
         last = page.inner_text(".practice-standing")
         page.keyboard.press("n")
-    assert "If there are too few, a lead decides" in last
+    assert "If too few new items are left, a lead decides" in last
     waiting = page.locator(".label-waiting")
     expect(waiting).to_contain_text("A lead will review your answers")
     expect(waiting.locator("a")).to_have_text(
-        ["Look again", "Your answers and the correct ones", "To the project"]
+        ["Check again", "Your answers and the correct ones", "Go to the project"]
     )
 
 

@@ -24,7 +24,7 @@ function keep(sentAt = null) {
   try {
     localStorage.setItem(nameOf(), JSON.stringify({ answers: fields.answers(form), words, sentAt }));
   } catch {
-    say("This browser cannot save your draft. Send it before you leave.");
+    say("This browser cannot save your draft. Save your answer before you leave.");
   }
 }
 
@@ -56,7 +56,7 @@ function contest(open = true) {
   opener.setAttribute("aria-expanded", String(open));
   if (!open) return focusTarget().focus();
   form.querySelector("fieldset input")?.focus();
-  say("Choose the right answer and write why the label is wrong. Ctrl+Enter sends it.");
+  say("Choose the right answer and write why the label is wrong. Ctrl+Enter saves.");
 }
 
 // -------------------------------------------------------------------------------------------- sending

@@ -64,7 +64,7 @@ export function wait() {
   if (!timer) return;
   clearTimeout(timer);
   timer = 0;
-  shown().querySelector(".row span").textContent = "You kept typing: press the button to send it.";
+  shown().querySelector(".row span").textContent = "You kept typing. Press the button to send your text.";
 }
 
 // A text that has no place in the form any more and must not be lost.

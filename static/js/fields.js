@@ -148,7 +148,7 @@ function take(form, button) {
   const follows = shown(form).find((field) => !sends(field) && isOpen(form, field));
   if (!follows) return false;
   goTo(form, follows);
-  const how = follows.dataset.required === undefined ? "Answer, or save without it: Ctrl+Enter." : "";
+  const how = follows.dataset.required === undefined ? "Answer, or press Ctrl+Enter to save without an answer." : "";
   say(form, `${button.dataset.title}. ${title(follows)} ${how}`);
   return true;
 }
@@ -193,7 +193,7 @@ export function deny(form, keyOf) {
   const field = takesKeys(form) ?? active(form);
   const keyed = [...field.querySelectorAll("[data-key]")].map((option) => option.dataset.key);
   const keys = pieces(field).length ? ["1", "2"] : keyed.filter(Boolean);
-  const text = keys.length ? `Not a key here. Use ${keys.map(keyOf).join(", ")}.` : "No keys for this field. Use the arrows to go to another one.";
+  const text = keys.length ? `This key does nothing here. Use ${keys.map(keyOf).join(", ")}.` : "This field has no keys. Use the arrow keys to go to another field.";
   complain(form, field, text);
   return true;
 }

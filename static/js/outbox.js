@@ -130,7 +130,7 @@ function ofWaiting() {
   if (!late.length) return [];
   const many = late.length === 1 ? "1 label waits" : `${late.length} labels wait`;
   const { why, told: words } = late.at(-1);
-  const text = `${words ?? ""}${memory ? "Saved on this page only: do not close it. It is sent automatically." : "Saved in this browser; sent automatically."}${handle.isStuck() ? " Then the next item follows." : ""}`;
+  const text = `${words ?? ""}${memory ? "Saved on this page only: do not close it. Your work is sent automatically." : "Saved in this browser and sent automatically."}${handle.isStuck() ? " Then the next item follows." : ""}`;
   const act = why === "signed-out" || why === "forbidden" ? link(why) : button("Send now", flush);
   return [line("warning", `${many} ${WHY[why]}.`, text, act)];
 }

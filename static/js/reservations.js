@@ -34,7 +34,7 @@ const keepOn = () => isWorking() && Date.now() - renewed > minutes() / 4 && rene
 export async function mayGo(warn) {
   if (!isOver() || told || (await renew())) return true;
   told = true;
-  warn("You were away for a while. The item may be reassigned, but your label will still be saved: press again.");
+  warn("You were away for a while. The item may have been reassigned. Your label will still be saved: press the key again.");
   return false;
 }
 

@@ -135,7 +135,7 @@ async function exchange(form, button) {
   if (!form.isConnected) return false;
   if (kind === "undo" && outbox.waiting().length) {
     pressGuard.release();
-    tell("Your last label is waiting to be sent. Undo it after that.");
+    tell("Your last label is waiting to be sent. You can undo it after that.");
     return false;
   }
   // A label and a correction carry what was begun; to leave the item in any other way keeps it.

@@ -93,9 +93,9 @@ def test_a_digit_that_is_no_option_says_which_are(open_page: OpenPage) -> None:
     page = label_screen(open_page, at_work("rating"))
     press(page, "7")
     problem = page.locator("[data-field][data-active] [data-problem]")
-    expect(problem).to_have_text("Not a key here. Use 1, 2, 3.")
+    expect(problem).to_have_text("This key does nothing here. Use 1, 2, 3.")
     expect(problem).to_be_in_viewport()
-    assert said(page) == "Naturalness: Not a key here. Use 1, 2, 3."
+    assert said(page) == "Naturalness: This key does nothing here. Use 1, 2, 3."
     press(page, "3")
     expect(page.locator("[data-problem]")).to_have_count(0)
     described = page.locator("[data-field]").first.get_attribute("aria-describedby")
@@ -143,7 +143,7 @@ def test_minus_on_the_six_of_a_french_keyboard_is_minus(open_page: OpenPage) -> 
 def test_a_key_without_a_minus_to_answer_is_its_digit(open_page: OpenPage) -> None:
     page = label_screen(open_page, at_work("rating"))
     press_french(page, ("-", "Digit6"))
-    expect(page.locator("[data-problem]")).to_have_text("Not a key here. Use 1, 2, 3.")
+    expect(page.locator("[data-problem]")).to_have_text("This key does nothing here. Use 1, 2, 3.")
     press_french(page, ("é", "Digit2"))
     assert said(page) == "Naturalness: Partly natural. Next: Relatedness."
 

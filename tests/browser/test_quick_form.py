@@ -112,6 +112,6 @@ def test_the_expected_effect_does_not_send_an_open_claim_check(open_page: OpenPa
 def test_a_key_that_no_piece_has_names_the_two(open_page: OpenPage) -> None:
     page = label_screen(open_page, at_work(SLUG, texts=TWO_CHANGES, claim_check=True))
     press(page, "1", "5")
-    expect(page.locator("[data-problem]")).to_have_text("Not a key here. Use 1, 2.")
+    expect(page.locator("[data-problem]")).to_have_text("This key does nothing here. Use 1, 2.")
     press(page, "1")
     expect(page.locator("[data-problem]")).to_have_count(0)

@@ -94,21 +94,21 @@ def test_the_card_says_human_annotated_only_where_people_decided_and_of_how_many
     assert "human-annotated" not in front(written)["tags"]
     assert "People decided none of the 1 final labels" in written
     assert "By source: 1 by import." in written
-    assert "are as good as their source" in written
-    assert "what people decided by the guidelines" not in written
+    assert "are as reliable as their source" in written
+    assert "decided by people who followed the guidelines" not in written
     make_resolution(Item.objects.get(key="a"), rule="majority", source="labels")
     make_resolution(Item.objects.get(key="c"), rule="decided", source="adjudicated")
     written = card(people)
     assert "human-annotated" in front(written)["tags"]
     assert "People decided 2 of the 3 final labels (66.7 %)." in written
-    assert "what people decided by the guidelines" in written
+    assert "decided by people who followed the guidelines" in written
 
 
 def test_the_card_of_items_that_nobody_resolved_says_nothing_of_who_decided(people: Cast) -> None:
     written = card(people, filters={"category": "number-errors"})
     assert "human-annotated" not in front(written)["tags"]
     assert "By source" not in written
-    assert "are as good as their source" not in written
+    assert "are as reliable as their source" not in written
 
 
 def made(people: Cast, key: str, **fields: str) -> None:
@@ -130,7 +130,7 @@ def test_the_card_says_which_texts_which_model_wrote(people: Cast) -> None:
         "| perturber | spelling |  |  | 1 |",
     ):
         assert line in written
-    assert "The texts of 2 items are at least in part a model’s." in written
+    assert "A model wrote at least part of the texts of 2 items." in written
     assert "the terms of those who offer these models" in written
     assert "An evaluator that is the same or a related model" in written
 
@@ -191,15 +191,15 @@ def test_a_snapshot_is_named_with_its_digest(people: Cast) -> None:
     Item.objects.update(deleted_at=timezone.now())
     written = card(people, snapshot="v1")
     assert "| all | all | 3 | 1 | 2 |" in written
-    assert "as the snapshot v1 holds them" in written
+    assert "The items come from the snapshot v1, created on" in written
     assert frozen.digest in written
-    assert "not of the items here alone" in written
+    assert "not only the items in this data set" in written
 
 
 def test_what_was_narrowed_is_said(people: Cast) -> None:
     written = card(people, filters={"category": "spelling"})
     assert "| all | all | 2 | 1 | 1 |" in written
-    assert "those of the project with category: spelling" in written
+    assert "all items of the project that match category: spelling" in written
 
 
 @pytest.mark.parametrize("name", CORPUS)

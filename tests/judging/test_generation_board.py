@@ -75,7 +75,7 @@ def test_the_board_shows_what_was_made_and_how_it_turned_out(
     assert "generate-number-errors v1" in page
     assert "50.0 %" in page
     assert "?category=number-errors&amp;flag=claim" in page
-    assert "Release the rest, 3 flagged" in page
+    assert "Release the rest, including 3 flagged" in page
     assert 'href="/projects/fbi/strategies/generate-number-errors/edit/"' in page
     assert f'href="{AGAIN}"' in page
 
@@ -184,7 +184,7 @@ def test_only_what_is_offered_is_read_and_the_rest_is_counted(
     items = turned_down(project, 3)
     monkeypatch.setattr(views_board, "MOST_AT_ONCE", 1)
     page = shown(client.get(AGAIN))
-    assert "These are the first 1; 2 more follow." in page
+    assert "These are the first 1; 2 more are not shown." in page
     assert items[1].key not in page
     [one] = regenerate.load_rejected(project, "number-errors", items=[items[2].pk])
     assert one.said

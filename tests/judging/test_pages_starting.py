@@ -237,7 +237,7 @@ def test_only_a_lead_is_offered_items_that_are_being_labelled(
 ) -> None:
     [item] = make_items(project, 1)
     make_slot(item)
-    assert "only a lead can allow it" in shown(sent(browser, foresee=1))
+    assert "only a lead can allow this" in shown(sent(browser, foresee=1))
     assert "Wait until they are labelled" in shown(sent(browser, while_labelling="on"), 422)
     lead = Client()
     lead.force_login(make_member(project, role="lead").account)

@@ -210,7 +210,7 @@ def test_a_limit_goes_on_by_the_name_that_the_refusal_says_to_use(
     shown = text(browser.get(page(1)))
     assert "Run with max_completion_tokens" in shown
     assert "{&quot;max_tokens&quot;: null, &quot;max_completion_tokens&quot;: 300}" in shown
-    assert "Then there is no token limit" not in shown
+    assert "The new run has no token limit" not in shown
     said = program.get(f"/api/v1{page(1)}").json()
     assert (said["refused"], said["instead"]) == ("max_tokens", "max_completion_tokens")
     copy = lifecycle.restart_without_parameter(run, None)
@@ -233,7 +233,7 @@ def test_without_a_limit_that_is_refused_the_offer_says_that_none_holds(
     fail(run, Rejected("The provider answered 400: 'max_tokens' is not supported."), number=1)
     shown = text(browser.get(page(1)))
     assert "Run without max_tokens" in shown
-    assert "Then there is no token limit" in shown
+    assert "The new run has no token limit" in shown
 
 
 @pytest.mark.django_db

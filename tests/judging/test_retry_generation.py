@@ -246,7 +246,7 @@ def test_a_canary_is_asked_again_and_its_drift_shown(
         options=lifecycle.RunOptions(seed=1),
     )
     answered(first, '{"score": 10}')
-    assert "This canary ran once." in shown(browser.get(page("run", 1)))
+    assert "This canary has run once." in shown(browser.get(page("run", 1)))
     browser.post(page("run-again", 1))
     second = last_run()
     lifecycle.plan_calls(second)

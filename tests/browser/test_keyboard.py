@@ -538,7 +538,7 @@ def test_who_was_away_is_told_before_the_label_is_taken(
     take(make_member(member.project))
     page.clock.fast_forward(31 * 60_000)
     page.keyboard.press("1")
-    expect(page.locator("[data-last]")).to_contain_text("may be reassigned")
+    expect(page.locator("[data-last]")).to_contain_text("may have been reassigned")
     assert choices() == {}
     page.clock.run_for(1000)
     wait_for(page, "item-01")

@@ -16,7 +16,7 @@ def main() -> None:
             sys.stdout.flush()
     except ImproperlyConfigured as error:
         # The words name the variable and the remedy; where the program found out helps nobody.
-        sys.exit(f"The settings are wrong: {error}")
+        sys.exit(f"The settings are not valid: {error}")
     except BrokenPipeError:
         # Whoever read it, `head` for one, has seen enough. The rest goes nowhere, since Python
         # would write it once more when it ends.

@@ -59,7 +59,7 @@ def _send_mail(write: Callable[[], None]) -> None:
     try:
         write()
     except Exception:
-        logger.exception("A letter with a link to a new password could not be sent.")
+        logger.exception("The e-mail with a link to set a new password could not be sent.")
 
 
 class _PlainLabels:
@@ -86,9 +86,9 @@ class LoginForm(_PlainLabels, forms.LoginForm):
 
 class ChangePasswordForm(_PlainLabels, forms.ChangePasswordForm):
     labels = {
-        "oldpassword": "Password until now",
+        "oldpassword": "Current password",
         "password1": "New password",
-        "password2": "New password once more",
+        "password2": "Repeat the new password",
     }
 
 

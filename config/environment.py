@@ -51,7 +51,9 @@ def read_names(name: str, default: str) -> list[str]:
     name."""
     found = [part.strip() for part in os.environ.get(name, default).split(",")]
     if not all(found) and found != [""]:
-        raise ImproperlyConfigured(f"{name} has an empty name in it: separate names by one comma.")
+        raise ImproperlyConfigured(
+            f"{name} contains an empty name: put exactly one comma between names."
+        )
     return [part for part in found if part]
 
 
@@ -87,12 +89,12 @@ def read_mail(url: str, sender: str) -> Mail:
     if not url:
         return Mail(sender=sender or Mail.sender)
     if "@" not in sender:
-        raise ImproperlyConfigured("EMAIL_FROM is required beside EMAIL_URL: name@host.")
+        raise ImproperlyConfigured("EMAIL_URL is set, so EMAIL_FROM is required too: name@host.")
     parts = urlsplit(url)
     try:
         port = parts.port or MAIL_PORTS[parts.scheme]
     except ValueError as error:
-        raise ImproperlyConfigured("EMAIL_URL has a port that is no number.") from error
+        raise ImproperlyConfigured("The port in EMAIL_URL is not a number.") from error
     return Mail(
         host=parts.hostname or "",
         port=port,
@@ -113,15 +115,15 @@ def read_openid() -> OpenID | None:
     }
     if not issuer:
         for name in (name for name, value in given.items() if value):
-            raise ImproperlyConfigured(f"OPENID_ISSUER is required beside {name}.")
+            raise ImproperlyConfigured(f"{name} is set, so OPENID_ISSUER is required too.")
         return None
     parts = urlsplit(issuer)
     near = parts.hostname in {"localhost", "127.0.0.1", "::1"}
     if parts.scheme != "https" and not (parts.scheme == "http" and near):
         raise ImproperlyConfigured("OPENID_ISSUER is not an address of the form https://host.")
     if parts.query or parts.fragment or ".well-known" in parts.path:
-        raise ImproperlyConfigured("OPENID_ISSUER has to end before `/.well-known/`, ? and #.")
+        raise ImproperlyConfigured("OPENID_ISSUER must not contain `/.well-known/`, ? or #.")
     for name, value in given.items():
         if not value:
-            raise ImproperlyConfigured(f"{name} is required beside OPENID_ISSUER.")
+            raise ImproperlyConfigured(f"OPENID_ISSUER is set, so {name} is required too.")
     return OpenID(issuer, *given.values())

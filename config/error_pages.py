@@ -15,10 +15,12 @@ from django.views import defaults
 from annotation.api.responses import PROBLEM_CONTENT_TYPE, build_problem
 from annotation.tasktypes.field_schema import RESERVED
 
-ERROR_MESSAGE = "Something went wrong here, which is not your fault. It is in the log."
+ERROR_MESSAGE = (
+    "Something went wrong on the server. This is not your fault. The error is in the log."
+)
 DATABASE_AWAY_MESSAGE = (
-    "The database is not available at the moment. What was stored before is safe. Try again in some"
-    " seconds."
+    "The database is not available at the moment. Your saved work is safe. Try again in a few "
+    "seconds."
 )
 # Seconds until the database may be available again.
 RETRY_AFTER_SECONDS = 5
@@ -65,7 +67,7 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Django's page, or a problem in JSON for the API. Django calls it for `Http404`."""
     if not _is_api_request(request):
         return defaults.page_not_found(request, exception)
-    return _problem_response(404, "There is nothing at this address.")
+    return _problem_response(404, "This page does not exist.")
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

@@ -32,7 +32,7 @@ class MFAAdapter(DefaultMFAAdapter):
 
     error_messages = {
         **DefaultMFAAdapter.error_messages,
-        "incorrect_code": "This code does not fit. Take the one that the app shows now.",
+        "incorrect_code": "This code is wrong. Enter the one that the app shows now.",
     }
 
     def get_totp_issuer(self) -> str:
@@ -51,7 +51,7 @@ class MFAAdapter(DefaultMFAAdapter):
         try:
             return _cipher().decrypt(encrypted_text.encode()).decode()
         except InvalidToken:
-            logger.error("A second step was set up under another SECRET_KEY and has to be reset.")
+            logger.error("A two-step sign-in was set up with another SECRET_KEY and must be reset.")
             return base64.b32encode(secrets.token_bytes(20)).decode()
 
 
@@ -125,11 +125,11 @@ class _CodeField:
 
 
 class ActivateForm(_CodeField, totp_forms.ActivateTOTPForm):
-    label = "Code that the app shows"
+    label = "Code from the app"
 
 
 class AuthenticateForm(_CodeField, base_forms.AuthenticateForm):
-    hint = "Of your app; or one of your recovery codes, which works once."
+    hint = "The code from your app, or one of your recovery codes. Each recovery code works once."
 
 
 class MFAReauthenticateForm(_CodeField, base_forms.ReauthenticateForm):

@@ -9,12 +9,12 @@ from config import scopes
 
 PROBLEM_REF = {"$ref": "#/components/schemas/Problem"}
 COMMON_PROBLEMS = {
-    "401": "No token or session, or one that has ended.",
-    "404": "Not there, or not yours to see.",
+    "401": "There is no token or session, or it has expired.",
+    "404": "It does not exist, or you may not see it.",
     "503": "The database is not available; `Retry-After` says how many seconds to wait.",
 }
 PRECONDITION_PROBLEM = {
-    "412": "It changed since you read it, by your `If-Match`; nothing was changed."
+    "412": "It has changed since you read it (see `If-Match`). Nothing was saved."
 }
 RATE_LIMIT_PROBLEM = {
     "429": "Too many calls in this minute; `Retry-After` says how many seconds to wait."
@@ -22,7 +22,7 @@ RATE_LIMIT_PROBLEM = {
 BAD_REQUEST_PROBLEM = {"400": "The query or the body cannot be read."}
 BODY_PROBLEMS = {
     "413": "The body is too large.",
-    "415": "The body is no JSON; send Content-Type: application/json.",
+    "415": "The body is not JSON; send Content-Type: application/json.",
 }
 
 
@@ -31,7 +31,9 @@ def add_problems(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     for method, operation in _operations(result):
         responses = operation["responses"]
         if method == "get":
-            responses.setdefault("304", {"description": "As your `If-None-Match` has it."})
+            responses.setdefault(
+                "304", {"description": "Not changed since the version in your `If-None-Match`."}
+            )
         for status, words in _common_problems(operation).items():
             responses.setdefault(status, {"description": words})
         for status, response in responses.items():
@@ -50,7 +52,9 @@ def add_token_scopes(result: dict[str, Any], **_: Any) -> dict[str, Any]:
             words = f"A token needs the scope `{scope}`."
             operation["description"] = f"{operation.get('description', '')}\n\n{words}".strip()
             operation["security"] = [{"token": [scope]}, {"cookieAuth": []}]
-            operation["responses"].setdefault("403", {"description": "Not for this token or role."})
+            operation["responses"].setdefault(
+                "403", {"description": "This token or role does not allow it."}
+            )
     return result
 
 

@@ -60,5 +60,7 @@ class SharedCache(RedisCache):
         try:
             return redis(*args, **options)
         except RedisError as error:
-            logger.warning("Redis does not answer, so limits are counted here alone: %s", error)
+            logger.warning(
+                "Redis does not answer, so limits are counted in this process only: %s", error
+            )
             return getattr(caches["process"], name)(*args, **options)

@@ -44,7 +44,7 @@ _SCOPES = {name: scope for scope, names in WRITE_ROUTES.items() for name in name
 class TokenHasScope(BasePermission):
     """Whether the token, if the request has one, has the scope for the route."""
 
-    message = "This token may not be used for this."
+    message = "No token can be used for this."
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
         """Whether the token has the scope that the route and method need. True without a token,
@@ -53,7 +53,7 @@ class TokenHasScope(BasePermission):
         if held is None or method not in view.allowed_methods:  # the view itself answers 405
             return True
         scope = required_scope(match.url_name or "" if match else "", method)
-        self.message = f"This token is not for that: make one with the scope “{scope}”."
+        self.message = f"This token does not allow that. Create one with the scope “{scope}”."
         return isinstance(held, frozenset) and scope in held
 
 

@@ -80,7 +80,7 @@ def _database() -> dict[str, Any]:
         given = {"prepare_threshold": 5, "connect_timeout": 5, "tcp_user_timeout": 10_000}
         database["OPTIONS"] = given | database.get("OPTIONS", {})
     else:
-        raise ImproperlyConfigured("DATABASE_URL names neither PostgreSQL nor SQLite.")
+        raise ImproperlyConfigured("DATABASE_URL is for neither PostgreSQL nor SQLite.")
     return database
 
 
@@ -109,7 +109,7 @@ def _secret_key() -> str:
         return key
     if not EMBEDDED:
         raise ImproperlyConfigured(
-            "SECRET_KEY is required beside PostgreSQL or Redis: set it to 50 random characters."
+            "With PostgreSQL or Redis, SECRET_KEY is required: set it to 50 random characters."
         )
     return _read_or_make_key(VAR_DIR / "secret_key")
 
@@ -215,7 +215,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}Validator"}
     for name in ("UserAttributeSimilarity", "MinimumLength", "CommonPassword")
 ]
-PASSWORDS_IN_WORDS = "At least 8 characters, no common word, and not like your name."
+PASSWORDS_IN_WORDS = "At least 8 characters, not a common word and not similar to your name."
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "home"

@@ -66,10 +66,10 @@ def create_backup(to: Path, *, now: datetime) -> Manifest:
     Raises BackupError if the file exists already, or if it would be among the saved files.
     """
     if to.exists():
-        raise BackupError(f"{to} is there already. Name another file.")
+        raise BackupError(f"{to} already exists. Choose another file.")
     if to.resolve().is_relative_to(settings.VAR_DIR.resolve()):
         raise BackupError(
-            f"{to} would be part of what is saved. Name a file outside {settings.VAR_DIR}."
+            f"{to} would become part of the backup. Choose a file outside {settings.VAR_DIR}."
         )
     part = to.with_name(to.name + ".part")
     try:
@@ -104,14 +104,16 @@ def verify_backup(source: Path) -> Manifest:
             manifest = Manifest(**json.loads(archive.read(MANIFEST_NAME)))
             names = set(archive.namelist()) - {MANIFEST_NAME}
             if names != set(manifest.parts) or manifest.form != FORMAT_VERSION:
-                raise BackupError(f"{source} holds other parts than it says.")
+                raise BackupError(f"{source} does not contain the parts that it lists.")
             for name, said in manifest.parts.items():
                 _check_name(name)
                 with archive.open(name) as stream:
                     if _digest(stream) != said["sha256"]:
-                        raise BackupError(f"{source} is damaged: {name} is not what was saved.")
+                        raise BackupError(
+                            f"{source} is damaged: {name} has changed since the backup."
+                        )
     except (*DAMAGED_ERRORS, KeyError, TypeError) as error:
-        raise BackupError(f"{source} is no backup, or not a whole one.") from error
+        raise BackupError(f"{source} is not a backup, or is incomplete.") from error
     return manifest
 
 
@@ -136,7 +138,7 @@ def restore_backup(source: Path, *, replace: bool = False) -> Manifest:
         if model._meta.db_table in brought:
             model.objects.all().delete()
     if brought != manifest.tables:
-        raise BackupError("The tables have other rows than were saved. Restore another backup.")
+        raise BackupError("The restored tables differ from the backup. Restore another backup.")
     return manifest
 
 
@@ -184,7 +186,7 @@ def _check_name(name: str) -> None:
     path = PurePosixPath(name)
     inside = path.parts[0] == FILES_FOLDER and len(path.parts) > 2 and ".." not in path.parts
     if name != DATABASE_NAME and not (inside and "\\" not in name and path.as_posix() == name):
-        raise BackupError(f"This backup holds a part of a wrong name: {name[:200]!r}.")
+        raise BackupError(f"This backup contains a part with a wrong name: {name[:200]!r}.")
 
 
 def _applied_migrations() -> list[str]:
@@ -195,14 +197,15 @@ def _applied_migrations() -> list[str]:
 def _check_compatible(manifest: Manifest) -> None:
     if manifest.database != connection.vendor:
         raise BackupError(
-            f"This backup is of {manifest.database}, and DATABASE_URL names {connection.vendor}."
-            " Restore it where the same kind of database is."
+            f"This backup is from {manifest.database}, but DATABASE_URL is for "
+            f"{connection.vendor}. Restore it into the same kind of database."
         )
     known = {".".join(node) for node in MigrationLoader(None).graph.nodes}
     newer = sorted(set(manifest.migrations) - known)
     if newer:
         raise BackupError(
-            f"This backup was made by a newer program (it has {newer[-1]}): update this one first."
+            f"A newer version of the program made this backup (it has {newer[-1]}). Update the "
+            "program first."
         )
 
 
@@ -213,15 +216,15 @@ def _check_unused(replace: bool) -> None:
     )
     if used and not replace:
         raise BackupError(
-            "There are accounts or projects in this database. Restore into an empty one, or say"
-            " --replace to lose what is in it."
+            "This database contains accounts or projects. Restore into an empty one, or add "
+            "--replace to delete what is in it."
         )
     at_work = databases.count_other_connections()
     if Worker._meta.db_table in there:
         at_work = max(at_work, Worker.objects.alive(clock.now()).count())
     if at_work:
         raise BackupError(
-            f"{at_work} others are at work on this database. Stop servers and workers."
+            f"{at_work} other connections use this database. Stop servers and workers."
         )
 
 

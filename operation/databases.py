@@ -123,8 +123,8 @@ def _start_program(program: str, *options: str, reading: bool = False) -> Iterat
     path = shutil.which(program)
     if path is None:
         raise BackupError(
-            f"{program} is not here: install PostgreSQL's client programs, of the server's version"
-            " or newer (`apt install postgresql-client`)."
+            f"{program} is not installed. Install PostgreSQL's client programs in the server's "
+            "version or newer (`apt install postgresql-client`)."
         )
     process = subprocess.Popen(
         [path, *options],

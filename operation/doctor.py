@@ -36,8 +36,8 @@ MAX_CLOCK_SECONDS = 2.0
 
 
 OPENID_REMEDY = (
-    "See that OPENID_ISSUER is, to the last letter, what the service calls `issuer` at"
-    f" {identity.DISCOVERY_PATH}, and that this machine reaches it."
+    f"Check that OPENID_ISSUER is exactly the `issuer` given at {identity.DISCOVERY_PATH}, and "
+    "that this machine can reach the service."
 )
 
 
@@ -45,18 +45,21 @@ def check_settings() -> Finding:
     """Check the settings that control access."""
     if "*" in settings.ALLOWED_HOSTS:
         return report_error(
-            "ALLOWED_HOSTS takes every name, so links in e-mail can be made to lead elsewhere.",
-            "Name the hosts under which people reach the site.",
+            "ALLOWED_HOSTS accepts every name, so an attacker can make links in e-mail lead to "
+            "another site.",
+            "List only the host names of this site.",
         )
     elsewhere = set(settings.ALLOWED_HOSTS) - {"localhost", "127.0.0.1", "[::1]"}
     if settings.DEBUG and elsewhere:
-        return report_error("DEBUG shows the program to whoever meets an error.", "Set DEBUG=0.")
+        return report_error(
+            "DEBUG shows program code to everybody who gets an error.", "Set DEBUG=0."
+        )
     if elsewhere and not settings.SITE_URL.startswith("https://"):
         return report_warning(
-            "Others reach the site, and SITE_URL names no https:// address.",
+            "Other machines can reach the site, but SITE_URL is not an https:// address.",
             "Put a TLS proxy in front and set SITE_URL: it turns on HSTS and secure cookies.",
         )
-    return report_ok("They are read and fit together.")
+    return report_ok("The settings can be read and are consistent.")
 
 
 def check_secret_key() -> Finding:
@@ -66,29 +69,29 @@ def check_secret_key() -> Finding:
     kept = settings.VAR_DIR / "secret_key"
     if len(threes) < MIN_KEY_VARIETY * len(key) or key.startswith("django-insecure"):
         return report_error(
-            "SECRET_KEY can be guessed: it repeats itself, or came with an example.",
-            "Set one of 50 random characters or more; everybody has to sign in again.",
+            "SECRET_KEY can be guessed: it repeats itself or comes from an example.",
+            "Set one of 50 random characters or more. Everybody must then sign in again.",
         )
     if settings.EMBEDDED and kept.exists() and kept.stat().st_mode & 0o077:
         return report_warning(f"Others can read {kept}.", f"Run `chmod 600 {kept}`.")
-    return report_ok("It is long and looks random.")
+    return report_ok("SECRET_KEY is long and looks random.")
 
 
 def check_clock() -> Finding:
     """Check this machine's clock against the clock of the database server."""
     if connection.vendor != "postgresql":
-        return report_ok(f"It is {timezone.now():%Y-%m-%d %H:%M:%S} UTC here.")
+        return report_ok(f"The time here is {timezone.now():%Y-%m-%d %H:%M:%S} UTC.")
     off = abs((timezone.now() - clock.now()).total_seconds())
     if off > MAX_CLOCK_SECONDS:
-        says = f"It differs by {off:.0f} s from the database server's."
-        return report_warning(says, "Let both machines keep time by NTP.")
-    return report_ok("It is the database server's.")
+        says = f"This clock differs by {off:.0f} s from the database server's clock."
+        return report_warning(says, "Synchronise both clocks with NTP.")
+    return report_ok("This clock agrees with the database server's clock.")
 
 
 def check_connections() -> Finding:
-    """Check how many connections of the database server are in use; SQLite needs none."""
+    """Check how many connections of the database server are in use; SQLite needs no connections."""
     if connection.vendor != "postgresql":
-        return report_ok("SQLite needs none.")
+        return report_ok("SQLite needs no connections.")
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(*), current_setting('max_connections')::int FROM pg_stat_activity"
@@ -96,7 +99,7 @@ def check_connections() -> Finding:
         [used, most] = cursor.fetchone()
     says = f"{used} of {most} connections of the database server are in use."
     if used > MAX_CONNECTION_SHARE * most:
-        remedy = "Raise max_connections, start fewer processes, or put PgBouncer before it."
+        remedy = "Raise max_connections, start fewer processes, or put PgBouncer in front."
         return report_warning(says, remedy)
     return report_ok(says)
 
@@ -106,12 +109,14 @@ def check_files() -> Finding:
     made = settings.VAR_DIR.iterdir() if settings.VAR_DIR.is_dir() else ()
     for folder in (settings.VAR_DIR, *(each for each in made if each.is_dir())):
         if not _can_write(folder):
-            who = f"Let the user who runs this write there (uid {os.getuid()})."
+            who = f"Give the user who runs this (uid {os.getuid()}) permission to write there."
             return report_error(f"{folder} cannot be written.", who)
     collected = settings.STATIC_ROOT / "staticfiles.json"
     if not (settings.EMBEDDED or settings.DEBUG or collected.exists()):
         remedy = "Run `python manage.py collectstatic --no-input`, as the image does."
-        return report_error("Style sheets and scripts are not collected: no page opens.", remedy)
+        return report_error(
+            "Style sheets and scripts are not collected, so no page can open.", remedy
+        )
     return report_ok(f"{settings.VAR_DIR} can be written.")
 
 
@@ -129,8 +134,8 @@ def check_disk() -> Finding:
     """Check the free space where data files are: below `MIN_DISK_BYTES` is an error, below
     `LOW_DISK_BYTES` a warning."""
     free = shutil.disk_usage(settings.VAR_DIR).free
-    says = f"{free / 2**30:.1f} GB are free where {settings.VAR_DIR} is."
-    remedy = "Make room: exports and archives are kept there, and SQLite's database."
+    says = f"{free / 2**30:.1f} GB are free on the disk of {settings.VAR_DIR}."
+    remedy = "Free some space: exports, archives and the SQLite database are there."
     if free < MIN_DISK_BYTES:
         return report_error(says, remedy)
     return report_warning(says, remedy) if free < LOW_DISK_BYTES else report_ok(says)
@@ -141,13 +146,13 @@ def check_jobs() -> Finding:
     now = timezone.now()
     due = Job.objects.filter(~WAITS_FOR_PERSON, state=Job.State.WAITING)
     if waiting := due.filter(created_at__lt=now - LONG_WAIT).count():
-        says = f"{waiting} wait for more than {LONG_WAIT.seconds // 60} minutes."
-        return report_error(says, "See what is said of `worker`, and the worker's log.")
+        says = f"{waiting} jobs have waited for more than {LONG_WAIT.seconds // 60} minutes."
+        return report_error(says, "See the check `worker` and the worker's log.")
     day = now - timedelta(days=1)
     if failed := Job.objects.filter(state=Job.State.FAILED, finished_at__gt=day).count():
-        says = f"{failed} failed or were cancelled within a day."
-        return report_warning(says, "Each says why on its project's page of jobs.")
-    return report_ok("None waits for long, none failed within a day.")
+        says = f"{failed} jobs failed or were cancelled in the last 24 hours."
+        return report_warning(says, "The Jobs page of each project gives the reasons.")
+    return report_ok("No job has waited long, and none failed in the last 24 hours.")
 
 
 def check_evaluator_keys() -> Finding:
@@ -156,16 +161,16 @@ def check_evaluator_keys() -> Finding:
     missing = sorted({name for name in named if not keys.is_key_set(name)})
     if missing:
         says = f"Not set here: {', '.join(missing)}."
-        remedy = "Set them in the environment of server and workers, or drop their endpoints."
+        remedy = "Set them in the environment of server and workers, or remove their endpoints."
         return report_warning(says, remedy)
-    return report_ok("All that endpoints name are set here.")
+    return report_ok("All keys that endpoints need are set here.")
 
 
 def check_email() -> Finding:
     """Check that the mail server accepts a connection with the user and password; no mail is
     sent."""
     if not settings.EMAIL_HOST:
-        says = "It is written to the server's output: nobody gets links by it."
+        says = "E-mail goes to the server's output, so nobody receives links."
         if not settings.SITE_URL:
             return report_ok(says)
         return report_warning(says, "Set EMAIL_URL and EMAIL_FROM.")
@@ -174,16 +179,16 @@ def check_email() -> Finding:
         link.open()
         link.close()
     except OSError as error:
-        says = "refuses us" if isinstance(error, SMTPException) else "does not answer"
-        remedy = "See that EMAIL_URL has its host, port, user and password."
+        says = "refuses the connection" if isinstance(error, SMTPException) else "does not answer"
+        remedy = "Check host, port, user and password in EMAIL_URL."
         return report_error(f"The mail server {says}.", remedy)
-    return report_ok("The mail server takes what we hand in.")
+    return report_ok("The mail server accepts our sign-in.")
 
 
 def check_sign_in() -> Finding:
     """Check that the single sign-on service works."""
     if settings.OPENID is None:
-        return report_ok("By password alone: no OPENID_ISSUER is set.")
+        return report_ok("With password only: OPENID_ISSUER is not set.")
     try:
         identity.fetch_json(identity.discover(settings.OPENID.issuer)["jwks_uri"])
     except identity.DiscoveryError as error:

@@ -22,11 +22,11 @@ def discover(issuer: str) -> dict[str, Any]:
     """
     said = fetch_json(issuer.rstrip("/") + DISCOVERY_PATH)
     if said.get("issuer") != issuer:
-        raise DiscoveryError(f"It calls itself {said.get('issuer')!r}.")
+        raise DiscoveryError(f"It gives its issuer as {said.get('issuer')!r}.")
     scheme = issuer.partition(":")[0]
     for name in REQUIRED_KEYS:
         if not str(said.get(name, "")).startswith((f"{scheme}://", "https://")):
-            raise DiscoveryError(f"It names no safe {name}.")
+            raise DiscoveryError(f"It gives no safe {name}.")
     return said
 
 
@@ -39,5 +39,5 @@ def fetch_json(address: str, **headers: str) -> dict[str, Any]:
     except requests.RequestException as error:
         raise DiscoveryError(f"It does not answer ({type(error).__name__}).") from error
     if not isinstance(said, dict):
-        raise DiscoveryError("Its answer is no JSON object.")
+        raise DiscoveryError("Its answer is not a JSON object.")
     return said

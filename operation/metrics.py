@@ -79,7 +79,7 @@ def collect_jobs() -> Iterator[GaugeMetricFamily]:
     yield _family("jobs", "Jobs, by kind and state.", ["kind", "state"], list(found))
     due = Job.objects.filter(~WAITS_FOR_PERSON, state=Job.State.WAITING)
     oldest = due.aggregate(oldest=Min("created_at"))["oldest"]
-    text = "How long the oldest job waits for a worker; 0 where none does."
+    text = "How long the oldest job has waited for a worker; 0 if no job waits."
     yield _family("job_oldest_seconds", text, [], [(_age(oldest),)])
 
 
@@ -99,9 +99,9 @@ def collect_requests() -> Iterator[GaugeMetricFamily]:
     for state in (Request.State.LEASED, Request.State.FAILED):
         found = Request.objects.filter(state=state).order_by().values_list("endpoint__name")
         rows += [(state, *row) for row in found.annotate(Count("pk"))]
-    text = "Requests to evaluators that are not answered; those that are due wait as well."
+    text = "Unanswered requests to evaluators; those that are due also count as waiting."
     yield _family("evaluator_requests", text, ["state", "endpoint"], rows)
-    text = "How long the oldest request to an endpoint waits."
+    text = "How long the oldest request to an endpoint has waited."
     ages = [(name, _age(oldest)) for name, *_, oldest in listed]
     yield _family("evaluator_request_oldest_seconds", text, ["endpoint"], ages)
 
@@ -110,7 +110,7 @@ def collect_missing() -> Iterator[GaugeMetricFamily]:
     """The number of missing outcomes by cause."""
     missing = Outcome.objects.filter(result=Outcome.Result.MISSING).order_by()
     causes = missing.values_list("cause").annotate(Count("pk"))
-    yield _family("missing", "Outcomes that no reply gives, by cause.", ["cause"], list(causes))
+    yield _family("missing", "Missing outcomes, by cause.", ["cause"], list(causes))
 
 
 def collect_runs() -> Iterator[GaugeMetricFamily]:
@@ -118,7 +118,9 @@ def collect_runs() -> Iterator[GaugeMetricFamily]:
     found = Run.objects.order_by().values_list("state").annotate(Count("pk"))
     yield _family("runs", "Runs, by state.", ["state"], list(found))
     spent = Run.objects.aggregate(spent=Sum("spent"))["spent"] or 0
-    yield _family("spent", "What evaluators cost so far, in the prices' currency.", [], [(spent,)])
+    yield _family(
+        "spent", "Cost of evaluators so far, in the currency of the prices.", [], [(spent,)]
+    )
 
 
 def collect_workers() -> Iterator[GaugeMetricFamily]:
@@ -129,10 +131,10 @@ def collect_workers() -> Iterator[GaugeMetricFamily]:
     yield _family("workers", "Workers that are alive.", [], [(len(alive),)])
     for name in ("slices", "failures"):
         rows = [(one.host, str(one.process), getattr(one, name)) for one in alive]
-        text = f"Of each living worker, {name} since its start."
+        text = f"Number of {name} of each live worker since its start."
         yield _family(f"worker_{name}", text, ["host", "process"], rows)
     last = max((one.progressed_at for one in alive if one.progressed_at), default=None)
-    text = "How long ago a worker got on; 0 where none did."
+    text = "Time since a worker last made progress; 0 if none has."
     yield _family("worker_progress_seconds", text, [], [(_age(last),)])
 
 
@@ -145,7 +147,7 @@ def collect_messages() -> Iterator[GaugeMetricFamily]:
             waiting = asked.llen(QUEUE_NAME)
     except redis.RedisError:
         return
-    yield _family("messages", "Messages that wait in the broker.", [], [(waiting,)])
+    yield _family("messages", "Messages waiting in the broker.", [], [(waiting,)])
 
 
 def _family(

@@ -19,8 +19,8 @@ from operation.findings import Finding, report_error, report_ok, report_warning
 # A worker finishes a slice, or finds nothing to do, far more often than this.
 STUCK_AFTER = timedelta(minutes=5)
 START_HELP = (
-    "Start one with `celery --app config worker`; without REDIS_URL the server itself works:"
-    " `python manage.py serve`."
+    "Start one with `celery --app config worker`. Without REDIS_URL, the server runs the worker: "
+    "`python manage.py serve`."
 )
 
 
@@ -32,8 +32,9 @@ def check_database() -> Finding:
             cursor.execute("SELECT 1")
     except OperationalError:
         return report_error(
-            f"{connection.display_name} does not answer, or refuses us.",
-            "See that it runs, and that DATABASE_URL has its host, port, name, user and password.",
+            f"{connection.display_name} does not answer or refuses the connection.",
+            "Check that it is running, and check host, port, name, user and password in "
+            "DATABASE_URL.",
         )
     spent = (time.monotonic() - begun) * 1000
     return report_ok(f"{connection.display_name} answers in {spent:.0f} ms.")
@@ -44,10 +45,10 @@ def check_migrations() -> Finding:
     update, old processes keep running."""
     missing = sorted(_known_migrations() - set(MigrationRecorder(connection).applied_migrations()))
     if not missing:
-        return report_ok("All are applied.")
+        return report_ok("All migrations are applied.")
     first = ".".join(missing[0])
     return report_error(
-        f"{len(missing)} are not applied, {first} first.",
+        f"{len(missing)} migrations are not applied, starting with {first}.",
         "Run `python manage.py migrate`.",
     )
 
@@ -62,14 +63,14 @@ def _known_migrations() -> frozenset[tuple[str, str]]:
 def check_broker() -> Finding:
     """Check that Redis answers; without a configured Redis there is nothing to check."""
     if not settings.REDIS_URL:
-        return report_ok("None is wanted: the server process works by itself.")
+        return report_ok("No broker is needed: the server process runs the worker.")
     try:
         with connect() as asked:
             asked.ping()
     except redis.RedisError:
         return report_error(
-            "Redis does not answer, or refuses us.",
-            "See that it runs, and that REDIS_URL has its host, port, password and number.",
+            "Redis does not answer or refuses the connection.",
+            "Check that it is running, and check host, port, password and number in REDIS_URL.",
         )
     return report_ok("Redis answers.")
 
@@ -93,14 +94,15 @@ def _judge_workers(alive: list[Worker], now: datetime) -> Finding:
     many = "1 worker is alive" if len(alive) == 1 else f"{len(alive)} workers are alive"
     if ago > STUCK_AFTER:
         return report_error(
-            f"{many}, but nothing got on for {_minutes(ago)}: work hangs, or cannot be looked for.",
-            "See the worker's log, then restart it; what it was at is taken up again.",
+            f"{many}, but without progress for {_minutes(ago)}: work hangs, or the worker cannot "
+            "look for work.",
+            "See the worker's log, then restart it; it resumes unfinished work.",
         )
     failed = sum(one.failures for one in alive)
     if failed > sum(one.slices for one in alive):
-        says = f"{many}; {failed} slices failed, more than ended well."
-        return report_warning(says, "See the worker's log. Each is tried again.")
-    return report_ok(f"{many}; the last got on {max(0.0, ago.total_seconds()):.0f} s ago.")
+        says = f"{many}; {failed} slices failed, more than succeeded."
+        return report_warning(says, "See the worker's log. Failed slices are tried again.")
+    return report_ok(f"{many}; last progress {max(0.0, ago.total_seconds()):.0f} s ago.")
 
 
 def _minutes(ago: timedelta) -> str:

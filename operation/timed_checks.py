@@ -30,7 +30,7 @@ class _RunningCheck:
             self.finding = self.check()
         except DatabaseError:
             self.finding = report_error(
-                "The database does not answer.", "See what is said of `database`."
+                "The database does not answer.", "See the check `database`."
             )
         except Exception:
             log.exception("Checking %s failed.", self.name)
@@ -62,4 +62,7 @@ def _start_check(name: str, check: Callable[[], Finding]) -> _RunningCheck:
 
 
 def _timeout_finding(seconds: float) -> Finding:
-    return report_error(f"It did not answer within {seconds:g} s.", "See whether its server hangs.")
+    return report_error(
+        f"The check did not finish within {seconds:g} s.",
+        "Check whether the server that it asks hangs.",
+    )

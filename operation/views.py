@@ -29,7 +29,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
     names = request.GET.getlist("only") or [*readiness.CHECKS]
     if not set(names) <= set(readiness.CHECKS):
         known = ", ".join(readiness.CHECKS)
-        return JsonResponse({"problem": f"only= names one of {known}."}, status=400)
+        return JsonResponse({"problem": f"only= must be one of {known}."}, status=400)
     found = timed_checks.run_checks({name: readiness.CHECKS[name] for name in names})
     ready = all(one.grade != Grade.WRONG for one in found.values())
     checks = [{"name": name, "grade": one.grade, "says": one.says} for name, one in found.items()]
@@ -47,7 +47,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
         raise Http404
     wanted = f"Bearer {settings.METRICS_TOKEN}".encode()
     if not secrets.compare_digest(request.headers.get("Authorization", "").encode(), wanted):
-        answer = HttpResponse("a token is wanted\n", "text/plain", status=401)
+        answer = HttpResponse("a token is required\n", "text/plain", status=401)
         answer["WWW-Authenticate"] = 'Bearer realm="metrics"'
         return answer
     return HttpResponse(render_metrics(), "text/plain; version=0.0.4; charset=utf-8")

@@ -107,9 +107,9 @@ def find_flags(
     `siblings` are the other perturbed answers of the same gold answer.
     """
     if not response.strip():
-        return [Flag("empty", "There is no text.")]
+        return [Flag("empty", "The answer is empty.")]
     if response == gold:
-        return [Flag("identical", "It is the gold answer.")]
+        return [Flag("identical", "It is the same as the gold answer.")]
     if has_same_words(response, gold):
         return [Flag("white-space-only", "Only white space differs from the gold answer.")]
     made = compare_texts(gold, response)
@@ -118,15 +118,13 @@ def find_flags(
 
 def _general_flags(made: TextPair, siblings: Iterable[str], bound: float) -> Iterator[Flag]:
     if any(has_same_words(made.response, one) for one in siblings):
-        yield Flag("duplicate", "Another perturbed answer of the same gold answer is the same.")
+        yield Flag("duplicate", "Another perturbed answer of this gold answer has the same text.")
     if reason := describe_language_change(made.gold, made.response):
         yield Flag("language", reason)
     if made.share > bound:
-        yield Flag("bound", f"{made.share:.0%} of the words differ; {bound:.0%} is the bound.")
+        yield Flag("bound", f"{made.share:.0%} of the words differ; the limit is {bound:.0%}.")
     if _SENTENCE_END.search(made.gold) and not _SENTENCE_END.search(made.response):
-        yield Flag(
-            "truncated", "It ends in the midst of a sentence, which the gold answer does not."
-        )
+        yield Flag("truncated", "It ends in the middle of a sentence; the gold answer does not.")
 
 
 def _category_flags(category: str, made: TextPair) -> Iterator[Flag]:
@@ -168,12 +166,12 @@ def _common_prefix(one: Sequence[str], other: Sequence[str]) -> int:
 
 def _check_shorter(made: TextPair) -> str:
     out, new = _words(made.out), _words(made.new)
-    return "" if len(out) > 2 * len(new) else "More was put in than taking something out needs."
+    return "" if len(out) > 2 * len(new) else "More was added than a removal needs."
 
 
 def _check_longer(made: TextPair) -> str:
     out, new = _words(made.out), _words(made.new)
-    return "" if len(new) > 2 * len(out) else "More was taken out than putting something in needs."
+    return "" if len(new) > 2 * len(out) else "More was removed than an addition needs."
 
 
 def _check_spelling(made: TextPair) -> str:
@@ -184,8 +182,8 @@ def _check_spelling(made: TextPair) -> str:
         if not _is_near(a, b)
     ]
     if len(out) != len(new):
-        return "Words were put in or taken out, not only misspelt."
-    return f"“{far[0][1]}” is no misspelling of “{far[0][0]}”." if far else ""
+        return "Words were added or removed, not only misspelt."
+    return f"“{far[0][1]}” is not a misspelling of “{far[0][0]}”." if far else ""
 
 
 def _is_near(word: str, other: str) -> bool:
@@ -197,13 +195,15 @@ def _check_order(made: TextPair) -> str:
     out, new = Counter(_words(made.out)), Counter(_words(made.new))
     odd = ((out - new) + (new - out)).total()
     return (
-        "" if odd <= max(6, (out.total() + new.total()) / 4) else "Words changed, not their order."
+        ""
+        if odd <= max(6, (out.total() + new.total()) / 4)
+        else "Words changed, not only their order."
     )
 
 
 def _check_same_words(made: TextPair) -> str:
     out, new = Counter(_words(made.out)), Counter(_words(made.new))
-    return "" if out == new else "Words differ, not only the layout."
+    return "" if out == new else "Words changed, not only the layout."
 
 
 RULES: dict[str, Callable[[TextPair], str]] = {
@@ -239,7 +239,7 @@ def describe_language_change(gold: str, response: str) -> str:
     for tell in (_detect_script, _detect_language):
         before, after = tell(gold), tell(response)
         if before and after and before != after:
-            return f"It reads as {after}, the gold answer as {before}."
+            return f"It seems to be in {after}, the gold answer in {before}."
     return ""
 
 

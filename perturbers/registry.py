@@ -23,7 +23,7 @@ PERTURBERS = {
             "spelling",
             "spelling",
             spelling.find_words,
-            "letters that changed places, or a neighbouring key",
+            "swapped letters, or a neighbouring key",
         ),
         Perturber(
             "numbers", "number-errors", numbers.find_numbers, "another number of the same format"
@@ -32,48 +32,46 @@ PERTURBERS = {
             "units",
             "incorrect-units",
             units.find_units,
-            "a unit that measures the same sort of thing",
+            "another unit of the same quantity",
         ),
         Perturber(
             "negation",
             "opposite-fact",
             negation.find_statements,
-            "a “not” that comes or goes behind a copula",
+            "“not” added or removed after a form of “be”",
         ),
-        Perturber("removal", "remove-fact", order.find_removable, "a sentence left out"),
-        Perturber(
-            "shuffle", "chronology", order.find_swappable, "two sentences that changed places"
-        ),
+        Perturber("removal", "remove-fact", order.find_removable, "a sentence removed"),
+        Perturber("shuffle", "chronology", order.find_swappable, "two sentences swapped"),
         Perturber(
             "steps",
             "sequence-errors",
             order.find_swappable_steps,
-            "two entries of a numbered list that changed places",
+            "two entries of a numbered list swapped",
         ),
         Perturber(
             "entities",
             "entity",
             entities.find_names,
-            "a name replaced by another one of the same text",
+            "a name replaced by another name from the text",
         ),
-        Perturber("results", "calculations", solutions.find_results, "the result behind a “=”"),
+        Perturber("results", "calculations", solutions.find_results, "the result after a “=”"),
         Perturber(
             "copying",
             "copying-numbers",
             solutions.find_copied_numbers,
-            "a number of the prompt, where the answer first uses it",
+            "a number from the prompt, where the answer first uses it",
         ),
         Perturber(
             "final-answer",
             "final-errors",
             solutions.find_final_answer,
-            "the last number, or the last one that is boxed",
+            "the last number, or the last boxed number",
         ),
         Perturber(
             "layout",
             "formatting",
             layout.find_markup,
-            "the marks of headings, lists and bold type, all at once",
+            "all marks of headings, lists and bold type",
         ),
     )
 }

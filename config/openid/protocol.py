@@ -53,7 +53,7 @@ def verify_token(token: str, keys: dict[str, Any], nonce: str) -> dict[str, Any]
     try:
         head = jwt.get_unverified_header(token)
         if head.get("alg") not in ALGORITHMS:
-            raise TokenError("It is signed by no method that proves anything.")
+            raise TokenError("Its signature method is not accepted.")
         key = jwt.PyJWK(_find_key(keys, head.get("kid")), algorithm=head["alg"])
         options: Any = {"require": REQUIRED_CLAIMS}
         said: dict[str, Any] = jwt.decode(
@@ -63,11 +63,11 @@ def verify_token(token: str, keys: dict[str, Any], nonce: str) -> dict[str, Any]
     except (jwt.PyJWTError, TypeError, ValueError) as error:
         raise TokenError(f"{type(error).__name__}: {error}") from error
     if said["nonce"] != nonce:
-        raise TokenError("It carries another nonce.")
+        raise TokenError("Its nonce belongs to another sign-in.")
     if said.get("azp", us.client) != us.client:
-        raise TokenError("It was made for another site.")
+        raise TokenError("It was issued for another site.")
     if not isinstance(said["sub"], str) or not said["sub"]:
-        raise TokenError("It names nobody.")
+        raise TokenError("It does not name a user.")
     return said
 
 
@@ -82,7 +82,7 @@ def _find_key(keys: dict[str, Any], kid: str | None) -> dict[str, Any]:
         and kid in (None, key.get("kid"))
     ]
     if len(found) != 1:
-        raise TokenError("It names no key of the service.")
+        raise TokenError("It does not name a key of the service.")
     return found[0]
 
 
@@ -119,7 +119,7 @@ class OpenIDAdapter(OpenIDConnectOAuth2Adapter):
         try:
             said = verify_token(str(more["response"].get("id_token", "")), keys, self.nonce)
         except TokenError as error:
-            logger.warning("A sign-in was refused, since its token proves nothing: %s", error)
+            logger.warning("A sign-in was refused because its token is not valid: %s", error)
             troubles.stop_with_page(request, troubles.TOKEN_INVALID)
         if "email" not in said:
             said = self._told_more(said, token.token) | said
@@ -137,7 +137,7 @@ class OpenIDAdapter(OpenIDConnectOAuth2Adapter):
         try:
             answer: dict[str, Any] = ask(*args, **more)
         except identity.DiscoveryError as error:
-            logger.warning("The service that people sign in by cannot be used: %s", error)
+            logger.warning("The sign-in service cannot be used: %s", error)
             troubles.stop_with_page(self.request, troubles.SERVICE_AWAY)
         return answer
 

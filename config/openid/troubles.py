@@ -20,31 +20,30 @@ class OpenIDTrouble:
 
 SERVICE_AWAY = OpenIDTrouble(
     "{name} does not answer",
-    "So nobody can be signed in by it now. Try again in some minutes, or sign in with a password if"
-    " you have one. If it goes on, tell whoever runs this site.",
+    "Nobody can sign in through it now. Try again in a few minutes, or sign in with a password "
+    "if you have one. If this continues, tell the site admin.",
     503,
 )
 SIGN_IN_UNKNOWN = OpenIDTrouble(
-    "This sign-in was not begun here",
-    "What came back belongs to no sign-in of this browser, or to one of more than ten minutes ago."
-    " Begin once more.",
+    "This sign-in did not start here",
+    "The sign-in was started in another browser, or more than ten minutes ago. Sign in again.",
 )
 TOKEN_INVALID = OpenIDTrouble(
     "{name} did not prove who you are",
-    "Its answer is not signed as it should be, or was made for another sign-in. Begin once more; if"
-    " it goes on, tell whoever runs this site.",
+    "Its answer has no valid signature, or belongs to another sign-in. Sign in again. If this "
+    "continues, tell the site admin.",
 )
 CANCELLED = OpenIDTrouble(
     "You are not signed in",
-    "{name} let you go without saying who you are, or you cancelled there. Begin once more, or sign"
-    " in with a password.",
+    "{name} did not say who you are, or you cancelled the sign-in there. Sign in again, or use a "
+    "password.",
 )
 NOT_INVITED = OpenIDTrouble(
-    "No place here waits for you",
-    "{name} knows you, but no account here is linked to it, and no invitation that still holds was"
-    " sent to an address that it has verified as yours. Were you sent a link? Open it and sign in"
-    " from there. Have you an account? Sign in with its password, then link it. Otherwise ask a"
-    " lead of the project for an invitation.",
+    "You have no account or invitation here",
+    "You are signed in at {name}, but no account here is linked to it, and no open invitation "
+    "was sent to an address that it has verified as yours. If you received an invitation link, "
+    "open it and sign in from there. If you have an account here, sign in with its password, "
+    "then link it. Otherwise ask a lead of the project for an invitation.",
     403,
 )
 

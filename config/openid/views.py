@@ -71,11 +71,14 @@ def linked_account(request: HttpRequest) -> HttpResponseBase:
 def _unlink(request: HttpRequest) -> HttpResponseBase:
     account = SocialAccount.objects.filter(user=request.user).first()
     if account is None:
-        return _page(request, "Your account is not linked.")
+        return _page(request, "Your account is no longer linked.")
     try:
         validate_disconnect(request, account)
     except ValidationError:
-        return _page(request, "You have no password yet, so there would be no way in. Choose one.")
+        return _page(
+            request,
+            "You have no password yet, so you could not sign in any more. Set a password first.",
+        )
     disconnect(request, account)
     return redirect("openid")
 

@@ -72,7 +72,7 @@ def test_the_pages_of_the_other_service(
 
 def troubles(service: Service) -> list[tuple[object, str]]:
     return [
-        (lambda: None, "No place here waits for you"),
+        (lambda: None, "You have no account or invitation here"),
         (lambda: setattr(service, "refuses", "access_denied"), "You are not signed in"),
         (lambda: setattr(service, "itself", {"issuer": "another"}), "does not answer"),
     ]

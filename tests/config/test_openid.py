@@ -153,7 +153,7 @@ def test_an_address_that_is_not_verified_or_anothers_opens_nothing(
     client = Client()
     answer = through(client)
     assert answer.status_code == 403
-    assert "No place here waits for you" in answer.content.decode()
+    assert "You have no account or invitation here" in answer.content.decode()
     assert is_in(client) == ""
     assert not SocialAccount.objects.exists()
 

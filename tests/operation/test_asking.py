@@ -24,7 +24,7 @@ def test_a_check_that_hangs_is_wrong_in_time_and_holds_up_no_other() -> None:
     found = timed_checks.run_checks({"hangs": hangs, "well": well}, seconds=0.2)
     assert time.monotonic() - begun < 5
     assert [one.grade for one in found.values()] == [Grade.WRONG, Grade.FINE]
-    assert found["hangs"].says == "It did not answer within 0.2 s."
+    assert found["hangs"].says == "The check did not finish within 0.2 s."
     freed.set()
 
 

@@ -309,7 +309,7 @@ def test_parts_are_those_that_the_backup_names_and_it_is_of_a_known_form(
     with zipfile.ZipFile(more, "a") as archive:
         archive.writestr("files/archives/results-2.zip", b"not named")
     for bad in (newer, more):
-        with pytest.raises(BackupError, match="other parts than it says"):
+        with pytest.raises(BackupError, match="does not contain the parts that it lists"):
             backups.verify_backup(bad)
 
 
@@ -319,7 +319,7 @@ def test_a_part_that_was_changed_is_told(kept: Path, tmp_path: Path) -> None:
         for name in archive.namelist():
             text = archive.read(name)
             other.writestr(name, b"thawed" if name.endswith("results-1.zip") else text)
-    with pytest.raises(BackupError, match=r"results-1\.zip is not what was saved"):
+    with pytest.raises(BackupError, match=r"results-1\.zip has changed since the backup"):
         backups.verify_backup(bad)
 
 

@@ -75,7 +75,7 @@ def test_settings_that_cannot_be_read_are_told_without_a_traceback() -> None:
     )
     assert run.returncode == 1
     assert run.stderr == (
-        "The settings are wrong: SECRET_KEY is too short: use 50 random characters or more.\n"
+        "The settings are not valid: SECRET_KEY is too short: use 50 random characters or more.\n"
     )
 
 
@@ -238,7 +238,7 @@ def test_the_service_that_people_sign_in_by_is_asked(settings: SimpleNamespace) 
         settings.OPENID = service.settings
         assert "Lab account answers." in told("sign-in")
         service.itself = {"issuer": f"{service.issuer}/"}
-        assert "It calls itself" in told("sign-in")
+        assert "It gives its issuer as" in told("sign-in")
         service.itself = {"token_endpoint": "ftp://127.0.0.1/token"}
         assert "no safe token_endpoint" in told("sign-in")
     said = told("sign-in")

@@ -46,7 +46,7 @@ def test_a_worker_that_lives_but_gets_nowhere_is_wrong() -> None:
     live(progressed_at=now - timedelta(minutes=9), started_at=now - timedelta(hours=1))
     found = readiness.check_workers()
     assert found.grade == Grade.WRONG
-    assert found.says.startswith("1 worker is alive, but nothing got on for 9 minutes")
+    assert found.says.startswith("1 worker is alive, but without progress for 9 minutes")
 
 
 @pytest.mark.django_db

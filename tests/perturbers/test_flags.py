@@ -52,7 +52,7 @@ def test_less_than_a_tenth_of_a_text_is_no_change_of_its_language(
 ) -> None:
     """A hundred letters, of which what is changed decides in which script most of them are."""
     gold, response = (f"{'б' * 46}{letter * changed}{'b' * (54 - changed)}" for letter in "xя")
-    said = "It reads as Cyrillic script, the gold answer as Latin script."
+    said = "It seems to be in Cyrillic script, the gold answer in Latin script."
     assert describe_language_change(gold, response) == (said if is_told else "")
 
 
@@ -78,7 +78,7 @@ NAMES = [
 
 
 @pytest.mark.parametrize(
-    ("shared", "said"), [(15, ""), (14, "It reads as German, the gold answer as English.")]
+    ("shared", "said"), [(15, ""), (14, "It seems to be in German, the gold answer in English.")]
 )
 def test_what_shares_three_in_four_of_its_words_is_of_one_language(shared: int, said: str) -> None:
     gold = ["the", "and", "of", "to", "is", *NAMES]

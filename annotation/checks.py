@@ -30,7 +30,7 @@ def check_task_types(**kwargs: Any) -> list[CheckMessage]:
     except (ValueError, OSError) as error:
         return [Error(str(error), hint="Correct annotation/tasktypes/.", id="annotation.E002")]
     return [
-        Error(problem, hint=f"Mend annotation/tasktypes/{slug}.toml.", id="annotation.E003")
+        Error(problem, hint=f"Correct annotation/tasktypes/{slug}.toml.", id="annotation.E003")
         for slug, definition in definitions.items()
         for problem in find_problems(tasktypes.parse_definition(definition))
     ]

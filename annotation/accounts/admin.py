@@ -41,7 +41,7 @@ class AccountAdmin(UserAdmin):
                 said = {"two-step sign-in": "off"}
                 audit.record_account_change(account, request_account(request), new=said)
 
-    @admin.action(description="Unlink from the other service", permissions=["change"])
+    @admin.action(description="Unlink the external sign-in service", permissions=["change"])
     def unlink(self, request: HttpRequest, accounts: Any) -> None:
         """Delete the links to the sign-in service; records an event for each account that had
         one."""

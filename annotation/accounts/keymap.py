@@ -73,7 +73,7 @@ def find_problems(changes: Mapping[str, str]) -> dict[str, str]:
             found[slug] = "A key is one letter, digit or sign, without Ctrl or Alt."
         elif taken:
             found[slug] = (
-                f"“{key}” is already the key of “{taken[0].title}”. Choose another here, or "
-                "change that one too."
+                f"“{key}” is already the key of “{taken[0].title}”. Choose another key, or change "
+                "the other one too."
             )
     return found

@@ -84,8 +84,8 @@ KEY_PARAMETER = OpenApiParameter(
     KEY_HEADER,
     location=OpenApiParameter.HEADER,
     description=(
-        "A string that you choose. For a day, a repeated request with the same key is not "
-        "executed again; it returns the first response, marked `Idempotency-Replayed: true`."
+        "A string that you choose. If you repeat a request with the same key within a day, it is "
+        "not executed again: you get the first response, marked `Idempotency-Replayed: true`."
     ),
 )
 ApiView = Callable[..., Response]

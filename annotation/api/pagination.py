@@ -40,7 +40,7 @@ class CursorPages(CursorPagination):
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> Any:
         if "offset" in request.query_params:
-            raise ParseError("There are no offsets: follow `next`.")
+            raise ParseError("Offsets are not supported; follow `next`.")
         _check_names(request, view)
         self.names = _requested_fields(request, view)
         first = self.cursor_query_param not in request.query_params
@@ -68,7 +68,7 @@ class CursorPages(CursorPagination):
         return [*super().get_schema_operation_parameters(view), ONLY_PARAMETER]
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
-        words = "Of all pages; null on pages after the first."
+        words = "Number of rows on all pages; null on pages after the first."
         link = {"type": ["string", "null"], "format": "uri"}
         return {
             "type": "object",

@@ -31,7 +31,7 @@ class ProblemSerializer(serializers.Serializer[Any]):
 
     def get_fields(self) -> dict[str, Any]:
         # Not declared above, since a serializer has an attribute of this name.
-        words = "Problems by field of the body or the query."
+        words = "Problems for each field of the body or the query."
         return super().get_fields() | {
             "errors": serializers.DictField(required=False, help_text=words)
         }
@@ -83,7 +83,7 @@ REFUSED_RESPONSES = PROBLEM_RESPONSES | {
 IF_MATCH_PARAMETER = OpenApiParameter(
     "If-Match",
     location=OpenApiParameter.HEADER,
-    description="The ETag of what you read. If it is out of date, nothing is changed.",
+    description="The ETag that you read. If it is out of date, nothing is changed.",
 )
 SUBMISSION_RESPONSES = PROBLEM_RESPONSES | {
     409: OpenApiResponse(ProblemSerializer, "The item has changed; nothing was saved."),
@@ -111,7 +111,7 @@ class TooLarge(APIException):
     """The body is larger than the server reads at once."""
 
     status_code = 413
-    default_detail = "The body is too large. Send less data at once."
+    default_detail = "The body is too large. Send less data per request."
 
 
 class PreconditionFailed(APIException):

@@ -128,7 +128,7 @@ class GenerationList(ListAPIView[Job]):
         request=GenerationBody,
         responses={
             202: GenerationSerializer,
-            409: OpenApiResponse(ProblemSerializer, "The same request is being processed now."),
+            409: OpenApiResponse(ProblemSerializer, "The same request is already being processed."),
             422: OpenApiResponse(
                 ProblemSerializer, ("This cannot be generated here; the detail says why.")
             ),

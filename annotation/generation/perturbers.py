@@ -116,7 +116,7 @@ def check_request(project: Project, wish: PerturbRequest) -> None:
         )
     if not SEED_PATTERN.fullmatch(wish.seed):
         raise FieldError(
-            "must be 1 to 20 letters, digits or hyphens: it stands in the keys.", "seed"
+            "must be 1 to 20 letters, digits or hyphens, because keys contain it.", "seed"
         )
 
 

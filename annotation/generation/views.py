@@ -64,7 +64,7 @@ class PerturbForm(forms.Form):
         required=False,
         min_value=1,
         max_value=1_000_000_000,
-        help_text="Only the first ones. Empty: all.",
+        help_text="Use only the first gold answers. Empty: all.",
     )
     seed = forms.RegexField(
         generation_perturbers.SEED_PATTERN.pattern + r"\Z",

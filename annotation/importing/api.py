@@ -69,7 +69,9 @@ class ProblemOfRowSerializer(serializers.Serializer[Any]):
     problem = serializers.ChoiceField(choices=["bad", "changed"])
     file = serializers.CharField()
     line = serializers.IntegerField()
-    field = serializers.CharField(help_text="Name in the file; empty for the whole row.")
+    field = serializers.CharField(
+        help_text="Name of the column in the file; empty for the whole row."
+    )
     reason = serializers.CharField()
 
 
@@ -78,7 +80,7 @@ class MissingSerializer(serializers.Serializer[Any]):
 
     file = serializers.CharField()
     line = serializers.IntegerField()
-    field = serializers.CharField(help_text="Name in the file.")
+    field = serializers.CharField(help_text="Name of the column in the file.")
     reason = serializers.CharField()
 
 
@@ -241,7 +243,7 @@ def _chosen_columns(member: Membership, job: Job, said: dict[str, str]) -> dict[
         _refuse(f"The file has no {', '.join(unknown)}. It has {', '.join(found)}.")
     chosen = {name: said.get(name, "") for name in names}
     if missing := preview.missing_columns(task, upload_files.build_source(job), chosen):
-        _refuse(f"Every item needs {', '.join(missing)}. Name a column for each.")
+        _refuse(f"Every item needs {', '.join(missing)}. Choose a column for each.")
     return chosen
 
 
@@ -251,7 +253,9 @@ def _refuse(words: str) -> None:
 
 def _file(path: Path, name: str) -> FileResponse:
     if not path.exists():
-        raise Conflict("This file does not exist (any more). Upload the data again to recreate it.")
+        raise Conflict(
+            "This file does not exist or has been deleted. Upload the data again to recreate it."
+        )
     return FileResponse(
         path.open("rb"),
         as_attachment=True,

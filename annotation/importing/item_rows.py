@@ -234,7 +234,9 @@ def _key(key: str) -> str:
         raise _ItemFault("key", "contains control characters. Remove them.")
     # Browsers remove such parts from a URL, so no link could lead to the item.
     if {".", ".."} & set(key.split("/")):
-        raise _ItemFault("key", "has a part that is only dots between slashes. Name that part.")
+        raise _ItemFault(
+            "key", "has a part between slashes that is only dots. Use letters or digits there."
+        )
     return key
 
 

@@ -139,7 +139,7 @@ def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool
         command = job_queue.manage_command("work_on_import", str(job.pk))
         ended = job_queue.run_leased(job, command, lambda: stopped() or time.monotonic() > ends)
         if time.monotonic() > ends:
-            ended = ProgramResult(1, f"It took longer than {MAX_DURATION}. Split the file.")
+            ended = ProgramResult(1, f"The import took longer than {MAX_DURATION}. Split the file.")
         return _store_outcome(job, ended)
 
 
@@ -190,7 +190,8 @@ def _expire_import(job_id: int, now: datetime) -> bool:
         if job.finished_at is None:
             job.state, job.finished_at = Job.State.CANCELLED, now
             job.message = (
-                f"It was not continued for {FILE_RETENTION.days} days, so the file was deleted."
+                f"The import was not continued for {FILE_RETENTION.days} days, so the file was "
+                "deleted."
             )
         job.result["deleted"] = True
         job.save(update_fields=["state", "finished_at", "message", "result"])

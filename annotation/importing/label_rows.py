@@ -151,7 +151,7 @@ def _cell_answer(field: fields.Field, cell: str) -> object:
         try:
             return json.loads(cell)
         except (ValueError, RecursionError) as error:
-            raise _LabelFault(field.name, "looks like JSON and cannot be read as such.") from error
+            raise _LabelFault(field.name, "looks like JSON but is not valid JSON.") from error
     return [part.strip() for part in cell.split(";") if part.strip()]
 
 
@@ -242,7 +242,7 @@ def _seconds(value: object) -> float | None:
     except ValueError:
         seconds = math.nan
     if not 0 <= seconds < math.inf:
-        raise _LabelFault("seconds", f"is {value!r}; write a number from 0 up, or leave it out.")
+        raise _LabelFault("seconds", f"is {value!r}; write a number, 0 or more, or leave it out.")
     return seconds
 
 

@@ -112,13 +112,16 @@ class LabelContext:
             return (
                 None
                 if alike
-                else ("", ("is already imported with another comment or other seconds."))
+                else (
+                    "",
+                    ("is already imported with another comment or another number of seconds."),
+                )
             )
         if said and said.created_at == one.time:
             return "time", "is also the time of another label by this rater for this item."
         of_older_texts = (one.revision or item.revision_number) < item.revision_number
         if said and said.counted and of_older_texts and said.created_at < one.time:
-            return "revision", "is older than that of an earlier label of this rater."
+            return "revision", "is older than the revision of an earlier label by this rater."
         return None
 
 
@@ -183,7 +186,7 @@ def _why_closed(item: Item) -> str:
     if item.duplicate_of_id:
         return "is a duplicate. Name the original."
     if item.purpose in PURPOSES:
-        return f"names an item of purpose {item.purpose}; labels of such items cannot be imported."
+        return f"is an item with the purpose {item.purpose}; labels for it cannot be imported."
     return ""
 
 

@@ -118,8 +118,8 @@ def _ending(name: str) -> str:
             " From a spreadsheet, save it as CSV." if ending in {".xlsx", ".xls", ".ods"} else ""
         )
         raise FieldError(
-            f"{name} is none of {', '.join(upload_files.UPLOAD_SUFFIXES)}, by the ending of its "
-            f"name.{sheet}",
+            f"The name of {name} does not end in any of "
+            f"{', '.join(upload_files.UPLOAD_SUFFIXES)}.{sheet}",
             "file",
         )
     return ending

@@ -41,8 +41,8 @@ COLUMN_TITLES = {
 
 INDEPENDENCE_HELP = (
     "Items from the same question, text or picture are not independent. Without a column, each "
-    "item counts as its own question; if the first items of the project were grouped by prompt, "
-    "later ones are too."
+    "item counts as its own question. But if the first items of the project were grouped by "
+    "prompt, later items are too."
 )
 
 

@@ -105,9 +105,9 @@ def set_abilities(member: Membership, wishes: Sequence[AbilityChange]) -> SortRe
     check_sortable(member.project)
     known = [ability.slug for ability in taxonomy.load().sorts()]
     if wrong := [wish.ability for wish in wishes if wish.ability not in known]:
-        raise FieldError(f"{wrong[0]!r} is no ability; use {', '.join(known)}.", "ability")
+        raise FieldError(f"{wrong[0]!r} is not an ability; use {', '.join(known)}.", "ability")
     if len(wishes) > MAX_AT_ONCE:
-        raise Refused(f"Sort at most {MAX_AT_ONCE} at once.")
+        raise Refused(f"Sort at most {MAX_AT_ONCE} prompts at once.")
     return _apply_changes(member, wishes, step=uuid4().hex)
 
 

@@ -77,7 +77,7 @@ class ItemFilter(filters.FilterSet):
     fields = filters.CharFilter(method="having", label="Fields, as JSON", max_length=2000)
     answers = filters.CharFilter(method="answered", label="Final answers, as JSON", max_length=2000)
     agreement = filters.CharFilter(
-        method="behind_agreement", label="Row of agreement, as JSON", max_length=2000
+        method="behind_agreement", label="Row of the agreement table, as JSON", max_length=2000
     )
 
     class Meta:

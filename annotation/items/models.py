@@ -415,7 +415,7 @@ class Item(models.Model):
     )
     cluster = models.CharField(
         max_length=64,
-        help_text="Digest of the source question; items with the same one are not independent.",
+        help_text="Digest of the source question; items with the same digest are not independent.",
     )
     origin = models.CharField(max_length=40, blank=True)
     # Most items have neither, and the indexes leave such items out.

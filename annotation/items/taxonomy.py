@@ -204,7 +204,7 @@ def _check_abilities(taxonomy: Taxonomy) -> None:
     for category in taxonomy:
         if category.ability not in known:
             raise TaxonomyError(
-                f"Category {category.slug!r}: no ability {category.ability!r}; "
+                f"Category {category.slug!r}: there is no ability {category.ability!r}; "
                 f"use one of {', '.join(known)}."
             )
 

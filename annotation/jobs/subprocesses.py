@@ -14,8 +14,8 @@ REPORT_SECONDS = 1.0
 # A program that writes nothing for this many seconds counts as hung; each step is far shorter.
 MAX_SILENT_SECONDS = 300.0
 HANG_MESSAGE = (
-    "It made no progress for five minutes and was stopped. Try again. If it happens again, tell "
-    "the site admin."
+    "The program made no progress for five minutes and was stopped. Try again. If it happens "
+    "again, tell the site admin."
 )
 # Set for programs that a worker has started and whose output it reads.
 HEARTBEAT_VARIABLE = "BLINDSPOT_WORKER_HEARS"
@@ -60,7 +60,7 @@ def run_program(
         finally:
             made.kill()
             made.wait()
-        last = _last_line(said) or "It was ended."
+        last = _last_line(said) or "The program was stopped."
         return ProgramResult(made.returncode if ended else None, last[:500], _last_line(printed))
 
 

@@ -202,8 +202,8 @@ def _check_enough_left(item: Item) -> None:
     needed = item.project.practice_items
     if item.purpose == PRACTICE and 0 < needed > len(items_with_answer(item.project, PRACTICE)) - 1:
         raise Refused(
-            f"A qualification round needs {needed} items; without this one there are too few. Add "
-            "another item first, or make the rounds shorter."
+            f"A qualification round needs {needed} items; without this item there are too few. "
+            "Add another item first, or make the rounds shorter."
         )
 
 

@@ -341,7 +341,7 @@ def _count_groups(project: Project, percent: int) -> list[tuple[Any, ...]]:
         if not isinstance(error.__cause__, QueryCanceled):
             raise
         raise Refused(
-            "It takes too long to count the items that change. You can save all the same."
+            "Counting the items that change takes too long. You can still save."
         ) from error
 
 

@@ -201,7 +201,7 @@ def request_decision(member: Membership, item: Item, *, now: datetime) -> Slot:
     Raises `Refused` for an item with a known answer, since a decision would replace that answer.
     """
     if item.purpose in PURPOSES:
-        raise Refused("This item has a known correct answer. Change that instead.")
+        raise Refused("This item has a known correct answer. Change that answer instead.")
     with transactions.transact():
         locked = Item.objects.locked().get(pk=item.pk)
         readiness.check_ready(locked)

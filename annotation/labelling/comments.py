@@ -169,4 +169,4 @@ def _check(member: Membership, item: Item, text: str) -> None:
             f"The comment has {len(text):,} characters; at most {MAX_LENGTH:,} are allowed."
         )
     if "\0" in text:
-        raise Refused("The comment holds a NUL character, which cannot be saved. Remove it.")
+        raise Refused("The comment contains a NUL character, which cannot be saved. Remove it.")

@@ -44,7 +44,9 @@ def clean_correct_answer(
     if purpose == PRACTICE and not explanation:
         raise FieldError("Explain why this is correct. Annotators read it.", "explanation")
     if len(explanation) > MAX_EXPLANATION_LENGTH:
-        raise FieldError(f"It is longer than {MAX_EXPLANATION_LENGTH} characters.", "explanation")
+        raise FieldError(
+            f"The explanation is longer than {MAX_EXPLANATION_LENGTH} characters.", "explanation"
+        )
     compared = {field.name for field in task.resolved}
     values = {name: value for name, value in cleaned.items() if name in compared}
     return CorrectAnswer(task.choice_of(cleaned), values, explanation)
@@ -193,7 +195,7 @@ def _parse_fields(task: tasktypes.TaskType, told: Any) -> dict[str, Any]:
         try:
             told = json.loads(told)
         except json.JSONDecodeError as error:
-            raise FieldError("looks like JSON and cannot be read as such.", "known") from error
+            raise FieldError("looks like JSON but is not valid JSON.", "known") from error
     return told if isinstance(told, dict) else {task.deciding.name: told}
 
 

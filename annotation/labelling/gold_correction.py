@@ -101,9 +101,11 @@ def _check_correctable(item: Item, revision: int, gold: Sequence[str]) -> GoldAn
     if not gold or not all(text.strip() for text in gold):
         raise Refused("A gold answer is empty. Write the whole text.")
     if any("\0" in text for text in gold):
-        raise Refused("The text holds a NUL character, which cannot be saved. Remove it.")
+        raise Refused("The text contains a NUL character, which cannot be saved. Remove it.")
     if _normalise_gold(before, gold) == before:
-        raise Refused("The gold answer is unchanged. Change it, or decide the item as it is.")
+        raise Refused(
+            "The gold answer is unchanged. Change it, or decide the item without a correction."
+        )
     return before
 
 

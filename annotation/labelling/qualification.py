@@ -180,7 +180,7 @@ def start_new_round(
         if not size:
             raise Refused("This project has no qualification round. Set its size in the settings.")
         if len(answer_key.items_with_answer(member.project, PRACTICE)) < size:
-            raise Refused(f"A round needs {size} qualification items; there are fewer.")
+            raise Refused(f"A round needs {size} qualification items, but the project has fewer.")
         member.practised_at = None
         member.save(update_fields=["practised_at"])
         if running := _current_round(member):

@@ -10,10 +10,10 @@ def add_arguments(parser: ArgumentParser, *, accept: str) -> None:
         type=int,
         default=100,
         metavar="PERCENT",
-        help="share of each category to release now, drawn at random; the rest is held back",
+        help="percentage of each category to release now, drawn at random; the rest is held back",
     )
     parser.add_argument("--accept", action="store_true", help=accept)
     parser.add_argument(
-        "--aside", nargs="+", default=[], metavar="FLAG", help="hold back items with this flag"
+        "--aside", nargs="+", default=[], metavar="FLAG", help="hold back all items with this flag"
     )
     parser.add_argument("--job", type=int, metavar="ID", help="run this job; used by workers")

@@ -68,8 +68,8 @@ def _suspension_error(account: Account, project: Project) -> PermissionDenied | 
     if there is None:
         return None
     return PermissionDenied(
-        f"You are suspended in {project}, where you were {there.alias}, {there.role}. Your work "
-        "is kept. Ask a lead of the project."
+        f"You are suspended in {project} (as {there.alias}, {there.role}). Your work is kept. Ask "
+        "a lead of the project."
     )
 
 
@@ -86,7 +86,7 @@ def require_site_admin(request: HttpRequest) -> Account:
         return account
     if not Membership.objects.roles_of(account):
         raise Http404
-    raise PermissionDenied("This is for site admins.")
+    raise PermissionDenied("Only site admins can do this.")
 
 
 def ensure_membership(member: Membership) -> Membership:

@@ -166,7 +166,7 @@ def _parse_cursor(cursor: str) -> tuple[datetime, int]:
         at, number = json.loads(said)
         place = datetime.fromisoformat(at), int(number)
     except (binascii.Error, ValueError, TypeError, RecursionError) as error:
-        raise Refused("No page ends here. Begin with the newest.") from error
+        raise Refused("There is no such page. Start with the newest events.") from error
     if place[0].tzinfo is None or not 0 <= place[1] < 2**63:
-        raise Refused("No page ends here. Begin with the newest.")
+        raise Refused("There is no such page. Start with the newest events.")
     return place

@@ -11,7 +11,7 @@ from annotation.errors import FieldError
 from annotation.models import Event, Project
 
 SEALED_MESSAGE = (
-    "This project was imported from an encrypted archive, so its texts can only be exported "
+    "This project was imported from an encrypted archive, so you can only export its texts "
     "encrypted. {} Or ask a site admin to remove the seal."
 )
 

@@ -129,7 +129,7 @@ def _check(text: str, variants: Mapping[str, str]) -> None:
     if not text.strip() and not variants:
         raise Refused("The guidelines are empty. Write some text, then publish.")
     if max(map(len, [text, *variants.values()])) > MAX_LENGTH:
-        raise Refused(f"A text of the guidelines can have {MAX_LENGTH:,} characters at most.")
+        raise Refused(f"A text of the guidelines can have at most {MAX_LENGTH:,} characters.")
 
 
 def _variant_value(project: Project, item: Item) -> str:

@@ -351,12 +351,12 @@ class Project(models.Model):
         max_length=10, choices=TextFormat.choices, default=TextFormat.PLAIN
     )
     guidelines_field = models.CharField(
-        max_length=80, blank=True, help_text="The field of the items that selects the guidelines."
+        max_length=80, blank=True, help_text="The item field that selects the guidelines."
     )
     sealed = models.BooleanField(
         default=False,
         db_default=False,
-        help_text="The texts were imported encrypted and are only exported encrypted.",
+        help_text="The texts were imported encrypted and can only be exported encrypted.",
     )
     created_at = models.DateTimeField(default=timezone.now)
     archived_at = models.DateTimeField(null=True, blank=True)
@@ -445,7 +445,7 @@ class Membership(models.Model):
     active = models.BooleanField(default=True)
     labelled = models.PositiveIntegerField(
         default=0,
-        help_text="Current labels at stage label; changed where the row is locked anyway.",
+        help_text="Number of current labels at stage label; updated whenever the row is locked anyway.",
     )
     practised_at = models.DateTimeField(
         null=True, blank=True, help_text="When the qualification was passed, or waived by a lead."

@@ -19,10 +19,12 @@ from annotation.reports import category_board as reports_category_board
 from annotation.reports.grouping import Grouping
 
 GROUP_PARAMETER = OpenApiParameter(
-    "by", description="Field to group items by; default: the usual one."
+    "by", description="Field to group the items by; default: the first that the project has."
 )
 VALUE_PARAMETER = OpenApiParameter(
-    "value", description="The answer whose share is asked for; as-meant: by the item's category."
+    "value",
+    description="The answer whose share is computed; as-meant: the answer that is intended for the "
+    "item's category.",
 )
 # The same limits as on the page. Closer to 0 or 1, `items_to_overturn` would search without end.
 MIN_THRESHOLD, MAX_THRESHOLD = 0.01, 0.99
@@ -121,7 +123,9 @@ def category_board(request: Request, slug: str) -> Response:
 
 @extend_schema(
     parameters=[
-        OpenApiParameter("field", description="A question of the task type; none means all."),
+        OpenApiParameter(
+            "field", description="A question of the task type; default: all questions."
+        ),
         OpenApiParameter("category", description="Only items of this category."),
     ],
     responses={200: AgreementSerializer, 400: ProblemSerializer, **PROBLEM_RESPONSES},
@@ -147,14 +151,14 @@ def _parse_grouping(project: Project, name: str) -> Grouping:
     found = [one for one in known if one.name == name] if name else known
     if not found:
         names = ", ".join(one.name for one in known)
-        raise ParseError(f"Items cannot be grouped by {name!r}. There are {names}.")
+        raise ParseError(f"Items cannot be grouped by {name!r}. Use one of {names}.")
     return found[0]
 
 
 def _parse_value(project: Project, value: str) -> str:
     known = [one for one, _ in reports_category_board.answer_choices(project)]
     if value and value not in known:
-        raise ParseError(f"No share of {value!r} can be shown. There are {', '.join(known)}.")
+        raise ParseError(f"The share of {value!r} cannot be shown. Use one of {', '.join(known)}.")
     return value or reports_category_board.default_answer(project)
 
 
@@ -165,7 +169,8 @@ def _parse_threshold(text: str) -> float:
         bar = 0.0
     if not MIN_THRESHOLD <= bar <= MAX_THRESHOLD:
         raise ParseError(
-            f"The threshold is a number from {MIN_THRESHOLD} to {MAX_THRESHOLD}, for example 0.8."
+            f"The threshold must be a number from {MIN_THRESHOLD} to {MAX_THRESHOLD}, for example "
+            "0.8."
         )
     return bar
 

@@ -73,7 +73,7 @@ def check_can_anonymise(account: Account) -> None:
             raise Refused(f"{member.project} would have no lead. Transfer the project first.")
     admins = Account.objects.filter(is_superuser=True, is_active=True)
     if account.is_superuser and not admins.exclude(pk=account.pk).exists():
-        raise Refused("The site would have no site admin. Make somebody else site admin first.")
+        raise Refused("The site would have no site admin. Make somebody else a site admin first.")
 
 
 def may_anonymise(lead: Membership, member: Membership) -> bool:

@@ -34,8 +34,8 @@ class SettingsSerializer(FormSerializer):
     rules = serializers.DictField(
         child=serializers.CharField(max_length=40),
         required=False,
-        help_text="By field of the task type: by which rule its labels become a resolution. A field"
-        " that is not named has the rule of the task type.",
+        help_text="For each field of the task type, the rule that aggregates its labels to a "
+        "resolution. If you leave out a field, the rule of the task type applies.",
     )
 
 
@@ -99,7 +99,7 @@ def _clean_values(project: Project, asked: dict[str, Any], seen: int) -> dict[st
     form = SettingsForm(project, {**now, **asked, **named, "seen": str(seen)})
     unknown = [name for name in (*asked, *named) if name not in form.fields]
     if unknown := [name for name in unknown if (asked | named)[name] != now.get(name)]:
-        words = "The task type of this project does not ask this."
+        words = "The task type of this project has no such question."
         raise form_error({name: [words] for name in unknown})
     check_form(form)
     values = form.values()

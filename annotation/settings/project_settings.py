@@ -47,10 +47,10 @@ FOLLOW_TEXTS = (
 OUTCOME_TEXTS = {
     "more": ("needs more labels.", "need more labels."),
     "fewer": ("needs fewer labels.", "need fewer labels."),
-    "same": ("needs that many labels already.", "need that many labels already."),
+    "same": ("already has the right number of labels.", "already have the right number of labels."),
     "begun": (
-        "is already started or reserved, and keeps its labels.",
-        "are already started or reserved, and keep their labels.",
+        "is already started or reserved and keeps its labels.",
+        "are already started or reserved and keep their labels.",
     ),
     "excluded": (
         "was excluded by an annotator who was not sure.",
@@ -64,7 +64,7 @@ OUTCOME_TEXTS = {
         "waits for a text, or for a lead to release it.",
         "wait for a text, or for a lead to release them.",
     ),
-    "repeats": ("repeats another and needs no label.", "repeat others and need no labels."),
+    "repeats": ("is a duplicate and needs no label.", "are duplicates and need no labels."),
     "known": ("is a control or qualification item.", "are control or qualification items."),
 }
 RESIZE_JOB = "places"
@@ -245,7 +245,7 @@ def _describe_resize(counts: Mapping[str, int]) -> list[str]:
     }
     if settled := counts["settled"]:
         have = "has a final label, which stays" if settled == 1 else "have final labels, which stay"
-        found["more"] += f" {settled:,} of them {have} only where the labels so far decide."
+        found["more"] += f" {settled:,} of them {have} only if the existing labels decide."
     none = [] if counts["more"] or counts["fewer"] else ["No item needs more or fewer labels."]
     return [*none, *found.values()]
 
@@ -261,13 +261,13 @@ def _count_problems(wanted: Mapping[str, Any]) -> list[SettingProblem]:
         found.append(SettingProblem("share_percent", "The share can be at most 100 %."))
     if wanted["share_percent"] and wanted["share_overlap"] <= wanted["overlap"]:
         text = (
-            f"Every item gets {wanted['overlap']}; items in the sample must get more, or the "
-            "share must be 0 %."
+            f"Every item gets {wanted['overlap']} annotators; items in the sample must get more, "
+            "or the share must be 0 %."
         )
         found.append(SettingProblem("share_overlap", text))
     most = max(wanted["overlap"], wanted["share_overlap"] if wanted["share_percent"] else 0)
     if 0 < wanted["disputed_overlap"] <= most:
-        text = f"Items already get up to {most}; choose more, or 0."
+        text = f"Items already get up to {most} labels; choose more, or 0."
         found.append(SettingProblem("disputed_overlap", text))
     if wanted["practice_items"] and wanted["practice_pass"] > wanted["practice_items"]:
         text = f"A round has only {wanted['practice_items']} items; choose at most that many."
@@ -292,12 +292,12 @@ def _answer_problems(project: Project, wanted: Mapping[str, Any]) -> list[Settin
     there = len(answer_key.items_with_answer(project, PRACTICE))
     if wanted["practice_items"] > there:
         text = (
-            f"There are {there} qualification items, but a round needs "
+            f"The project has {there} qualification items, but a round needs "
             f"{wanted['practice_items']}. Add more first; otherwise nobody can pass."
         )
         found.append(SettingProblem("practice_items", text))
     if wanted["probe_every"] and not answer_key.items_with_answer(project, PROBE):
-        text = "There are no control items yet. Add some first, or choose 0."
+        text = "The project has no control items yet. Add some first, or choose 0."
         found.append(SettingProblem("probe_every", text))
     return found
 

@@ -39,7 +39,7 @@ def _name(table: TomlTable) -> str:
     if not _NAME.fullmatch(name):
         raise table.wrong(name="name", problem=f"is {name!r}; use a-z, 0-9 and _ (at most 40).")
     if name in RESERVED:
-        raise table.wrong("name", f"is {name!r}, which the form needs itself; choose another.")
+        raise table.wrong("name", f"is {name!r}, which the form uses itself; choose another name.")
     return name
 
 

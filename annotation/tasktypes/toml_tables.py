@@ -95,7 +95,7 @@ class TomlTable:
         """The entries of a list of tables; () if it is missing."""
         value = self._get(name, ())
         if not isinstance(value, list | tuple):
-            raise self.wrong(name, f"is no list of tables; write [[{name}]] entries.")
+            raise self.wrong(name, f"is not a list of tables; write [[{name}]] entries.")
         return tuple(
             TomlTable(entry, (*self.place, name, number)) for number, entry in enumerate(value)
         )
@@ -104,7 +104,7 @@ class TomlTable:
         """Refuse keys that were not read, which are mostly misspelt. Raises `DeclarationError`."""
         if unknown := [name for name in self._values if name not in self._asked]:
             known = ", ".join(self._asked)
-            raise self.wrong(unknown[0], f"is not known here; use {known}.")
+            raise self.wrong(unknown[0], f"is not a known key; use {known}.")
 
     def wrong(self, name: str, problem: str) -> DeclarationError:
         """The error to raise for the value of a key; `problem` continues a sentence about it."""

@@ -48,7 +48,9 @@ def find_problems(task: TaskType) -> list[FitProblem]:
 
 def _text_problems(task: TaskType) -> Iterator[FitProblem]:
     if not _SLUG.fullmatch(task.slug):
-        yield FitProblem(("slug",), f"{task.slug!r} is no slug; use a-z, 0-9 and single hyphens.")
+        yield FitProblem(
+            ("slug",), f"{task.slug!r} is not a valid slug; use a-z, 0-9 and single hyphens."
+        )
     if not any(text.required for text in task.texts):
         yield FitProblem(("texts",), "has no required text; add [[texts]] with required = true.")
     seen: set[str] = set()
@@ -56,10 +58,11 @@ def _text_problems(task: TaskType) -> Iterator[FitProblem]:
         place: Place = ("texts", number, "name")
         if not _NAME.fullmatch(text.name) or text.name in RESERVED_NAMES:
             yield FitProblem(
-                place, f"{text.name!r} cannot name a text; choose another of a-z, 0-9, _."
+                place,
+                f"{text.name!r} cannot be the name of a text; use another name of a-z, 0-9 and _.",
             )
         if text.name in seen:
-            yield FitProblem(place, f"{text.name!r} is there twice; rename one.")
+            yield FitProblem(place, f"{text.name!r} appears twice; rename one.")
         seen.add(text.name)
 
 
@@ -67,18 +70,22 @@ def _pair_problems(task: TaskType) -> Iterator[FitProblem]:
     single = {text.name for text in task.texts if text.required and not text.many}
     if missing := set(task.diff or ()) - single:
         names = ", ".join(sorted(missing))
-        yield FitProblem(("diff",), f"compares {names}, not a required text that an item has once.")
+        yield FitProblem(
+            ("diff",), f"compares {names}, but needs required texts that an item has only once."
+        )
     # An item is shown only after it has its awaited text.
     awaited = {task.awaits} if task.awaited and not task.awaited.many else set()
     if task.correctable and task.correctable not in single | awaited:
         yield FitProblem(
-            ("correctable",), f"corrects {task.correctable!r}, which is no required single text."
+            ("correctable",), f"corrects {task.correctable!r}, which is not a required single text."
         )
 
 
 def _awaited_problems(task: TaskType) -> Iterator[FitProblem]:
     if task.awaits and task.awaited is None:
-        yield FitProblem(("awaits",), f"{task.awaits!r} is no text of the item; name one.")
+        yield FitProblem(
+            ("awaits",), f"{task.awaits!r} is not a text of the item; use the name of one."
+        )
     elif task.awaited and task.awaited.required:
         said = "which every item has from the start; write required = false there."
         yield FitProblem(("awaits",), f"waits for {task.awaits!r}, {said}")
@@ -91,7 +98,7 @@ def _fields_problems(task: TaskType) -> Iterator[FitProblem]:
         for number, field in enumerate(asked):
             if field.name in seen:
                 yield FitProblem(
-                    (*place, number, "name"), f"{field.name!r} is there twice; rename it."
+                    (*place, number, "name"), f"{field.name!r} appears twice; rename one."
                 )
             seen.add(field.name)
             yield from _field_problems(task, field, above, asked, (*place, number))
@@ -113,13 +120,22 @@ def _field_problems(
     yield from _condition_problems(field, above, (*place, "when"))
     texts = {other.name for other in asked if other.in_own_words}
     if field.unless and field.unless not in texts:
-        yield FitProblem((*place, "unless"), f"{field.unless!r} is no text field here; name one.")
+        yield FitProblem(
+            (*place, "unless"),
+            f"{field.unless!r} is not a text field of this form; use the name of one.",
+        )
     if field.per_change and not task.diff:
-        yield FitProblem((*place, "kind"), "checks changes, but nothing is compared; add [diff].")
+        yield FitProblem(
+            (*place, "kind"), "checks changes, but the task compares no texts; add [diff]."
+        )
     if isinstance(field, Edit) and field.text not in _names(task.texts):
-        yield FitProblem((*place, "text"), f"{field.text!r} is no text of the item; name one.")
+        yield FitProblem(
+            (*place, "text"), f"{field.text!r} is not a text of the item; use the name of one."
+        )
     if not _rule_suits(field):
-        yield FitProblem((*place, "rule"), f"{field.rule!r} cannot resolve a {field.kind} field.")
+        yield FitProblem(
+            (*place, "rule"), f"the rule {field.rule!r} cannot be used for a {field.kind} field."
+        )
 
 
 def _condition_problems(
@@ -130,13 +146,13 @@ def _condition_problems(
     other = above.get(field.when.field)
     if other is None:
         yield FitProblem(
-            place, f"{field.when.field!r} is no field above this one; name one that is."
+            place, f"{field.when.field!r} is not a field above this one; use the name of one above."
         )
         return
     known = {str(option.value) for option in other.options}
     if unknown := [value for value in field.when.values if value not in known]:
         values = ", ".join(sorted(known))
-        yield FitProblem(place, f"{unknown[0]!r} is no answer of {other.name}; use {values}.")
+        yield FitProblem(place, f"{unknown[0]!r} is not an answer of {other.name}; use {values}.")
 
 
 def _rule_suits(field: Field) -> bool:
@@ -148,7 +164,7 @@ def _rule_suits(field: Field) -> bool:
 def _main_field_problems(task: TaskType) -> Iterator[FitProblem]:
     names = [field.name for field in task.fields]
     if task.decides and task.decides not in names:
-        yield FitProblem(("decides",), f"{task.decides!r} is no field; use {', '.join(names)}.")
+        yield FitProblem(("decides",), f"{task.decides!r} is not a field; use {', '.join(names)}.")
         return
     deciding = task.deciding
     place: Place = ("fields", names.index(deciding.name))
@@ -162,14 +178,16 @@ def _main_field_problems(task: TaskType) -> Iterator[FitProblem]:
             place, "decides, so it must always be asked; remove when, option, required."
         )
     if task.quick and (deciding is not task.fields[0] or not deciding.is_word):
-        yield FitProblem(("quick",), "needs a choice or yesno field that comes first and decides.")
+        yield FitProblem(("quick",), "needs a first field of kind choice or yesno that decides.")
 
 
 def _blind_problems(task: TaskType) -> Iterator[FitProblem]:
     if task.blind is None:
         return
     if unknown := set(task.blind.shows) - _names(task.texts):
-        yield FitProblem(("blind", "shows"), f"{', '.join(sorted(unknown))}: no text of the item.")
+        yield FitProblem(
+            ("blind", "shows"), f"{', '.join(sorted(unknown))}: not a text of the item."
+        )
     if not task.blind.fields:
         yield FitProblem(("blind", "fields"), "asks nothing; add [[blind.fields]].")
     elif not type(task.blind.fields[0]).decides:

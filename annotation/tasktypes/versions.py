@@ -88,7 +88,10 @@ def parse_source(project: Project, source: str) -> ParsedSource:
         return ParsedSource(named, {}, None, (toml_text.describe_parse_error(error, named),))
     except RecursionError:
         return ParsedSource(
-            named, {}, None, (TomlProblem(None, "Brackets are nested too deep to be read."),)
+            named,
+            {},
+            None,
+            (TomlProblem(None, "Brackets are nested too deeply. Use fewer levels."),),
         )
     except tasktypes.TaskTypeError as error:
         # The message begins with the name of the task type, which the page shows already.
@@ -134,7 +137,7 @@ def save_version(
     with transactions.transact():
         held = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         if held.task_type_id != shown:
-            raise Stale("Somebody saved another version since you began.")
+            raise Stale("Somebody saved another version while you were editing.")
         before = held.task_type
         if tasktypes.digest_definition(
             {**before.definition, "slug": ""}
@@ -167,16 +170,18 @@ def _item_problems(project: Project, task: TaskType) -> Iterator[validation.FitP
     for number, text in enumerate(task.texts):
         before = known.get(text.name)
         if text.required and not (before and before.required):
-            said = f"items here need not have {text.name!r}; write required = false."
+            said = f"existing items may lack {text.name!r}; write required = false."
             yield validation.FitProblem(("texts", number, "required"), said)
         elif before and before.many != text.many:
-            said = f"is {before.many} for the items that are here; keep it so.".lower()
+            said = f"is {before.many} for existing items; keep this value.".lower()
             yield validation.FitProblem(("texts", number, "many"), said)
     if task.awaits != old.awaits:
         kept = f'write awaits = "{old.awaits}"' if old.awaits else "leave it out"
-        yield validation.FitProblem(("awaits",), f"items were handed out by it; {kept}.")
+        yield validation.FitProblem(("awaits",), f"existing items depend on the old value; {kept}.")
     if task.categories and not old.categories:
-        yield validation.FitProblem(("categories",), "items here have no category; write false.")
+        yield validation.FitProblem(
+            ("categories",), "existing items have no category; write false."
+        )
 
 
 def _answers(task: TaskType) -> set[tuple[str, str]]:

@@ -100,7 +100,7 @@ def test_what_somebody_else_changed_meanwhile_is_told_and_left(
 
 
 def test_what_cannot_be_sorted_is_refused_and_nothing_is_changed(lead: Membership) -> None:
-    with pytest.raises(FieldError, match="'score-invariant' is no ability"):
+    with pytest.raises(FieldError, match="'score-invariant' is not an ability"):
         ability_sorting.set_abilities(lead, [AbilityChange("p0", "score-invariant")])
     with pytest.raises(Refused, match="The prompt 'gone' no longer exists"):
         ability_sorting.set_abilities(
@@ -211,7 +211,7 @@ def test_a_page_that_is_out_of_date_overwrites_nothing(project: Project, lead: M
         make_member(project, role="lead"), [AbilityChange("p1", "reasoning")]
     )
     page = post(lead, set="factual p1", shown=["", "", ""]).content.decode()
-    assert "p1 was changed by somebody else to Reasoning; that stays." in page
+    assert "Somebody else changed p1 to Reasoning; that stays." in page
 
 
 def test_a_form_that_lacks_what_it_showed_is_answered_too(lead: Membership) -> None:
@@ -291,7 +291,7 @@ def test_undo_passes_over_what_others_changed_and_what_is_undone_already(
         (["p0"], [], True, "p0 is again Factual."),
         (["p0", "p1"], [], False, "2 prompts sorted."),
         (["p0", "p1"], [], True, "2 prompts as they were."),
-        ([], ["p0"], False, "p0 was changed by somebody else to Factual; that stays."),
+        ([], ["p0"], False, "Somebody else changed p0 to Factual; that stays."),
     ],
 )
 def test_what_became_of_sorting_is_said_in_words(

@@ -365,7 +365,7 @@ def test_a_bad_row_is_named_with_its_field_and_its_neighbours_are_imported(
     "values, reason",
     [
         ({"deleted_at": "2025-01-01T00:00Z"}, "was removed"),
-        ({"purpose": "probe"}, "labels of such items cannot be imported"),
+        ({"purpose": "probe"}, "labels for it cannot be imported"),
     ],
 )
 def test_items_that_get_no_work_get_no_labels(
@@ -464,7 +464,7 @@ def test_a_number_off_its_scale_is_missing_and_the_rest_of_the_row_is_a_label(
     said = run(path)
     assert "missing: ratings.csv, line 2, relatedness: 9 is outside the scale" in said
     assert "1 rows: 1 labels imported, 0 unchanged, 0 bad" in said
-    assert "1 numbers are off their scale and count as missing." in said
+    assert "1 numbers are outside their scale and count as missing." in said
     label = Label.objects.get()
     assert (label.answers, label.choice) == ({"naturalness": 3, "correctness": 2}, "3/-/2")
     assert label.missing == {"relatedness": off(9)}

@@ -149,7 +149,7 @@ def test_a_number_off_its_scale_is_missing_and_the_others_are_taken_as_decided(
     said = imported(tmp_path, "rating", row, accept=True, errors=tmp_path / "told.csv")
     assert "missing: items.jsonl, line 1, relatedness: 9 is outside the scale" in said
     assert "1 rows: 1 imported, 0 unchanged, 0 in conflict, 0 bad" in said
-    assert "1 numbers are off their scale and count as missing." in said
+    assert "1 numbers are outside their scale and count as missing." in said
     assert "relatedness" in (tmp_path / "told.csv").read_text()
     held = Resolution.objects.get()
     assert (held.value, held.values) == ("3/-/1", {"naturalness": 3, "correctness": 1})

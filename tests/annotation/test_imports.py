@@ -519,7 +519,7 @@ def test_an_import_that_takes_too_long_ends_and_says_what_to_do(
     monkeypatch.setattr(jobs, "MAX_DURATION", timedelta())
     job = send(lead, keyed("a"))
     assert not jobs.run_job(job.pk)
-    assert "It took longer than 0:00:00. Split the file." in page(lead, job)
+    assert "The import took longer than 0:00:00. Split the file." in page(lead, job)
 
 
 def test_an_import_tells_the_worker_at_each_part_of_the_file_that_it_gets_on(
@@ -545,7 +545,7 @@ def test_files_are_deleted_when_their_time_is_over(
     assert jobs.run_job(done.pk)
     assert list(upload_files.uploads_folder().iterdir()) == []
     assert jobs.due_job_ids(later) == []
-    assert "It was not continued for 7 days" in page(lead, job)
+    assert "The import was not continued for 7 days" in page(lead, job)
     assert lead.get(f"{PAGE}2/rows/").status_code == 302
 
 

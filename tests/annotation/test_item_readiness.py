@@ -152,7 +152,7 @@ def test_correcting_the_awaited_text_is_a_revision_like_any_other(
 
 def test_a_task_type_can_wait_only_for_a_text_that_items_may_lack() -> None:
     definition = tasktypes.load_definitions()["gold-verification"]
-    for name, said in (("answer", "no text of the item"), ("prompt", "required = false")):
+    for name, said in (("answer", "not a text of the item"), ("prompt", "required = false")):
         task = tasktypes.parse_definition({**definition, "awaits": name, "correctable": ""})
         [problem] = validation.find_problems(task)
         assert problem.place == ("awaits",)

@@ -357,7 +357,7 @@ def test_a_preview_counts_items_that_change_and_those_that_are_still_to_label(
     say(lead, take(lead))
     assert look(lead, overlap=2)[1].endswith(
         "2 items need more labels."
-        " 1 of them has a final label, which stays only where the labels so far decide."
+        " 1 of them has a final label, which stays only if the existing labels decide."
     )
     assert look(lead, verify="on")[1].endswith(
         "1 item still needs labels and will follow the new settings."
@@ -386,9 +386,7 @@ def test_a_count_that_takes_too_long_is_given_up_and_the_preview_says_so(
     monkeypatch.setitem(assignment._SHARE_HASH_SQL, "postgresql", "(SELECT pg_sleep(9)::text)")
     monkeypatch.setattr(assignment, "COUNT_TIMEOUT", "100ms")
     said = look(lead, share_percent=50, share_overlap=3)[1]
-    assert said.endswith(
-        "It takes too long to count the items that change. You can save all the same."
-    )
+    assert said.endswith("Counting the items that change takes too long. You can still save.")
     assert post(lead, sent(lead, verify="on"))[0] == 302
 
 

@@ -71,7 +71,10 @@ def test_a_lead_is_told_whether_there_is_a_new_version(lead: Membership) -> None
     for source, said in (
         (SOURCE, "No changes: this is the current version."),
         (SOURCE + "\n# A word.\n", "No changes: this is the current version."),
-        (SOURCE.replace('title = "Valid"', 'title = "Good"'), "It applies from the next item on."),
+        (
+            SOURCE.replace('title = "Valid"', 'title = "Good"'),
+            "It applies to items opened from now on.",
+        ),
     ):
         data = {"source": source, "shown": shown}
         page = browser.post("/projects/p/task/", data, follow=True).content.decode()
@@ -191,7 +194,7 @@ def test_a_choice_that_no_label_has_goes_without_a_word(lead: Membership) -> Non
 def test_texts_that_the_items_do_not_have_cannot_become_required(lead: Membership) -> None:
     make_item(lead.project)
     extra = SOURCE + '\n[[texts]]\nname = "source"\ntitle = "Source"\nrequired = true\n'
-    assert "items here need not have &#x27;source&#x27;" in post(lead, extra).text
+    assert "existing items may lack &#x27;source&#x27;" in post(lead, extra).text
     assert post(lead, extra.replace('"Source"\nrequired = true', '"S"\nrequired = false'))
 
 

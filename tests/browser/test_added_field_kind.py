@@ -77,7 +77,7 @@ def test_a_number_is_typed_kept_as_a_draft_and_sent(percent: None, open_page: Op
     page = open_page(lead.account, reverse("task", args=[project.slug]))
     page.fill("[name=source]", source)
     page.click("text=Save as a new version")
-    expect(page.get_by_text("It applies from the next item on.")).to_be_visible()
+    expect(page.get_by_text("It applies to items opened from now on.")).to_be_visible()
     for number in (1, 2):
         make_item(project, f"item-{number}", texts={"prompt": "?", "gold": ["a"], "response": "b"})
 

@@ -154,7 +154,7 @@ def test_a_sealed_project_leaves_as_encrypted_files_alone(people: Cast, table: s
     shown = signed_in(people.lead).post(page(people.project), body)
     assert shown.status_code == 422
     assert (
-        "its texts can only be exported encrypted. Tick “Encrypt the file”."
+        "you can only export its texts encrypted. Tick “Encrypt the file”."
         in shown.content.decode()
     )
     encrypted = {**body, "encrypt": True}

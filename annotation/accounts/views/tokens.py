@@ -33,7 +33,7 @@ class TokenForm(forms.Form):
         initial=90,
         coerce=int,
         label="Expiry",
-        help_text="After that the token stops working.",
+        help_text="The token stops working after this time.",
     )
 
     def until(self, now: datetime) -> datetime | None:

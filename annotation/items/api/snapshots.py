@@ -31,7 +31,7 @@ from annotation.projects import access
 
 SNAPSHOTS_PATH = "projects/<slug:slug>/snapshots/"
 SINCE_PARAMETER = OpenApiParameter(
-    "since", int, description="Number of another snapshot; default: the one before."
+    "since", int, description="Number of the snapshot to compare with; default: the previous one."
 )
 WHAT_PARAMETER = OpenApiParameter("what", enum=[*comparison.CHANGE_TITLES], default="changed")
 
@@ -85,8 +85,8 @@ class SnapshotList(ListAPIView[Snapshot]):
         request=SnapshotBody,
         responses={
             202: SnapshotSerializer,
-            409: OpenApiResponse(ProblemSerializer, "The same request is being processed now."),
-            422: OpenApiResponse(ProblemSerializer, "The name is taken or missing."),
+            409: OpenApiResponse(ProblemSerializer, "The same request is already being processed."),
+            422: OpenApiResponse(ProblemSerializer, "The name is missing or already used."),
             **PROBLEM_RESPONSES,
         },
     )
@@ -126,7 +126,7 @@ class ChangeList(ListAPIView[FrozenIn]):
         since = self.request.query_params.get("since")
         other = _find_snapshot(made, since) if since else made.before(one)
         if other is None:
-            raise Unprocessable("There is no earlier snapshot. Name another with since.")
+            raise Unprocessable("There is no earlier snapshot. Give another one with since.")
         return comparison.filter_changed(other, one, self.what)
 
     def paginate_queryset(self, queryset: Any) -> Any:

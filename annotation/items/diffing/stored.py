@@ -21,7 +21,7 @@ _STORED_QUERY = PreparedQuery(
 
 def load_difference(revision: Revision) -> diffing_difference.Difference | None:
     """The difference of the two texts that the project's task type compares; None if the revision
-    lacks one of them. Raises `ValueError` if the task type compares no texts."""
+    lacks one of them. Raises `ValueError` if the task type does not compare texts."""
     texts = _compared(revision)
     if texts is None:
         return None
@@ -142,7 +142,7 @@ def _compare_and_store(
 def _compared(revision: Revision) -> tuple[str, str] | None:
     task = tasktypes.load_version(revision.item.project.task_type)
     if task.diff is None:
-        raise ValueError(f"Task type {task.slug} compares no texts.")
+        raise ValueError(f"Task type {task.slug} does not compare texts.")
     return _pair(revision, task.diff)
 
 

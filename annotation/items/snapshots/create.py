@@ -138,7 +138,7 @@ def enqueue(project: Project, member: Membership | None, name: str, note: str = 
     if not 0 < len(name) <= NAME_LENGTH:
         raise FieldError(f"A name has 1 to {NAME_LENGTH} characters.", "name")
     if len(note) > NOTE_LENGTH:
-        raise FieldError(f"A note has {NOTE_LENGTH:,} characters at most.", "note")
+        raise FieldError(f"A note has at most {NOTE_LENGTH:,} characters.", "note")
     with transactions.transact():
         Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=project.pk)
         found = Snapshot.objects.in_project(project)

@@ -147,9 +147,9 @@ def _describe_result(done: SortResult, *, undone: bool) -> str:
         again = "again " * undone
         said.append(f"{item.key} is {again}{names.get(item.ability, item.ability) or 'unsorted'}.")
     elif done.changed:
-        said.append(f"{len(done.changed)} prompts {'as they were' if undone else 'sorted'}.")
+        said.append(f"{len(done.changed)} prompts {'restored' if undone else 'sorted'}.")
     said += [
-        f"{item.key} was changed by somebody else to "
+        f"Somebody else changed {item.key} to "
         f"{names.get(item.ability, item.ability) or 'unsorted'}; that stays."
         for item in done.missed[:20]
     ]

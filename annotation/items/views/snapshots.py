@@ -23,7 +23,7 @@ PAGE_SIZE = 50
 
 class SnapshotForm(forms.Form):
     name = forms.CharField(
-        max_length=create.NAME_LENGTH, help_text="For example v1. It cannot be changed later."
+        max_length=create.NAME_LENGTH, help_text="For example v1. You cannot change the name later."
     )
     note = forms.CharField(
         required=False,
@@ -38,7 +38,7 @@ class ComparisonForm(forms.Form):
 
     against = forms.IntegerField(required=False, min_value=1, label="Compared with")
     what = forms.ChoiceField(
-        required=False, choices=[*comparison.CHANGE_TITLES.items()], label="Items that were"
+        required=False, choices=[*comparison.CHANGE_TITLES.items()], label="Items that have been"
     )
 
 

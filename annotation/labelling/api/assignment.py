@@ -39,7 +39,7 @@ class ChosenSerializer(serializers.Serializer[Any]):
         allow_null=True,
         min_value=1,
         max_value=1_000_000,
-        help_text="At most this many, in order.",
+        help_text="At most this many items, in order.",
     )
 
     def validate_category(self, category: str) -> str:
@@ -149,7 +149,9 @@ def _items(lead: Membership, body: dict[str, Any]) -> ItemQuerySet:
 def _people(lead: Membership, aliases: list[str]) -> list[Membership]:
     who = {one.alias: one for one in Membership.objects.in_project(lead.project).who_label()}
     if unknown := [alias for alias in aliases if alias not in who]:
-        raise form_error({"people": [f"No annotator here is called {alias}." for alias in unknown]})
+        raise form_error(
+            {"people": [f"The project has no annotator {alias}." for alias in unknown]}
+        )
     return [who[alias] for alias in dict.fromkeys(aliases)]
 
 

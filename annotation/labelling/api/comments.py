@@ -21,7 +21,7 @@ from annotation.models import Comment
 from annotation.projects import access
 
 ITEM_PARAMETER = OpenApiParameter(
-    "item", description="The key of an item; without it, of all of them."
+    "item", description="The key of an item; without it, the comments on all items."
 )
 
 

@@ -253,7 +253,7 @@ class Label(models.Model):
         default=dict,
         db_default={},
         blank=True,
-        help_text="Answers off their scale, by field: cause and original value.",
+        help_text="Answers outside their scale, by field: cause and original value.",
     )
     comment = models.TextField(blank=True)
     submission = models.CharField(max_length=64, unique=True)
@@ -267,11 +267,11 @@ class Label(models.Model):
         null=True, blank=True, help_text="Seconds from showing the item to sending the label."
     )
     evaluator_seen = models.BooleanField(
-        default=False, help_text="Whether an evaluator's reply to the item was stored before."
+        default=False, help_text="Whether an evaluator's reply to the item was already stored."
     )
     informed = models.BooleanField(
         default=False,
-        help_text="Whether the member could see another label or the resolution before.",
+        help_text="Whether the member could already see another label or the resolution.",
     )
     created_at = models.DateTimeField(default=timezone.now)
 

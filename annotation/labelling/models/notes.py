@@ -103,7 +103,7 @@ class Draft(models.Model):
 
     member = models.ForeignKey("Membership", models.PROTECT, related_name="drafts")
     item = models.ForeignKey("Item", models.PROTECT, related_name="drafts")
-    revision = models.PositiveIntegerField(help_text="The revision shown on the screen.")
+    revision = models.PositiveIntegerField(help_text="The revision that the screen showed.")
     data = models.JSONField(default=dict, help_text="Answers, comment, correction and its note.")
     updated_at = models.DateTimeField(default=timezone.now)
 

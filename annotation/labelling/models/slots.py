@@ -233,7 +233,7 @@ class Slot(models.Model):
     item = models.ForeignKey("Item", models.PROTECT, related_name="slots", db_index=False)
     stage = models.CharField(max_length=20, choices=Stage.choices, default=Stage.LABEL)
     number = models.PositiveSmallIntegerField()
-    priority = models.SmallIntegerField(default=0, help_text="Lower comes first.")
+    priority = models.SmallIntegerField(default=0, help_text="Lower values come first.")
     position = models.PositiveIntegerField()
     state = models.CharField(max_length=10, choices=State.choices, default=State.OPEN)
     member = models.ForeignKey(
@@ -241,7 +241,7 @@ class Slot(models.Model):
     )
     held_until = models.DateTimeField(null=True, blank=True)
     returned = models.BooleanField(
-        default=False, help_text="Offered first: it was released, or it is urgent."
+        default=False, help_text="Offered first, because it was released or is urgent."
     )
     ahead = models.BooleanField(default=False, help_text="Reserved as the member's next item.")
     reserved_for = models.ForeignKey(

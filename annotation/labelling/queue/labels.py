@@ -202,9 +202,9 @@ def _check_same(sent: Label, said: SubmittedAnswers) -> Label:
 
 def _check_correctable(member: Membership, slot: Slot, ticket: submissions.SubmissionToken) -> None:
     if slot.member_id != member.pk:
-        raise Stale("This item has been reassigned. Your text is still here: copy it.")
+        raise Stale("This item has been reassigned. Your text is still on this page: copy it.")
     if ticket.blind:
-        raise Refused("Take the first look before you correct the text.")
+        raise Refused("Answer the first look before you correct the text.")
     if slot.stage == Stage.QUALIFICATION:
         raise Refused(
             "Qualification items cannot be corrected. Write in a comment what you would change."

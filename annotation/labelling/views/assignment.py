@@ -35,7 +35,7 @@ class ChoiceForm(forms.Form):
     category = forms.ChoiceField(required=False, label="Category")
     unlabelled = forms.BooleanField(required=False, label="Only items without labels")
     limit = forms.IntegerField(
-        required=False, min_value=1, max_value=1_000_000, label="At most this many, in order"
+        required=False, min_value=1, max_value=1_000_000, label="At most this many items, in order"
     )
     people = forms.MultipleChoiceField(
         required=False, label="Members", widget=forms.CheckboxSelectMultiple
@@ -106,7 +106,9 @@ def _apply_action(
     share_out = action == "share"
     made = assignment.reserve_slots(lead, items, people, share_out=share_out, now=timezone.now())
     said = f"{made.reserved} label{'s' * (made.reserved != 1)} reserved."
-    return said + (f" {made.refused} not reserved: already started." if made.refused else "")
+    return said + (
+        f" {made.refused} not reserved, because they were already started." if made.refused else ""
+    )
 
 
 def _take_back(request: HttpRequest, lead: Membership) -> HttpResponse:
@@ -115,7 +117,7 @@ def _take_back(request: HttpRequest, lead: Membership) -> HttpResponse:
         raise Http404
     number = assignment.release_reserved(lead, member)
     places = f"{number} label{'s' * (number != 1)}"
-    messages.success(request, f"{places} of {member.alias} returned to the queue.")
+    messages.success(request, f"{places} reserved for {member.alias} returned to the queue.")
     return redirect("assign", lead.project.slug)
 
 

@@ -184,7 +184,7 @@ _HANDLERS = {
 def _redirect_to_next(request: HttpRequest, member: Membership) -> HttpResponse:
     key = cases.next_case_key(member, timezone.now())
     if key is None:
-        messages.info(request, "There is no case for you now.")
+        messages.info(request, "There is no case for you at the moment.")
         return redirect("adjudicate", member.project.slug)
     return redirect("case", member.project.slug, key)
 
@@ -257,7 +257,7 @@ def _reason_field(*, required: bool) -> fields.Field:
         fields.Option(value, title, key=str(number))
         for number, (value, title) in enumerate(cases.DISAGREEMENT_REASONS.items(), start=1)
     )
-    title = "Why did annotators disagree?" if required else "Why was it not clear?"
+    title = "Why did annotators disagree?" if required else "Why was the item not clear?"
     return fields.Choice(name=REASON_FIELD, title=title, required=required, options=options)
 
 

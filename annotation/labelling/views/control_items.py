@@ -42,7 +42,7 @@ class AnswerKeyForm(forms.Form):
         max_length=correct_answers.MAX_EXPLANATION_LENGTH,
         widget=forms.Textarea({"rows": 3}),
         label="Why this is correct",
-        help_text="Annotators see it after each qualification item, never for a control item.",
+        help_text="Annotators see this after each qualification item, but never for a control item.",
     )
 
 
@@ -128,7 +128,7 @@ def _release_item(request: HttpRequest, lead: Membership) -> HttpResponse:
     item = Item.objects.in_project(lead.project).for_page(key)
     try:
         if item is None:
-            raise Refused("No item has this key any more.")
+            raise Refused("The item with this key no longer exists.")
         labelling_answer_key.release_item(item, access.ensure_membership(lead))
     except Refused as problem:
         messages.error(request, str(problem))

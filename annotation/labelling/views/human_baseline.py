@@ -63,7 +63,7 @@ def baseline(request: HttpRequest, slug: str) -> HttpResponse:
     if made.short:
         messages.warning(
             request,
-            f"{made.short} of these items have too few annotators who have not seen them. They "
+            f"For {made.short} of these items, too few annotators have not yet seen them. They "
             "stay open until somebody new joins.",
         )
     return redirect("baseline", slug)
@@ -84,7 +84,7 @@ def download(request: HttpRequest, slug: str) -> HttpResponse:
 def _describe_sample(made: human_baseline.SampleResult) -> str:
     groups = ", ".join(f"{one.name} {one.drawn} of {one.available}" for one in made.groups)
     if not groups:
-        return "No item has a final label yet, so there is nothing to compare with."
+        return "No item has a final label yet, so there is nothing to compare the baseline with."
     return (
         f"{made.items} items are in the sample ({groups}); {made.new_slots} new labels to collect."
     )

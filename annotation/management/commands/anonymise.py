@@ -15,7 +15,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("username", metavar="USERNAME")
         parser.add_argument(
-            "--apply", action="store_true", help="anonymise; without it, only show the account"
+            "--apply",
+            action="store_true",
+            help="anonymise the account; without this option, only show it",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -24,7 +26,7 @@ class Command(BaseCommand):
             raise CommandError(f"There is no user {options['username']!r}.")
         places = Membership.objects.filter(account=account).select_related("project")
         known = ", ".join(f"{place.alias} in {place.project.slug}" for place in places)
-        self.stdout.write(f"aliases, which are kept: {known or 'none'}")
+        self.stdout.write(f"aliases (they are kept): {known or 'none'}")
         try:
             if not options["apply"]:
                 personal_data.check_can_anonymise(account)

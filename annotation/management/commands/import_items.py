@@ -50,7 +50,7 @@ class Command(BaseCommand):
             help="map a column of the file: response=llm_response, key=metadata.id",
         )
         parser.add_argument("--format", choices=sorted(READERS), help="default: by the suffix")
-        parser.add_argument("--password", default="", help="of an encrypted archive")
+        parser.add_argument("--password", default="", help="password of an encrypted archive")
         parser.add_argument(
             "--accept",
             action="store_true",
@@ -108,7 +108,7 @@ class Command(BaseCommand):
             starts = {row.line for _, row in problems}
             files.write_lines(options["mend"], pick_rows(form, options["path"], starts))
             self.stdout.write(
-                f"{len(starts):,} rejected rows are in {options['mend']}. "
+                f"The {len(starts):,} rejected rows are in {options['mend']}. "
                 "Fix them and import that file."
             )
 
@@ -120,15 +120,15 @@ class Command(BaseCommand):
         )
         if report.off_scale:
             self.stdout.write(
-                f"{len(report.off_scale):,} numbers are off their scale and count as missing. The"
-                " original values are kept in the fields of the items."
+                f"{len(report.off_scale):,} numbers are outside their scale and count as missing. "
+                "The original values are kept in the fields of the items."
             )
         if report.alone:
             again = "" if dry_run else " and import into a new project"
             self.stdout.write(
-                f"Each of the {report.alone:,} new items counts as its own source question. If"
-                " several share a question, name the column of the question"
-                f"{again}: --column cluster=NAME."
+                f"Each of the {report.alone:,} new items counts as its own source question. If "
+                f"several share a question, give the column of the question{again}: --column "
+                "cluster=NAME."
             )
 
 

@@ -19,11 +19,11 @@ FORMATS = ("csv", "tsv", "jsonl")
 
 class Command(BaseCommand):
     help = (
-        "Import labels from another tool. Raters become members without an account. "
-        "Required columns: item (its key), rater, time (ISO 8601; UTC if no zone is given), and "
-        "one for each required field of the task type. Optional columns: "
+        "Import labels from another tool. Raters become members without an account. Required "
+        "columns: item (its key), rater, time (ISO 8601; UTC if no zone is given), and one for "
+        "each required field of the task type. Optional columns: "
         f"{', '.join(label_rows.OPTIONAL_COLUMNS)}. Bad rows are reported and skipped. A number "
-        "off its scale counts as missing; the rest of its row is imported. Importing a file "
+        "outside its scale counts as missing; the rest of the row is imported. Importing a file "
         "again adds nothing."
     )
 
@@ -40,7 +40,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--as-members",
             action="store_true",
-            help="assign labels to an existing member if the rater has the alias of one",
+            help="if a rater has the alias of a member, assign the labels to that member",
         )
         parser.add_argument("--dry-run", action="store_true", help="check and count, store nothing")
         parser.add_argument(
@@ -99,8 +99,8 @@ def _summary(report: labels.LabelImportReport, slug: str, dry_run: bool) -> Iter
     )
     if report.off_scale:
         yield (
-            f"{len(report.off_scale):,} numbers are off their scale and count as missing. The"
-            " original values are kept with the labels."
+            f"{len(report.off_scale):,} numbers are outside their scale and count as missing. The "
+            "original values are kept with the labels."
         )
     if report.promoted:
         yield f"{report.promoted:,} labels that were extra now count."

@@ -17,8 +17,10 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         known = tasktypes.load_definitions()
-        parser.add_argument("slug", metavar="SLUG", help="its name in addresses and commands")
-        parser.add_argument("--name", help="its name on pages; default: its slug")
+        parser.add_argument(
+            "slug", metavar="SLUG", help="name of the project in addresses and commands"
+        )
+        parser.add_argument("--name", help="name of the project on pages; default: the slug")
         parser.add_argument(
             "--task-type",
             choices=known,
@@ -26,7 +28,9 @@ class Command(BaseCommand):
             metavar="SLUG",
             help=f"default: perturbation-vetting; one of {', '.join(known)}",
         )
-        parser.add_argument("--lead", metavar="USERNAME", help="an existing user")
+        parser.add_argument(
+            "--lead", metavar="USERNAME", help="user name of the lead; the account must exist"
+        )
 
     def handle(self, *args: Any, slug: str, lead: str | None, **options: Any) -> None:
         _check(slug)

@@ -17,8 +17,8 @@ from perturbers.registry import PERTURBERS
 
 class Command(BaseCommand):
     help = (
-        "Generate perturbed answers by rule, without a model. Each becomes an item with an exact"
-        " claim, to be checked by annotators. Repeating a command adds nothing."
+        "Generate perturbed answers by rule, without a model. Each becomes an item with an exact "
+        "claim, which annotators check. Repeating a command adds nothing."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -30,8 +30,8 @@ class Command(BaseCommand):
             choices=PERTURBERS,
             default=[*PERTURBERS],
             metavar="NAME",
-            help=f"use only these: {', '.join(PERTURBERS)}; each makes errors of its category"
-            " from gold answers of that ability",
+            help=f"use only these perturbers: {', '.join(PERTURBERS)}; each makes errors of one "
+            "category, in gold answers of that category's ability",
         )
         parser.add_argument(
             "--number", type=int, default=1, metavar="N", help="perturbed answers per gold answer"
@@ -52,7 +52,7 @@ class Command(BaseCommand):
             "--purpose",
             choices=[perturbers.TEST_PURPOSE, *correct_answers.PURPOSES],
             default=perturbers.TEST_PURPOSE,
-            help="test items; or, with a known answer, for qualification or as control items",
+            help="test items, or items with a known answer: qualification or control items",
         )
         release_options.add_arguments(parser, accept="accept the rest without review")
         parser.add_argument(
@@ -81,7 +81,7 @@ class Command(BaseCommand):
     def _say(self, wish: PerturbRequest, done: PerturbResult, *, dry_run: bool) -> None:
         for slug in wish.perturbers:
             lacking = done.lacking[slug]
-            rest = f"; {lacking:,} texts skipped, without enough suitable spots" if lacking else ""
+            rest = f"; {lacking:,} texts skipped (too few suitable spots)" if lacking else ""
             self.stdout.write(
                 f"{PERTURBERS[slug].category:<16} {done.made[slug]:>7,} generated{rest}"
             )

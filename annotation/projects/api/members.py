@@ -34,7 +34,9 @@ class MemberSerializer(serializers.Serializer[Membership]):
     labelled = serializers.IntegerField()
     counted = serializers.IntegerField()
     last_label_at = serializers.DateTimeField(allow_null=True)
-    guidelines_seen = serializers.IntegerField(help_text="The last version they have read.")
+    guidelines_seen = serializers.IntegerField(
+        help_text="The last version of the guidelines that they have read."
+    )
     created_at = serializers.DateTimeField()
 
     def get_has_account(self, member: Membership) -> bool:
@@ -76,7 +78,8 @@ class InvitedSerializer(InvitationSerializer):
 
     link = serializers.CharField()
     sent = serializers.BooleanField(
-        allow_null=True, help_text="Whether it went out by e-mail; null if no address was given."
+        allow_null=True,
+        help_text="Whether the invitation was sent by e-mail; null if no address was given.",
     )
 
 

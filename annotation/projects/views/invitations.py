@@ -24,7 +24,7 @@ class AccountForm(UserCreationForm):
         model = Account
         fields = ("username",)
         labels = {"username": "User name"}
-        help_texts = {"username": "You sign in with it. Others do not see it."}
+        help_texts = {"username": "You sign in with this name. Other people do not see it."}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -36,7 +36,9 @@ class AccountForm(UserCreationForm):
     def clean_username(self) -> str:
         name: str = super().clean_username() or ""
         if "@" in name:  # so that nobody uses another person's address as a name
-            raise ValidationError("Choose a name without @; you can sign in by your address too.")
+            raise ValidationError(
+                "Choose a name without @. You can also sign in with your e-mail address."
+            )
         return name
 
 
@@ -61,7 +63,7 @@ def _accept_as_account(request: HttpRequest, found: Invitation, account: Account
         except Refused as refused:
             trouble = str(refused)
         else:
-            messages.success(request, f"Welcome. You are {found.alias} here.")
+            messages.success(request, f"Welcome. You are {found.alias} in this project.")
             return redirect("project", found.project.slug)
     status = 422 if request.method == "POST" else 200
     context = {"invitation": found, "trouble": trouble}
@@ -81,7 +83,7 @@ def _accept_as_visitor(request: HttpRequest, found: Invitation) -> HttpResponse:
             trouble = str(refused)
         else:
             perform_login(request, member.account)
-            messages.success(request, f"Welcome. You are {found.alias} here.")
+            messages.success(request, f"Welcome. You are {found.alias} in this project.")
             return redirect("project", found.project.slug)
     status = 422 if request.method == "POST" else 200
     context = {"invitation": found, "form": form, "trouble": trouble}

@@ -193,14 +193,14 @@ BOARD_COLUMNS = [
     ("alpha", "Alpha", (
         "Krippendorff’s alpha of the deciding question, over items with two or more labels."
     )),
-    ("seconds", "Median time", "Labelling time, without labels over 30 minutes."),
+    ("seconds", "Median time", "Labelling time, without labels that took over 30 minutes."),
     ("detectability", "Detected blind", (
         "Share of annotators who saw an error before the change was shown, mean over items."
     )),
     ("more", "Robust to", (
-        "This many more items, all with the opposite result, would leave the interval on the "
-        "same side of the threshold. A dash: the interval contains the threshold, so the next "
-        "items may decide."
+        "Even if this many more items all had the opposite result, the interval would stay on "
+        "the same side of the threshold. A dash: the interval contains the threshold, so the "
+        "next items may decide."
     )),
 ]  # fmt: skip
 

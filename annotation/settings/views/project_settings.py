@@ -69,8 +69,8 @@ class SettingsForm(forms.Form):
     )
     blind_first = _switch_field(
         "Blind first",
-        "Items are first shown without the change: is there an error, where, how bad? Applies to "
-        "items opened from now on.",
+        "Annotators first see items without the change and say whether there is an error, where, "
+        "and how bad it is. Applies to items opened from now on.",
     )
     claim_check = _switch_field(
         "Claim check",
@@ -84,16 +84,17 @@ class SettingsForm(forms.Form):
     )
     practice_items = _number_field(
         "Items per qualification round",
-        "Annotators get real items after they pass a round, including current annotators unless "
-        "you exempt them. 0: no qualification. Started rounds keep their size.",
+        "Annotators must pass a round before they get real items. This includes current "
+        "annotators, unless you exempt them. 0 turns qualification off. Started rounds keep "
+        "their size.",
     )
     practice_pass = _number_field(
         "Pass mark (right answers)", "Only used with qualification rounds. Applies to new rounds."
     )
     probe_every = _number_field(
         "One control item in this many items",
-        "About one in this many items is a control item, with a known answer; only leads see the "
-        "results. 0: none. Applies to items opened from now on.",
+        "About one in this many items is a control item, which has a known answer. Only leads "
+        "see the results. 0: no control items. Applies to items opened from now on.",
         most=10_000,
     )
     text_format = forms.ChoiceField(
@@ -104,8 +105,8 @@ class SettingsForm(forms.Form):
     guidelines_field = forms.CharField(
         required=False,
         max_length=80,
-        label="Item field by which guidelines differ",
-        help_text="For example task or category. Empty: the same guidelines for all items.",
+        label="Item field that selects the guidelines",
+        help_text="For example task or category. Empty: all items have the same guidelines.",
     )
 
     def __init__(self, project: Project, data: Any = None) -> None:

@@ -87,7 +87,7 @@ def _save_version(request: HttpRequest, member: Membership) -> HttpResponse:
         )
     except Stale as problem:
         return _page(request, member, adapted, status=409, stale=str(problem))
-    said = f"Saved as {version}. It applies from the next item on." if version else ""
+    said = f"Saved as {version}. It applies to items opened from now on." if version else ""
     messages.success(request, said or "No changes: this is the current version.")
     return redirect("task", slug=project.slug)
 

@@ -24,7 +24,7 @@ class ClaimCheck(Field):
 
     @property
     def takes(self) -> str:
-        return "answer explained or collateral for each changed piece, by its number."
+        return "for the number of each changed piece, answer explained or collateral."
 
     def clean(self, answer: object) -> dict[str, str]:
         """The answers by number of the changed piece, as text without leading zeros, in ascending

@@ -12,7 +12,7 @@ class Edit(Text):
     """An edited text of the item; `text` names the text that the annotator starts from."""
 
     kind = "edit"
-    asks_for = 'a text of the item to rewrite, named by text = "response"'
+    asks_for = 'a text of the item to rewrite; text = "response" says which'
     in_own_words = False
     limit: int = LONGEST_TEXT
     text: str = ""

@@ -18,7 +18,7 @@ def read_options(
     """The options of `[[fields.choices]]`, each value by `read`. Raises `DeclarationError`."""
     entries = table.tables("choices")
     if len(entries) < 2:
-        raise DeclarationError(table.place, "needs two [[fields.choices]] entries at least.")
+        raise DeclarationError(table.place, "needs at least two [[fields.choices]] entries.")
     keys = _assign_keys(entries)
     found = tuple(
         _option(entry, read(entry), key) for entry, key in zip(entries, keys, strict=True)
@@ -71,5 +71,5 @@ def _check_values(entries: tuple[TomlTable, ...], options: tuple[Option, ...]) -
     seen: set[str | int | float] = set()
     for entry, option in zip(entries, options, strict=True):
         if option.value in seen:
-            raise entry.wrong("value", f"{option.value!r} is there twice; change one.")
+            raise entry.wrong("value", f"{option.value!r} appears twice; change one.")
         seen.add(option.value)

@@ -10,6 +10,6 @@ class Points(Scale):
     """A scale whose number is added to the total of the task."""
 
     kind = "points"
-    asks_for = "a scale whose numbers are added up"
+    asks_for = "a scale whose numbers are summed"
     default_level = "interval"
     is_summed = True

@@ -445,7 +445,7 @@ class Membership(models.Model):
     active = models.BooleanField(default=True)
     labelled = models.PositiveIntegerField(
         default=0,
-        help_text="Number of current labels at stage label; updated whenever the row is locked anyway.",
+        help_text="Number of current labels at stage label; updated when the row is locked anyway.",
     )
     practised_at = models.DateTimeField(
         null=True, blank=True, help_text="When the qualification was passed, or waived by a lead."

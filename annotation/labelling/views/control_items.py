@@ -42,7 +42,7 @@ class AnswerKeyForm(forms.Form):
         max_length=correct_answers.MAX_EXPLANATION_LENGTH,
         widget=forms.Textarea({"rows": 3}),
         label="Why this is correct",
-        help_text="Annotators see this after each qualification item, but never for a control item.",
+        help_text="Annotators see this after a qualification item, but never for a control item.",
     )
 
 

@@ -30,7 +30,7 @@ class InviteForm(forms.Form):
     email = forms.EmailField(
         required=False,
         label="E-mail address",
-        help_text="The link is sent to this address. Without an address, you send the link yourself.",
+        help_text="The link is sent to this address. If it is empty, send the link yourself.",
     )
     days: Any = forms.TypedChoiceField(
         choices=[(days, f"{days} day{'s' * (days > 1)}") for days in invitations.VALID_DAYS],

@@ -67,7 +67,7 @@ def render_all(specs: Sequence[dict[str, Any]], form: str, seconds: float = TIME
     """The files of several charts, each as from `render`, made in one process, since starting it
     takes ten times as long as a chart. `seconds` is the average time allowed per chart."""
     if form not in TYPES:
-        raise ValueError(f"{form!r} is none of {', '.join(TYPES)}")
+        raise ValueError(f"{form!r} is not one of {', '.join(TYPES)}")
     papers = [with_print_style(spec) for spec in specs]
     if form == "json":
         return [json.dumps(each, ensure_ascii=False, indent=1).encode() + b"\n" for each in papers]

@@ -56,7 +56,7 @@ class Client:
     def __init__(self, address: str, token: str, *, timeout: float = 30) -> None:
         self._address = urljoin(address.rstrip("/") + "/", "api/v1/")
         if urlsplit(self._address).scheme not in CONNECTIONS:
-            raise ValueError(f"{address!r} begins neither with https:// nor with http://.")
+            raise ValueError(f"{address!r} must begin with https:// or http://.")
         self._token, self._timeout = token, timeout
 
     def get(self, path: str, query: Mapping[str, Any] | None = None) -> Any:
@@ -156,7 +156,7 @@ class Client:
             time.sleep(answer.wait)
         if answer.status >= 300:
             said = answer.body if isinstance(answer.body, dict) else {}
-            detail = said.get("detail") or f"{self._address} does not answer like the API."
+            detail = said.get("detail") or f"{self._address} does not answer as expected."
             if answer.status == 301 and not path.endswith("/"):
                 detail = f"There is nothing at {path}: paths end with a slash."
             raise Problem(answer.status, detail, said.get("errors") or {})

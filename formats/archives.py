@@ -77,7 +77,7 @@ def _open_file(path: Path) -> BinaryIO:
 
 def _check_count(count: int, path: Path, limits: Limits) -> None:
     if count > limits.files:
-        raise FormatError(f"{path}: holds more than {limits.files:,} files. Split it.")
+        raise FormatError(f"{path}: contains more than {limits.files:,} files. Split it.")
 
 
 def _zip(path: Path, *, locked: bool) -> Any:
@@ -107,7 +107,7 @@ def _members(
         if info.is_dir() or _is_ignored(info.filename):
             continue
         if info.filename in found:
-            raise FormatError(f"{path}: holds {info.filename} twice. Pack it again.")
+            raise FormatError(f"{path}: contains {info.filename} twice. Pack it again.")
         found[info.filename] = partial(_open, archive, info, budget)
     return found
 
@@ -116,14 +116,17 @@ def _check_member(info: zipfile.ZipInfo, path: Path, *, locked: bool) -> None:
     name = info.orig_filename
     climbs = ".." in re.split(r"[/\\]", name) or re.match(r"[/\\]|[A-Za-z]:", name)
     if climbs or "\0" in name:
-        raise FormatError(f"{path}: {name!r} climbs out of the archive. Pack it again without.")
+        raise FormatError(
+            f"{path}: {name!r} lies outside the archive's folder. Pack the archive again without "
+            "it."
+        )
     if stat.S_ISLNK(info.external_attr >> 16):
         raise FormatError(f"{path}: {name} is a link. Pack the file itself.")
     if info.flag_bits & _ENCRYPTED and locked:
         raise FormatError(f"{path}: {name} is encrypted. Give its password (--password).")
     # Other methods unpack a whole block at once, however large.
     if info.compress_type not in _PLAIN_METHODS:
-        raise FormatError(f"{path}: {name} is packed in an unusual way. Use an ordinary zip.")
+        raise FormatError(f"{path}: {name} uses an unusual compression. Use an ordinary zip.")
 
 
 class _Budget:
@@ -153,7 +156,7 @@ def _open(archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: _Budget) -> B
         source = archive.open(info)
     except RuntimeError as error:
         if encrypted:
-            raise FormatError(f"{place}: the password does not open it. Check it.") from error
+            raise FormatError(f"{place}: the password is wrong. Check it.") from error
         raise _damaged_error(place, error) from error
     except (*DAMAGED_ERRORS, OSError) as error:
         raise _damaged_error(place, error) from error
@@ -188,7 +191,7 @@ class _BudgetedReader(io.RawIOBase):
 
 def _damaged_error(place: str, error: Exception, *, encrypted: bool = False) -> FormatError:
     # One wrong password in 256 passes the check; only the unpacked data show that it is wrong.
-    doubt = "Check the password, or fetch" if encrypted else "Fetch"
+    doubt = "Check the password, or download" if encrypted else "Download"
     return FormatError(
-        f"{place}: is damaged ({str(error) or 'cut short'}). {doubt} or pack the archive again."
+        f"{place}: is damaged ({str(error) or 'cut short'}). {doubt} the archive or pack it again."
     )

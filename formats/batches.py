@@ -33,7 +33,7 @@ def _row(row: Row) -> Row | BadRow:
         )
     response = row.values.get("response") or {}
     if not isinstance(response, dict):
-        return BadRow(row.file, row.line, "response", "is no object. Give the output file.")
+        return BadRow(row.file, row.line, "response", "is not an object. Give the output file.")
     body, status = response.get("body"), response.get("status_code")
     values = _parse_call_name(call)
     if row.values.get("error") or status != 200 or not isinstance(body, dict):

@@ -35,7 +35,7 @@ def read_rows(path: Path, limits: Limits, password: str = "") -> Rows:
         names = _tables(files)
         if not names:
             raise FormatError(
-                f"{path}: holds no CSV, TSV, JSON Lines or Parquet files. Pack some of these."
+                f"{path}: contains no CSV, TSV, JSON Lines or Parquet files. Add at least one."
             )
         for name, inside in names.items():
             with _open_as_lines(files[inside], inside, limits) as stream:
@@ -83,8 +83,8 @@ def _tables(files: Mapping[str, Opener]) -> dict[str, str]:
     packed = {f"{name}{JSON_LINES}": name for name in files if _is_parquet(name)}
     if twice := sorted(packed.keys() & files.keys()):
         raise FormatError(
-            f"The archive holds {packed[twice[0]]} and {twice[0]}, which would be taken for one"
-            " another. Rename one of them."
+            f"The archive contains {packed[twice[0]]} and {twice[0]}, whose names would be "
+            "confused. Rename one of them."
         )
     return dict(sorted(({name: name for name in files if detect_format(name)} | packed).items()))
 

@@ -34,7 +34,7 @@ def read_rows(
     for line, fields in records:
         yield _row(file, line, header, fields, limits)
     if not line:
-        raise FormatError(f"{file}: names its columns but has no rows. Give a file with rows.")
+        raise FormatError(f"{file}: has column names but no rows. Give a file with rows.")
 
 
 def pick_rows(
@@ -90,8 +90,8 @@ def _records(lines: Lines, file: str, delimiter: str) -> Iterator[tuple[int, lis
         except csv.Error as error:
             raise FormatError(
                 f"{file}, line {line}: the row that starts here cannot be read ({error}). Put "
-                "fields with quotation marks or line breaks in quotation marks, double those "
-                "inside, and end every row with a line feed."
+                "fields that contain quotation marks or line breaks in quotation marks, double "
+                "the quotation marks inside, and end every row with a line feed."
             ) from error
         if fields:
             yield line, fields
@@ -142,7 +142,7 @@ def _require(names: list[str], file: str, required: Sequence[str]) -> None:
     if missing:
         raise FormatError(
             f"{file}: wrong columns, missing: {', '.join(missing)}; found: {_join_names(names)}. "
-            f"Needed are {', '.join(required)}, in any order."
+            f"Required are {', '.join(required)}, in any order."
         )
 
 

@@ -99,7 +99,7 @@ def _sort_files(names: list[str], path: Path) -> Iterator[tuple[str, str]]:
             continue
         if inside.stem not in FILES:
             raise FormatError(
-                f"{path}: {name} is no file of the study. Take it out; known are: "
+                f"{path}: {name} is not a file of the study. Remove it; the known files are: "
                 f"{', '.join(f'{stem}.tsv' for stem in sorted(FILES))}."
             )
         if inside.stem in by_stem:
@@ -108,7 +108,7 @@ def _sort_files(names: list[str], path: Path) -> Iterator[tuple[str, str]]:
             )
         by_stem[inside.stem] = name
     if not by_stem:
-        raise FormatError(f"{path}: holds no TSV files. Give the study's archive or its folder.")
+        raise FormatError(f"{path}: contains no TSV files. Give the study's archive or its folder.")
     return ((stem, by_stem[stem]) for stem in FILES if stem in by_stem)
 
 
@@ -119,7 +119,9 @@ def _item(row: Row, stem: str, invariant: dict[bytes, str]) -> Row | BadRow:
     source, cdx = FILES[stem], row.values["cdx"].strip()
     parts = _ID.fullmatch(cdx)
     if parts is None:
-        reason = f"'{cdx[:80]}' is no id of the study (lf, factual, reasoning or if, and a number)"
+        reason = (
+            f"'{cdx[:80]}' is not an id of the study (lf, factual, reasoning or if, and a number)"
+        )
         return BadRow(row.file, row.line, "cdx", reason)
     key = f"{source.folder}/{stem}:{cdx}"
     values = {

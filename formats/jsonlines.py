@@ -57,13 +57,13 @@ def pick_rows(stream: BinaryIO, file: str, limits: Limits, starts: Container[int
 def _check_start(file: str, line: int, text: str, first: bool) -> None:
     if first and text.startswith("["):
         raise FormatError(
-            f"{file}, line {line}: starts a JSON array. Give one object a line (JSON Lines)."
+            f"{file}, line {line}: starts a JSON array. Give one object per line (JSON Lines)."
         )
 
 
 def _check_filled(file: str, empty: bool) -> None:
     if empty:
-        raise FormatError(f"{file}: the file is empty. Give one JSON object a line.")
+        raise FormatError(f"{file}: the file is empty. Give one JSON object per line.")
 
 
 def _texts(lines: Lines) -> Iterator[tuple[int, str]]:
@@ -96,7 +96,7 @@ def _row(file: str, line: int, text: str, limits: Limits) -> Row | BadRow:
 def _parse(text: str) -> dict[str, Any]:
     values = _DECODER.decode(text)
     if not isinstance(values, dict):
-        raise _UnusableError("the line holds no JSON object")
+        raise _UnusableError("the line is not a JSON object")
     return values
 
 
@@ -108,7 +108,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> None:
-    raise _UnusableError(f"{name} is not a number of JSON")
+    raise _UnusableError(f"{name} is not a JSON number")
 
 
 def _finite(digits: str) -> float:

@@ -50,6 +50,6 @@ class Lines(Iterator[str]):
         except UnicodeDecodeError as error:
             raise FormatError(
                 f"{self._file}, line {self.number}: not UTF-8 (byte 0x{raw[error.start]:02x} at "
-                f"place {error.start + 1} of the line). Save the file as UTF-8; "
-                "spreadsheets call that CSV UTF-8."
+                f"place {error.start + 1} of the line). Save the file as UTF-8; spreadsheets call "
+                "this format CSV UTF-8."
             ) from error

@@ -133,7 +133,7 @@ def _records(path: Path, limits: Limits) -> Iterator[tuple[int, dict[str, Any], 
                 yield line, values, told
     except (pa.ArrowException, OSError, UnicodeDecodeError, OverflowError, MemoryError) as error:
         raise FormatError(
-            f"{path.name}: cannot be read as Parquet ({str(error)[:200]}). Write it anew."
+            f"{path.name}: cannot be read as Parquet ({str(error)[:200]}). Write the file again."
         ) from error
 
 
@@ -207,7 +207,10 @@ def _check(file: pq.ParquetFile, path: Path, limits: Limits) -> None:
     if len(names) > MOST_COLUMNS or any(
         _depth(each.type) > MOST_NESTING for each in file.schema_arrow
     ):
-        raise FormatError(f"{path.name}: has too many columns, or they nest too deep. Choose some.")
+        raise FormatError(
+            f"{path.name}: has too many columns, or they are nested too deeply. Select fewer "
+            "columns."
+        )
     if len(set(names)) < len(names):
         raise FormatError(f"{path.name}: two columns have the same name. Rename one.")
     groups = (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups))
@@ -271,4 +274,4 @@ def _plain(value: Any) -> Any:
         return [_plain(one) for one in value]
     if isinstance(value, dict):
         return {str(name): _plain(one) for name, one in value.items()}
-    raise TypeError(f"{type(value).__name__} is no text, number or list")
+    raise TypeError(f"{type(value).__name__} is not text, a number or a list")

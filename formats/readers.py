@@ -146,7 +146,7 @@ def _read_folder(path: Path, read: Callable[[Path], Rows]) -> Rows:
         return
     found = sorted(one for one in path.iterdir() if one.suffix.lower() in {".jsonl", ".ndjson"})
     if not found:
-        raise FormatError(f"{path}: holds no JSON Lines files (.jsonl). Check the path.")
+        raise FormatError(f"{path}: contains no JSON Lines files (.jsonl). Check the path.")
     for one in found:
         yield from read(one)
 

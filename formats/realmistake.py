@@ -79,7 +79,8 @@ def _open_files(path: Path, limits: Limits, password: str) -> Iterator[dict[str,
         found = {name: files[name] for name in sorted(files) if name.endswith(".jsonl")}
         if not found:
             raise FormatError(
-                f"{path}: holds no JSONL files. Give the study's archive, its folder or one file."
+                f"{path}: contains no JSONL files. Give the study's archive, its folder or one "
+                "file."
             )
         yield found
 
@@ -109,7 +110,7 @@ def _item(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
     kinds = _require(values, "error_categories")
     if not isinstance(kinds, list) or not all(kind in ERROR_TYPES for kind in kinds):
         known = ", ".join(ERROR_TYPES)
-        raise _FaultError("error_categories", f"is no list of {known}. Mend the row.")
+        raise _FaultError("error_categories", f"is not a list of {known}. Correct the row.")
     yield {
         **metadata,
         "key": key,
@@ -140,9 +141,11 @@ def _samples(
 ) -> Iterator[dict[str, Any]]:
     replies, verdicts = values.get("response"), values["predictions_list"]
     if not isinstance(replies, list) or not isinstance(verdicts, list):
-        raise _FaultError("predictions_list", "or response is no list. Mend the row.")
+        raise _FaultError("predictions_list", "or response is not a list. Correct the row.")
     if len(replies) != len(verdicts):
-        raise _FaultError("predictions_list", "has not one prediction a response. Mend the row.")
+        raise _FaultError(
+            "predictions_list", "must have one prediction per response. Correct the row."
+        )
     for number, (reply, verdict) in enumerate(zip(replies, verdicts, strict=True)):
         text = reply.get("response") if isinstance(reply, dict) else reply
         value = _verdict({"predictions_list": verdict}, "predictions_list", invalid=True)
@@ -169,7 +172,8 @@ def _require(values: dict[str, Any], name: str) -> Any:
     if name not in values:
         raise _FaultError(
             name,
-            "is missing. Items come in by import_items, what detectors said by import_replies.",
+            "is missing. Import items with import_items, and verdicts of detectors with "
+            "import_replies.",
         )
     return values[name]
 

@@ -159,7 +159,9 @@ def _set_fixed_fields(info: Any) -> Any:
 
 def _facts(path: Path, members: Mapping[str, Opener]) -> dict[str, Any]:
     if MANIFEST not in members:
-        raise FormatError(f"{path}: holds no {MANIFEST}. Give an archive that this program made.")
+        raise FormatError(
+            f"{path}: contains no {MANIFEST}. Give an archive that this program made."
+        )
     with members[MANIFEST]() as stream:
         text = stream.read(MANIFEST_BYTES + 1)
     try:
@@ -167,7 +169,7 @@ def _facts(path: Path, members: Mapping[str, Opener]) -> dict[str, Any]:
     except (ValueError, RecursionError):
         facts = None
     if not isinstance(facts, dict) or not _lists_files(facts.get("files")):
-        raise FormatError(f"{path}: {MANIFEST} cannot be read. Fetch the archive again.")
+        raise FormatError(f"{path}: {MANIFEST} cannot be read. Download the archive again.")
     return facts
 
 
@@ -180,13 +182,13 @@ def _lists_files(files: Any) -> bool:
 def _check(path: Path, files: Mapping[str, Any], members: Mapping[str, Opener]) -> None:
     there = set(members) - {MANIFEST}
     if absent := sorted(files.keys() - there):
-        raise FormatError(f"{path}: {absent[0]} is missing. Fetch the archive again.")
+        raise FormatError(f"{path}: {absent[0]} is missing. Download the archive again.")
     if added := sorted(there - files.keys()):
         raise FormatError(f"{path}: {added[0]!r} was added after the archive was made.")
     for name, told in sorted(files.items()):
         if _digest(members[name]) != told["sha256"]:
             raise FormatError(
-                f"{path}: {name} was changed after the archive was made. Fetch it again."
+                f"{path}: {name} was changed after the archive was made. Download it again."
             )
 
 

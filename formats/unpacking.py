@@ -57,8 +57,8 @@ def main(packed: str, rows: str, size: str) -> None:
 
 def _unreadable_error(path: Path) -> FormatError:
     return FormatError(
-        f"{path.name}: is damaged, or takes too much to be read as Parquet. Write it anew, in"
-        " smaller parts."
+        f"{path.name}: is damaged, or too large to be read as Parquet. Write it again in smaller "
+        "parts."
     )
 
 

@@ -273,7 +273,7 @@ def _plain(value: Any) -> Any:
         return str(value)
     if isinstance(value, Decimal):
         return float(value)
-    raise TypeError(f"{type(value).__name__} has no form in this format")
+    raise TypeError(f"{type(value).__name__} cannot be written in this format")
 
 
 # One encoder for all cells: creating it takes longer than writing a cell.

@@ -41,5 +41,6 @@ def _send(task: Any, pk: int) -> None:
         task.delay(pk)
     except OperationalError as error:
         log.warning(
-            "The broker did not take a message (%s); workers will look by themselves.", error
+            "The broker did not accept a message (%s); workers will find the work themselves.",
+            error,
         )

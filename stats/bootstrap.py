@@ -76,7 +76,7 @@ def estimate(
     value, these draws are left out.
     """
     if not 0 < level < 1:
-        raise ValueError(f"a level lies between 0 and 1, not at {level}")
+        raise ValueError(f"a level must be between 0 and 1, not {level}")
     point = figure.point()
     if point.value is None:
         return point
@@ -96,7 +96,7 @@ def estimates(
     more than one. Raises ValueError for figures over different numbers of items.
     """
     if not 0 < level < 1:
-        raise ValueError(f"a level lies between 0 and 1, not at {level}")
+        raise ValueError(f"a level must be between 0 and 1, not {level}")
     if not figures:
         return []
     cluster = _number_clusters(figures[0], clusters)
@@ -261,7 +261,7 @@ def _group_clusters(terms: csr_array, cluster: NDArray[np.int_]) -> _ClusterKind
 def _number_clusters(figure: Figure, clusters: ArrayLike) -> NDArray[np.int_]:
     """Each item's cluster as a number small enough to be counted with bincount."""
     if np.shape(clusters) != figure.used.shape:
-        raise ValueError(f"{figure.used.size} items need as many clusters")
+        raise ValueError(f"{figure.used.size} items need as many cluster entries")
     cluster = np.asarray(clusters)
     small = cluster.size and cluster.dtype.kind == "i" and cluster.min() >= 0
     if small and cluster.max() < 2 * cluster.size:

@@ -52,7 +52,7 @@ def mean_scaled(scores: ArrayLike, low: float, high: float) -> Figure:
     Raises ValueError unless low < high.
     """
     if not low < high:
-        raise ValueError(f"a scale does not run from {low:g} to {high:g}")
+        raise ValueError(f"a scale cannot run from {low:g} to {high:g}")
     return _mean_of(np.full(np.shape(scores), low), scores, _identity, lambda m: m / (high - low))
 
 

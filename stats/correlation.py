@@ -28,7 +28,7 @@ def paired_values(one: ArrayLike, other: ArrayLike) -> tuple[Floats, Floats, NDA
     """Both sides as arrays, and which items have both. Raises ValueError for unequal lengths."""
     x, y = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
     if x.ndim != 1 or x.shape != y.shape:
-        raise ValueError(f"{x.shape} and {y.shape} are not two scores an item")
+        raise ValueError(f"{x.shape} and {y.shape} are not two scores per item")
     return x, y, ~(np.isnan(x) | np.isnan(y))
 
 

@@ -80,7 +80,7 @@ def _adjust(
 ) -> list[float | None]:
     made = [p for p in ps if p is not None]
     if wrong := [p for p in made if not 0 <= p <= 1]:
-        raise ValueError(f"{wrong[0]} is not a p")
+        raise ValueError(f"{wrong[0]} is not a p-value")
     order = np.argsort(made, kind="stable")
     adjusted = np.empty(len(made))
     adjusted[order] = np.minimum(of_sorted(np.array(made)[order]), 1.0)

@@ -20,7 +20,7 @@ def student_mean(values: Sequence[float], level: float = 0.95) -> Estimate:
     is no mean without values and no interval with one value. `n` counts values.
     """
     if not 0 < level < 1:
-        raise ValueError(f"a level lies between 0 and 1, not at {level}")
+        raise ValueError(f"a level must be between 0 and 1, not {level}")
     if not values:
         return Estimate(None, None, None, 0, "no values")
     mean, n = fmean(values), len(values)

@@ -68,7 +68,7 @@ def estimate_difference(sums: ClusterSums, level: float = 0.95) -> RateDifferenc
     with one cluster, or if all clusters have the same difference per item.
     """
     if not 0 < level < 1:
-        raise ValueError(f"a level lies between 0 and 1, not at {level}")
+        raise ValueError(f"a level must be between 0 and 1, not {level}")
     m, n, y = sums.m, sums.n, sums.y
     if n == 0:
         return RateDifference(None, None, None, 0, reason=NO_ITEMS)

@@ -98,7 +98,7 @@ def estimate_mean_rate(
     estimate counts items with a case. Without one there is no value, with one cluster no interval.
     """
     if not 0 < level < 1:
-        raise ValueError(f"a level lies between 0 and 1, not at {level}")
+        raise ValueError(f"a level must be between 0 and 1, not {level}")
     hit, case = np.asarray(hits, dtype=float), np.asarray(cases, dtype=float)
     weights = np.divide(case, case.sum(axis=0), out=np.zeros(case.shape), where=case > 0)
     used = weights.any(axis=1)
@@ -133,7 +133,7 @@ def clustered_wilson(sums: ClusterSums, level: float = 0.95) -> Estimate:
     without items and no interval with one cluster; `reason` says so. Always within [0, 1].
     """
     if not 0 < level < 1:
-        raise ValueError(f"a level lies between 0 and 1, not at {level}")
+        raise ValueError(f"a level must be between 0 and 1, not {level}")
     if sums.n == 0:
         return Estimate(None, None, None, 0, "no items")
     rate = sums.y / sums.n
@@ -206,7 +206,7 @@ def items_to_overturn(sums: ClusterSums, bar: float, level: float = 0.95) -> int
     settled. 0 means that a single item could change it. Raises ValueError unless 0 < bar < 1.
     """
     if not 0 < bar < 1:
-        raise ValueError(f"a bar lies between 0 and 1, not at {bar}")
+        raise ValueError(f"a threshold must be between 0 and 1, not {bar}")
     side = _side_of_threshold(clustered_wilson(sums, level), bar)
     if side == 0:
         return None

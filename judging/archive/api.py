@@ -31,7 +31,7 @@ from judging.archive import jobs, methods
 from judging.results import figures, run_marks
 from judging.results.api import RUN_PARAMETER
 
-CONFLICT_RESPONSES = {409: OpenApiResponse(ProblemSerializer, "Not (any more) what can be done.")}
+CONFLICT_RESPONSES = {409: OpenApiResponse(ProblemSerializer, "Not possible in the current state.")}
 
 
 class MethodsSerializer(serializers.Serializer[methods.MethodsText]):

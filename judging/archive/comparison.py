@@ -91,9 +91,12 @@ def _describe_method_changes(
     )
     parts = [f"{', '.join(columns)} differ{'s' * (len(columns) == 1)}"] if columns else []
     parts += (
-        [f"{alone:,} row{'s are' if alone > 1 else ' is'} in one of the two alone"] if alone else []
+        [f"{alone:,} row{'s are' if alone > 1 else ' is'} in only one of the two"] if alone else []
     )
-    return f"{'; '.join(parts)}, by another method ({methods}); all else is the same, {both:,} rows"
+    return (
+        f"{'; '.join(parts)}, because the method changed ({methods}); all else is the same, "
+        f"{both:,} rows"
+    )
 
 
 def _row_key_columns(table: str, changed: Sequence[str]) -> tuple[str, ...]:

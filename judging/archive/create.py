@@ -161,7 +161,7 @@ def _json_default(value: Any) -> str:
         return value.astimezone(UTC).isoformat()
     if isinstance(value, Decimal):
         return f"{value:f}"
-    raise TypeError(f"{type(value).__name__} has no form in an archive")
+    raise TypeError(f"{type(value).__name__} cannot be written to an archive")
 
 
 def _write_figures(

@@ -104,8 +104,8 @@ def _read_rows(part: ArchivePart, members: Mapping[str, Opener]) -> Iterator[dic
                 raise FormatError(f"{row.file}, line {row.line}: {row.reason}")
             if unknown := row.values.keys() - {*part.columns}:
                 raise FormatError(
-                    f"{row.file}, line {row.line}: has {min(unknown)!r}, which this program does"
-                    " not know. Use the one that made the archive."
+                    f"{row.file}, line {row.line}: has {min(unknown)!r}, which this program does "
+                    "not know. Use the program that made the archive."
                 )
             yield former_words.update_row(part.name, row.values)
 
@@ -172,7 +172,7 @@ def _check_references(part: ArchivePart, told: Mapping[str, int]) -> None:
     for name, number in told.items():
         held = part.model._default_manager.exclude(**{name: None}).count()
         if number != held:
-            raise ValueError(f"{number - held} rows name a {name} that is not in the archive")
+            raise ValueError(f"{number - held} rows refer to a {name} that is not in the archive")
 
 
 def _column_loader(part: ArchivePart, field: Any) -> _ColumnLoader:
@@ -193,7 +193,7 @@ def _plain_loader(field: Any) -> _ColumnLoader:
     def take(value: Any) -> tuple[Any, ...]:
         if isinstance(field, models.CharField | models.TextField):
             if not isinstance(value, str | None):
-                raise TypeError(f"{field.name} is a text, not {value!r:.80}")
+                raise TypeError(f"{field.name} must be text, not {value!r:.80}")
             return (value,)
         return (field.get_db_prep_save(field.to_python(value), connection),)
 
@@ -237,7 +237,7 @@ def _flatten_key(named: Any, widths: list[int]) -> list[Any]:
     total = sum(widths)
     flat = [None] * total if named is None else named if isinstance(named, list) else [named]
     if len(flat) != total:
-        raise ValueError(f"{named!r} names no row")
+        raise ValueError(f"{named!r} refers to no row")
     found, place = [], 0
     for width in widths:
         found.append(flat[place] if width == 1 else flat[place : place + width])

@@ -100,10 +100,9 @@ class EndpointPageForm(EndpointForm):
             "json_mode": "Only if the evaluator supports it, and only for strategies that ask for "
             "JSON. Anthropic supports JSON by schema.",
             "parameters": "A JSON object that replaces defaults, for example "
-            '{"max_tokens": 500}. null takes a default away: {"temperature": null}. A new endpoint'
-            f" gets a limit of {DEFAULT_MAX_TOKENS:,} tokens for an answer, more for models that "
-            "are"
-            ' known to think first; {"max_tokens": null} means none.',
+            '{"max_tokens": 500}. null removes a default: {"temperature": null}. A new endpoint'
+            f" limits an answer to {DEFAULT_MAX_TOKENS:,} tokens, or more for models that are"
+            ' known to think first; {"max_tokens": null} removes the limit.',
             "in_flight": "Maximum number of simultaneous calls, over all workers.",
             "per_minute": "Leave empty for no limit.",
             "tokens_per_minute": "Input and output together. Leave empty for no limit.",

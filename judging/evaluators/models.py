@@ -120,7 +120,7 @@ class Endpoint(models.Model):
     remaining = models.JSONField(
         default=dict,
         blank=True,
-        help_text="What is left according to the provider's headers, and when they said so.",
+        help_text="Remaining limits from the provider's headers, with the time of the headers.",
     )
     created_at = models.DateTimeField(default=timezone.now)
 

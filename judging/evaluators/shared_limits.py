@@ -214,7 +214,7 @@ class RedisLedger:
         try:
             moved = await self._moved()
         except (TimeoutError, RedisError, OSError) as error:
-            log.warning("The limits cannot be asked for (%s); waiting.", error)
+            log.warning("The limits cannot be read (%s); waiting.", error)
             return [Turn(RECONNECT_SECONDS, 0)]
         entered = max(0, min(moved.entered - before, len(names)))
         turns = [
@@ -256,7 +256,7 @@ class RedisLedger:
             lost = await self._keep(keys=self._keys, args=[HOLD_SECONDS, *self._in_flight])
             self._in_flight.difference_update(name.decode() for name in lost)
         except (TimeoutError, RedisError, OSError) as problem:
-            log.warning("The places of calls in flight could not be kept (%s).", problem)
+            log.warning("The slots of calls in flight could not be renewed (%s).", problem)
 
     async def settle(self) -> None:
         """Send all pending changes to Redis."""
@@ -301,7 +301,7 @@ class RedisLedger:
             await self._moved()
         except (TimeoutError, RedisError, OSError) as problem:
             # Their slots expire by themselves.
-            log.warning("The end of calls could not be noted (%s).", problem)
+            log.warning("The end of calls could not be recorded (%s).", problem)
 
     async def _moved(self) -> _MoveResult:
         """The result of the next batch, which includes everything that waits now."""

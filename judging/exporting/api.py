@@ -41,7 +41,7 @@ REFUSAL_RESPONSES = PROBLEM_RESPONSES | {
     422: OpenApiResponse(ProblemSerializer, "Not possible; the message says why.")
 }
 CONFLICT_RESPONSES = PROBLEM_RESPONSES | {
-    409: OpenApiResponse(ProblemSerializer, "Not (any more) what can be done.")
+    409: OpenApiResponse(ProblemSerializer, "Not possible in the current state.")
 }
 EXPORT_PATH = "projects/<slug:slug>/exports/<int:number>/"
 

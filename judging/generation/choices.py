@@ -88,7 +88,7 @@ def build_request(
         raise Refused(problem)
     offered = {one.slug: one for one in list_targets(run, account)}
     if into not in offered:
-        named = ", ".join(offered) or "none that you lead"
+        named = ", ".join(offered) or "you lead no such project"
         raise FieldError(f"Choose a project that can take these items: {named}.", "into")
     return BringInRequest(run, offered[into], vetting)
 

@@ -19,7 +19,7 @@ from judging.jobs import job_list
 from judging.jobs.job_list import JobListEntry
 
 CONFLICT_RESPONSES = PROBLEM_RESPONSES | {
-    409: OpenApiResponse(ProblemSerializer, "Not (any more) what can be done.")
+    409: OpenApiResponse(ProblemSerializer, "Not possible in the current state.")
 }
 JOB_PATH = "projects/<slug:slug>/jobs/<slug:kind>/<int:number>/"
 ACTIONS = {"cancel": job_list.cancel_job, "again": job_list.rerun_job}
@@ -35,7 +35,7 @@ class JobSerializer(serializers.Serializer[JobListEntry]):
     of = serializers.CharField()
     state = serializers.CharField()
     message = serializers.CharField()
-    member = serializers.CharField(help_text="Who asked; empty: nobody's.")
+    member = serializers.CharField(help_text="Who requested the job; empty if nobody did.")
     done = serializers.IntegerField(allow_null=True)
     total = serializers.IntegerField(allow_null=True)
     created_at = serializers.DateTimeField()

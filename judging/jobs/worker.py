@@ -122,7 +122,7 @@ class WorkLoop:
         try:
             what()
         except Exception:
-            log.exception("Saying whether this worker is alive failed.")
+            log.exception("Reporting that this worker is alive failed.")
 
     def _begin(self, kind: WorkKind) -> int | None:
         """Start the due work of a kind; return how much there is, None if that is unknown."""

@@ -23,12 +23,12 @@ RUN_PARAMETER = OpenApiParameter(
     "run",
     OpenApiTypes.INT,
     many=True,
-    description="Numbers of runs. None means the finished runs over all items, without canaries "
-    "and superseded runs, or all runs that are not archived if there are none of these.",
+    description="Numbers of runs. Default: the finished runs over all items, without canaries and "
+    "superseded runs; if there are none, all runs that are not archived.",
 )
 BY_PARAMETER = OpenApiParameter(
     "by",
-    description=f"Fields to group by, separated by commas. Of {figures.GROUPING_HELP}.",
+    description=f"Fields to group by, separated by commas. By table: {figures.GROUPING_HELP}.",
     default=figures.DEFAULT_BY,
 )
 # Seconds to wait before asking again for figures that are still being computed.

@@ -208,7 +208,7 @@ def run_job(pk: int, make: Callable[[CacheKey], tuple[str, Iterable[dict[str, An
                 lambda: _release(figure), patience=LEASE.total_seconds()
             )
             raise
-        log.exception("Making the figures %s of %s failed.", wish.table, wish.project.slug)
+        log.exception("Computing the figures %s of %s failed.", wish.table, wish.project.slug)
         with transactions.transact():
             figure.fail(f"{type(error).__name__}: {error}"[:500], until=clock.now() + RETRY_DELAY)
         return False

@@ -33,13 +33,13 @@ from judging.results.table_kinds import TableKind
 DEFAULT_BY = "ability,category"
 GROUPING_HELP = (
     "undetected, scores, score_changes, verdicts, order_effect, repeats, explanations, doses, "
-    f"penalties and missing: {', '.join(undetected.FIELDS)}, or empty for one row a run; detector, "
-    "detector_ranges, error_kinds, changes, bias, "
-    f"majority and dataset: {', '.join(grouping.GROUPING_COLUMNS)} and any field that the items "
-    "have of their own, such as task or response_model, or empty; alignment, alignment_groups, "
-    "ceiling, alt_test, by_score, pairs and points: these and answer_length, short or long by the "
-    "median number of words of the expected answer; forecast and board: one field of the items; "
-    f"blindspots: columns and fields of items, and {', '.join(item_features.FEATURES)}"
+    f"penalties and missing: {', '.join(undetected.FIELDS)}, or empty for one row per run; "
+    "detector, detector_ranges, error_kinds, changes, bias, majority and dataset: "
+    f"{', '.join(grouping.GROUPING_COLUMNS)} and any own field of the items, such as task or "
+    "response_model, or empty; alignment, alignment_groups, ceiling, alt_test, by_score, pairs "
+    "and points: the same fields and answer_length (short or long, split at the median number of "
+    "words of the expected answer); forecast and board: one field of the items; blindspots: "
+    f"columns and fields of items, and {', '.join(item_features.FEATURES)}"
 )
 
 # Query parameters about the whole table, not about its rows.
@@ -264,11 +264,11 @@ def select_runs(runs: Iterable[Run], query: MultiValueDict[str, str]) -> list[Ru
     if not named:
         return run_marks.select_default(runs)
     if not all(number.isdecimal() and len(number) < 10 for number in named):
-        raise UnknownRun("A run is named by its number.")
+        raise UnknownRun("Give the number of a run.")
     numbers = set(map(int, named))
     found = [run for run in runs if run.number in numbers]
     if len(found) < len(numbers):
-        raise UnknownRun("The project has not all of these runs.")
+        raise UnknownRun("Some of these runs are not in the project.")
     return found
 
 

@@ -16,7 +16,7 @@ from judging.strategies import compute_digest
 # Help text of the option --run.
 RUN_HELP = (
     "only these runs; default: finished runs over all items, without canaries and superseded "
-    "runs, or all runs that are not archived if there are none of these"
+    "runs; if there are none, all runs that are not archived"
 )
 # The kinds of marks, with words for one such run and for several.
 KIND_NAMES = {

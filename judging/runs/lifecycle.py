@@ -33,7 +33,7 @@ RETRY_STATES = frozenset({Run.State.RUNNING, Run.State.PAUSED, Run.State.FINISHE
 MOVABLE_STATES = frozenset({Run.State.PAUSED, Run.State.FINISHED})
 # Why a run of this kind calls no evaluator.
 UNASKED_REASONS: dict[str, str] = {
-    Run.Kind.RECORDED: "holds imported replies",
+    Run.Kind.RECORDED: "contains imported replies",
     Run.Kind.DERIVED: "is combined from other runs and sends no requests",
 }
 # How many different messages about failed requests are read.

@@ -333,18 +333,21 @@ class Run(models.Model):
         default=list, help_text="Items shown as examples: pairs of key and digest of the revision."
     )
     occasion = models.CharField(
-        max_length=40, blank=True, help_text="Why it asks answered requests again: a canary."
+        max_length=40, blank=True, help_text="Why it sends answered requests again: a canary."
     )
     generates = models.BooleanField(
-        default=False, db_default=False, help_text="Generates texts of items and judges none."
+        default=False,
+        db_default=False,
+        help_text="Whether it generates texts of items instead of judging items.",
     )
     is_part = models.BooleanField(
         default=False,
         db_default=False,
-        help_text="Over part of the items that were available at its start.",
+        help_text="Whether it uses only part of the items that were available at its start.",
     )
     while_labelling = models.BooleanField(
-        default=False, help_text="Started, as a lead allowed, while its items were being labelled."
+        default=False,
+        help_text="Whether it was started while its items were being labelled, as a lead allowed.",
     )
     state = models.CharField(max_length=10, choices=State.choices, default=State.PLANNING)
     reason = models.TextField(blank=True, help_text="Why it is paused.")

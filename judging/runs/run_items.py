@@ -120,8 +120,8 @@ def draw_for_check(
     places = load_places(base.outcomes.filter(detail=EQUAL_DETAIL))
     if not places:
         raise Refused(
-            f"Run {base.number} gave no perturbed answer the score of its gold answer, so there is "
-            "nothing to check."
+            f"In run {base.number}, no perturbed answer got the same score as its gold answer, so "
+            "there is nothing to check."
         )
     part = selection.sample_rows(places, seed, limit)
     return DrawnItems(part, is_part=len(part) < len(places))

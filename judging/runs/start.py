@@ -108,7 +108,8 @@ def start_pilots(project: Project, wish: NewRuns, member: Membership | None) -> 
     """
     if wish.canary:
         raise Refused(
-            "A canary needs no pilot: it is just as small. Start it; its page shows the cost."
+            "A canary needs no pilot, because it is just as small. Start it; its page shows the "
+            "cost."
         )
     wanted = [one for one in _estimate_each(project, wish) if one.wants_pilot]
     _check(project, wish, wanted, member)

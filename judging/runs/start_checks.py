@@ -33,7 +33,7 @@ def check_endpoint(
         raise Refused(f"Strategy {strategy.slug} needs {wanted}; {endpoint.name} is not one.")
     if endpoint.provider in NEVER_CALLED:
         raise Refused(
-            f"{endpoint.name} stands for imported or combined replies and cannot be called."
+            f"{endpoint.name} is only for imported or combined replies and cannot be called."
         )
     if cap is not None:
         check_prices(endpoint)

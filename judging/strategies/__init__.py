@@ -119,7 +119,7 @@ def with_metrics(strategy: Strategy, metrics: Sequence[Metric], *, decides: str 
         return strategy
     slugs = {metric.slug for metric in metrics}
     if not slugs:
-        remedy = "the task type has no scales or points, choose another strategy"
+        remedy = "the task type has no scales or points; choose another strategy"
         raise StrategyError(strategy.slug, "metrics_from", remedy)
     if strategy.decides and strategy.decides not in slugs | {TOTAL}:
         raise StrategyError(strategy.slug, "decides", f"use one of {', '.join(sorted(slugs))}")
@@ -147,7 +147,7 @@ def _refuse_odd_keys(value: Any) -> None:
     would give two values one digest."""
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
-            raise TypeError("only an object whose keys are strings has a digest")
+            raise TypeError("only an object whose keys are all strings has a digest")
         value = value.values()
     elif not isinstance(value, list | tuple):
         return

@@ -166,7 +166,7 @@ class StrategyPromptSerializer(serializers.Serializer[Any]):
 
 class StrategySentSerializer(serializers.Serializer[Any]):
     body = serializers.CharField()
-    digest = serializers.CharField(help_text="Empty while something stands in for a reply.")
+    digest = serializers.CharField(help_text="Empty while a placeholder replaces a reply.")
     answered = serializers.BooleanField()
 
 

@@ -39,9 +39,9 @@ def check_prompts(strategy: Strategy, source: str) -> None:
         _check_no_prompt(strategy, source)
         return
     if strategy.steps:
-        require(strategy.prompt == "", source, "prompt", "leave it out, each step has its own")
+        require(strategy.prompt == "", source, "prompt", "leave it out; each step has its own")
     else:
-        require(strategy.prompt != "", source, "prompt", "is missing, write it, or name a metric")
+        require(strategy.prompt != "", source, "prompt", "is missing; write it, or give a metric")
     needed, allowed = _names(strategy)
     used: set[str] = set()
     for number in range(strategy.last_step + 1):
@@ -52,7 +52,7 @@ def check_prompts(strategy: Strategy, source: str) -> None:
         used |= schema.find_names(step.prompt)
     missing = (needed | {step.name for step in strategy.steps[:-1]}) - used
     key = "steps" if strategy.steps else "prompt"
-    require(not missing, source, key, f"does not use {_format_placeholders(missing)}, add it")
+    require(not missing, source, key, f"does not use {_format_placeholders(missing)}; add it")
 
 
 def shows_rubric(definition: Mapping[str, Any]) -> bool:
@@ -85,7 +85,7 @@ def _check_known(prompt: str, allowed: Iterable[str], source: str, key: str) -> 
     unknown = schema.find_names(prompt) - set(allowed)
     right = not unknown and not schema.has_malformed(prompt)
     named = _format_placeholders(unknown) or "{{"
-    require(right, source, key, f"unknown placeholder {named}, use {_format_placeholders(allowed)}")
+    require(right, source, key, f"unknown placeholder {named}; use {_format_placeholders(allowed)}")
 
 
 def _check_no_prompt(strategy: Strategy, source: str) -> None:
@@ -94,7 +94,7 @@ def _check_no_prompt(strategy: Strategy, source: str) -> None:
         or strategy.axes or strategy.examples or strategy.worded or strategy.parameters
     )  # fmt: skip
     what = "metric" if strategy.metric else "fold"
-    require(not worded, source, what, "takes no system, no prompt and no explanation")
+    require(not worded, source, what, "cannot have a system text, a prompt or an explanation")
 
 
 def _key(strategy: Strategy, number: int) -> str:
@@ -140,7 +140,7 @@ def read_scale(table: Mapping[str, Any], source: str, key: str = "scale") -> Sca
     """The scale in a table of a strategy. Raises `StrategyError` unless low is below high and whole
     steps, if there is a step, lead from low to high."""
     right = {"low", "high"} <= table.keys() <= {"low", "high", "step"}
-    require(right, source, key, "give low and high, and step unless any value goes")
+    require(right, source, key, "give low, high and step; leave out step if any value is allowed")
     for name, number in table.items():
         right = is_of_type(number, (int, float)) and math.isfinite(number)
         require(right, source, f"{key}.{name}", "write a finite number")
@@ -186,7 +186,7 @@ def read_axes(entries: Sequence[Mapping[str, Any]], source: str) -> tuple[Axis, 
     made = tuple(_axis(one, source, f"axes.{number}") for number, one in enumerate(entries))
     _need_distinct([axis.slug for axis in made], source, "axes")
     decided = [ability for axis in made for ability in axis.abilities]
-    _need_distinct(decided, source, "axes", "let one axis decide an ability")
+    _need_distinct(decided, source, "axes", "let only one axis decide an ability")
     return made
 
 
@@ -219,13 +219,13 @@ def _metric(entry: Any, source: str, key: str) -> Metric:
     points = _points(entry.get("points", {}), source, f"{key}.points")
     slug = _slug(entry, source, key)
     require(
-        slug not in {"total", "explanation", "scores"}, source, f"{key}.slug", "take another name"
+        slug not in {"total", "explanation", "scores"}, source, f"{key}.slug", "use another name"
     )
     if "scale" in entry:
         require(isinstance(entry["scale"], dict), source, f"{key}.scale", "write a table")
         scale = read_scale(entry["scale"], source, f"{key}.scale")
         right = all(scale.admits(value) for value in points)
-        require(right, source, f"{key}.points", "name values of the scale only")
+        require(right, source, f"{key}.points", "use only values of the scale")
     else:
         require(len(points) > 1, source, key, "give it a scale, or points for two values or more")
         scale = infer_scale(points)
@@ -250,11 +250,16 @@ def read_steps(entries: Sequence[Any], output: str, system: str, source: str) ->
     made = tuple(
         _step(one, system, source, f"steps.{number}") for number, one in enumerate(entries)
     )
-    require(len(made) != 1, source, "steps", "a chain has two steps or more, else write a prompt")
+    require(
+        len(made) != 1,
+        source,
+        "steps",
+        "a chain needs two or more steps; for one step, write a prompt",
+    )
     _need_distinct([step.name for step in made], source, "steps")
     if made:
         right = made[-1].output == output
-        require(right, source, f"steps.{len(made) - 1}.output", f"make the last one {output!r}")
+        require(right, source, f"steps.{len(made) - 1}.output", f"the last step needs {output!r}")
     return made
 
 
@@ -264,7 +269,7 @@ def _step(entry: Any, system: str, source: str, key: str) -> Step:
     for name in entry:
         require(isinstance(entry[name], str), source, f"{key}.{name}", "write a string")
     right = _NAME.fullmatch(entry["name"]) is not None and entry["name"] not in RESERVED_NAMES
-    require(right, source, f"{key}.name", "use small letters, and no name of a placeholder")
+    require(right, source, f"{key}.name", "use small letters, but not the name of a placeholder")
     right = entry["output"] in STEP_OUTPUTS
     require(right, source, f"{key}.output", f"use one of {format_names(STEP_OUTPUTS)}")
     return Step(
@@ -299,11 +304,11 @@ def _need_keys(
     entry: Mapping[str, Any], needed: set[str], more: set[str], source: str, key: str
 ) -> None:
     for name in needed - entry.keys():
-        require(False, source, f"{key}.{name}", "is missing, add it")
+        require(False, source, f"{key}.{name}", "is missing; add it")
     for name in entry:
         right = name in needed | more
         require(
-            right, source, f"{key}.{name}", f"unknown key, use one of {format_names(needed | more)}"
+            right, source, f"{key}.{name}", f"unknown key; use one of {format_names(needed | more)}"
         )
 
 
@@ -437,13 +442,13 @@ def from_definition(definition: Mapping[str, Any], source: str = "definition") -
 
 def _check_keys(definition: Mapping[str, Any], source: str) -> None:
     for key in definition:
-        require(key in _KEYS, source, key, f"unknown key, use one of {format_names(_KEYS)}")
+        require(key in _KEYS, source, key, f"unknown key; use one of {format_names(_KEYS)}")
     for key, (kind, needed) in _KEYS.items():
         if key in definition:
             right = is_of_type(definition[key], kind)
-            require(right, source, key, f"has the wrong type, write {format_type(kind)}")
+            require(right, source, key, f"has the wrong type; write {format_type(kind)}")
         else:
-            require(not needed, source, key, "is missing, add it")
+            require(not needed, source, key, "is missing; add it")
     right = _SLUG.fullmatch(definition["slug"]) is not None
     require(right, source, "slug", "use small letters, digits and single hyphens")
 
@@ -455,7 +460,7 @@ def _check_kind(definition: Mapping[str, Any], source: str) -> None:
     )
     output = OUTPUT_OF_FRAME[frame]
     right = definition["output"] == output
-    require(right, source, "output", f"frame {frame!r} takes the output {output!r}")
+    require(right, source, "output", f"frame {frame!r} needs the output {output!r}")
     if metric:
         require(
             metric in METRICS,
@@ -484,16 +489,19 @@ def _check_kind(definition: Mapping[str, Any], source: str) -> None:
 
 def _check_generator(definition: Mapping[str, Any], source: str) -> None:
     right = definition["frame"] == "input" or "needs_context" not in definition
-    require(right, source, "needs_context", "only the frame input has one, leave it out")
+    require(right, source, "needs_context", "only the frame input has one; leave it out")
     category = definition.get("category", "")
     if definition["frame"] != "perturbation":
         require(
-            not category, source, "category", "only the frame perturbation has one, leave it out"
+            not category, source, "category", "only the frame perturbation has one; leave it out"
         )
         return
     known = [one.slug for one in taxonomy.load().categories]
     require(
-        category in known, source, "category", f"say what it makes, one of {format_names(known)}"
+        category in known,
+        source,
+        "category",
+        f"say what it generates; use one of {format_names(known)}",
     )
 
 
@@ -502,7 +510,7 @@ def _check_counts(definition: Mapping[str, Any], source: str) -> None:
     right = 1 <= samples <= MAX_SAMPLES
     require(right, source, "samples", f"use a whole number from 1 to {MAX_SAMPLES}")
     right = samples > 1 or not definition.get("votes", False)
-    require(right, source, "votes", "a vote needs samples, 2 or more")
+    require(right, source, "votes", "votes need at least 2 samples")
     examples = definition.get("examples", 0)
     require(0 <= examples <= MAX_EXAMPLES, source, "examples", f"use 0 to {MAX_EXAMPLES}")
     right = not examples or frame in WITH_EXAMPLES
@@ -510,10 +518,15 @@ def _check_counts(definition: Mapping[str, Any], source: str) -> None:
         right, source, "examples", f"are shown in the frames {format_names(WITH_EXAMPLES)} only"
     )
     right = not (examples and definition.get("steps"))
-    require(right, source, "examples", "belong to one question; a chain has its own in its prompts")
+    require(
+        right,
+        source,
+        "examples",
+        "work only with a single prompt; a chain has its examples in its prompts",
+    )
     about = definition.get("about", "perturbed")
     right = about in ("perturbed", "gold") and (frame == "explanation" or "about" not in definition)
-    require(right, source, "about", "say perturbed or gold, in the frame explanation only")
+    require(right, source, "about", "write perturbed or gold, and only in the frame explanation")
     right = not definition.get("axes") or frame in WITH_AXES
     require(right, source, "axes", f"are for the frames {format_names(WITH_AXES)} only")
 
@@ -525,17 +538,17 @@ def _check_parameters(parameters: Mapping[str, Any], source: str) -> None:
     try:
         json.dumps(parameters, allow_nan=False)
     except (TypeError, ValueError) as error:
-        remedy = "write only what JSON can say: no dates, no nan, no inf"
+        remedy = "write only values that JSON has: no dates, no nan, no inf"
         raise StrategyError(source, "parameters", remedy) from error
 
 
 def _check_parts(strategy: Strategy, source: str) -> None:
     scored = strategy.output == "scores"
     given, taken = bool(strategy.metrics), strategy.metrics_from
-    require(taken in ("", "task"), source, "metrics_from", 'say "task", or leave it out')
+    require(taken in ("", "task"), source, "metrics_from", 'write "task", or leave it out')
     require(scored or not (given or taken), source, "metrics", "only ratings and rubrics have them")
     right = not scored or given is not bool(taken)
-    require(right, source, "metrics", 'list them, or say metrics_from = "task", not both')
+    require(right, source, "metrics", 'list them or write metrics_from = "task", but not both')
     decides, slugs = strategy.decides, {metric.slug for metric in strategy.metrics}
     right = not decides or (scored and (bool(taken) or decides in slugs | {TOTAL}))
     require(right, source, "decides", f"name a metric or {TOTAL!r}, or leave it out")
@@ -544,22 +557,22 @@ def _check_parts(strategy: Strategy, source: str) -> None:
 def _scale(definition: Mapping[str, Any], source: str) -> Scale | None:
     table = definition.get("scale")
     if definition["output"] != "score":
-        require(table is None, source, "scale", "only scores have a scale, leave it out")
+        require(table is None, source, "scale", "only scores have a scale; leave it out")
     elif table is not None:
         return read_scale(table, source)
     else:
         right = bool(definition.get("metric"))
-        require(right, source, "scale", "is missing, add low, high and step")
+        require(right, source, "scale", "is missing; add low, high and step")
     return None
 
 
 def _top(definition: Mapping[str, Any], scale: Scale | None, source: str) -> float | None:
     top: float | None = definition.get("top")
     if definition["frame"] != "reference":
-        require(top is None, source, "top", "only reference strategies have one, leave it out")
+        require(top is None, source, "top", "only reference strategies have one; leave it out")
         return None
     if scale is None:
-        raise StrategyError(source, "scale", "is missing, a reference strategy needs a top")
+        raise StrategyError(source, "scale", "is missing; a reference strategy needs a top")
     require(top == scale.high, source, "top", f"make it the high end of the scale, {scale.high}")
     return top
 
@@ -567,7 +580,7 @@ def _top(definition: Mapping[str, Any], scale: Scale | None, source: str) -> flo
 def _verdicts(definition: Mapping[str, Any], source: str) -> tuple[str, ...]:
     offered = definition.get("verdicts")
     if definition["output"] != "verdict":
-        require(offered is None, source, "verdicts", "only pairs have verdicts, leave them out")
+        require(offered is None, source, "verdicts", "only pairs have verdicts; leave them out")
         return ()
     remedy = f"list those offered: A, B, and any others of {format_names(VERDICTS)}"
     known = [verdict for verdict in VERDICTS if verdict in (offered or [])]

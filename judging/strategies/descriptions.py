@@ -156,12 +156,12 @@ def _describe_output(strategy: Strategy) -> str:
         "rating": _describe_metrics(strategy),
         "rubric": _describe_metrics(strategy),
         "matching": "The score is compared with the final label.",
-        "answer": "Made if the reply has a text.",
-        "perturbation": "Made if the reply has all three parts.",
-        "input": "Made if the reply has all three parts."
+        "answer": "Generated if the reply has a text.",
+        "perturbation": "Generated if the reply has all three parts.",
+        "input": "Generated if the reply has all three parts."
         if strategy.needs_context
-        else "Made if the reply has an input and a rationale; the context may be empty.",
-        "sorting": "Made if the reply names an ability; annotators accept it or choose another.",
+        else "Generated if the reply has an input and a rationale; the context may be empty.",
+        "sorting": "Suggested if the reply names an ability; a lead accepts it or chooses another.",
         "explanation": "Found if the explanation names an error; the item then counts as detected "
         "for the other run.",
         "fold": "Detected if more than half of all members detect; missing members count in the "
@@ -179,8 +179,8 @@ def _describe_metrics(strategy: Strategy) -> str:
         )
     if strategy.decides:
         return (
-            f"The metric {strategy.decides} is the item's outcome; the others are "
-            "reported beside it."
+            f"The metric {strategy.decides} is the item's outcome; the others are reported "
+            "separately."
         )
     if strategy.metrics_from:
         return "The deciding field of the task type is the item's outcome."
@@ -200,7 +200,7 @@ def _samples(strategy: Strategy) -> str:
     if strategy.samples == 1:
         return ""
     if strategy.generates:
-        return f"{strategy.samples} requests per item, and each reply is a result of its own."
+        return f"{strategy.samples} requests per item; each reply is a separate result."
     how = (
         "more than half of all of them decide."
         if strategy.votes

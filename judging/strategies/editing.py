@@ -37,7 +37,7 @@ class StrategyDraft:
     def version(self) -> StrategyVersion:
         """The draft as an unsaved version; ValueError if it has problems."""
         if self.strategy is None:
-            raise ValueError("A text with problems is no version.")
+            raise ValueError("A text with problems cannot be saved.")
         digest = strategies.compute_digest(self.strategy.definition)
         return StrategyVersion(
             slug=self.strategy.slug,

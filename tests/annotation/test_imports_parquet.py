@@ -78,7 +78,10 @@ for _ in range(15):
     [
         (b"PAR1 and no more", "cannot be read as Parquet"),
         (packed(GOOD)[:-9] + b"\xff\xff\xff\x7fPAR1\0", "cannot be read as Parquet"),
-        (packed(GOOD | {"raw": b"\xff"}), "bytes is no text, number or list. Leave that column"),
+        (
+            packed(GOOD | {"raw": b"\xff"}),
+            "bytes is not text, a number or a list. Leave that column",
+        ),
         (packed(GOOD | {"nested": NESTED}), "nest too deep"),
         (bomb(), "unpacks to more than"),
         (b"key\na\n", "cannot be read as Parquet"),

@@ -61,7 +61,7 @@ def test_a_nul_character_spoils_only_its_row(tmp_path):
     [
         ("", r"items\.csv: the file is empty"),
         ("\n\n", r"items\.csv: the file is empty"),
-        ("key,gold\n", r"items\.csv: names its columns but has no rows"),
+        ("key,gold\n", r"items\.csv: has column names but no rows"),
         ("key,gold,key\n1,2,3\n", r"line 1: columns named twice: key\. Rename"),
         ("key, ,gold\n1,2,3\n", r"line 1: a column has no usable name"),
         ("key\0,gold\n1,2\n", r"line 1: a column has no usable name"),

@@ -78,10 +78,10 @@ def test_a_changed_byte_is_refused_with_the_name_of_the_file(archive: Path) -> N
     [
         ({"README.txt": None}, "README.txt is missing"),
         ({"data/b.jsonl": b"{}"}, "'data/b.jsonl' was added"),
-        ({"MANIFEST.json": None}, "holds no MANIFEST.json"),
+        ({"MANIFEST.json": None}, "contains no MANIFEST.json"),
         ({"MANIFEST.json": b"[" * 20_000}, "MANIFEST.json cannot be read"),
         ({"MANIFEST.json": b'{"files": {"README.txt": 1}}'}, "MANIFEST.json cannot be read"),
-        ({"../outside": b""}, "climbs out"),
+        ({"../outside": b""}, "lies outside the archive's folder"),
     ],
 )
 def test_an_archive_that_is_not_whole_is_refused(

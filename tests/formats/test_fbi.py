@@ -99,7 +99,7 @@ def test_only_word_for_word_repeats_point_at_the_score_invariant_row(tmp_path):
     [
         (row("lf-1", gold=" "), "og", "is empty"),
         (row("lf-1", question=""), "question", "is empty"),
-        (row("x-1_y"), "cdx", "'x-1_y' is no id of the study"),
+        (row("x-1_y"), "cdx", "'x-1_y' is not an id of the study"),
         (row("lf-1", perturbed="\0"), "perturbed_gpt4", "NUL"),
     ],
 )
@@ -134,7 +134,7 @@ def test_wrong_columns_are_named_with_those_found(tmp_path):
 
 def test_a_folder_without_tables_is_refused(tmp_path):
     (tmp_path / "README.md").write_text("nothing")
-    with pytest.raises(FormatError, match="holds no TSV files"):
+    with pytest.raises(FormatError, match="contains no TSV files"):
         read_fbi(tmp_path)
 
 

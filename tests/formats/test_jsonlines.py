@@ -29,10 +29,10 @@ def test_objects_come_as_they_are_and_blank_lines_count_only_as_lines(tmp_path):
     [
         ('{"a": 1', "", "not JSON: "),
         ('{"a": 1} {"a": 2}', "", "not JSON: Extra data, at place 10"),
-        ('"text"', "", "no JSON object"),
-        ("null", "", "no JSON object"),
-        ('{"a": NaN}', "", "NaN is not a number"),
-        ('{"a": -Infinity}', "", "Infinity is not a number"),
+        ('"text"', "", "not a JSON object"),
+        ("null", "", "not a JSON object"),
+        ('{"a": NaN}', "", "NaN is not a JSON number"),
+        ('{"a": -Infinity}', "", "Infinity is not a JSON number"),
         ('{"a": 1e999}', "", "1e999 is too large"),
         ('{"a": 1, "b": {"c": 1, "c": 2}}', "", "twice"),
         ('{"a": "x\\u0000"}', "a", "NUL"),
@@ -61,7 +61,7 @@ def test_whole_characters_from_escapes_are_fine(tmp_path):
     [
         ("", "is empty"),
         ("\n \n", "is empty"),
-        ('[\n{"a": 1}\n]\n', "line 1: starts a JSON array. Give one object a line"),
+        ('[\n{"a": 1}\n]\n', "line 1: starts a JSON array. Give one object per line"),
         (b'{"a": 1}\n{"a": "\xff"}\n', "line 2: not UTF-8"),
         ('{"a": 1}\n{"b": "' + "x" * 10_000_000 + '"}', "line 2: the field 'b' holds more than"),
     ],

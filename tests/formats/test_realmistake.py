@@ -137,7 +137,7 @@ def test_a_reply_that_is_not_as_published_is_a_bad_row(tmp_path, wrong, field):
 
 def test_a_folder_without_jsonl_files_is_refused(tmp_path):
     (tmp_path / "readme.txt").write_text("x")
-    with pytest.raises(FormatError, match="holds no JSONL files"):
+    with pytest.raises(FormatError, match="contains no JSONL files"):
         list(realmistake.read_items(tmp_path, LIMITS))
 
 
@@ -158,6 +158,6 @@ def test_the_published_archive_wants_its_password(shared_data, password, said):
 def test_items_and_outputs_that_are_taken_for_each_other_are_told_apart(tmp_path):
     (fault,) = realmistake.read_outputs(written(tmp_path, "items.jsonl", ITEM), LIMITS)
     assert fault.field == "prediction"
-    assert "Items come in by import_items" in fault.reason
+    assert "Import items with import_items" in fault.reason
     (fault,) = realmistake.read_items(written(tmp_path, "outputs.jsonl", SAID), LIMITS)
     assert "what detectors said by import_replies" in fault.reason

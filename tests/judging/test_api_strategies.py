@@ -111,7 +111,7 @@ def test_an_earlier_version_can_be_copied(program: Client) -> None:
         ),
         ("vanilla/versions/", {"toml": "frame = ", "base": 1}, 422, "Line 2: This is not TOML"),
         ("vanilla/versions/", {"toml": "x"}, 422, "base"),
-        ("vanilla/preview/", {"toml": "frame = 1"}, 422, "is missing, add it"),
+        ("vanilla/preview/", {"toml": "frame = 1"}, 422, "is missing; add it"),
         ("vanilla/preview/", {"item": "none"}, 422, "no item 'none'"),
         ("vanilla/preview/", {"endpoint": "none"}, 422, "There is no endpoint 'none'"),
         ("vanilla/preview/", {"call": "pair.1..0"}, 422, "has no call"),

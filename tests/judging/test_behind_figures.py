@@ -172,7 +172,7 @@ def test_that_there_is_no_blind_spot_is_said_first(
     page = browser.get(f"{RESULTS}blind-spots/").content.decode()
     # Of places there are two, and of lengths; all else is of one kind.
     assert "<strong>No blind spot in" in page
-    assert "None of the rows below is a blind spot; they come closest." in page
+    assert "None of the slices below is a blind spot; they come closest to one." in page
     assert page.index("No blind spot in") < page.index('id="figures-chart"') < page.index("<table")
 
 

@@ -352,7 +352,7 @@ def test_a_run_is_moved_only_while_nothing_rests_on_it(project: Project) -> None
     store.store_results(run.endpoint, "worker", [CallResult(leased[0])])
     with pytest.raises(Refused, match=r"already uses evaluator-"):
         lifecycle.move_to_endpoint(run, run.endpoint, None)
-    with pytest.raises(Refused, match="stands for imported or combined replies"):
+    with pytest.raises(Refused, match="is only for imported or combined replies"):
         lifecycle.move_to_endpoint(run, make_endpoint(NOWHERE, provider="recorded"), None)
     Run.objects.filter(pk=run.pk).update(archived_at=clock.now())
     with pytest.raises(Refused, match=r"is archived\. Unarchive it"):

@@ -108,7 +108,7 @@ def test_what_waits_is_given_to_people_with_the_flagged_or_without(
     told = client.post(OPEN, {"category": "number-errors", "flagged": "yes"}, follow=True)
     assert "1 item released to annotators." in shown(told)
     told = client.post(OPEN, {"category": "number-errors", "flagged": "yes"}, follow=True)
-    assert "No items were held there." in shown(told)
+    assert "No such items were held for review." in shown(told)
     assert Event.objects.filter(kind="places given", member=lead).count() == 2
     assert "This category does not exist" in shown(
         client.post(OPEN, {"category": "x"}, follow=True)

@@ -80,7 +80,7 @@ def test_a_page_shows_the_steps_of_a_chain_and_the_points_of_its_metrics(browser
 def test_metrics_of_the_task_type_are_shown_as_the_project_has_them(
     client: Client, browser: Client
 ) -> None:
-    assert "no scales or points, choose another strategy" in page(browser, "likert")
+    assert "no scales or points; choose another strategy" in page(browser, "likert")
     rater = make_member(make_project("raters", task_type="rating"), role="researcher")
     client.force_login(rater.account)
     shown = client.get(reverse("strategy", args=["raters", "likert"])).content.decode()

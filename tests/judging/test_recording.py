@@ -226,7 +226,7 @@ def test_the_page_of_an_item_says_that_the_prompt_of_a_recorded_reply_is_not_kno
         ),
         ({"item": "item-1", "text": 3}, "line 2, text: is not text"),
         ({"item": "item-2", "text": "x", "value": "perhaps"}, "which detect-1a never gives"),
-        ({"item": "item-2", "text": ERROR}, "line 2, value: is missing, others have one"),
+        ({"item": "item-2", "text": ERROR}, "line 2, value: is missing, but other rows have one"),
     ],
 )
 def test_one_bad_row_and_nothing_is_imported(
@@ -342,7 +342,7 @@ def test_one_reply_in_two_files_is_named_with_both_places(project: Project, tmp_
     )
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert "holds no JSON Lines files" in refused(empty)
+    assert "contains no JSON Lines files" in refused(empty)
 
 
 def test_a_file_that_breaks_off_leaves_nothing(project: Project, tmp_path: Path) -> None:
@@ -388,7 +388,7 @@ def test_votes_are_recorded_as_what_they_came_to(project: Project, tmp_path: Pat
         ("pairwise", {"role": "pair", "order": 1, "value": "C"}, "Give A, B, both good, both"),
         ("score-matrix-animals", {"values": {"x": 1}}, "Give values of m1, m2, m3, m4, m5, or"),
         ("explanation-check", {"value": "maybe"}, "Give true, false, or null."),
-        ("reference", {"decided": "error"}, "decided: is for error detection alone"),
+        ("reference", {"decided": "error"}, "decided: is only for error detection"),
     ],
 )
 def test_what_a_strategy_cannot_have_said_is_refused_with_what_it_says(

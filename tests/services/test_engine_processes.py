@@ -94,7 +94,7 @@ def test_a_run_survives_that_redis_and_then_its_worker_are_killed(
 
 def refused(processes: Processes) -> int:
     """How often a worker said that it could not ask for the limits."""
-    return processes.said().count("The limits cannot be asked for")
+    return processes.said().count("The limits cannot be read")
 
 
 def test_a_run_survives_that_the_one_process_of_the_embedded_default_is_killed(

@@ -152,7 +152,7 @@ def test_what_a_value_leaves_out_is_still_said():
 def test_a_level_is_a_fraction_and_every_item_has_a_cluster():
     with pytest.raises(ValueError, match="level"):
         estimate(mean_of(np.arange(20.0)), np.arange(20), generator(), level=95)
-    with pytest.raises(ValueError, match="20 items need as many clusters"):
+    with pytest.raises(ValueError, match="20 items need as many cluster entries"):
         estimate(mean_of(np.arange(20.0)), np.arange(3), generator())
 
 

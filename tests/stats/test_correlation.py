@@ -149,5 +149,5 @@ def test_the_interval_holds_the_value_and_knows_clusters(measure):
 
 
 def test_sides_of_unlike_length_are_refused():
-    with pytest.raises(ValueError, match="not two scores an item"):
+    with pytest.raises(ValueError, match="not two scores per item"):
         correlation.pearson([1, 2], [1, 2, 3])

@@ -77,7 +77,7 @@ def body(
         return canonical_json({**sent, "model": model, "messages": _messages(prompt)})
     made = canonical_json({**sent, "model": model, "prompt": _fill_template(template, prompt)})
     if _CHAT in made:
-        raise ValueError("Parameters of completions cannot hold messages.")
+        raise ValueError("Parameters of completions cannot contain messages.")
     return made
 
 

@@ -135,7 +135,7 @@ def release_items(request: HttpRequest, slug: str) -> HttpResponse:
     if n:
         messages.success(request, f"{n:,} item{'s' * (n != 1)} released to annotators.")
     else:
-        messages.info(request, "No items were held there.")
+        messages.info(request, "No such items were held for review.")
     return redirect("generation-board", slug)
 
 

@@ -58,7 +58,7 @@ class Command(BaseCommand):
             help="use the verdicts stored in the file, or parse the texts; default: stored if the "
             "file has any. Both are kept",
         )
-        parser.add_argument("--password", default="", help="of an encrypted archive")
+        parser.add_argument("--password", default="", help="password of an encrypted archive")
         parser.add_argument(
             "--while-labelling",
             action="store_true",

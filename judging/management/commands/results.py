@@ -95,7 +95,7 @@ def _add_rows(parser: ArgumentParser) -> None:
         "--by",
         default=figures.DEFAULT_BY,
         metavar="FIELD,...",
-        help=f"group by these fields. {figures.GROUPING_HELP}",
+        help=f"group by these fields; by table: {figures.GROUPING_HELP}",
     )
     group.add_argument(
         "--only",

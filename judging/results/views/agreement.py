@@ -201,10 +201,10 @@ def build_coefficients(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     columns = (*FIGURES[:2], *([] if who == ALL_PEOPLE else [_PEOPLE_COLUMN]), *FIGURES[2:])
     lines = [_line(asked, row, titles, named=who != ALL_PEOPLE) for row in rows]
     words = (
-        "Counts each annotator's last label given before they could see other labels. “Not "
-        "sure” is a value of its own in nominal measures and missing in ordinal ones. 95 % "
-        "intervals: cluster bootstrap, from 10 clusters on; none if all draws agree. Kappa "
-        "and alpha: 0 is chance agreement, 1 is full agreement."
+        "Counts each annotator's last label given before they could see other labels. “Not sure” "
+        "is a value of its own in nominal measures and missing in ordinal ones. 95 % intervals: "
+        "cluster bootstrap, with 10 clusters or more; none if all draws agree. Kappa and alpha: "
+        "0 is chance agreement, 1 is full agreement."
     )
     return ViewContent(
         cells.build_grid("Agreement between annotators", columns, lines),

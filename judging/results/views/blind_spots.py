@@ -95,7 +95,7 @@ def _lines_note(rows: Rows, told: Rows, which: str) -> str:
     if all(row["p"] is None for row in rows):
         return "The rows below are not evidence for or against a blind spot."
     if not any(row["blind"] for row in rows):
-        return "None of the rows below is a blind spot; they come closest."
+        return "None of the slices below is a blind spot; they come closest to one."
     return "For runs without a blind spot, the closest slices are shown and marked “no”."
 
 
@@ -194,13 +194,14 @@ def _describe_tests(rows: Rows) -> str:
         "Undetected rates of error items in a slice and in the other items, with 95 % intervals "
         "clustered by question. Except for categories and abilities, the difference is taken "
         "within categories (Mantel-Haenszel), so a slice is not blind just because it has hard "
-        "categories; its sign may differ from that of the two rates. p: one-sided permutation test "
-        "over clusters or items, and Student’s t where permutations cannot resolve it. q: "
-        "Benjamini-Hochberg correction over the slices tested in its family:"
-        " abilities and categories together, single values of the other fields, or pairs of values."
-        " A blind spot has 20 items in 10 clusters or more, a difference of 10 points or more and q"
-        " below 0.05. A field that says of every item what another one does is left out. This is"
-        f" exploratory: look at the items before you believe it. Slices tested: {tests}."
+        "categories; its sign may differ from that of the two rates. p: one-sided permutation "
+        "test over clusters or items, and Student’s t where permutations cannot resolve it. q: "
+        "Benjamini-Hochberg correction over the slices tested in its family: abilities and "
+        "categories together, single values of the other fields, or pairs of values. A blind "
+        "spot has 20 items in 10 clusters or more, a difference of 10 points or more and q below "
+        "0.05. A field is left out if its values always coincide with those of another field. "
+        "The search is exploratory: look at the items before you trust a result. Slices tested: "
+        f"{tests}."
     )
 
 

@@ -273,8 +273,8 @@ def build_ends(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         (*stacked_charts.COUNT_COLUMNS, scale, *shares),
     )
     words = (
-        "Gold answers that got the lowest or highest score. Below the lowest score nothing "
-        "is possible, so an error cannot be detected there."
+        "Gold answers that got the lowest or highest score. If gold has the lowest score, no "
+        "lower score is possible, so an error cannot be detected."
     )
     caption = "Scores of gold answers: lowest, between, highest"
     return ViewContent(

@@ -58,10 +58,10 @@ def build_differences(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     ]
     lines = [_line(row, runs[row["run_a"]], runs[row["run_b"]]) for row in rows]
     words = (
-        "Detection rates on the error items that both runs parsed. p: sign-flip test over questions"
-        " (a McNemar test that allows several items a question), exact unless it says otherwise;"
-        f" {ADJUSTMENT_WORDS[over]} Smallest difference found: the one the test would find with 80 "
-        "% power."
+        "Detection rates on the error items that both runs parsed. p: sign-flip test over "
+        "questions (a McNemar test that allows several items a question), exact unless stated "
+        f"otherwise; {ADJUSTMENT_WORDS[over]} Smallest difference found: the smallest one that "
+        "the test finds with 80 % power."
     )
     columns = COLUMNS if over == ALL else COLUMNS[:-1]
     return ViewContent(
@@ -135,7 +135,7 @@ def _drawing(rows: Rows, runs: Mapping[int, Run]) -> ChartSpec | None:
     ]
     caption = (
         "Differences in detection rate on error items that both runs parsed, in percentage "
-        "points, with 95 % intervals. To the right, the first run of the pair detects more."
+        "points, with 95 % intervals. Above 0, the first run of the pair detects more."
     )
     if len(there) > len(found):
         caption += f" The first {len(found)} of {len(there)} pairs; choose fewer runs."
@@ -154,7 +154,7 @@ VIEWS = (
         build=build_differences,
         studies={},
         switches=(SCOPE_SWITCH,),
-        empty="Compare needs two or more runs that judge perturbed answers of the same items."
-        " Figures of detectors are on the page Detector, those of ratings on Against people.",
+        empty="Compare needs two or more runs that judge perturbed answers of the same items. For "
+        "error detection and ratings, see the pages Detector and Against people.",
     ),
 )

@@ -42,11 +42,11 @@ def build_costs(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     lines = [_line(runs[row["run"]], row, strategies) for row in rows]
     drawing = _drawing(runs, rows)
     words = (
-        "In the currency of the endpoints' prices. A request shared by several calls counts "
-        "once. The cost includes all replies used by a run, whichever run paid for them. A "
-        "dash: the replies have no price, or the run sent no requests. Calls, replies, "
-        "tokens and cost cover all items, with or without an error. Last column: cost "
-        "divided by the number of error items detected."
+        "Amounts are in the currency of the endpoints' prices. A request shared by several calls "
+        "counts once. The cost includes all replies used by a run, whichever run paid for them. "
+        "A dash: the replies have no price, or the run sent no requests. Calls, replies, tokens "
+        "and cost cover all items, with or without an error. Last column: cost divided by the "
+        "number of error items detected."
     )
     if drawing is None:
         words = f"{_why_no_cost(rows)} There is no chart. {words}"

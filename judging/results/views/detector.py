@@ -63,11 +63,12 @@ def build_figures(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     named = (Column(TITLES[name], name) for name in TITLES)
     columns = (*page.heads(), Column("Items", "n"), Column("No verdict", "invalid"), *named)
     words = (
-        "Positive = error. An item without a verdict counts as “no error” in precision, "
-        "recall, F1 and MCC, and as wrong in accuracy. Below a figure: its value if all "
-        "missing verdicts were wrong, or all right. A detector asked with all four prompts "
-        "gets the mean of their figures, which does not generalise to other wordings. "
-        "Shaded: below the random baseline. 95 % intervals are clustered by question."
+        "“Error” is the positive class. An item without a verdict counts as “no error” in "
+        "precision, recall, F1 and MCC, and as wrong in accuracy. The range below a figure: its "
+        "values if all missing verdicts were wrong or all were right. If a detector was asked "
+        "with all four prompts, its figures are means over the prompts and do not generalise to "
+        "other wordings. Shaded: below the random baseline. 95 % intervals are clustered by "
+        "question."
     )
     grid = cells.build_grid("Error detection", columns, lines)
     draw = _draw_plane if asked.switch_value(CHART_SWITCH.name) == "plane" else _draw_dots
@@ -89,10 +90,9 @@ def build_kinds(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         Column("Recall", "recall"),
     )
     words = (
-        "Recall among the items labelled with an error of this category; an item with "
-        "several categories counts in each. An item without a verdict counts as not "
-        "detected. For a detector asked with four prompts, recall and detected are means "
-        "over the prompts."
+        "Recall among the items labelled with an error of this category; an item with several "
+        "categories counts in each. An item without a verdict counts as not detected. If a "
+        "detector was asked with four prompts, recall and detected are means over the prompts."
     )
     grid = cells.build_grid("Recall by error category", columns, lines)
     return ViewContent(grid, _draw_kinds(page, rows, titles), words)
@@ -281,7 +281,7 @@ CHANGES = (
     StudyFigure("table 7", ("detect-steps", "detect-1a"), _BY),
 )
 EMPTY_BIAS = (
-    "No evaluator was asked with two of the four prompts. Start runs of detect-1a, "
+    "No evaluator was asked with two or more of the four prompts. Start runs of detect-1a, "
     "detect-1b, detect-2a and detect-2b at one endpoint over the same items."
 )
 EMPTY_CHANGES = (

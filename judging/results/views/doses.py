@@ -54,9 +54,9 @@ def build_doses(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     )
     words = (
         "Detection and penalty as an answer contains more errors. Penalty: gold score minus "
-        "perturbed score, mean over items with both. 95 % intervals are clustered by "
-        "question. Not every answer has room for many errors, so doses may cover different "
-        "questions: check their number before you compare."
+        "perturbed score, mean over items with both. 95 % intervals are clustered by question. "
+        "Not every answer has room for many errors, so doses may cover different questions: "
+        "check the number of questions before you compare."
     )
     return ViewContent(
         run_group_tables.build_table(asked, "Dose and response", rows, figures),
@@ -79,11 +79,11 @@ def build_penalties(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         *_figures(_expected_filter),
     )
     words = (
-        "The penalty that annotators expect of a good evaluator, beside the penalty the runs "
-        "gave. A value needs more than half of the annotators. Score-invariant items should "
-        "get no penalty; a detection there is a false alarm. Penalty: gold score minus "
-        "perturbed score. A lead can ask annotators for it with “Expected effect” in the "
-        "settings."
+        "The penalty that a good evaluator should give according to annotators, next to the "
+        "penalty that the runs gave. A value counts only if more than half of the annotators "
+        "chose it. Score-invariant items should get no penalty; a detection there is a false "
+        "alarm. Penalty: gold score minus perturbed score. To collect expected penalties, a lead "
+        "turns on “Expected effect” in the settings."
     )
     drawing = _draw_expected(asked, rows, titles)
     return ViewContent(

@@ -36,7 +36,7 @@ NO_COUNTS = "no counts are printed"
 DENOMINATORS = {
     "total": "of all items, including missing ones",
     "parsed": "of the pairs with both orders parsed",
-    "less_failures": "of the items without unparsed outputs",
+    "less_failures": "of the items whose outputs were all parsed",
     "bins": "of the items with a score",
 }
 

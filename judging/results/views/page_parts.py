@@ -289,7 +289,7 @@ class RateMeasure:
 
 
 _READING_NOTE = (
-    " n counts items with a usable reply; missing items are listed beside it and are in no "
+    " n counts items with a usable reply; missing items are listed next to it and count in no "
     "rate. 95 % intervals are clustered by question. Darker is worse."
 )
 MEASURES = {

@@ -61,10 +61,10 @@ def measure_switch(measures: Mapping[str, str]) -> Switch:
 def build_correlations(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """How similarly the evaluator and people rank items."""
     words = (
-        "Coefficients use the items that have both numbers; the human number is the final "
-        "label (of three annotators, the majority). Spearman compares ranks, Pearson linear "
-        "association, Kendall's τ-b pairs of items with ties. Undefined if one side is "
-        "constant. With or without gold: whether the strategy shows the gold answer."
+        "Coefficients use the items that have both numbers; the human number is the final label "
+        "(of three annotators, the majority). Spearman compares ranks, Pearson linear "
+        "association, Kendall's τ-b pairs of items with ties. A coefficient is undefined if one "
+        "side is constant. With or without gold: whether the strategy shows the gold answer."
     )
     caption = "with human ratings, with 95 % intervals from 10 clusters on."
     grid, drawing = _table_and_chart(
@@ -77,10 +77,10 @@ def build_closeness(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """How close the evaluator's numbers are to people's."""
     words = (
         "Errors are in scale points and need the same scale on both sides. Bias: mean of "
-        "evaluator minus people; above 0 the evaluator rates higher. Accuracy as in study "
-        "002: 100 − 100 × RMSE / 15 for every metric, 15 being the range of its total, so a "
-        "metric with few points cannot score low. Below an RMSE: its bounds if each missing "
-        "number were at its nearest or farthest value."
+        "evaluator minus people; above 0 the evaluator rates higher. Accuracy as in study 002: "
+        "100 − 100 × RMSE / 15 for every metric. 15 is the range of that study's total, so a "
+        "metric with few points cannot score low. The range below an RMSE: its bounds if each "
+        "missing number had its nearest or farthest value."
     )
     caption = "compared with human ratings, with 95 % intervals."
     grid, drawing = _table_and_chart(
@@ -217,8 +217,8 @@ def _draw_pairs(page: MetricPage, rows: Rows) -> ChartSpec | None:
         if row["mean_people"] is not None and row["mean_evaluator"] is not None
     ]
     caption = (
-        "Mean ratings of people (open circles) and of evaluators (squares), scaled to 0 to 100 %,"
-        f" each line between the two of one run.{_cut_note(rows, labelled)}"
+        "Mean ratings of people (open circles) and of evaluators (squares), scaled to 0 to 100 "
+        f"%, with a line between the two means of a run.{_cut_note(rows, labelled)}"
     )
     return (
         ChartSpec(paired.draw_pairs(found, title="Mean rating, scaled"), caption) if found else None

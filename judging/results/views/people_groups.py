@@ -49,12 +49,12 @@ def build_group_means(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     ]
     words = (
         "A pooled figure can contradict the figure within every group (Simpson's paradox), "
-        "because it mixes differences between groups with differences inside them. The mean "
+        "because it mixes differences between groups with differences within groups. The mean "
         "over groups weighs all groups equally; groups where the figure is undefined, for "
         "example because all ratings are the same, are counted and left out. Reversed: the "
         "figure changes its sign, or two runs change order."
     )
-    grid = cells.build_grid("Pooled beside by group", (*page.heads(()), *COLUMNS), lines)
+    grid = cells.build_grid("Pooled and by group", (*page.heads(()), *COLUMNS), lines)
     return ViewContent(grid, _drawing(page, over, tables[1], pooled), words)
 
 

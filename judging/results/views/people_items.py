@@ -54,9 +54,9 @@ def build_by_score(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         (Column("Agreement", "agreement"), _agreement_cell(page)),
     )
     words = (
-        "For each human rating, how often the evaluator gives the same one. Both sides need "
-        "the same scale. If people give one rating far more often than others, an evaluator "
-        "that always gives it agrees there every time."
+        "For each human rating, how often the evaluator gives the same one. Both sides need the "
+        "same scale. If people give one rating far more often than others, an evaluator that "
+        "always gives that rating always agrees on those items."
     )
     return ViewContent(
         page.build_grid("Agreement by human rating", rows, figures),

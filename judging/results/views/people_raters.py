@@ -48,10 +48,10 @@ def build_ceiling(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         (Column("Evaluator minus person", "difference"), _difference),
     )
     words = (
-        "Each annotator is compared with the mean of the others, and the evaluator with the "
-        "same means on the same items. Agreement between annotators is about the best an "
-        "evaluator can reach. Above 0, the evaluator is better for correlations and worse "
-        "for errors."
+        "Each annotator is compared with the mean of the other annotators; the evaluator is "
+        "compared with the same means on the same items. Agreement between annotators is about "
+        "the best an evaluator can reach. Above 0, the evaluator is better for correlations and "
+        "worse for errors."
     )
     grid = page.build_grid("Human ceiling", rows, figures)
     return ViewContent(grid, _draw_ceiling(page, rows, measure), words)

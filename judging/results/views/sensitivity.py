@@ -95,8 +95,8 @@ def _drawing(runs: dict[int, Run], rows: Rows) -> ChartSpec | None:
     ]
     groups = "; small marks: groups" if with_groups else f"; up to {MOST_RUNS} runs have groups"
     caption = (
-        f"Detection against false alarms, with 95 % intervals: large marks: all items{groups}."
-        " On the dashed line, errors are detected no more often than score-invariant changes."
+        f"Detection against false alarms, with 95 % intervals. Large marks: all items{groups}. On "
+        "the dashed line, errors are detected no more often than score-invariant changes."
     )
     return ChartSpec(plane.draw_plane(points), caption) if points else None
 

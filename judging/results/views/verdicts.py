@@ -120,9 +120,10 @@ def build_repeats(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     )
     grid = run_group_tables.build_table(asked, "Repeats and votes", rows, figures)
     words = (
-        "The first sample (k = 1) beside all k samples: as votes if the run combines them, "
-        "else as the mean share of repeats. Changed result: of the items with two or more "
-        "samples, those detected by one sample and not by another. n counts items, not calls."
+        "The first sample (k = 1) next to all k samples, which count as votes if the run "
+        "combines them, and otherwise as the mean share of repeats. Changed result: share of "
+        "items with two or more samples where one sample detected the error and another did not. "
+        "n counts items, not calls."
     )
     return ViewContent(grid, _drawing(asked, rows), words)
 

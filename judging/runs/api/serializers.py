@@ -66,7 +66,9 @@ class StartSerializer(serializers.Serializer[Any]):
         try:
             strategies.compute_digest(parameters)
         except (TypeError, ValueError) as problem:
-            raise serializers.ValidationError(f"No request can carry this: {problem}") from problem
+            raise serializers.ValidationError(
+                f"This cannot be sent in a request: {problem}"
+            ) from problem
         return parameters
 
 
@@ -106,7 +108,7 @@ class RunSerializer(serializers.Serializer[Run]):
     archived_at = serializers.DateTimeField(allow_null=True)
     occasion = serializers.CharField(allow_blank=True)
     is_part = serializers.BooleanField(
-        help_text="Over part of the items that were available at its start."
+        help_text="Whether it uses only part of the items that were available at its start."
     )
     while_labelling = serializers.BooleanField()
 

@@ -150,7 +150,7 @@ class TimeSlice:
             try:
                 return await loop.run_in_executor(thread, query)
             except DatabaseError:
-                log.exception("The database did not take a query; trying again.")
+                log.exception("The database could not answer a query; trying again.")
                 await loop.run_in_executor(thread, connections.close_all)
             if STOP.is_set():
                 break
@@ -389,7 +389,7 @@ async def _ask_requests(work: TimeSlice) -> None:
             failed = error
         except Exception as error:
             # A bug in one call must not lose the replies to the others.
-            log.exception("Request %s could not be asked.", leased.request_id)
+            log.exception("Request %s could not be sent.", leased.request_id)
             failed = EvaluatorError(f"{type(error).__name__} in Blindspot itself")
         finally:
             if result is None:

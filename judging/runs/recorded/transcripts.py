@@ -103,7 +103,7 @@ def _parse_row(row: Row, strategy: Strategy) -> Transcript:
         decided=_parse_decided(values, "decided") if "decided" in values else (),
     )
     if told.decided and strategy.frame != "detection":
-        raise _FaultError("decided", "is for error detection alone. Give a value.")
+        raise _FaultError("decided", "is only for error detection. Give a value.")
     if "body" in values or "error" in values:
         return _parse_provider_reply(told, values)
     return _parse_result(told, values, strategy)

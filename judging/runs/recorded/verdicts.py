@@ -109,9 +109,13 @@ def _find_faults(
         if len({two.decided for two in found}) > 1:
             yield one.bad("decided", f"{one.item} has two different verdicts. Correct the rows.")
         if not one.cause and choice == STORED and one.stored is None and not one.decided:
-            yield one.bad("value", "is missing, others have one. Give it, or --verdicts parsed.")
+            yield one.bad(
+                "value", "is missing, but other rows have one. Add it, or use --verdicts parsed."
+            )
         if not one.cause and choice == PARSED and one.text is None:
-            yield one.bad("text", "is missing, others have one. Give it, or --verdicts stored.")
+            yield one.bad(
+                "text", "is missing, but other rows have one. Add it, or use --verdicts stored."
+            )
     for wanted in _list_expected_calls(strategy, found, samples):
         if wanted not in seen:
             spec, sample = wanted

@@ -33,7 +33,7 @@ def test_what_a_changed_method_makes_is_told_apart_and_is_no_difference() -> Non
     assert compare_table("compare", EXACT, OLD, FIRST) == TableComparison(
         "compare",
         True,
-        "p, p_holm differ, by another method (sign-flip test, version 1 then and 2 now); all else"
+        "p, p_holm differ, because the method changed (sign-flip test, version 1 then and 2 now); all else"
         " is the same, 2 rows",
     )
 
@@ -75,7 +75,9 @@ def test_where_a_method_decides_which_rows_there_are_rows_are_found_by_name() ->
     now = slices((1, "b", 30, 0.25, 0.01), (1, "a", 20, 0.5, 0.07), (1, "c", 10, 0.1, 0.9))
     said = compare_table("blindspots", now, then, FIRST)
     assert said.same
-    assert said.said.startswith("q differs; 1 row is in one of the two alone, by another method")
+    assert said.said.startswith(
+        "q differs; 1 row is in only one of the two, because the method changed"
+    )
     assert not compare_table("blindspots", now, then, NOW).same
     other = slices((1, "b", 31, 0.25, 0.01), (1, "a", 20, 0.5, 0.07))
     assert compare_table("blindspots", other, then, FIRST).said == (

@@ -188,7 +188,7 @@ def test_the_page_sorts_one_several_and_what_is_suggested(
     page = post(lead, set="factual p1").content.decode()
     assert "p1 is Factual." in page
     assert "2 prompts sorted." in post(lead, all="reasoning", chosen=["p0", "p2"]).content.decode()
-    assert "2 prompts as they were." in post(lead, undo="last").content.decode()
+    assert "2 prompts restored." in post(lead, undo="last").content.decode()
     suggest(project, p0="long-form", p1="long-form")
     offered = ["long-form", "", "long-form"]  # p0, p2, p1: what is unsorted comes first
     post(lead, suggested="shown", offered=offered)
@@ -290,7 +290,7 @@ def test_undo_passes_over_what_others_changed_and_what_is_undone_already(
         (["p0"], [], False, "p0 is Factual."),
         (["p0"], [], True, "p0 is again Factual."),
         (["p0", "p1"], [], False, "2 prompts sorted."),
-        (["p0", "p1"], [], True, "2 prompts as they were."),
+        (["p0", "p1"], [], True, "2 prompts restored."),
         ([], ["p0"], False, "Somebody else changed p0 to Factual; that stays."),
     ],
 )

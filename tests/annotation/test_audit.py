@@ -134,7 +134,7 @@ def test_pages_follow_each_other_without_a_gap_also_within_a_moment(people: Cast
 @pytest.mark.parametrize("after", ["x", "bnVsbA", "WzEsMl0", "W1siMjAyNiJdXQ", "é", "W" * 9000])
 def test_a_place_that_no_page_gave_is_refused_in_words(people: Cast, after: str) -> None:
     happened(people, "run 1", datetime(2026, 3, 1, tzinfo=UTC))
-    with pytest.raises(Refused, match="Begin with the newest"):
+    with pytest.raises(Refused, match="Start with the newest"):
         audit.load_page(audit.search_events(people.project, AuditSearch()), after)
     client = browser_of(people.lead.account)
     answer = client.get(reverse("audit", args=[people.project.slug]), {"after": after})

@@ -274,7 +274,7 @@ def test_the_page_says_what_is_sorted_and_explains_its_columns(
     resolved(project)
     page = lead.get(reverse("board", args=[project.slug]) + "?sort=-share").content.decode()
     assert page.count('aria-sort="descending"') == 1
-    assert "would leave the interval on the same side of the threshold" in page
+    assert "the interval would stay on the same side of the threshold" in page
     assert "?category=number-errors&amp;resolution=valid" in page
 
 

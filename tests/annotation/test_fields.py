@@ -80,9 +80,9 @@ def test_a_form_without_the_field_has_no_answer(kind: str) -> None:
         ("text", "x" * 10_001, "write at most 10,000 characters."),
         ("text", "a\0b", "cannot be saved"),
         ("text", "\ud800", "cannot be saved"),
-        ("claim_check", {"x": "explained"}, "by its number"),
-        ("claim_check", {"1": "fine"}, "by its number"),
-        ("claim_check", ["1"], "by its number"),
+        ("claim_check", {"x": "explained"}, "the number of each changed piece"),
+        ("claim_check", {"1": "fine"}, "the number of each changed piece"),
+        ("claim_check", ["1"], "the number of each changed piece"),
     ],
 )
 def test_an_answer_that_is_not_taken_is_told_what_would_be(
@@ -112,7 +112,7 @@ def test_digits_are_given_in_order_but_for_keys_that_are_set() -> None:
     [
         ({"kind": "picture"}, "kind: is 'picture'; use one of choice,"),
         ({"name": "Said"}, "name: is 'Said'; use a-z"),
-        ({"name": "comment"}, "name: is 'comment', which the form needs itself"),
+        ({"name": "comment"}, "name: is 'comment', which the form uses itself"),
         ({"title": " "}, "title: is empty; fill it in."),
         ({"required": "yes"}, "required: is 'yes'; write true or false."),
         ({"option": "colour"}, "option: is 'colour'; use one of"),

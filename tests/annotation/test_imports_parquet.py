@@ -82,7 +82,7 @@ for _ in range(15):
             packed(GOOD | {"raw": b"\xff"}),
             "bytes is not text, a number or a list. Leave that column",
         ),
-        (packed(GOOD | {"nested": NESTED}), "nest too deep"),
+        (packed(GOOD | {"nested": NESTED}), "nested too deeply"),
         (bomb(), "unpacks to more than"),
         (b"key\na\n", "cannot be read as Parquet"),
     ],

@@ -69,7 +69,7 @@ def test_all_settings_are_read_and_what_is_named_is_changed_on_record(
             "in the sample must get more",
         ),
         ({"practice_items": 3}, "practice_items", "Add more first"),
-        ({"rules": {"nothing": "majority"}}, "rule.nothing", "does not ask this"),
+        ({"rules": {"nothing": "majority"}}, "rule.nothing", "has no such question"),
         ({"rules": {"choice": "median"}}, "rule.choice", "median is not one of"),
         ({"rules": {"choice": "\0"}}, "rules", "Null characters"),
     ],

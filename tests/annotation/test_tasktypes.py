@@ -245,14 +245,14 @@ CHANGES: list[tuple[dict[str, Any], str]] = [
     ({"+": [{**FIELD, "choices": GOOD_BAD, "unless": "words"}]}, "field 2, unless: 'words'"),
     ({"+": [{**FIELD, "choices": GOOD_BAD, "rule": "median"}]}, "cannot be used for a choice"),
     ({"+": [{**FIELD, "kind": "text", "rule": "majority"}]}, "cannot be used for a text"),
-    ({"+": [{**FIELD, "kind": "edit", "text": "answer"}]}, "field 2, text: 'answer' is no text"),
+    ({"+": [{**FIELD, "kind": "edit", "text": "answer"}]}, "field 2, text: 'answer' is not a text"),
     (
         {"diff": None, "+": [{**FIELD, "kind": "claim_check"}]},
         "the task compares no texts; add [diff]",
     ),
     ({"fields": [{**FIELD, "kind": "text"}]}, "a text field cannot decide"),
     ({"fields": [{**FIELD, "choices": GOOD_BAD, "required": False}]}, "must always be asked"),
-    ({"blind": {"shows": ["colour"], "question": "?"}}, "blind, shows: colour: no text"),
+    ({"blind": {"shows": ["colour"], "question": "?"}}, "blind, shows: colour: not a text"),
     ({"blind": {"shows": ["gold"], "question": "?"}}, "blind, fields: asks nothing"),
 ]
 

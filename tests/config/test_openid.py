@@ -363,7 +363,7 @@ def test_what_another_browser_began_is_not_ended_here(service: Service) -> None:
     other = Client()
     answer = other.get(mine)
     assert answer.status_code == 422
-    assert "not begun here" in answer.content.decode()
+    assert "did not start here" in answer.content.decode()
     assert other.get(BACK).status_code == 422
 
 

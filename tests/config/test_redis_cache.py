@@ -60,7 +60,7 @@ def test_without_redis_this_process_counts_by_itself(caplog: pytest.LogCaptureFi
     assert not cache.add(name, [2.0], 60)
     assert cache.get(name) == [1.0]
     assert caches["process"].get(name) == [1.0]
-    assert "counted here alone" in caplog.text
+    assert "counted in this process only" in caplog.text
 
 
 FAIL_THREE_TIMES = """

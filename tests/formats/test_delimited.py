@@ -68,7 +68,7 @@ def test_a_nul_character_spoils_only_its_row(tmp_path):
         (b"key,gold\na,b\nc,caf\xe9\n", r"line 3: not UTF-8 \(byte 0xe9 at place 6 of the line"),
         ("key,gold\na,b\n".encode("utf-16"), r"line 1: not UTF-8 \(byte 0xff at place 1"),
         ('key,gold\na,b\nc,"open\nd,e\n', r"line 3: the row that starts here cannot be read"),
-        ('key,gold\na,"b"c\n', r"line 2: the row .* double those inside"),
+        ('key,gold\na,"b"c\n', r"line 2: the row .* double the quotation marks inside"),
         ("key,gold\ra,b\r", r"line 1: the row .* end every row with a line feed"),
     ],
 )

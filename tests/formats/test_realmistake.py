@@ -148,7 +148,9 @@ def test_the_published_archive_holds_900_items_in_six_sets(shared_data):
     assert (len(rows), len({row["key"] for row in rows}), len(sets)) == (900, 900, 6)
 
 
-@pytest.mark.parametrize(("password", "said"), [("", "--password"), ("no", "does not open it")])
+@pytest.mark.parametrize(
+    ("password", "said"), [("", "--password"), ("no", "the password is wrong")]
+)
 def test_the_published_archive_wants_its_password(shared_data, password, said):
     archive = shared_data / "realmistake" / "data.zip"
     with pytest.raises(FormatError, match=said):
@@ -160,4 +162,4 @@ def test_items_and_outputs_that_are_taken_for_each_other_are_told_apart(tmp_path
     assert fault.field == "prediction"
     assert "Import items with import_items" in fault.reason
     (fault,) = realmistake.read_items(written(tmp_path, "outputs.jsonl", SAID), LIMITS)
-    assert "what detectors said by import_replies" in fault.reason
+    assert "verdicts of detectors with import_replies" in fault.reason

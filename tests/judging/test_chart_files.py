@@ -132,7 +132,7 @@ def test_the_command_writes_the_same_file(judged: Project, browser: Client, tmp_
     [
         ({"output": Path("chart.gif")}, "Add --format"),
         ({"output": Path("no/such/place.svg")}, "cannot be written"),
-        ({"output": Path("chart.svg"), "run": [9]}, "not all of these runs"),
+        ({"output": Path("chart.svg"), "run": [9]}, "Some of these runs are not in the project"),
         ({"output": Path("chart.svg"), "view": "no"}, "no such view"),
     ],
 )

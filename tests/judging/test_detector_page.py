@@ -78,7 +78,7 @@ def test_over_different_items_nobody_is_sent_to_compare_which_has_no_detectors(
     answer = browser.get("/projects/lab/results/compare/?run=1&run=2")
     words = " ".join(answer.content.decode().split())
     assert "Compare needs two or more runs that judge perturbed answers" in words
-    assert "of detectors are on the page Detector" in words
+    assert "see the pages Detector and Against people" in words
 
 
 def shown(browser: Client, query: str) -> str:

@@ -185,7 +185,7 @@ def test_what_is_there_is_lost_only_if_told_and_only_for_a_whole_backup(
     here.did("import_items", "examples/items.jsonl", "--project", "later", "--create")
     later = here.digests()
     refused = here.manage("restore", str(file))
-    assert (refused.returncode, "say --replace" in refused.stderr) == (1, True)
+    assert (refused.returncode, "add --replace" in refused.stderr) == (1, True)
     with zipfile.ZipFile(file) as archive:
         whole = archive.read("database")
     half = rewritten(file, tmp_path / "half.zip", {"database": whole[: len(whole) * 2 // 3]})
@@ -344,7 +344,7 @@ def test_a_backup_does_not_lie_among_what_it_saves(settings: Any, tmp_path: Path
 def test_what_is_no_backup_is_told(tmp_path: Path, text: bytes) -> None:
     bad = tmp_path / "bad.zip"
     bad.write_bytes(text)
-    with pytest.raises(BackupError, match="no backup"):
+    with pytest.raises(BackupError, match="is not a backup"):
         backups.verify_backup(bad)
 
 
@@ -353,8 +353,8 @@ def test_what_is_no_backup_is_told(tmp_path: Path, text: bytes) -> None:
 @pytest.mark.parametrize(
     ("manifest", "words"),
     [
-        ({"migrations": ["judging.9999_of_tomorrow"]}, "newer program"),
-        ({"database": "postgresql"}, "names sqlite"),
+        ({"migrations": ["judging.9999_of_tomorrow"]}, "A newer version of the program"),
+        ({"database": "postgresql"}, "is for sqlite"),
     ],
 )
 def test_a_backup_that_does_not_fit_changes_nothing(
@@ -375,6 +375,6 @@ def test_programs_that_are_not_here_are_named_with_the_remedy(
 
 def test_a_backup_does_not_write_over_a_file(tmp_path: Path) -> None:
     (tmp_path / "there.zip").write_text("mine")
-    with pytest.raises(BackupError, match="is there already"):
+    with pytest.raises(BackupError, match="already exists"):
         backups.create_backup(tmp_path / "there.zip", now=timezone.now())
     assert (tmp_path / "there.zip").read_text() == "mine"

@@ -233,7 +233,7 @@ def test_connections_are_counted() -> None:
 
 def test_the_service_that_people_sign_in_by_is_asked(settings: SimpleNamespace) -> None:
     settings.OPENID = None
-    assert "By password alone" in told("sign-in")
+    assert "With password only" in told("sign-in")
     with running() as service:
         settings.OPENID = service.settings
         assert "Lab account answers." in told("sign-in")
@@ -243,4 +243,4 @@ def test_the_service_that_people_sign_in_by_is_asked(settings: SimpleNamespace) 
         assert "no safe token_endpoint" in told("sign-in")
     said = told("sign-in")
     assert "It does not answer" in said
-    assert "See that OPENID_ISSUER is" in said
+    assert "Check that OPENID_ISSUER is" in said

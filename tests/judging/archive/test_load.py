@@ -147,7 +147,7 @@ def test_an_archive_is_not_loaded_beside_other_projects(frozen: Path) -> None:
         ("items", lambda rows: rows[0].update(key=["a", "b"]), "data/items.jsonl"),
         ("items", lambda rows: rows[0].update(parent="no such"), "1 rows refer to a parent"),
         ("items", lambda rows: rows[0].update(account="root"), "'account'"),
-        ("calls", lambda rows: rows[0].update(fed_by=["0" * 64, "p"]), "1 rows name a fed_by"),
+        ("calls", lambda rows: rows[0].update(fed_by=["0" * 64, "p"]), "1 rows refer to a fed_by"),
         ("project", lambda rows: rows[0].update(slug="other"), "contains no project"),
         (MANIFEST, lambda facts: facts.update(version=2), "reads 1"),
         (MANIFEST, lambda facts: facts.update(runs=["1; DROP"]), "reads 1"),

@@ -83,7 +83,7 @@ def test_a_template_that_cannot_be_filled_in_is_refused(template):
         ("anthropic", {"api": "completions", "template": TEMPLATE}, "chat only"),
         ("gemini", {"api": "completions", "template": TEMPLATE}, "chat only"),
         ("completions", {"parameters": {"prompt": "x"}}, "cannot be set: prompt"),
-        ("completions", {"parameters": {"extra": {"messages": []}}}, "cannot hold messages"),
+        ("completions", {"parameters": {"extra": {"messages": []}}}, "cannot contain messages"),
         ("anthropic", {"parameters": {"stream": True}}, "cannot be set: stream"),
         ("anthropic", {"parameters": {"max_tokens": None}}, "need max_tokens"),
         ("anthropic", {"json_mode": "json_object"}, "by schema"),

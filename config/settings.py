@@ -70,7 +70,7 @@ def _database() -> dict[str, Any]:
         database["CONN_MAX_AGE"] = 60
     elif database["ENGINE"].endswith("postgresql"):
         if not database["NAME"]:
-            raise ImproperlyConfigured("DATABASE_URL names no database: end it with /name.")
+            raise ImproperlyConfigured("DATABASE_URL has no database name: end it with /name.")
         database["ENGINE"] = "config.postgresql"
         database["CONN_MAX_AGE"] = 60
         database["CONN_HEALTH_CHECKS"] = True

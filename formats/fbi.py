@@ -103,9 +103,7 @@ def _sort_files(names: list[str], path: Path) -> Iterator[tuple[str, str]]:
                 f"{', '.join(f'{stem}.tsv' for stem in sorted(FILES))}."
             )
         if inside.stem in by_stem:
-            raise FormatError(
-                f"{path}: holds {by_stem[inside.stem]} and {name}. Keep one of the two."
-            )
+            raise FormatError(f"{path}: contains {by_stem[inside.stem]} and {name}. Keep only one.")
         by_stem[inside.stem] = name
     if not by_stem:
         raise FormatError(f"{path}: contains no TSV files. Give the study's archive or its folder.")

@@ -36,7 +36,7 @@ class Lines(Iterator[str]):
         self._row_bytes += len(raw)
         if self._row_bytes > self._row_limit:
             raise FormatError(
-                f"{self._file}, line {self._row_start}: the row that starts here holds more than "
+                f"{self._file}, line {self._row_start}: the row that starts here is longer than "
                 f"{self._row_limit:,} bytes. Split it, or close the quotation mark it opens."
             )
         self.number += 1

@@ -65,6 +65,6 @@ def check_size(value: str, limits: Limits, file: str, line: int, field: str) -> 
     # A character takes at most four bytes, so most texts need no encoding to be measured.
     if 4 * len(value) > limits.field_bytes < len(value.encode("utf-8", "surrogatepass")):
         raise FormatError(
-            f"{file}, line {line}: the field '{field}' holds more than {limits.field_bytes:,} "
+            f"{file}, line {line}: the field '{field}' is longer than {limits.field_bytes:,} "
             "bytes. Shorten it or split the item."
         )

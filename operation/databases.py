@@ -169,7 +169,7 @@ def _close(pipe: IO[bytes]) -> None:
 
 def _last_line(said: str) -> str:
     lines = [line for line in said.splitlines() if "ERROR" in line or "error" in line]
-    return (lines or said.splitlines() or ["it said nothing."])[0][:500]
+    return (lines or said.splitlines() or ["it printed nothing."])[0][:500]
 
 
 def _connection_variables() -> dict[str, str]:

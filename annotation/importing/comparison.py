@@ -213,16 +213,19 @@ def _repeat_problem(draft: ParsedItem, known: dict[str, ComparedItem]) -> str:
         return ""
     original = known.get(draft.repeats)
     if original is None or original.deleted:
-        return f"names {draft.repeats!r}, which is not an item. Put that item before this one."
+        return f"refers to {draft.repeats!r}, which is not an item. Put that item before this one."
     if original.repeats:
-        return f"names {draft.repeats!r}, which is itself a duplicate. Name the original."
+        return (
+            f"refers to {draft.repeats!r}, which is itself a duplicate. Use the key of the "
+            "original."
+        )
     return ""
 
 
 def _parent_problem(draft: ParsedItem, known: dict[str, ComparedItem]) -> str:
     if not draft.parent or (draft.parent in known and not known[draft.parent].deleted):
         return ""
-    return f"names {draft.parent!r}, which is not an item. Put that item before this one."
+    return f"refers to {draft.parent!r}, which is not an item. Put that item before this one."
 
 
 def _describe_conflict(entry: ComparedItem, draft: ParsedItem) -> str:

@@ -184,7 +184,7 @@ def _why_closed(item: Item) -> str:
     if item.deleted_at:
         return "is an item that was removed from the project."
     if item.duplicate_of_id:
-        return "is a duplicate. Name the original."
+        return "is a duplicate. Use the key of the original."
     if item.purpose in PURPOSES:
         return f"is an item with the purpose {item.purpose}; labels for it cannot be imported."
     return ""

@@ -63,7 +63,7 @@ def compare_table(
     by_method = bool(alone) and bool(_row_key_columns(table, changed))
     if differ or (alone and not by_method):
         said = f"differs in {differ + len(alone):,} of {len(then['rows']):,} rows"
-        return TableComparison(table, False, f"{said}, and has {len(now['rows']):,} now")
+        return TableComparison(table, False, f"{said}; it now has {len(now['rows']):,} rows")
     otherwise = [
         column
         for column in then["columns"]

@@ -73,8 +73,8 @@ class RegenerateForm(forms.Form):
         max_digits=14,
         decimal_places=6,
         required=False,
-        help_text="The run pauses before it would spend more. In the currency of the endpoint's "
-        "prices; leave empty for no cap.",
+        help_text="The run pauses before it would spend more than this. Use the currency of the "
+        "endpoint's prices; leave empty for no cap.",
     )
     items = forms.MultipleChoiceField(
         label="Rejected items",

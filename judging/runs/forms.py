@@ -113,8 +113,8 @@ class StartForm(forms.Form):
         max_digits=14,
         decimal_places=6,
         required=False,
-        help_text="The run pauses before it would spend more. In the currency of the endpoint's "
-        "prices; leave empty for no cap.",
+        help_text="The run pauses before it would spend more than this. Use the currency of the "
+        "endpoint's prices; leave empty for no cap.",
     )
     canary = forms.BooleanField(
         label="Run as a canary",
@@ -287,5 +287,5 @@ class CapForm(forms.Form):
         decimal_places=6,
         min_value=0,
         required=False,
-        help_text="In the currency of the endpoints' prices. Leave empty for no cap.",
+        help_text="Use the currency of the endpoints' prices. Leave empty for no cap.",
     )

@@ -56,7 +56,7 @@ FINISH_DESCRIPTIONS = {
     "other": "otherwise",
 }
 PATH_DESCRIPTIONS = {
-    "strict": "the whole reply is the answer, or one JSON object that holds it",
+    "strict": "the whole reply is the answer, or one JSON object that contains it",
     "fenced": "a JSON object in a code block",
     "embedded": "a JSON object among other text",
     "repaired": "a JSON object that was repaired",

@@ -63,7 +63,7 @@ def test_whole_characters_from_escapes_are_fine(tmp_path):
         ("\n \n", "is empty"),
         ('[\n{"a": 1}\n]\n', "line 1: starts a JSON array. Give one object per line"),
         (b'{"a": 1}\n{"a": "\xff"}\n', "line 2: not UTF-8"),
-        ('{"a": 1}\n{"b": "' + "x" * 10_000_000 + '"}', "line 2: the field 'b' holds more than"),
+        ('{"a": 1}\n{"b": "' + "x" * 10_000_000 + '"}', "line 2: the field 'b' is longer than"),
     ],
 )
 def test_a_faulty_file_is_refused_with_place_and_remedy(tmp_path, content, message):
@@ -73,7 +73,7 @@ def test_a_faulty_file_is_refused_with_place_and_remedy(tmp_path, content, messa
 
 def test_nested_values_are_measured_too(tmp_path):
     path = write(tmp_path, json.dumps({"a": ["x" * 60, "y" * 60]}))
-    with pytest.raises(FormatError, match="field 'a' holds more than 100 bytes"):
+    with pytest.raises(FormatError, match="field 'a' is longer than 100 bytes"):
         read_jsonl(path, Limits(field_bytes=100))
 
 

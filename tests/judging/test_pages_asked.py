@@ -97,4 +97,4 @@ def test_metrics_and_fields_are_chosen_by_their_titles(client: Client, tmp_path:
 def test_a_switch_says_what_it_switches(client: Client, tmp_path: Path) -> None:
     page = shown(client, make_rated(tmp_path), "people/")
     switches = re.findall(r'<div class="switch"> (?:<span[^>]*>(.*?)</span> )?<nav', page)
-    assert switches == ["", "In the chart", "Grouped by", "Beside each rate"]
+    assert switches == ["", "In the chart", "Grouped by", "Next to each rate"]

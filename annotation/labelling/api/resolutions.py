@@ -95,7 +95,7 @@ class KnownBody(ItemBody):
     )
     answers = NamedField(
         child=serializers.JSONField(),
-        help_text=("By field of the task type; the deciding one is required."),
+        help_text=("Values by field of the task type; the deciding field is required."),
     )
     explanation = serializers.CharField(
         default="", allow_blank=True, max_length=MAX_EXPLANATION_LENGTH, trim_whitespace=False

@@ -196,7 +196,9 @@ def _check_same(sent: Label, said: SubmittedAnswers) -> Label:
     if sent.withdrawn_at:
         raise Refused("The label from this page was undone. Reload the page to give another.")
     if (sent.answers, sent.comment) != (said.answers, said.comment):
-        raise Refused(f"You already sent this page, as {sent.choice!r}. Undo that to change it.")
+        raise Refused(
+            f"You already sent this page, as {sent.choice!r}. Undo that label to change it."
+        )
     return sent
 
 

@@ -40,7 +40,7 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(done.summary()))
             return
         if options["project"] is None or options["run"] is None:
-            raise command_error("Name --project and --run.")
+            raise command_error("Give --project and --run.")
         run = run_commands.get_run(options["project"], options["run"])
         target = run_commands.get_project(options["into"]) if options["into"] else run.project
         wish = BringInRequest(run, target, ReleasePolicy.from_values(options))

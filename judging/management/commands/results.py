@@ -49,7 +49,7 @@ class Command(BaseCommand):
             self._from(options)
             return
         if not options["table"] or not options["project"]:
-            raise command_error("Name a table and a --project, or an archive with --from.")
+            raise command_error("Give a table and a --project, or an archive with --from.")
         project = Project.objects.filter(slug=options["project"]).first()
         if project is None:
             raise command_error(f"There is no project {options['project']!r}.")

@@ -70,7 +70,7 @@ class Command(BaseCommand):
                 return derived.derive_run(project, strategy=strategy, sources=over)
             if len(over) > 1:
                 raise lifecycle.Refused(
-                    "Explanations of only one run can be checked. Name one run with --over."
+                    "Explanations of only one run can be checked. Give one run with --over."
                 )
             wish = _wish(project, strategy, over[0] if over else None, options)
             if options["estimate"]:
@@ -190,7 +190,7 @@ def _check_fold(options: dict[str, Any]) -> None:
     asking = ("endpoint", "limit", "seed", "cap", "samples")
     if given := [f"--{name}" for name in asking if options[name] is not None]:
         raise command_error(
-            f"Strategy {options['strategy']} combines runs. Leave out {', '.join(given)} and name "
+            f"Strategy {options['strategy']} combines runs. Leave out {', '.join(given)} and give "
             "the runs with --over."
         )
 

@@ -123,7 +123,7 @@ def _drawing(runs: dict[int, Run], rows: Rows) -> ChartSpec | None:
         ]
         if any(one.value for one in found):
             why = "" if name == "per_detected" else f"{_why_no_cost(rows)} "
-            caption = f"{why}{title} by run. Runs without it are left out."
+            caption = f"{why}{title} by run. Runs without this value are left out."
             return ChartSpec(bars.draw_bars(found, title=title, counted="Error items"), caption)
     return None
 

@@ -312,7 +312,7 @@ def _build_switches(
     titles = {"no": "only n", "yes": "with intervals"}
     if with_intervals:
         found.append(
-            ("Beside each rate", [SwitchLink(titles[k], shown[k], k == now) for k in shown])
+            ("Next to each rate", [SwitchLink(titles[k], shown[k], k == now) for k in shown])
         )
     views = [SwitchLink(v.title, _view_url(wish, v), v is wish.view) for v in wish.page.views]
     return [("View", views), *found] if len(views) > 1 else found

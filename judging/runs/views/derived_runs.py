@@ -60,8 +60,8 @@ class CloneForm(RepeatRunForm):
         max_digits=14,
         decimal_places=6,
         required=False,
-        help_text="The run pauses before it would spend more. In the currency of the endpoint's "
-        "prices; leave empty for no cap.",
+        help_text="The run pauses before it would spend more than this. Use the currency of the "
+        "endpoint's prices; leave empty for no cap.",
     )
     endpoint = forms.ModelChoiceField(
         label="Endpoint",

@@ -320,5 +320,5 @@ def test_what_is_not_there_is_not_found(project: Project, browser: Client, progr
         call_command("results", "methods", project="fbi", format="csv")
     with pytest.raises(CommandError, match="has no format text"):
         call_command("results", "undetected", project="fbi", format="text")
-    with pytest.raises(CommandError, match="Name a table"):
+    with pytest.raises(CommandError, match="Give a table"):
         call_command("results", "undetected")

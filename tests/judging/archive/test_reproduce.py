@@ -44,7 +44,7 @@ def test_an_archive_that_names_no_method_was_made_by_the_first_of_each() -> None
 
 def test_the_same_method_must_make_the_same() -> None:
     found = compare_table("compare", EXACT, OLD, NOW)
-    assert (found.same, found.said) == (False, "differs in 1 of 2 rows, and has 2 now")
+    assert (found.same, found.said) == (False, "differs in 1 of 2 rows; it now has 2 rows")
     assert compare_table("compare", OLD, OLD, NOW).said == "the same, 2 rows"
 
 
@@ -81,7 +81,7 @@ def test_where_a_method_decides_which_rows_there_are_rows_are_found_by_name() ->
     assert not compare_table("blindspots", now, then, NOW).same
     other = slices((1, "b", 31, 0.25, 0.01), (1, "a", 20, 0.5, 0.07))
     assert compare_table("blindspots", other, then, FIRST).said == (
-        "differs in 1 of 2 rows, and has 2 now"
+        "differs in 1 of 2 rows; it now has 2 rows"
     )
 
 

@@ -47,7 +47,7 @@ FOLLOW_TEXTS = (
 OUTCOME_TEXTS = {
     "more": ("needs more labels.", "need more labels."),
     "fewer": ("needs fewer labels.", "need fewer labels."),
-    "same": ("already has the right number of labels.", "already have the right number of labels."),
+    "same": ("already needs this number of labels.", "already need this number of labels."),
     "begun": (
         "is already started or reserved and keeps its labels.",
         "are already started or reserved and keep their labels.",

@@ -1,7 +1,7 @@
 """Rules that flag possible faults of a perturbed answer, with the reason in words.
 
 A flag is not a verdict: people review flagged items, or a lead decides by the rule (in study 000,
-section 3.4, every perturbation is vetted). Each rule sees only what it names.
+section 3.4, every perturbation is vetted).
 """
 
 import re

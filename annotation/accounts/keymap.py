@@ -26,7 +26,7 @@ ACTIONS = (
     Action("flag", "f", "Flag for a lead", "Say more"),
     Action("undo", "u", "Undo the last label", "Move on"),
     Action("skip", "s", "Skip for now", "Move on"),
-    Action("difference", "d", "Next way to show the difference", "Read"),
+    Action("difference", "d", "Next view of the difference", "Read"),
     Action("next", "n", "Next change; next item after an explanation", "Read"),
     Action("previous", "p", "Previous change", "Read"),
     Action("fold", "w", "Fold or show white space and formatting changes", "Read"),

@@ -85,7 +85,8 @@ def _permute_missing(cell: Ints, items: Ints, n: int, rng: np.random.Generator) 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Invariants:
-    """The quantities that no permutation changes, so that only missing items are looked up.
+    """The quantities that are the same in every permutation. They are computed once, so that each
+    permutation needs only the items with missing replies.
 
     A cell has a missing replies and i items, its cluster has A and I, and r is the overall rate of
     missing replies. The excess of the cell is e = a - r i, the excess of the cluster E = A - r I.

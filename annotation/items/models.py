@@ -536,7 +536,7 @@ class Diff(models.Model):
 
 
 class Snapshot(models.Model):
-    """A named version of a project. Database triggers refuse to change it once it is complete.
+    """A named version of a project. Once it is complete, database triggers reject any change.
 
     `digest` depends only on the items in their order: their keys, texts, resolutions and other
     facts. Two installations with the same data have the same digest. It is "" until the snapshot is

@@ -163,7 +163,7 @@ def _check(member: Membership, item: Item, text: str) -> None:
     if not visibility.may_see(member, item):
         raise TooEarly("Label the item first. Until then, write your comment with the label.")
     if not text:
-        raise Refused("The comment is empty. Write what you want to say.")
+        raise Refused("The comment is empty. Enter some text.")
     if len(text) > MAX_LENGTH:
         raise Refused(
             f"The comment has {len(text):,} characters; at most {MAX_LENGTH:,} are allowed."

@@ -23,7 +23,8 @@ _STATES = {True: "active", False: "suspended"}
 
 @dataclass(frozen=True)
 class AuditSearch:
-    """Search criteria; empty ones match everything. Days are in UTC, both included."""
+    """Search criteria; empty ones match everything. `first` and `last` are days in UTC, both
+    inclusive."""
 
     kind: str = ""
     person: str = ""

@@ -50,7 +50,7 @@ _STRUCTURE = re.compile(
 _DELIMITERS = " \t\r*_~`|"
 
 Draw = Callable[[int, str], str]
-"""The element for a change's number and its HTML, which is empty where text is missing."""
+"""Makes the HTML element of a change from its number and its HTML, "" if this side has none."""
 
 
 def escape_markers(text: str) -> str:

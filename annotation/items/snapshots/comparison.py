@@ -25,7 +25,7 @@ FACT_TITLES = {"source_ability": "source ability", "duplicate_of": "repeats", "h
 
 @dataclass(frozen=True)
 class FactChange:
-    """One changed fact; `old` or `new` is None if there was or is none."""
+    """One changed fact. `old` is None if there was no value before, `new` if there is none now."""
 
     name: str
     old: Any

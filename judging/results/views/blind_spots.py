@@ -257,7 +257,8 @@ VIEWS = (
         asks=(TableQuery("blindspots"),),
         build=build_slices,
         studies={},
-        empty="The chosen runs have no counted outcomes, or all items have the same features.",
+        empty="The chosen runs have no outcomes of items with a final label, or all items have "
+        "the same features.",
         switches=(
             Switch(BY_PARAMETER, "Slices by", FIELD_OPTIONS),
             Switch("show", "Shown", SHOWN_OPTIONS),

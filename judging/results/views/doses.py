@@ -249,7 +249,7 @@ VIEWS = (
         asks=(TableQuery("penalties"),),
         build=build_penalties,
         studies={},
-        empty="The chosen runs have no counted outcomes.",
+        empty="The chosen runs have no outcomes of items with a final label.",
         switches=(
             run_group_tables.group_switch(run_group_tables.BY_RUN),
             Switch(RESPONSE, TITLE, dict(reversed(CHART_TITLES.items()))),

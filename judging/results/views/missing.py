@@ -128,7 +128,7 @@ VIEWS = (
         asks=(TableQuery("missing"), TableQuery("undetected")),
         build=build_causes,
         studies={},
-        empty="The chosen runs have no counted outcomes.",
+        empty="The chosen runs have no outcomes of items with a final label.",
         switches=(run_group_tables.group_switch(),),
     ),
 )

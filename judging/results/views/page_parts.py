@@ -310,8 +310,8 @@ MEASURES = {
     ),
 }
 NOTHING_DECIDED = (
-    "The chosen runs have no counted outcomes for perturbed answers. For error detection and "
-    "ratings, see the pages Detector and Against people."
+    "The chosen runs have no outcomes of perturbed answers with a final label. For error detection "
+    "and ratings, see the pages Detector and Against people."
 )
 MEASURE_SWITCH = Switch("measure", "Rate", {"detection": "Detection", "undetected": "Undetected"})
 

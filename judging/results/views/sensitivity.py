@@ -108,6 +108,6 @@ VIEWS = (
         asks=(TableQuery("sensitivity", ""),),
         build=build_sensitivity,
         studies={"000": study_figures("section 5.4")},
-        empty="The chosen runs have no counted outcomes.",
+        empty="The chosen runs have no outcomes of items with a final label.",
     ),
 )

@@ -97,7 +97,7 @@ def run_item(request: HttpRequest, slug: str, number: int, key: str) -> HttpResp
 
 
 def _call_lines(run: Run, strategy: Strategy, made: list[Call]) -> list[CallLine]:
-    """The calls by sample, and each chain from its first step to its last."""
+    """One line per call, sorted by sample, order, role and step."""
     shown = {}
     if run.kind == Run.Kind.ASKED:
         shown = rendering.load_prompt_inputs(run, strategy, [call.request_id for call in made])

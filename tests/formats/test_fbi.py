@@ -115,14 +115,14 @@ def test_a_row_that_cannot_be_an_item_is_reported(tmp_path, faulty, field, reaso
 def test_a_file_that_the_study_does_not_have_is_refused(tmp_path):
     write(tmp_path, "long-form/grammar-errors.tsv", [row("lf-1")])
     write(tmp_path, "long-form/humour-errors.tsv", [row("lf-1")])
-    with pytest.raises(FormatError, match=r"humour-errors\.tsv is no file .*grammar-errors\.tsv"):
+    with pytest.raises(FormatError, match=r"humour-errors.tsv is not a file .*grammar-errors\.tsv"):
         read_fbi(tmp_path)
 
 
 def test_a_category_in_two_files_is_refused(tmp_path):
     write(tmp_path, "a/grammar-errors.tsv", [row("lf-1")])
     write(tmp_path, "b/grammar-errors.tsv", [row("lf-1")])
-    with pytest.raises(FormatError, match="Keep one of the two"):
+    with pytest.raises(FormatError, match="Keep only one"):
         read_fbi(tmp_path)
 
 

@@ -207,7 +207,7 @@ def test_one_item_can_be_enough_to_change_it():
 
 @pytest.mark.parametrize("bar", [0, 1, -1, 2])
 def test_a_bar_that_no_rate_can_lie_on_both_sides_of_is_refused(bar):
-    with pytest.raises(ValueError, match="bar"):
+    with pytest.raises(ValueError, match="threshold"):
         items_to_overturn(sum_clusters([(1, 1)]), bar)
 
 

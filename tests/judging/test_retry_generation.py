@@ -97,7 +97,7 @@ def test_a_run_is_archived_and_taken_back(
 ) -> None:
     make_items(project, 1)
     run = ended(project, judge)
-    assert "is archived. Lists and figures leave it out" in shown(
+    assert "is archived. It no longer appears in lists and results" in shown(
         browser.post(page("run-archive", 1), follow=True)
     )
     assert "Unarchive" in shown(browser.get(page("run", 1)))

@@ -41,7 +41,7 @@ STEP_MESSAGES = {
     "cancel": "Run {run} is cancelled. Calls in flight are stopped; stored replies stay.",
     "retry": "Failed requests of run {run} are sent again.",
     "mended": "Run {run} is updated from another run's retry.",
-    "archive": "Run {run} is archived. Lists and figures leave it out.",
+    "archive": "Run {run} is archived. It no longer appears in lists and results.",
     "unarchive": "Run {run} is unarchived. Lists and figures show it again.",
 }
 

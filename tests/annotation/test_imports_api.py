@@ -60,7 +60,7 @@ def test_a_program_sends_a_file_names_its_columns_and_brings_it_in(program: Clie
 
 
 def test_what_cannot_be_used_is_told_with_what_could(program: Client, settings: Any) -> None:
-    assert "none of .csv" in send(program, ROW, name="items.pdf").json()["detail"]
+    assert "any of .csv" in send(program, ROW, name="items.pdf").json()["detail"]
     assert program.post(PLACE, {}).status_code == 422
     assert program.post(PLACE, {"a": 1}, content_type="application/json").status_code == 422
     send(program, ROW)

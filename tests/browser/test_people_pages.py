@@ -34,7 +34,7 @@ def test_somebody_comes_in_by_a_link_without_reading_a_document(
     other.fill("[name=password1]", "quite-another-word")
     other.fill("[name=password2]", "quite-another-word")
     other.click("text=Create account and join")
-    other.wait_for_selector("text=You are grace here")
+    other.wait_for_selector("text=You are grace in this project")
     assert Membership.objects.in_project(lead.project).named("grace")
 
 

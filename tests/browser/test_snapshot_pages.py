@@ -51,5 +51,5 @@ def test_the_pages_of_snapshots(
     page.wait_for_selector("text=What changed since v1")
     checked(page)
     page.click("dt:text('Added') + dd a")
-    page.wait_for_selector("text=No such items")
+    page.wait_for_selector("text=No items of this kind")
     checked(page)

@@ -92,7 +92,7 @@ def test_the_pages_of_the_second_step(
     page.click("main button")
     page.fill("[name=code]", "000000")
     page.click("main button[data-kind=primary]")
-    page.wait_for_selector("text=does not fit")
+    page.wait_for_selector("text=This code is wrong")
     checked(page)
     TOTP.activate(member.account, generate_totp_secret())
     RecoveryCodes.activate(member.account)

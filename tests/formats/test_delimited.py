@@ -95,7 +95,7 @@ def test_fields_are_measured_in_bytes(tmp_path, text, fits):
     if fits:
         assert next(read_csv(path, Limits(field_bytes=100))).values == {"gold": text}
     else:
-        with pytest.raises(FormatError, match="more than 100 bytes"):
+        with pytest.raises(FormatError, match="longer than 100 bytes"):
             read_csv(path, Limits(field_bytes=100))
 
 

@@ -13,15 +13,15 @@ from annotation.models import Item, Label, Reason, Resolution, Slot, Stage
 from annotation.tasktypes import TaskType
 
 ADJUDICATED_RULE = "adjudicated"
-# Reasons that a more specific one may replace: they are set again if they still apply.
+# Reasons that a more specific reason may replace. They are set again if they still apply.
 _REPLACEABLE_REASONS = frozenset({Reason.DISPUTED.value, Reason.SHARE.value, ""})
 
 
 def open_decision(item: Item, reason: str) -> Slot:
     """Send the item, which must be locked, to adjudication; returns the slot of the decision.
 
-    A slot that is already open or held is kept. A decision already made stops counting and its slot
-    reopens, but its resolution stays in force until the next decision.
+    If the item has an open or held slot already, that slot is used. An earlier decision stops
+    counting and its slot reopens, but its resolution stays in force until the next decision.
     """
     slots = Slot.objects.in_project(item.project_id).at_stage(Stage.ADJUDICATE).of_item(item)
     waiting = slots.in_use().in_order().first()
@@ -59,7 +59,7 @@ def apply_decision(label: Label, task: TaskType, now: datetime) -> None:
 
 
 def undo_decision(label: Label, task: TaskType, now: datetime) -> None:
-    """End the resolution that the decision made, and derive it from the labels again.
+    """End the resolution of the decision, and compute the resolution from the labels again.
 
     Does nothing if the current resolution was not made by this member's adjudication.
     """
@@ -72,13 +72,13 @@ def undo_decision(label: Label, task: TaskType, now: datetime) -> None:
 
 
 def disagreement_reason(decision: Label) -> str:
-    """The reason for the disagreement that was given with the decision, even if the decision was
-    undone; "" if none."""
+    """The reason for the disagreement, as given with the decision, even if it was undone; "" if
+    there is none."""
     made = Resolution.objects.made_by(decision).first()
     return made.reason if made else ""
 
 
 def is_decided(item: Item) -> bool:
-    """Whether the item's current resolution was made by an adjudicator."""
+    """True if an adjudicator decided the item's current resolution."""
     current = Resolution.objects.current().of_item(item)
     return current.filter(source=Resolution.Source.ADJUDICATED).exists()

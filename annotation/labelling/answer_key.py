@@ -1,11 +1,11 @@
 """Items with a known answer: qualification items and control items.
 
-Such an item is not part of the normal work or of any run. Its known answer is a resolution of
-source `known`: `values` has the correct answer of every compared field, `comment` has the
-explanation.
+Items with a known answer are not part of the normal work or of any run. Its known answer is a
+resolution of source `known`: `values` has the correct answer of every compared field, `comment` has
+the explanation.
 
-A labelled item can become one only after it is resolved, so that nobody loses a slot that they are
-working on. Its labels are kept, and count again once the item is released.
+A labelled item can get a known answer only after it is resolved, so that nobody loses a slot that
+they are working on. Its labels are kept, and count again once the item is released.
 """
 
 import re
@@ -103,7 +103,7 @@ def build_resolution(
     member: Membership | None,
     now: datetime,
 ) -> Resolution:
-    """The known answer of a revision as a resolution, not stored yet."""
+    """Build the resolution with the known answer of a revision, without storing it."""
     return Resolution(
         item=revision.item,
         revision=revision,
@@ -123,8 +123,8 @@ def items_with_answer(project: Project, purpose: str) -> list[Item]:
 
 
 def items_without_answer(project: Project) -> list[Item]:
-    """Qualification and control items whose current texts have no known answer, so nobody gets
-    them.
+    """Qualification and control items that nobody gets, as their current texts have no known
+    answer.
 
     Their texts were corrected after the answer was set.
     """
@@ -134,12 +134,12 @@ def items_without_answer(project: Project) -> list[Item]:
 
 
 def key_reveals_purpose(item: Item) -> bool:
-    """Whether the key, which annotators see, suggests that the item is a control item."""
+    """True if the key, which annotators see, suggests that the item is a control item."""
     return bool(_REVEALING_WORDS.search(item.key))
 
 
 def answers_at_label_time(labels: Iterable[Label]) -> dict[int, Resolution]:
-    """The known answer in force when each label was given, by the label's id.
+    """For each label, by its id, the known answer that was in force when the label was given.
 
     Used for qualification, where the member was shown that answer. Labels of texts without a known
     answer at that time are left out.
@@ -168,13 +168,13 @@ def latest_answers(revisions: Iterable[int]) -> dict[int, Resolution]:
 
 
 def order_for_member(member: Membership, found: Iterable[Item]) -> list[Item]:
-    """The items in an order specific to the member: the same in every copy of the project."""
+    """Sort the items in the member's own order, which is the same in every copy of the project."""
     of = f"known\0{member.project.slug}\0{member.alias}"
     return sorted(found, key=lambda item: draw_number(f"{of}\0{item.key}"))
 
 
 def hold_new_slot(item: Item, stage: str, member: Membership, now: datetime) -> Slot:
-    """The member's own slot at the stage for the item, held, and created if needed; called inside
+    """Hold the member's own slot for the item at the stage, and create it if needed; called inside
     the queue's transaction."""
     item = Item.objects.locked().get(pk=item.pk)
     until = slots.hold_until(member, now)
@@ -215,7 +215,7 @@ def _close_unfilled(item: Item, *stages: str) -> None:
 
 def _restore_resolution(item: Item, now: datetime) -> bool:
     """Restore the resolution that ended when the answer became known, unless it came from labels;
-    returns whether there was one."""
+    return True if there was one."""
     of_item = Resolution.objects.filter(item=item, revision=item.revision())
     known = of_item.known().values("created_at")
     before = of_item.not_known().filter(ended_at__in=known).order_by("-ended_at").first()

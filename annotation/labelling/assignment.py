@@ -1,7 +1,7 @@
 """Who gets which items, how many labels each item gets, and in which order.
 
-All of this is stored in slots: their number, who they are reserved for, and their
-priority. Slots that are held or filled stay as they are.
+All of this is stored in the slots of an item: how many there are, who they are reserved for, and
+their priority. Slots that are held or filled stay as they are.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ from annotation.labelling import slots as labelling_slots
 from annotation.models import Event, Item, Membership, Project, Reason, Resolution, Slot, Stage
 from stats.lots import draw_number
 
-# Small enough that a batch commits well within 200 ms, so that people can label meanwhile.
+# Small enough for a batch to commit well within 200 ms, so that people can label meanwhile.
 BATCH = 20
 ITEMS_PER_STEP = 2_000
 COUNT_TIMEOUT = "20s"
@@ -32,8 +32,8 @@ PRIORITIES = {"urgent": -10, "normal": 0, "later": 10}
 
 @dataclass(frozen=True)
 class ResizeStep:
-    """How many items a step of `resize_items` changed; `last` is the id of the last item that it
-    checked."""
+    """The number of items that a step of `resize_items` changed, and the id of the last item that
+    it checked."""
 
     last: int
     changed: int
@@ -41,7 +41,7 @@ class ResizeStep:
 
 @dataclass(frozen=True)
 class AssignmentResult:
-    """How many slots were reserved; `refused` counts those not reserved because the member has
+    """The number of slots reserved; `refused` counts slots not reserved because the member has
     already worked on the item."""
 
     reserved: int
@@ -50,14 +50,15 @@ class AssignmentResult:
 
 @dataclass(frozen=True)
 class ReservedCount:
-    """How many open slots are reserved for one member."""
+    """The number of open slots reserved for one member."""
 
     member: Membership
     count: int
 
 
 def build_slots(project: Project, item: Item) -> list[Slot]:
-    """The label slots of a new item, not stored yet: as many as `labels_wanted` says."""
+    """Build the label slots of a new item, as many as `labels_wanted` says, without storing
+    them."""
     return [
         Slot(
             project=project,
@@ -72,18 +73,19 @@ def build_slots(project: Project, item: Item) -> list[Slot]:
 
 
 def slot_numbers(project: Project, key: str) -> list[tuple[int, str]]:
-    """The number of each of these slots, and its reason ("" for those of the normal overlap)."""
+    """The number and the reason of each of these slots; the reason is "" for slots of the normal
+    overlap."""
     every = range(1, 1 + labels_wanted(project, key))
     return [(number, "" if number <= project.overlap else Reason.SHARE.value) for number in every]
 
 
 def labels_wanted(project: Project, key: str) -> int:
-    """How many labels an item with this key needs, before any disagreement."""
+    """The number of labels that an item with this key needs if annotators agree."""
     return max(project.overlap, project.share_overlap if is_in_share(project, key) else 0)
 
 
 def is_in_share(project: Project, key: str) -> bool:
-    """Whether the item is in the double-annotated sample.
+    """True if the item is in the double-annotated sample.
 
     The sample is drawn by a hash of the project's slug and the item's key, so it does not depend on
     when or in which order items are imported. A larger sample contains the smaller one.
@@ -109,16 +111,18 @@ def resize_items(project: Project, *, now: datetime, after: int = 0) -> Iterator
 
 
 def preview_resize(project: Project) -> Counter[str]:
-    """How many items `resize_items` would change, and why the others stay as they are.
+    """Count the items that `resize_items` would change, and the other items by why they stay as
+    they are.
 
-    Uses the settings of this project object; they need not be stored.
+    Uses the settings of this project object, even if they are not stored.
 
-    `items` counts all. Each item is in one of these groups: `more` and `fewer` get more or fewer
-    slots; `same` have the right number; `begun` have too many slots, but all of these are taken or
-    reserved; `excluded` were taken out by an annotator who was not sure; `accepted`, `waiting`,
-    `repeats` and `known` have no slots. Of `more`, `settled` have a final label from labels.
-    `to_label` need a label after the change. This takes one statement; in a large project the
-    result may be some seconds old. Raises `Refused` if PostgreSQL needs longer than COUNT_TIMEOUT.
+    `items` counts all items. Each item is in one of these groups: `more` and `fewer` get more or
+    fewer slots; `same` have the right number; `begun` have too many slots, but all their slots are
+    taken or reserved; `excluded` were taken out by an annotator who was not sure; `accepted`,
+    `waiting`, `repeats` and `known` have no slots. `settled` counts the items of `more` that have a
+    final label from labels; `to_label` counts the items that need a label after the change. Runs
+    one statement; in a large project the result may be some seconds old. Raises `Refused` if
+    PostgreSQL needs longer than COUNT_TIMEOUT.
     """
     percent = project.share_percent
     groups = project_counts.get_cached_count(
@@ -141,9 +145,9 @@ class _ResizeGroup:
     """Items that are the same in everything that `_resize` looks at.
 
     used: slots that every item gets and that are not closed; spare: the used slots that are open
-    and not reserved; unfilled: open and held slots, whatever their reason; labelled: whether a slot
-    that every item gets is filled. drawn: whether the items are in the double-annotated sample.
-    source and rule of the final label; "" without a final label.
+    and not reserved; unfilled: open and held slots, whatever their reason; labelled: True if a slot
+    that every item gets is filled. drawn: True if the items are in the double-annotated sample.
+    source, rule: of the final label; "" without a final label.
     """
 
     purpose: str
@@ -192,8 +196,8 @@ def choose_items(
     unlabelled: bool = False,
     limit: int | None = None,
 ) -> ItemQuerySet:
-    """The items in the normal work that match all given filters, in order; without filters, all of
-    them."""
+    """Find the items in the normal work that match all given filters, in order; without filters,
+    all items in it."""
     items = Item.objects.in_project(project).originals().at_work()
     if category:
         items = items.filter(category=category)
@@ -212,10 +216,9 @@ def reserve_slots(
     share_out: bool = False,
     now: datetime,
 ) -> AssignmentResult:
-    """Reserve a slot of each item for every member, or with `share_out` for one member in turn.
-
-    An open slot is used if there is one, else a new one is created. Members who have worked on an
-    item get no slot of it.
+    """Reserve a slot of each item for every member; with `share_out`, for one member at a time, in
+    turn. An open slot of the item is used if there is one; otherwise a slot is created. Members who
+    have worked on an item get no slot of it.
     """
     reserved = refused = 0
     turns = cycle(members)
@@ -234,10 +237,10 @@ def reserve_slots(
 def release_reserved(
     lead: Membership, member: Membership, items: Iterable[Item] | None = None
 ) -> int:
-    """Return the open slots that are reserved for the member to the queue; returns how many.
+    """Return the open slots reserved for the member to the queue; the result is their number.
 
     Slots that were created for the member are closed. A slot that the member holds stays with the
-    member. `items` limits this to some items.
+    member. With `items`, only slots of these items are returned.
     """
     with transactions.transact():
         kept = Slot.objects.kept_for(member.pk).locked()
@@ -251,7 +254,7 @@ def release_reserved(
 
 
 def set_priority(lead: Membership, items: Iterable[Item], priority: str) -> int:
-    """Set the priority of the items' slots; returns the number of items.
+    """Set the priority of the items' slots, and return the number of items.
 
     With "urgent", open slots are also marked as returned, so that members whose cursor has passed
     them still find them. Raises KeyError if the priority is not one of `PRIORITIES`.
@@ -279,8 +282,8 @@ def list_reserved(project: Project) -> list[ReservedCount]:
 def _items_to_resize(project: Project, after: int) -> Iterator[int]:
     """The ids of items with too few or too many slots, in order.
 
-    Each part is read completely before it is used: SQLite refuses a write if another connection
-    wrote while a read was still open.
+    Each batch is read completely before any of it is used: SQLite refuses a write if another
+    connection wrote while a read was still open.
     """
     items = Item.objects.in_project(project)
     while rows := list(items.behind(after).work_slots()[:ITEMS_PER_STEP]):
@@ -296,7 +299,7 @@ _SHARE_HASH_SQL = {
 
 
 def _count_groups(project: Project, percent: int) -> list[tuple[Any, ...]]:
-    """The fields of each `_ResizeGroup` of live items, and the number of its items."""
+    """For each `_ResizeGroup` of live items, its fields and the number of its items."""
     drawn = (
         f"{_SHARE_HASH_SQL[connection.vendor]} < %(bound)s"
         if 0 < percent < 100
@@ -348,7 +351,7 @@ def _count_groups(project: Project, percent: int) -> list[tuple[Any, ...]]:
 def _resize(project: Project, item: Item, now: datetime) -> bool:
     """Open or close slots of the item, which must be locked, until it has the wanted number.
 
-    Returns whether anything changed. An item that still lacks a text gets no slots.
+    Returns True if anything changed. An item that still lacks a text gets no slots.
     """
     if readiness.lacks_texts(item):
         return False

@@ -1,7 +1,7 @@
 """The name that an item has on the pages of a member who labels it blind.
 
-Keys often reveal the category ("number-errors-12"). So the first look uses a name that is specific
-to the member and the item, always the same, and reveals nothing.
+Keys often reveal the category ("number-errors-12"). So the first look shows a name that reveals
+nothing: it is specific to the member and the item, and never changes.
 """
 
 from collections.abc import Iterable
@@ -16,18 +16,18 @@ _SALT = "annotation.veils"
 
 
 def blind_name(member: Membership, item: Item) -> str:
-    """The name of the item for the member's first look."""
+    """The name under which the member sees the item at the first look."""
     of = f"{member.pk}:{item.pk}"
     return PREFIX + salted_hmac(_SALT, of, algorithm="sha256").hexdigest()[:12]
 
 
 def matches_name(name: str, member: Membership, item: Item) -> bool:
-    """Whether the name means this item for the member: its key or its blind name."""
+    """True if the name is the item's key, or its blind name for the member."""
     return name == item.key or name == blind_name(member, item)
 
 
 def readable_name(name: str) -> str:
-    """The subject of a sentence about the item: its key, or "The item" for a blind name."""
+    """What a sentence calls the item: its key, or "The item" if the name is a blind name."""
     return "The item" if name.startswith(PREFIX) else name
 
 
@@ -39,13 +39,13 @@ def display_names(member: Membership, items: Iterable[Item]) -> dict[int, str]:
 
 
 def is_blind(member: Membership, item: Item) -> bool:
-    """Whether the member must still label the item blind."""
+    """True if the member must still label the item blind."""
     return item.pk not in _unblinded_ids(member, [item])
 
 
 def find_item(member: Membership, name: str) -> Item | None:
-    """The project's item with this key, or the member's item with this blind name; None if there is
-    none."""
+    """Find the project's item with this key, or with this blind name for the member; None if there
+    is no such item."""
     there = Item.objects.in_project(member.project)
     if name.startswith(PREFIX):
         for item in there.on_the_desk_of(member.pk):

@@ -1,7 +1,7 @@
-"""Cases: items that need adjudication. Opens, shows, decides and requests them.
+"""Open, show, decide and request cases, the items that need adjudication.
 
-Members who labelled an item do not decide it, as long as another active member with the right to
-adjudicate has not labelled it.
+Members who labelled an item cannot decide it while there is another active member who may
+adjudicate and has not labelled it.
 """
 
 from collections.abc import Iterable
@@ -57,7 +57,7 @@ _SHOWN_STAGES = (*WORK_LIKE_STAGES, Stage.VERIFY)
 class WaitingCase:
     """An item in the list of cases; the slot says why it waits and who holds it.
 
-    missing: the number of labels still to come. labelled: whether the member has labelled the item,
+    missing: the number of labels still to come. labelled: True if the member has labelled the item,
     so that somebody else should decide.
     """
 
@@ -82,9 +82,9 @@ class Opinion:
 class Case:
     """An item with everybody's labels.
 
-    offer: what the member's decision must carry; None if they cannot decide, for the reason in
-    `barred`. slot: the slot of the decision; None if none was requested. disagree: whether the
-    labels differ, so that a decision needs a reason.
+    offer: what the member must send with the decision; None if the member cannot decide, for the
+    reason in `barred`. slot: the slot of the decision; None if no decision was requested. disagree:
+    True if the labels differ, so that a decision needs a reason.
     """
 
     item: Item
@@ -99,14 +99,14 @@ class Case:
 
 def waiting_slots(project: Project, reason: str = "") -> SlotQuerySet:
     """The slots of items that wait for a decision, in the order of `REASON_ORDER`; with `reason`,
-    only those."""
+    only the slots with this reason."""
     slots = Slot.objects.undecided(project.pk, REASON_ORDER)
     return slots.filter(reason=reason) if reason else slots
 
 
 def list_waiting(member: Membership, slots: Iterable[Slot]) -> list[WaitingCase]:
-    """The waiting cases of one page of the list; the number of queries does not depend on their
-    number."""
+    """The waiting cases on one page of the list; the number of queries does not depend on the
+    number of cases."""
     slots = list(slots)
     missing = Slot.objects.missing_labels([slot.item_id for slot in slots])
     own = _labelled_items(member, slots)
@@ -114,14 +114,14 @@ def list_waiting(member: Membership, slots: Iterable[Slot]) -> list[WaitingCase]
 
 
 def count_waiting(project: Project) -> dict[str, int]:
-    """The number of waiting items by reason, in the order of `REASON_ORDER`; reasons without items
-    are left out."""
+    """Count the waiting items by reason, in the order of `REASON_ORDER`; reasons without items are
+    left out."""
     found = waiting_slots(project).per_reason()
     return {reason.value: found[reason] for reason in REASON_ORDER if reason in found}
 
 
 def next_case_key(member: Membership, now: datetime) -> str | None:
-    """The key of the first case that the member can decide; None if there is none."""
+    """Find the key of the first case that the member can decide; None if there is no such case."""
     for slot in waiting_slots(member.project).open_to(member.pk, now).iterator(chunk_size=50):
         if not why_barred(member, slot.item):
             return slot.item.key
@@ -129,7 +129,8 @@ def next_case_key(member: Membership, now: datetime) -> str | None:
 
 
 def open_case(member: Membership, item: Item, *, now: datetime) -> Case:
-    """The item with everybody's labels; its slot is held for the member if they can decide.
+    """Load the item with everybody's labels, and hold its slot for the member if the member can
+    decide.
 
     Records that the member sees others' labels.
     """
@@ -155,7 +156,8 @@ def decide(
     why: str = "",
     now: datetime,
 ) -> Label:
-    """Store the member's decision; it becomes the resolution, with the reason for the disagreement.
+    """Store the member's decision and the reason for the disagreement; the decision becomes the
+    resolution.
 
     An earlier decision by the member is superseded; an earlier decision by somebody else stops
     counting. Raises `Refused` and `Stale` like `queue.store_label`, and `Refused` if annotators
@@ -179,16 +181,17 @@ def decide(
 
 
 def last_decision(member: Membership) -> Label | None:
-    """The member's latest decision in force, which `undo_decision` would undo; None if there is
+    """The decision that `undo_decision` would undo: the member's latest in force; None if there is
     none."""
     return None if member.pk is None else offers.last_label(member, (Stage.ADJUDICATE,))
 
 
 def undo_decision(member: Membership, *, now: datetime) -> Item | None:
-    """Undo the member's latest decision and hold its item again; returns the item, None if there is
-    none.
+    """Undo the member's latest decision, hold its item again and return it; None without a
+    decision.
 
-    The resolution follows from the labels again. The decision and its resolution stay on record.
+    The resolution is computed from the labels again. The undone decision and its resolution stay on
+    record.
     """
     offer = queue.undo_label(member, stage=Stage.ADJUDICATE, now=now) if member.pk else None
     return offer.item if offer else None
@@ -224,7 +227,7 @@ def release_case(member: Membership, item: Item) -> None:
 
 
 def withdraw_request(member: Membership, item: Item) -> bool:
-    """Withdraw a request for adjudication that nobody has opened yet; returns whether there was
+    """Withdraw a request for adjudication that nobody has opened yet; return True if there was
     one."""
     with transactions.transact():
         Item.objects.locked().get(pk=item.pk)
@@ -235,12 +238,12 @@ def withdraw_request(member: Membership, item: Item) -> bool:
 
 
 def decided_resolutions(project: Project) -> ResolutionQuerySet:
-    """The project's adjudicated resolutions, the latest first."""
+    """The project's resolutions from adjudication, the latest first."""
     return Resolution.objects.adjudicated_in(project)
 
 
 def why_barred(member: Membership, item: Item) -> str:
-    """Why the member may not decide the item; "" if they may."""
+    """The reason why the member may not decide the item; "" if the member may."""
     if member.pk is None:
         return "To decide, add yourself to the project as an adjudicator or a lead."
     if not visibility.has_labelled(member, item):
@@ -253,7 +256,8 @@ def why_barred(member: Membership, item: Item) -> str:
 
 
 def _take_slot(member: Membership, item: Item, now: datetime) -> tuple[Slot | None, Offer | None]:
-    """The slot of the decision, held for the member, and the offer to decide it.
+    """Hold the slot of the decision for the member; return the slot and the offer to decide the
+    item.
 
     The offer is None if somebody else holds the slot or no decision was requested. A member holds
     one case at a time.
@@ -303,14 +307,14 @@ def _load_opinions(item: Item) -> tuple[Opinion, ...]:
 
 
 def _has_disagreement(task: TaskType, said: Iterable[Opinion]) -> bool:
-    """Whether the labels differ in a field that becomes part of the resolution."""
+    """True if the labels differ in a field that becomes part of the resolution."""
     resolved = [field.name for field in task.resolved]
     answers = [[one.label.answers.get(name) for name in resolved] for one in said]
     return any(said != answers[0] for said in answers)
 
 
 def _labelled_items(member: Membership, slots: Iterable[Slot]) -> set[int]:
-    """The ids of the slots' items that the member has labelled."""
+    """The ids of the items of these slots that the member has labelled."""
     if member.pk is None:
         return set()
     items = [slot.item_id for slot in slots]

@@ -1,4 +1,4 @@
-"""Comments on items, readable once the reader has labelled the item."""
+"""Comments on items. Members can read the comments on an item once they have labelled it."""
 
 import re
 from collections.abc import Iterable
@@ -17,8 +17,8 @@ MAX_SUGGESTIONS = 6
 
 @dataclass(frozen=True)
 class Mention:
-    """A comment that names the member; `open` if they may read it, `new` if they have not seen it
-    yet."""
+    """A comment that names the member; `open` if the member may read it, `new` if the member has
+    not seen it yet."""
 
     comment: Comment
     open: bool
@@ -28,8 +28,8 @@ class Mention:
 def load_comments(member: Membership, item: Item, *, now: datetime) -> list[Comment]:
     """The comments on the item, oldest first, each with its `number`. Raises `TooEarly`.
 
-    If others have labelled or commented on the item, the member's later labels of it are informed
-    ones.
+    If others have labelled or commented on the item, the member's later labels of it count as
+    informed.
     """
     found = comments_on(member, item)
     visibility.record_seen(member, item, now=now)
@@ -50,7 +50,7 @@ def count_by_others(member: Membership, item: Item) -> int:
 
 
 def suggest_names(member: Membership, comments: Iterable[Comment]) -> list[str]:
-    """Aliases to suggest for a mention: first the commenters, then some members who can
+    """Suggest aliases for a mention: first the authors of comments, then some members who can
     adjudicate."""
     deciding = Membership.objects.in_project(member.project).with_role_in(RIGHTS["adjudicate"])
     some = deciding.exclude(pk=member.pk).values_list("alias", flat=True)[:MAX_SUGGESTIONS]
@@ -59,7 +59,7 @@ def suggest_names(member: Membership, comments: Iterable[Comment]) -> list[str]:
 
 
 def project_comments(member: Membership) -> CommentQuerySet:
-    """The comments on all items whose comments the member may read, newest first."""
+    """All comments that the member may read, on any item, newest first."""
     found = Comment.objects.in_project(member.project)
     return (
         found
@@ -69,9 +69,9 @@ def project_comments(member: Membership) -> CommentQuerySet:
 
 
 def load_readable(member: Membership, found: Iterable[Comment], *, now: datetime) -> list[Comment]:
-    """The comments with their `number` on their items; the member must be allowed to read them.
-
-    The member's later labels of items with comments of others are informed ones.
+    """Load the comments, each with its `number` on its item; the member must be allowed to read
+    them. If there are comments by others on an item, the member's later labels of it count as
+    informed.
     """
     comments = number_comments(found)
     others = {comment.item_id for comment in comments if comment.member_id != member.pk}
@@ -80,8 +80,8 @@ def load_readable(member: Membership, found: Iterable[Comment], *, now: datetime
 
 
 def add_comment(member: Membership, item: Item, text: str, *, now: datetime) -> Comment:
-    """Store a comment; members named in it as @alias find it among their mentions. Raises
-    `TooEarly` and `Refused`."""
+    """Store a comment; members whom it names as @alias find the comment among their mentions.
+    Raises `TooEarly` and `Refused`."""
     text = text.replace("\r\n", "\n").strip()
     _check(member, item, text)
     with transactions.transact():
@@ -93,7 +93,7 @@ def add_comment(member: Membership, item: Item, text: str, *, now: datetime) -> 
 
 
 def withdraw_comment(member: Membership, item: Item, number: int, *, now: datetime) -> Comment:
-    """Withdraw one's own comment, or as a lead anybody's. It is kept but no longer shown.
+    """Withdraw a comment: members their own, leads any. The comment is kept but no longer shown.
 
     Raises `TooEarly` and `Refused`.
     """
@@ -121,7 +121,8 @@ def withdraw_comment(member: Membership, item: Item, number: int, *, now: dateti
 
 
 def find_mentioned(text: str, members: Iterable[Membership]) -> list[Membership]:
-    """The members that the text names as @alias; if two aliases match, the longer one."""
+    """Find the members whom the text names as @alias; if two aliases match, the longer alias
+    counts."""
     by_alias = {member.alias.casefold(): member for member in members}
     if not by_alias:
         return []
@@ -134,7 +135,7 @@ def find_mentioned(text: str, members: Iterable[Membership]) -> list[Membership]
 def load_mentions(member: Membership, *, now: datetime, limit: int = 100) -> list[Mention]:
     """The latest comments that name the member, newest first.
 
-    The member's later labels of items whose comments they may read are informed ones.
+    The member's later labels count as informed if the member may read the comments on the item.
     """
     if member.pk is None:
         return []

@@ -1,8 +1,8 @@
 """Control items: hidden items with a known answer; only leads see the results.
 
-A control item looks like any other item to the annotator. Nobody gets the same control item twice,
-or an item that they had before at any stage. Members who may see all items get none, since they
-could look up the known answers.
+A control item looks like any other item to the annotator. Nobody gets a control item twice, or one
+that they had before as a normal item at any stage. Members who may see all items get no control
+items, since they could look up the known answers.
 """
 
 from collections import defaultdict
@@ -37,8 +37,8 @@ class ControlResult:
     """A member's results on control items; `share` is the share of right answers among those
     compared.
 
-    `corrected` counts control items whose text the member corrected before labelling: the known
-    answer is about other texts then, so these labels are not compared.
+    `corrected` counts control items whose text the member corrected before labelling. The known
+    answer is about the texts before the correction, so these labels are not compared.
     """
 
     member: Membership
@@ -49,17 +49,17 @@ class ControlResult:
 
 
 def is_due(member: Membership, draw: float) -> bool:
-    """Whether the draw asks for a control item; makes no query."""
+    """True if a control item is due after this random draw; makes no query."""
     every = member.project.probe_every
     return every > 0 and draw * every < 1 and not member.can("items")
 
 
 def take_slot(member: Membership, draw: float, now: datetime) -> Slot | None:
-    """A slot of a control item, held for the member, if the draw asks for one; else None.
+    """Hold and return a slot of a control item if the draw asks for one; otherwise return None.
 
     Called inside the queue's transaction, with the member's row locked. `draw` is uniform in [0,
-    1): about one item in `probe_every` is a control item, until the member has had all of them.
-    Makes no query if no control item is due.
+    1): about one item in `probe_every` is a control item, until the member has had all control
+    items. Makes no query if no control item is due.
     """
     if not is_due(member, draw):
         return None
@@ -69,9 +69,9 @@ def take_slot(member: Membership, draw: float, now: datetime) -> Slot | None:
 
 
 def load_results(project: Project) -> list[ControlResult]:
-    """The results of each member who has answered control items, without withdrawn labels.
-
-    Compared with the latest known answers, since a lead may have corrected a wrong one.
+    """The results of each member who has answered control items, without withdrawn labels. Answers
+    are compared with the latest known answers, since a lead may have corrected a wrong known
+    answer.
     """
     found = Label.objects.in_project(project).current().at_stage(Stage.CONTROL)
     labels = found.select_related("item", "member").order_by("member__alias", "created_at", "pk")

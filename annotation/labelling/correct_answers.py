@@ -1,4 +1,4 @@
-"""Correct answers of items that are known beforehand: validation and comparison; pure."""
+"""Validate and compare correct answers that are known before labelling; pure functions."""
 
 import dataclasses
 import json
@@ -21,7 +21,7 @@ OFF_SCALE = "off_scale"
 @dataclass(frozen=True)
 class CorrectAnswer:
     """The correct answers by field; `value` is the answer to the deciding field. `missing` has the
-    answers that are off their scale, as returned by `off_scale`."""
+    answers outside their field's scale, as returned by `off_scale`."""
 
     value: str
     values: dict[str, Any]
@@ -32,10 +32,11 @@ class CorrectAnswer:
 def clean_correct_answer(
     task: tasktypes.TaskType, purpose: str, answers: Mapping[str, object], explanation: str
 ) -> CorrectAnswer:
-    """The correct answers by field, as the task type stores them. Raises `FieldError`.
+    """Validate the correct answers, and return them by field, as the task type stores them. Raises
+    `FieldError`.
 
-    Only the resolved fields are kept, since free text is neither right nor wrong. Fields other than
-    the deciding one may be left out; they are not compared then.
+    Only the resolved fields are kept, since free text is neither right nor wrong. All fields except
+    the deciding field may be left out; a field that is left out is not compared.
     """
     if purpose not in PURPOSES:
         raise FieldError(f"A correct answer needs the purpose {' or '.join(PURPOSES)}.", "purpose")
@@ -55,10 +56,10 @@ def clean_correct_answer(
 def parse_row(
     task: tasktypes.TaskType, purpose: str, values: Mapping[str, Any]
 ) -> CorrectAnswer | None:
-    """The correct answer in a row of a qualification or control item; None for a row of another
-    purpose.
+    """Parse the correct answer in a row of a qualification or control item; None for a row of
+    another purpose.
 
-    The columns are the ones in `answer_columns`: the deciding answer or an object of answers by
+    The row has the columns in `answer_columns`: the deciding answer or an object of answers by
     field, and the explanation. Raises `FieldError`.
     """
     if purpose not in PURPOSES:
@@ -76,18 +77,19 @@ def parse_row(
 
 
 def parse_decided_row(task: tasktypes.TaskType, values: Mapping[str, Any]) -> CorrectAnswer:
-    """The final label in a row that was decided elsewhere; its columns have the names of the task's
-    fields.
+    """Parse the final label in a row that was decided elsewhere; the columns have the names of the
+    task's fields.
 
-    Fields other than the deciding one may be empty. Contradictory answers are kept as they are,
+    All fields except the deciding field may be empty. Contradictory answers are kept as they are,
     since they were decided elsewhere. Text fields that are not resolved become the explanation. A
-    number off its scale is missing, provided that another number is left. Raises `FieldError`.
+    number outside its scale counts as missing, provided that another number is left. Raises
+    `FieldError`.
     """
     cleaned: dict[str, Any] = {}
     missing = off_scale(task, values)
     numbers = {one.name for one in task.fields if one.is_number}
     if not any(name not in missing and not fields.is_empty(values.get(name)) for name in numbers):
-        missing = {}  # then the number off its scale is an error
+        missing = {}  # then the number outside its scale is an error
     for field in task.fields:
         if fields.is_empty(answer := values.get(field.name)) or field.name in missing:
             continue
@@ -104,7 +106,7 @@ def parse_decided_row(task: tasktypes.TaskType, values: Mapping[str, Any]) -> Co
 
 
 def off_scale(task: tasktypes.TaskType, given: Mapping[str, object]) -> dict[str, dict[str, Any]]:
-    """The numbers that are not among their field's options, by field, each with "cause" and
+    """The numbers that are not among the options of their field, by field, each with "cause" and
     "said"."""
     found: dict[str, dict[str, Any]] = {}
     for one in task.fields:
@@ -115,13 +117,13 @@ def off_scale(task: tasktypes.TaskType, given: Mapping[str, object]) -> dict[str
 
 
 def off_scale_in_words(said: object) -> str:
-    """Explains why the answer `said` is missing."""
+    """Explain why the answer `said` counts as missing."""
     return f"{said} is outside the scale, so this answer is missing."
 
 
 def answer_columns(task: tasktypes.TaskType) -> tuple[str, str]:
-    """The columns with the correct answer and its explanation; they never clash with a text of the
-    task."""
+    """The columns with the correct answer and its explanation; their names never clash with a text
+    of the task."""
     texts = {text.name for text in task.texts}
     return (
         "known_answer" if "known" in texts else "known",
@@ -130,14 +132,14 @@ def answer_columns(task: tasktypes.TaskType) -> tuple[str, str]:
 
 
 def matches_answer(said: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
-    """Whether the answers match all known values."""
+    """True if the answers match all known values."""
     return all(_comparable(said.get(name)) == _comparable(value) for name, value in values.items())
 
 
 def describe_answers(task: tasktypes.TaskType, said: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Answers as (title of the field, chosen options), in the order of the fields.
 
-    Fields that the task type no longer has come last, under their names.
+    Fields that the task type no longer has are last, with their names as titles.
     """
     asked = {field.name: field for field in task.fields}
     known = [
@@ -158,7 +160,7 @@ def describe_missing(
 
 
 def _clean_given(task: tasktypes.TaskType, answers: Mapping[str, object]) -> dict[str, Any]:
-    """The given answers, cleaned, without fields whose condition is not met. Raises
+    """Clean the given answers, and leave out fields whose condition is not met. Raises
     `FieldError`."""
     if unknown := sorted(set(answers) - {field.name for field in task.fields}):
         raise FieldError(f"This task does not ask for {', '.join(unknown)}.", "known")
@@ -179,7 +181,7 @@ def _clean_given(task: tasktypes.TaskType, answers: Mapping[str, object]) -> dic
 
 
 def _number(value: object) -> int | float | None:
-    """The value as a number; None if it is not a number, or too large for any scale."""
+    """Convert the value to a number; None if it is not a number, or too large for any scale."""
     try:
         number = math.nan if isinstance(value, bool) else float(str(value))
     except ValueError:
@@ -190,7 +192,7 @@ def _number(value: object) -> int | float | None:
 
 
 def _parse_fields(task: tasktypes.TaskType, told: Any) -> dict[str, Any]:
-    """Answers by field; tables of text contain them as JSON."""
+    """Parse the answers by field, which tables of text contain as JSON."""
     if isinstance(told, str) and told.lstrip().startswith("{"):
         try:
             told = json.loads(told)
@@ -200,5 +202,5 @@ def _parse_fields(task: tasktypes.TaskType, told: Any) -> dict[str, Any]:
 
 
 def _comparable(value: Any) -> Any:
-    """Lists sorted, since the order of several answers does not matter."""
+    """Sort the lists, since the order of several answers does not matter."""
     return sorted(value, key=str) if isinstance(value, list) else value

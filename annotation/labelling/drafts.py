@@ -1,6 +1,6 @@
 """Drafts: unsent answers and texts, kept until the label is stored.
 
-Also the initial entries of the form: the draft, else the member's previous label.
+A form starts with the member's draft; without a draft, with the member's previous label.
 """
 
 import json
@@ -25,9 +25,8 @@ from annotation.tasktypes.field_schema import RESERVED
 
 @dataclass(frozen=True)
 class FormEntries:
-    """Answers by field, and texts.
-
-    `stale_text` is a correction of an older revision, unless the current text already equals it.
+    """The entries of a form: answers by field, and texts. `stale_text` is a correction of an older
+    revision, unless the current text is already the same.
     """
 
     answers: dict[str, Any] = field(default_factory=dict)
@@ -39,7 +38,8 @@ class FormEntries:
 
 
 def load_entries(member: Membership, offer: Offer, task: TaskType) -> FormEntries:
-    """The member's draft on the offered item, else their previous label; empty without both."""
+    """Load the member's draft on the offered item, or else the previous label; empty if there is
+    neither."""
     draft = find_draft(member, offer.item)
     if draft:
         return _from_draft(draft, offer, task)
@@ -48,7 +48,7 @@ def load_entries(member: Membership, offer: Offer, task: TaskType) -> FormEntrie
 
 
 def to_form_data(answers: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Stored answers as form data, by the names of the inputs."""
+    """Convert stored answers to form data, by the names of the inputs."""
     sent: dict[str, list[str]] = {}
     for name, answer in answers.items():
         if isinstance(answer, Mapping):
@@ -76,7 +76,7 @@ def _from_draft(draft: Draft, offer: Offer, task: TaskType) -> FormEntries:
 
 
 def _answers(sent: Mapping[str, list[str]], offer: Offer, task: TaskType) -> dict[str, Any]:
-    """The draft's form data as answers, which may be incomplete."""
+    """Convert the draft's form data to answers, which may be incomplete."""
     post = QueryDict(mutable=True)
     for name, values in sent.items():
         post.setlist(name, values)
@@ -98,7 +98,8 @@ def save_draft(
     *,
     now: datetime | None = None,
 ) -> Draft | None:
-    """Store the member's draft on a shown item; None if it is empty or its label is already stored.
+    """Store the member's draft on a shown item; return None if the draft is empty or its label is
+    already stored.
 
     Raises `Refused` for an item that the page did not show, and if the draft is too long or the
     member has too many.
@@ -125,8 +126,8 @@ def save_draft(
 
 
 def save_refused_form(member: Membership, sent: QueryDict) -> bool:
-    """Store the content of a refused form in the draft, keeping its other entries; returns whether
-    it was stored."""
+    """Store the content of a refused form in the draft, keeping the draft's other entries; return
+    True if it was stored."""
     names = [name for name in sent if name not in RESERVED]
     data: dict[str, Any] = {"answers": {name: sent.getlist(name) for name in names}}
     data |= {name: sent.get(name, "") for name in TEXT_NAMES}
@@ -143,7 +144,7 @@ def save_refused_form(member: Membership, sent: QueryDict) -> bool:
 
 
 def move_to_revision(member: Membership, item: Item, revision: int) -> None:
-    """Remove the stored correction from the draft, and move the rest to the new revision."""
+    """Move the draft to the new revision, without the correction that is stored now."""
     draft = find_draft(member, item)
     if draft is None:
         return
@@ -167,7 +168,7 @@ def restore_from_label(member: Membership, label: Label, answers: Mapping[str, l
 
 
 def list_drafts(member: Membership) -> DraftQuerySet:
-    """The member's drafts with their items, the newest first."""
+    """The member's drafts with their items, newest first."""
     return Draft.objects.of_member(member.pk).select_related("item")
 
 
@@ -182,9 +183,10 @@ def delete_draft(member: Membership, item: Item) -> None:
 
 
 def _tidy(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The draft's answers as lists of strings by field, and its texts, without empty entries.
+    """Convert the draft's answers to lists of strings by field; return them and the texts, without
+    empty entries.
 
-    Raises `Refused` if it is too long or not a mapping.
+    Raises `Refused` if the draft is too long or not a mapping.
     """
     if not isinstance(data, Mapping) or len(json.dumps(data)) > MAX_LENGTH:
         raise Refused("This draft is too long to be saved. Shorten it, or send it.")
@@ -203,14 +205,14 @@ def _as_list(value: object) -> list[str]:
 
 
 def _storable(text: str) -> str:
-    """The text without NUL and lone surrogates, which JSON can contain but the database cannot
-    store."""
+    """Remove NUL and lone surrogates from the text: JSON can contain them, but the database cannot
+    store them."""
     return text.replace("\0", "").encode("utf-8", "ignore").decode("utf-8")
 
 
 def _shown_item(member: Membership, shown: ShownItem) -> Item:
-    """The item that the page with this key showed. Checked so that nobody can open an arbitrary
-    item by saving a draft."""
+    """Find the item that the page with this key showed. The key is checked so that nobody can open
+    an arbitrary item by saving a draft."""
     ticket = submissions.read_token(shown.key)
     slots = Slot.objects.filter(pk=ticket.slot_id, project=member.project_id)
     slot = slots.select_related("item").first()

@@ -1,7 +1,7 @@
 """The effects of storing, correcting or undoing a label, by its stage, in the same transaction.
 
-A label with a route asks for an expert, reports a wrong gold answer, or excludes the item. Each
-route applies as long as a counted label of the current texts asks for it.
+A label can have a route: it asks for an expert, reports a wrong gold answer, or excludes the item.
+A route applies as long as a counted label of the current texts asks for it.
 
 In verification, a second person confirms or contests the labels of an item (study 001, 3.3). A
 confirmed value becomes the resolution; a contested one goes to adjudication.
@@ -57,24 +57,23 @@ def apply_withdrawal(label: Label, task: TaskType, now: datetime) -> None:
 
 
 def apply_route(label: Label, task: TaskType, now: datetime) -> None:
-    """Update the item's route if the label or the label that it supersedes has one."""
+    """Update the item's route if the label has a route, or the label that it supersedes."""
     before = label.supersedes
     if task.route_of(label.answers) or (before and task.route_of(before.answers)):
         update_route(label.item, now=now)
 
 
 def undo_route(label: Label, task: TaskType, now: datetime) -> None:
-    """Update the item's route if the withdrawn label has one; the route stays if another label asks
-    for it."""
+    """Update the item's route if the withdrawn label has a route; the route stays if another label
+    asks for it."""
     if task.route_of(label.answers):
         update_route(label.item, now=now)
 
 
 def update_route(item: Item, *, now: datetime) -> None:
-    """Route the item, which must be locked, as its counted labels ask, and undo other routes.
-
-    A decision that somebody holds stays with them, and a decided item is not sent to adjudication
-    again.
+    """Apply the route that the item's counted labels ask for, and undo other routes; the item must
+    be locked. A decision that somebody has opened stays with them, and a decided item is not sent
+    to adjudication again.
     """
     task = tasktypes.load_task_type(item.project)
     labels = Label.objects.counted().of_item(item).at_stage(Stage.LABEL)
@@ -95,7 +94,7 @@ def update_route(item: Item, *, now: datetime) -> None:
 
 
 def _exclude(item: Item, label: Label, task: TaskType, now: datetime) -> None:
-    """Resolve the item with the label's values, which exclude it, and close its open slots.
+    """Resolve the item with the values of the label that excludes it, and close its open slots.
 
     Does nothing if the item is already excluded or its resolution does not come from labels.
     """
@@ -150,7 +149,7 @@ def undo_verdict(label: Label, task: TaskType, now: datetime) -> None:
 
 
 def is_confirmation(task: TaskType, answers: Mapping[str, Any], decided: Mapping[str, Any]) -> bool:
-    """Whether the answers equal the result of the labels in all resolved fields."""
+    """True if the answers equal the result of the labels in all resolved fields."""
     return all(answers.get(field.name) == decided.get(field.name) for field in task.resolved)
 
 

@@ -1,4 +1,4 @@
-"""Forms that validate what the browser sends, before a service uses it."""
+"""Forms that validate the browser's data before a service uses them."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from annotation.tasktypes import TaskType
 
 
 class SubmissionForm(forms.Form):
-    """The part that all submissions share: the page's key, and the item and revision that it
+    """The part that all submissions share: the page's key, and the item and revision that the page
     showed."""
 
     key = forms.CharField(max_length=400)
@@ -54,7 +54,7 @@ class CorrectionForm(SubmissionForm):
 
 
 class LabelSearchForm(forms.Form):
-    """Search among one's own labels."""
+    """A search among the member's own labels."""
 
     key = forms.CharField(label="Item", required=False, max_length=200)
     choice = forms.ChoiceField(label="Choice", required=False)

@@ -33,7 +33,7 @@ GoldAnswer = str | list[str]
 
 @dataclass(frozen=True)
 class CorrectionResult:
-    """The keys of the items that have a new revision, and how many labels were carried over."""
+    """The keys of the items that got a new revision, and the number of labels carried over."""
 
     items: tuple[str, ...]
     carried: int
@@ -64,11 +64,11 @@ def correct_gold(
 ) -> CorrectionResult:
     """Replace the gold answer in every item of the source question that has the same one.
 
-    Labels of the old texts stop counting and their slots reopen. With `carry` they count for the
-    new texts: each label is copied to a new row that supersedes the old one. The event records who
-    carried it, and adjudicated resolutions are renewed. Labels that report a wrong gold answer are
-    never carried, since it is corrected now. Raises `Refused` for an invalid text, and `Stale` if
-    the item's texts have changed.
+    Labels of the old texts stop counting and their slots reopen. With `carry`, the labels count for
+    the new texts: each label is copied to a new row that supersedes the old label. The event
+    records who carried it, and adjudicated resolutions are renewed. Labels that report a wrong gold
+    answer are never carried over, since that answer is corrected now. Raises `Refused` for an
+    invalid text, and `Stale` if the item's texts have changed.
     """
     with transactions.transact():
         claims.lock_member(member)
@@ -110,7 +110,7 @@ def _check_correctable(item: Item, revision: int, gold: Sequence[str]) -> GoldAn
 
 
 def _normalise_gold(before: GoldAnswer, gold: Sequence[str]) -> GoldAnswer:
-    """The new gold answer, with the line breaks of the old one."""
+    """Give the new gold answer the same kind of line breaks as the old gold answer."""
     old = [before] if isinstance(before, str) else before
     shown = dict(enumerate(old))
     new = [
@@ -122,7 +122,7 @@ def _normalise_gold(before: GoldAnswer, gold: Sequence[str]) -> GoldAnswer:
 def _add_revision(
     item: Item, gold: GoldAnswer, member: Membership, note: str, carry: bool, now: datetime
 ) -> int:
-    """Add a revision to the item, which must be locked; returns how many labels were carried
+    """Add a revision to the item, which must be locked; return the number of labels carried
     over."""
     labels = list(Label.objects.counted().of_item(item).select_related("slot"))
     held_true = Resolution.objects.current().of_item(item).first()
@@ -155,7 +155,7 @@ def _reports_gold_error(item: Item, label: Label) -> bool:
 
 
 def _carry_label(label: Label, item: Item) -> Label:
-    """A copy of the label for the new texts, with the original time and duration."""
+    """Copy the label for the new texts, with the original time and duration."""
     old, slot = label.pk, label.slot
     Label.objects.filter(pk=old).update(current=False, counted=False)
     if slot:
@@ -172,8 +172,8 @@ def _carry_label(label: Label, item: Item) -> Label:
 
 
 def _still_holds(resolution: Resolution, carry: bool, *, all_kept: bool) -> bool:
-    """Whether the resolution applies to the corrected texts although labels alone would not restore
-    it."""
+    """True if the resolution applies to the corrected texts, although labels alone would not
+    restore it."""
     if resolution.source in _EXTERNAL_SOURCES:
         return True
     confirmed = resolution.rule == labelling_resolution.VERIFIED and all_kept

@@ -1,7 +1,8 @@
 """The human baseline: resolved items, labelled again by annotators who have not seen them.
 
-The expert rows of study 001 (table 5): a random sample of n resolved items per group, each labelled
-by k annotators. It uses slots at a stage of its own, which look like normal work to the annotators.
+It gives the expert rows of study 001 (table 5): a random sample of n resolved items per group, each
+labelled by k annotators. The sample has slots at a separate stage, which look like normal work to
+the annotators.
 """
 
 from collections import Counter, defaultdict
@@ -37,7 +38,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class BaselineGroup:
-    """One group of the sample: how many resolved items there are and how many were drawn."""
+    """One group of the sample, with the number of its resolved items and of the items drawn."""
 
     name: str
     available: int
@@ -46,8 +47,8 @@ class BaselineGroup:
 
 @dataclass(frozen=True)
 class SampleResult:
-    """The result of drawing a sample. `short` counts items for which too few annotators are left
-    who have not seen them."""
+    """The result of drawing a sample. `short` counts drawn items that too many annotators have seen
+    already."""
 
     groups: tuple[BaselineGroup, ...]
     items: int
@@ -57,7 +58,8 @@ class SampleResult:
 
 @dataclass(frozen=True)
 class BaselineProgress:
-    """The number of items in the sample, of their slots, and of filled slots."""
+    """The number of items in the sample, the number of their slots, and how many slots are
+    filled."""
 
     items: int
     places: int
@@ -118,7 +120,7 @@ def draw_sample(
 
 
 def end_sample(lead: Membership) -> int:
-    """Close the sample's open slots; returns how many."""
+    """Close the sample's open slots, and return their number."""
     with transactions.transact():
         closed = Slot.objects.in_project(lead.project_id).at_stage(Stage.BASELINE).close_open()
         Event.record(
@@ -202,7 +204,7 @@ def _candidates(project: Project, group: str) -> Iterator[_Candidate]:
 
 
 def _open_slots(item: Item, raters: int) -> int:
-    """Open slots until the item has as many as `raters`; returns how many were added."""
+    """Open slots until the item has `raters` slots; return the number of slots added."""
     slots = Slot.objects.of_item(item).at_stage(Stage.BASELINE)
     missing = raters - slots.exclude(state=Slot.State.CLOSED).count()
     closed = list(slots.filter(state=Slot.State.CLOSED).in_order()[: max(0, missing)])
@@ -213,7 +215,8 @@ def _open_slots(item: Item, raters: int) -> int:
 
 
 def _count_short(project: Project, drawn: list[int], raters: int) -> int:
-    """The number of items that fewer than `raters` active annotators have not seen yet."""
+    """Count the items for which fewer than `raters` active annotators are left who have not seen
+    them."""
     able = {member.pk for member in Membership.objects.in_project(project) if member.can("label")}
     labels = Label.objects.filter(item__in=drawn, current=True).exclude(stage=Stage.BASELINE)
     marks = Mark.objects.in_force().filter(item__in=drawn, kind=Mark.Kind.SEEN)

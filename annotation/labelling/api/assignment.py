@@ -24,8 +24,8 @@ MAX_KEYS = 50_000
 
 
 class ChosenSerializer(serializers.Serializer[Any]):
-    """The items: those in the normal work that match all given filters; without filters, all of
-    them."""
+    """The items in the normal work that match all given filters; without filters, all items in
+    it."""
 
     keys = serializers.ListField(
         child=serializers.CharField(max_length=200, trim_whitespace=False),
@@ -49,8 +49,8 @@ class ChosenSerializer(serializers.Serializer[Any]):
 
 
 class AssignSerializer(ChosenSerializer):
-    """One label of each item is reserved for every annotator in `people`, or with `share_out` for
-    one of them in turn."""
+    """Reserve one label of each item for every annotator in `people`; with `share_out`, for one
+    annotator at a time, in turn."""
 
     people = serializers.ListField(
         child=serializers.CharField(max_length=80), min_length=1, max_length=1_000
@@ -65,8 +65,8 @@ class PrioritySerializer(ChosenSerializer):
 
 
 class AssignedSerializer(serializers.Serializer[AssignmentResult]):
-    """How many labels are reserved; `refused` counts those of annotators who have already worked on
-    the item."""
+    """The number of labels reserved; `refused` counts labels not reserved because the annotator has
+    already worked on the item."""
 
     reserved = serializers.IntegerField()
     refused = serializers.IntegerField()
@@ -116,7 +116,8 @@ def assignments(request: Request, slug: str) -> Response:
 @extend_schema(request=BackSerializer, responses={200: SLOTS_RESPONSE, **REFUSED_RESPONSES})
 @api_view(["POST"])
 def take_back(request: Request, slug: str) -> Response:
-    """Return the open slots reserved for an annotator to the queue; returns how many."""
+    """Return the open slots reserved for an annotator to the queue; the response has their
+    number."""
     lead = access.member_for(request, slug, right="manage")
     alias = validate_body(BackSerializer(data=request.data))["annotator"]
     member = Membership.objects.in_project(lead.project).named(alias)
@@ -128,7 +129,7 @@ def take_back(request: Request, slug: str) -> Response:
 @extend_schema(request=PrioritySerializer, responses={200: ITEMS_RESPONSE, **REFUSED_RESPONSES})
 @api_view(["POST"])
 def priorities(request: Request, slug: str) -> Response:
-    """Offer items first, last or in normal order; returns the number of items."""
+    """Offer items first, last or in normal order; the response has the number of items."""
     lead = access.member_for(request, slug, right="manage")
     body = validate_body(PrioritySerializer(data=request.data))
     items = _items(lead, body)

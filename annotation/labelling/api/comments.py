@@ -44,7 +44,7 @@ class WithdrawalBody(ItemBody):
 
 
 class CommentList(ListAPIView[Comment]):
-    """The comments on an item, oldest first, once you have labelled it; POST adds one.
+    """The comments on an item that you have labelled, oldest first; POST adds a comment.
 
     Without an item: the comments on all items that you may read about, newest first.
     """
@@ -82,8 +82,8 @@ class CommentList(ListAPIView[Comment]):
     )
     @make_idempotent("enter")
     def post(self, request: Request, slug: str) -> Response:
-        """Add a comment to an item that you have labelled. Members named as @alias find it among
-        their mentions."""
+        """Add a comment to an item that you have labelled. Members named as @alias find the comment
+        among their mentions."""
         member = access.member_for(request, slug, right="enter")
         data = validate_body(CommentBody(data=request.data))
         member, now = access.ensure_membership(member), timezone.now()

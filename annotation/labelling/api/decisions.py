@@ -36,7 +36,7 @@ from stats.estimates import Estimate
 
 
 class FirstSerializer(serializers.Serializer[Any]):
-    """The label to verify; send its `submission` with the verdict."""
+    """The label to verify; send back its `submission` with your verdict."""
 
     submission = serializers.CharField()
     annotator = serializers.CharField(source="member.alias")
@@ -150,8 +150,8 @@ def verdict(request: Request, slug: str) -> Response:
 )
 @api_view(["GET"])
 def contest_rate(request: Request, slug: str) -> Response:
-    """How many items were verified, how many labels were contested, and the share with its
-    interval."""
+    """The number of items verified, the number of labels contested, and the share contested with
+    its interval."""
     member = access.member_for(request, slug, right="adjudicate")
     rate = verification.measure_contest_rate(member.project)
     numbers = {"verified": rate.verified, "contested": rate.contested}

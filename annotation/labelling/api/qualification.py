@@ -44,7 +44,8 @@ class RoundSerializer(serializers.Serializer[qualification.QualificationRound]):
 
 
 class PracticeSerializer(serializers.Serializer[Any]):
-    """A member's qualification: `due` until they have passed, `waits` if only a lead can help."""
+    """A member's qualification: `due` until the member has passed, `waits` if only a lead can
+    help."""
 
     annotator = serializers.CharField()
     due = serializers.BooleanField()
@@ -70,8 +71,8 @@ class WrongSerializer(serializers.Serializer[control_items.WrongAnswer]):
 
 
 class ProbeSerializer(serializers.Serializer[control_items.ControlResult]):
-    """A member's results on control items; `corrected` counts those whose text they corrected
-    first."""
+    """A member's results on control items; `corrected` counts items whose text the member corrected
+    before labelling."""
 
     annotator = serializers.CharField(source="member.alias")
     right = serializers.IntegerField()

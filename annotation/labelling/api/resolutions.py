@@ -27,9 +27,9 @@ from annotation.projects import access
 
 class ResolutionSerializer(serializers.Serializer[Resolution]):
     """The final label of a revision of an item, in force until `ended_at`: `value` is the value of
-    the deciding field, `values` has the values of all resolved fields. It came from labels by a
-    `rule`, from adjudication, from an import, or was known beforehand; `decided_by` is the member
-    who decided, null if nobody did."""
+    the deciding field, `values` has the values of all resolved fields. Its source is a `rule`
+    applied to labels, adjudication, an import, or an answer known beforehand; `decided_by` is the
+    member who decided, or null."""
 
     item = serializers.CharField(source="item.key")
     revision = serializers.IntegerField(source="revision.number")
@@ -50,9 +50,8 @@ class ResolutionSerializer(serializers.Serializer[Resolution]):
 
 
 class ResolutionList(ListAPIView[Resolution]):
-    """All resolutions of items, current and past, oldest first.
-
-    After you read them, your labels of these items count as informed.
+    """All resolutions of items, current and past, oldest first. Labels that you give these items
+    after reading count as informed.
     """
 
     serializer_class = ResolutionSerializer
@@ -84,7 +83,7 @@ class KnownSerializer(serializers.Serializer[Resolution]):
 
 
 class KnownBody(ItemBody):
-    """The correct answer of an item, which needs no more labels from then on."""
+    """The correct answer of an item; an item with a correct answer needs no more labels."""
 
     purpose = serializers.ChoiceField(
         choices=[*PURPOSES],
@@ -103,9 +102,8 @@ class KnownBody(ItemBody):
 
 
 class KnownList(ListAPIView[Resolution]):
-    """Qualification and control items with their correct answers; POST sets one.
-
-    After you read them, your labels of these items count as informed.
+    """Qualification and control items with their correct answers; POST sets an answer. Labels that
+    you give these items after reading count as informed.
     """
 
     serializer_class = KnownSerializer

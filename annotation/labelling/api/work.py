@@ -70,8 +70,8 @@ def project(request: Request, slug: str) -> Response:
 @extend_schema(request=None, responses={200: NEXT_RESPONSE, **PROBLEM_RESPONSES})
 @api_view(["POST"])
 def next_item(request: Request, slug: str) -> Response:
-    """Take the next item, or get the one you hold. If there is none for you now, the response says
-    why."""
+    """Take the next item, or get the item that you hold. If there is no item for you now, the
+    response says why."""
     member = access.member_for(request, slug, right="label")
     offer = queue.next_offer(member)
     if isinstance(offer, queue.Offer):
@@ -81,9 +81,8 @@ def next_item(request: Request, slug: str) -> Response:
 
 
 class LabelList(ListAPIView[Label]):
-    """Labels with their whole history, oldest first; POST stores one.
-
-    After you read others' labels, your labels of these items count as informed.
+    """Labels with their whole history, oldest first; POST stores a label. Labels that you give
+    items after reading others' labels of them count as informed.
     """
 
     serializer_class = LabelSerializer
@@ -120,7 +119,7 @@ class LabelList(ListAPIView[Label]):
 )
 @api_view(["POST"])
 def corrections(request: Request, slug: str) -> Response:
-    """Correct a text of the shown revision; you keep the item, with a new key."""
+    """Correct a text of the shown revision. You keep the item, and the response has a new key."""
     member = access.member_for(request, slug, right="label")
     body = CorrectionSerializer(data=request.data)
     data = validate_body(body)

@@ -1,6 +1,6 @@
 """Items with a known answer: qualification items and control items.
 
-Items with a known answer are not part of the normal work or of any run. Its known answer is a
+An item with a known answer is not part of the normal work or of any run. The known answer is a
 resolution of source `known`: `values` has the correct answer of every compared field, `comment` has
 the explanation.
 

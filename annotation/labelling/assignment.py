@@ -217,8 +217,10 @@ def reserve_slots(
     now: datetime,
 ) -> AssignmentResult:
     """Reserve a slot of each item for every member; with `share_out`, for one member at a time, in
-    turn. An open slot of the item is used if there is one; otherwise a slot is created. Members who
-    have worked on an item get no slot of it.
+    turn.
+
+    An open slot of the item is used if there is one; otherwise a slot is created. Members who have
+    worked on an item get no slot of it.
     """
     reserved = refused = 0
     turns = cycle(members)

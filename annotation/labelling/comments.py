@@ -70,8 +70,9 @@ def project_comments(member: Membership) -> CommentQuerySet:
 
 def load_readable(member: Membership, found: Iterable[Comment], *, now: datetime) -> list[Comment]:
     """Load the comments, each with its `number` on its item; the member must be allowed to read
-    them. If there are comments by others on an item, the member's later labels of it count as
-    informed.
+    them.
+
+    If there are comments by others on an item, the member's later labels of it count as informed.
     """
     comments = number_comments(found)
     others = {comment.item_id for comment in comments if comment.member_id != member.pk}

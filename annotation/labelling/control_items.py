@@ -69,9 +69,10 @@ def take_slot(member: Membership, draw: float, now: datetime) -> Slot | None:
 
 
 def load_results(project: Project) -> list[ControlResult]:
-    """The results of each member who has answered control items, without withdrawn labels. Answers
-    are compared with the latest known answers, since a lead may have corrected a wrong known
-    answer.
+    """The results of each member who has answered control items, without withdrawn labels.
+
+    Answers are compared with the latest known answers, since a lead may have corrected a wrong
+    known answer.
     """
     found = Label.objects.in_project(project).current().at_stage(Stage.CONTROL)
     labels = found.select_related("item", "member").order_by("member__alias", "created_at", "pk")

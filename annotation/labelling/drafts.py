@@ -25,8 +25,9 @@ from annotation.tasktypes.field_schema import RESERVED
 
 @dataclass(frozen=True)
 class FormEntries:
-    """The entries of a form: answers by field, and texts. `stale_text` is a correction of an older
-    revision, unless the current text is already the same.
+    """The entries of a form: answers by field, and texts.
+
+    `stale_text` is a correction of an older revision, unless the current text is already the same.
     """
 
     answers: dict[str, Any] = field(default_factory=dict)

@@ -72,8 +72,10 @@ def undo_route(label: Label, task: TaskType, now: datetime) -> None:
 
 def update_route(item: Item, *, now: datetime) -> None:
     """Apply the route that the item's counted labels ask for, and undo other routes; the item must
-    be locked. A decision that somebody has opened stays with them, and a decided item is not sent
-    to adjudication again.
+    be locked.
+
+    A decision that somebody has opened stays with them, and a decided item is not sent to
+    adjudication again.
     """
     task = tasktypes.load_task_type(item.project)
     labels = Label.objects.counted().of_item(item).at_stage(Stage.LABEL)

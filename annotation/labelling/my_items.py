@@ -27,7 +27,7 @@ class MyItemCounts:
 
 @dataclass(frozen=True)
 class LabelSearch:
-    """A search among one's labels: part of an item's key, a choice, a category."""
+    """A search among the member's labels, by part of an item's key, choice and category."""
 
     key: str = ""
     choice: str = ""
@@ -37,8 +37,8 @@ class LabelSearch:
 def count_my_items(
     member: Membership, progress: MemberProgress, now: datetime | None = None
 ) -> MyItemCounts:
-    """All five counts; each uses an index of the member's rows or of held slots, so it is fast in a
-    large project."""
+    """Count the items of all five lists. Each count uses an index of the member's rows or of held
+    slots, so it is fast in a large project."""
     return MyItemCounts(
         todo=progress.at_work,
         drafts=drafts.list_drafts(member).count(),
@@ -85,7 +85,8 @@ MAX_SIBLINGS = 100
 
 @dataclass(frozen=True)
 class Sibling:
-    """An item of the same cluster; `said` is the title of the member's choice, "" without a label.
+    """Another item of the same cluster; `said` is the title of the member's choice, "" without a
+    label.
 
     `text` is the judged text, shown only once the member has labelled the item: before that it
     could reveal the answer to an item shown blind.
@@ -97,7 +98,7 @@ class Sibling:
 
 
 def list_siblings(member: Membership, item: Item) -> list[Sibling] | None:
-    """The item's siblings; None while the member has the item to label blind."""
+    """List the item's siblings; None while the member still has to label the item blind."""
     if blind_names.is_blind(member, item):
         return None
     task = tasktypes.load_task_type(member.project)
@@ -108,8 +109,8 @@ def list_siblings(member: Membership, item: Item) -> list[Sibling] | None:
     return [
         _sibling(task, other, said.get(other.pk))
         for other in others
-        # Control items are listed too: one that appeared only after it is labelled would be
-        # recognised.
+        # Control items are listed too: a sibling that appeared only after it is labelled would be
+        # recognised as one.
         if other.pk in said or (other.purpose != "practice" and not blind)
     ]
 

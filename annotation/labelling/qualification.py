@@ -1,9 +1,9 @@
 """Qualification: rounds of items with known answers, each explained after it is answered.
 
-Only members who passed a round, or whom a lead exempted, get work (study 001, appendix C). Members
-who may see all items could look the answers up, so leads and adjudicators need no qualification.
-After a failed round the next one uses items that the member has not seen; if too few are left, the
-member waits for a lead.
+Members get work once they have passed a round or a lead has exempted them (study 001, appendix C).
+Leads and adjudicators need no qualification: they may see all items, so they could look up the
+answers. After a failed round, the next round uses items that the member has not seen; if too few
+are left, the member waits for a lead.
 """
 
 from collections.abc import Iterable
@@ -36,7 +36,7 @@ from annotation.models import (
 class Lesson:
     """The feedback on one answer: whether it was right, the known answer, and the explanation.
 
-    `round` is the round that the answer counts in, with its current state.
+    `round` is the round to which the answer belongs, in its current state.
     """
 
     item: Item
@@ -58,13 +58,13 @@ class QualificationRound:
 
 
 def is_due(member: Membership) -> bool:
-    """Whether the member must qualify before getting work; makes no query."""
+    """True if the member must qualify before getting work; makes no query."""
     wanted = member.project.practice_items > 0 and member.practised_at is None
     return wanted and not member.can("items")
 
 
 def take_slot(member: Membership, now: datetime) -> Slot | None:
-    """A slot of the next qualification item, held for the member; inside the queue's transaction.
+    """Hold and return a slot of the next qualification item; called inside the queue's transaction.
 
     None if no qualification is due, or if too few items are left for another round: see
     `waits_for_lead`.
@@ -77,7 +77,7 @@ def take_slot(member: Membership, now: datetime) -> Slot | None:
 
 
 def waits_for_lead(member: Membership) -> bool:
-    """Whether qualification is due and only a lead can help, since no items are left for a
+    """True if qualification is due but only a lead can help, because no items are left for a
     round."""
     if not is_due(member):
         return False
@@ -86,7 +86,7 @@ def waits_for_lead(member: Membership) -> bool:
 
 
 def build_lesson(label: Label) -> Lesson | None:
-    """The lesson of a qualification label; None for any other label."""
+    """Build the lesson of a qualification label; None for any other label."""
     if label.stage != Stage.QUALIFICATION:
         return None
     before = label.member.practice_rounds.filter(started_at__lte=label.created_at)
@@ -94,14 +94,14 @@ def build_lesson(label: Label) -> Lesson | None:
 
 
 def can_undo(label: Label) -> bool:
-    """Whether the label can be undone; qualification answers cannot, since their explanation was
+    """True if the label can be undone. Qualification answers cannot, since their explanation was
     shown."""
     return label.stage != Stage.QUALIFICATION
 
 
 def record_answer(label: Label, task: tasktypes.TaskType, now: datetime) -> None:
-    """Count a qualification answer in its round; the last answer ends the round. In the queue's
-    transaction.
+    """Count a qualification answer in its round; the last answer ends the round. Called inside the
+    queue's transaction.
 
     Records that the member has seen the known answer, in case the item later becomes a normal one.
     """
@@ -136,8 +136,8 @@ def find_round(member: Membership, number: int) -> PracticeRound | None:
 
 
 def list_people(members: Iterable[Membership]) -> list[tuple[Membership, list[QualificationRound]]]:
-    """The members who must qualify or have rounds, with their rounds. Members without an account
-    and without rounds are left out."""
+    """The members who must qualify or already have rounds, with their rounds. Members who have
+    neither an account nor a round are left out."""
     found = [(member, list_rounds(member)) for member in members]
     return [(member, of) for member, of in found if of or (is_due(member) and member.account_id)]
 
@@ -167,8 +167,8 @@ def waive(member: Membership, *, lead: Membership, now: datetime | None = None) 
 def start_new_round(
     member: Membership, *, lead: Membership, now: datetime | None = None
 ) -> PracticeRound:
-    """Start a new round; if too few unseen items are left, it repeats items, those seen longest ago
-    first.
+    """Start a new round. If too few unseen items are left, the round repeats items, starting with
+    the items seen longest ago.
 
     A member who had passed must pass again. An unfinished round ends with its current result.
     Raises `Refused` if the project has no qualification or too few items.
@@ -196,7 +196,7 @@ def _current_round(member: Membership) -> PracticeRound | None:
 
 
 def _begin_round(member: Membership, now: datetime) -> PracticeRound | None:
-    """A new round if enough unseen items are left; else None."""
+    """Begin a new round if enough unseen items are left; otherwise return None."""
     return _new_round(member, now) if _enough_unseen(member) else None
 
 
@@ -218,8 +218,8 @@ def _enough_unseen(member: Membership) -> bool:
 
 
 def _next_item(member: Membership, running: PracticeRound) -> Item | None:
-    """The next item of a round: first unseen items, then those seen longest ago; None if none are
-    left."""
+    """Choose the next item of a round: an unseen item, else the item seen longest ago; None if no
+    item is left."""
     seen = {label.item_id: label.created_at for label in _labels(member)}
     there = answer_key.order_for_member(
         member, answer_key.items_with_answer(member.project, PRACTICE)

@@ -1,7 +1,7 @@
 """Compute an item's resolution from its labels, or detect that annotators disagree.
 
-The state of an item (labels, slots, resolution) is loaded in one statement. It runs for each label,
-so its SQL is written by hand, as in `queue.next_item`.
+One statement loads the state of an item (labels, slots, resolution). The statement runs for each
+label, so its SQL is written by hand, as in `queue.next_item`.
 """
 
 import json
@@ -25,10 +25,10 @@ from annotation.tasktypes.outcome_rules import RULES
 class ItemState:
     """The item's current resolution, the number of its label slots by state, and what else is open.
 
-    resolution: None if there is none. waiting: open and held slots. disputed: whether an
-    adjudication is open because of a disagreement. asked: whether any adjudication is open or held;
-    verifying: the same for verification. answers: the answers of the counted labels of the
-    revision, in the order given.
+    resolution: None if there is none. waiting: open and held slots. disputed: True if an
+    adjudication is open because of a disagreement. asked: True if any adjudication is open or held.
+    verifying: True if a verification is open or held. answers: the answers of the counted labels of
+    the revision, in the order given.
     """
 
     resolution: "CurrentResolution | None"
@@ -56,7 +56,7 @@ class CurrentResolution:
 
 
 def load_item_state(item: Item, revision: Revision) -> ItemState:
-    """The state of the item, which must be locked, for this revision."""
+    """Load the state of the item, which must be locked, for this revision."""
     words = {"item": item.pk, "revision": revision.pk}
     [found] = sql.fetch_rows(
         f"""
@@ -108,9 +108,9 @@ def update_resolution(item: Item, *, now: datetime, revision: Revision | None = 
     item.
 
     Each resolved field has a rule (`Project.rules`, else the task type's). If all slots are filled
-    and a rule gives no result, annotators disagree: more labels are collected if the project says
-    so, then an adjudicator is asked. If the project uses verification, it is requested instead of
-    resolving.
+    and a rule gives no result, annotators disagree: more labels are collected if the project's
+    settings ask for it, then an adjudicator decides. If the project uses verification, it is
+    requested instead of resolving.
 
     Three kinds of resolutions stay: one that does not come from labels (adjudicated, imported,
     known), a verified one while the labels still give the same result, and one that excludes the
@@ -147,7 +147,7 @@ def aggregate_labels(item: Item) -> dict[str, Any] | None:
 
 
 def is_excluded(item: Item) -> bool:
-    """Whether an annotator who was not sure has excluded the item."""
+    """True if an annotator who was not sure has excluded the item."""
     return Resolution.objects.current().filter(item=item, rule=EXCLUDED).exists()
 
 
@@ -197,7 +197,8 @@ def _store_resolution(
 def _change_event(
     item: Item, was: Resolution | CurrentResolution | None, made: Resolution | None
 ) -> Event:
-    """The event of the change; without a member if the resolution follows from labels."""
+    """Build the event of the change; it names no member if the resolution was computed from
+    labels."""
     return Event(
         kind="resolution",
         subject=item.key,
@@ -223,8 +224,8 @@ def _end_by_id(resolution_id: int, now: datetime) -> None:
 
 
 def _aggregate(item: Item, stands: ItemState) -> tuple[dict[str, Any] | None, str]:
-    """The value of every resolved field, None if a required one has no result; and the rule of the
-    deciding field."""
+    """Aggregate every resolved field. Returns the values, None if a required field has no result,
+    and the rule of the deciding field."""
     task, rules = tasktypes.load_task_type(item.project), item.project.rules
     values: dict[str, Any] = {}
     for field in task.resolved:
@@ -243,8 +244,8 @@ def _aggregate(item: Item, stands: ItemState) -> tuple[dict[str, Any] | None, st
 
 
 def _is_missing(field: Field, task: TaskType, said: Sequence[Any], stands: ItemState) -> bool:
-    """Whether every label's number for a field is off its scale: then the other fields are resolved
-    without it, unless it is the deciding field."""
+    """True if the number for a field is outside its scale in every label. Then the other fields are
+    resolved without this field, unless it is the deciding field."""
     decides = field.is_number and not field.is_summed and field is task.deciding
     is_given = said or not stands.answers
     return not is_given and not stands.waiting and field.is_number and not decides
@@ -254,7 +255,7 @@ _SAME_FOR_ONE_LABEL = ("first", "majority", "unanimous", "median", "three")
 
 
 def _ask_more_people(item: Item, stands: ItemState) -> None:
-    """Annotators disagree: collect as many more labels as the project allows, then ask an
+    """After a disagreement, collect as many more labels as the project allows, then ask an
     adjudicator."""
     more = item.project.disputed_overlap - stands.filled
     if more > 0:
@@ -274,7 +275,7 @@ def _update_verification(
 
 
 def _was_verified(item: Item, revision: Revision) -> bool:
-    """Whether the current labels were verified, or verification is open again.
+    """True if the current labels were verified, or if their verification is open again.
 
     A verification older than the latest label stops counting, and its slot reopens.
     """

@@ -19,13 +19,14 @@ def hold_until(member: Membership, now: datetime) -> datetime:
 
 
 def related_stages(stage: str) -> tuple[str, ...]:
-    """The stages that are requested together: all stages of the label screen, or this one alone."""
+    """The stages that are requested together: all stages of the label screen, or only this
+    stage."""
     return WORKBENCH_STAGES if stage == Stage.LABEL else (stage,)
 
 
 def find_slot_to_fill(member: Membership, shown: Slot, now: datetime) -> Slot | None:
-    """The slot that the member's label fills: the shown slot, another slot of the member, or a free
-    slot; else None."""
+    """Find the slot for the member's label: the shown slot, another slot of the member, or a free
+    slot; otherwise None."""
     if shown.member_id == member.pk:
         return shown
     slots = Slot.objects.beside(shown)
@@ -36,10 +37,10 @@ def find_slot_to_fill(member: Membership, shown: Slot, now: datetime) -> Slot | 
 def hold_again(
     member: Membership, item: Item, stage: str, last_shown: Slot | None, now: datetime
 ) -> Slot | None:
-    """Make a slot of the item the member's current one; the slot that was current comes after it.
+    """Make a slot of the item the member's current slot; the previous current slot follows it.
 
-    If none is free, returns somebody else's slot unchanged: a label is then an extra one. If the
-    item is deleted, releases the member's slot, so that it is free if the item is restored, and
+    If no slot is free, returns somebody else's slot unchanged: a label is then an extra label. If
+    the item is deleted, releases the member's slot, so that it is free if the item is restored, and
     returns None. Also returns None if the item has no slot at the stage.
     """
     slots = Slot.objects.in_project(member.project_id).at_stage(stage).filter(item=item)
@@ -60,8 +61,8 @@ def hold_again(
 
 
 def move_held_behind(member: Membership, item: Item, now: datetime) -> None:
-    """Put the slots that the member holds of other items after this one: keep one, release the
-    rest."""
+    """Keep one of the slots that the member holds of other items, as the slot after this one, and
+    release the rest."""
     held = Slot.objects.in_project(member.project_id).held_by(member.pk)
     others = list(
         held.at_any(WORKBENCH_STAGES).of_others_than(item).locked().order_by("ahead", "pk")
@@ -113,8 +114,8 @@ def create_held_slot(
 
 
 def close_open(item: Item, stage: str, reason: str | None = None) -> int:
-    """Close the item's open slots at a stage, with `reason` only those with this reason; returns
-    how many."""
+    """Close the item's open slots at a stage (with `reason`, only slots with this reason), and
+    return their number."""
     slots = Slot.objects.of_item(item).at_stage(stage)
     if reason is not None:
         slots = slots.filter(reason=reason)

@@ -1,4 +1,5 @@
-"""What a page sends about an item: the state that the page showed, and the person's answers.
+"""The data that a page sends about an item: the state that the page showed, and the person's
+answers.
 
 The key of a submission is a signed token of the page that it came from, so nobody can forge one.
 """
@@ -17,10 +18,9 @@ SALT = "queue.offer"
 
 @dataclass(frozen=True)
 class SubmissionToken:
-    """What a page showed to whom: a slot, a member, and the number of a revision.
+    """What a page showed (a slot and the number of a revision), and the member who saw it.
 
-    `blind`: whether the page asked the blind-first questions, before diff, claim and rationale are
-    shown.
+    `blind` is True if the page asked its questions before it showed diff, claim and rationale.
     """
 
     slot_id: int
@@ -30,13 +30,13 @@ class SubmissionToken:
 
 
 def issue_token(ticket: SubmissionToken) -> str:
-    """A new key; every page gets a different one."""
+    """Create a new key; every page gets a different key."""
     parts = [*astuple(ticket), secrets.token_hex(8)]
     return signing.dumps(parts, salt=SALT)
 
 
 def read_token(key: str) -> SubmissionToken:
-    """The content of the key. Raises `Refused` if it is not valid."""
+    """Read the content of the key. Raises `Refused` if the key is not valid."""
     try:
         *parts, _ = signing.loads(key, salt=SALT)
         return SubmissionToken(*parts)

@@ -20,7 +20,8 @@ from stats.rates import clustered_wilson, sum_clusters
 
 @dataclass(frozen=True)
 class Verification:
-    """An item to verify: the first label that agrees with the result, and the result by field."""
+    """An item to verify, with the first label that agrees with the result, and the result by
+    field."""
 
     offer: Offer
     first: Label
@@ -29,7 +30,7 @@ class Verification:
 
 @dataclass(frozen=True)
 class ContestRate:
-    """The number of verified items, how many of them were contested, and the share with its
+    """The number of verified items, the number of contested items, and the share contested with its
     interval."""
 
     verified: int
@@ -38,7 +39,7 @@ class ContestRate:
 
 
 def take_next(member: Membership, *, now: datetime) -> Verification | Waiting:
-    """The item that the member verifies now, or why there is none.
+    """Offer the item that the member verifies now, or say why there is no item.
 
     Nobody gets an item that they labelled. Records that the member sees the label.
     """
@@ -80,8 +81,7 @@ def contest(
     of: str,
     now: datetime,
 ) -> Label:
-    """Store answers that differ from the labels, with a comment; the item then goes to
-    adjudication.
+    """Store answers that differ from the labels, with a comment, and send the item to adjudication.
 
     Raises `Refused` without a comment or if the answers equal the labels, else like `confirm`.
     """
@@ -97,9 +97,10 @@ def contest(
 
 
 def measure_contest_rate(project: Project) -> ContestRate:
-    """How often verification contested the labels; n counts items.
+    """Measure how often verification contested the labels; n counts items.
 
-    A confirming label has made a resolution with the same timestamp; resolutions are never deleted.
+    A label that confirmed has the same timestamp as the resolution that it set; resolutions are
+    never deleted.
     """
     clusters: dict[str, list[bool]] = {}
     found = Label.objects.in_project(project).counted().at_stage(Stage.VERIFY)
@@ -110,8 +111,8 @@ def measure_contest_rate(project: Project) -> ContestRate:
 
 
 def _decided_label(item: Item) -> tuple[Label | None, dict[str, Any] | None]:
-    """The first counted label that agrees with the result, and its answers; if none agrees, the
-    first label and the result. (None, None) if the labels give no result."""
+    """The first counted label that agrees with the result, and its answers. If no label agrees, the
+    first label and the result; (None, None) if the labels give no result."""
     decided = resolution.aggregate_labels(item)
     if decided is None:
         return None, None
@@ -124,8 +125,8 @@ def _decided_label(item: Item) -> tuple[Label | None, dict[str, Any] | None]:
 
 
 def _check_unchanged(member: Membership, shown: ShownItem, of: str) -> dict[str, Any]:
-    """The result of the labels; locks the member and the item. Raises `Stale` if the page showed
-    another label."""
+    """Lock the member and the item, and return the result of the labels. Raises `Stale` if the page
+    showed another label."""
     claims.lock_member(member)
     items = Item.objects.locked().in_project(member.project).select_related("project__task_type")
     item = items.filter(key=shown.item_key).first()

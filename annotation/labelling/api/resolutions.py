@@ -50,8 +50,9 @@ class ResolutionSerializer(serializers.Serializer[Resolution]):
 
 
 class ResolutionList(ListAPIView[Resolution]):
-    """All resolutions of items, current and past, oldest first. Labels that you give these items
-    after reading count as informed.
+    """All resolutions of items, current and past, oldest first.
+
+    Labels that you give these items after reading count as informed.
     """
 
     serializer_class = ResolutionSerializer
@@ -102,8 +103,9 @@ class KnownBody(ItemBody):
 
 
 class KnownList(ListAPIView[Resolution]):
-    """Qualification and control items with their correct answers; POST sets an answer. Labels that
-    you give these items after reading count as informed.
+    """Qualification and control items with their correct answers; POST sets an answer.
+
+    Labels that you give these items after reading count as informed.
     """
 
     serializer_class = KnownSerializer

@@ -81,8 +81,9 @@ def next_item(request: Request, slug: str) -> Response:
 
 
 class LabelList(ListAPIView[Label]):
-    """Labels with their whole history, oldest first; POST stores a label. Labels that you give
-    items after reading others' labels of them count as informed.
+    """Labels with their whole history, oldest first; POST stores a label.
+
+    Labels that you give items after reading others' labels of them count as informed.
     """
 
     serializer_class = LabelSerializer

@@ -26,7 +26,7 @@ class LabelQuerySet(models.QuerySet[Any]):
         return self.filter(project=project)
 
     def for_export(self) -> LabelQuerySet:
-        """All of them, oldest first, with the related objects that an exported row names."""
+        """All labels, oldest first, with the related objects that an exported row names."""
         named = ("item", "revision", "member", "task_type", "guidelines", "supersedes", "slot")
         bulky = ("revision__texts", "item__fields", "task_type__definition", "guidelines__text")
         return self.select_related(*named).defer(*bulky).oldest_first()
@@ -77,8 +77,8 @@ class LabelQuerySet(models.QuerySet[Any]):
         return self.exclude(member_id=member_id)
 
     def with_confirmed(self) -> LabelQuerySet:
-        """Annotates `confirmed`: whether the label, from verification, made the item's verified
-        resolution."""
+        """Annotate each label, from verification, with `confirmed`: True if the item's verified
+        resolution comes from it."""
 
         made = Resolution.objects.filter(
             item=OuterRef("item"),
@@ -109,7 +109,7 @@ class LabelQuerySet(models.QuerySet[Any]):
         return count_by(self.filter(project__in=projects), "project")
 
     def for_page(self) -> LabelQuerySet:
-        """All of them, oldest first, with their members and revisions."""
+        """All labels, oldest first, with their members and revisions."""
         return (
             self.select_related("member", "revision")
             .defer("revision__texts")
@@ -184,8 +184,8 @@ class ResolutionQuerySet(models.QuerySet[Any]):
         return self.filter(item__purpose="test")
 
     def judgeable(self, values: Iterable[str] | None = None) -> ResolutionQuerySet:
-        """Resolutions of items that evaluators can be tested with; with `values`, only those
-        values."""
+        """Resolutions of items that evaluators can be tested with; with `values`, only resolutions
+        with one of these values."""
         found = self.filter(item__deleted_at=None, item__purpose="test")
         return found if values is None else found.filter(value__in=list(values))
 
@@ -202,7 +202,7 @@ class ResolutionQuerySet(models.QuerySet[Any]):
         return self.filter(item=item)
 
     def made_by(self, decision: Label) -> ResolutionQuerySet:
-        """The resolution that an adjudicator's label made, even if it has ended."""
+        """The resolution that came from an adjudicator's label, even if it has ended."""
         made = {"source": "adjudicated", "created_at": decision.created_at}
         return self.filter(item=decision.item_id, member=decision.member_id, **made)
 
@@ -221,7 +221,7 @@ class ResolutionQuerySet(models.QuerySet[Any]):
         return self.filter(revision__in=revisions).order_by("created_at", "pk")
 
     def state(self) -> dict[str, int | None]:
-        """Numbers that change whenever a resolution is made or ends."""
+        """Numbers that change whenever a resolution starts or ends."""
         ended = Count("pk", filter=Q(ended_at__isnull=False))
         return self.aggregate(all=Count("pk"), last=Max("pk"), ended=ended)
 
@@ -237,7 +237,7 @@ class Label(models.Model):
     """One member's label of one revision. Its content is never changed: a new label is a new row.
 
     `current` becomes false when the label is superseded or undone, `counted` when its texts are
-    corrected. `slot` is empty for an extra label: one that came after its slot was given to
+    corrected. `slot` is empty for an extra label, which was sent after its slot was given to
     somebody else.
     """
 
@@ -308,7 +308,7 @@ class Label(models.Model):
         self.save(update_fields=["current"])
 
     def stop_counting(self) -> None:
-        """Stop counting the label; it stays the member's current label."""
+        """Stop counting the label, which stays the member's current label."""
         self.counted = False
         self.save(update_fields=["counted"])
 
@@ -360,7 +360,7 @@ class Resolution(models.Model):
         return f"{self.item.key}: {self.value}"
 
     def explain(self, reason: str) -> None:
-        """Store the reason for the disagreement; called in the transaction that makes the
+        """Store the reason for the disagreement; called in the transaction that stores the
         resolution."""
         self.reason = reason
         self.save(update_fields=["reason"])

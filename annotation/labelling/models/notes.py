@@ -26,7 +26,7 @@ class MarkQuerySet(models.QuerySet[Any]):
         return self.filter(ended_at__isnull=True)
 
     def of_member(self, member_id: int, kind: str) -> MarkQuerySet:
-        """The member's marks of a kind that are in force."""
+        """The marks of this kind that the member has set and that are in force."""
         return self.in_force().filter(member_id=member_id, kind=kind)
 
     def of_item(self, item: Item) -> MarkQuerySet:
@@ -50,7 +50,7 @@ class CommentQuerySet(models.QuerySet[Any]):
         return shown.select_related("member", "item").order_by("-created_at", "-pk")
 
     def on_items_labelled_by(self, member_id: int | None, stages: Iterable[str]) -> CommentQuerySet:
-        """Comments on items for which the member has a current label at one of the stages."""
+        """Comments on items that have a current label of the member at one of the stages."""
         from annotation.models import Label
 
         labels = Label.objects.current().at_stages(stages).filter(member_id=member_id)
@@ -60,7 +60,8 @@ class CommentQuerySet(models.QuerySet[Any]):
         return self.exclude(member_id=member_id)
 
     def for_page(self) -> list[Any]:
-        """Oldest first, each with its `number` among all comments that the item ever had."""
+        """These comments, oldest first, each with its `number` among all comments that the item
+        ever had."""
         return number_comments(self.order_by("created_at", "pk"))
 
     def called(self, item: Item, number: int) -> Any:
@@ -75,7 +76,7 @@ class CommentQuerySet(models.QuerySet[Any]):
         return shown.select_related("member", "item").order_by("-created_at", "-pk")
 
     def unread_by(self, member: Membership) -> CommentQuerySet:
-        """Comments that name the member and that they have not seen yet."""
+        """Comments that name the member and that the member has not seen yet."""
         if member.pk is None:
             return self.none()
         seen = member.mentions_seen_at
@@ -117,7 +118,7 @@ class Draft(models.Model):
         return f"draft of {self.member} on {self.item.key}"
 
     def sent(self) -> None:
-        """Delete the draft after its label is stored; an unsent correction is kept."""
+        """Delete the draft after its label is stored, but keep an unsent correction."""
         left = {name: self.data[name] for name in ("text", "note") if name in self.data}
         if "text" not in left:
             self.delete()
@@ -195,8 +196,8 @@ class Comment(models.Model):
 class PracticeRound(models.Model):
     """A qualification round: items with known answers (study 001, appendix C).
 
-    Members who pass a round get work. An unfinished round has no result; its labels are the
-    member's labels at stage qualification since the round started.
+    Members get work once they have passed a round. An unfinished round has no result. The labels of
+    a round are the member's labels at stage qualification since the round started.
     """
 
     member = models.ForeignKey("Membership", models.PROTECT, related_name="practice_rounds")

@@ -1,4 +1,4 @@
-"""Slots for labels: who can take them, and how they pass from one member to the next."""
+"""Slots for labels: which members can take a slot, and how a slot changes its state."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Hold:
-    """Who holds a slot until when; `ahead` if it is reserved as the member's next item."""
+    """The member who holds a slot, and the end of the hold; `ahead` if the slot is for the member's
+    next item."""
 
     member_id: int
     until: datetime
@@ -41,21 +42,20 @@ FILL_SQL = """UPDATE annotation_slot SET state = 'filled', held_until = NULL, ah
 
 
 class SlotQuerySet(models.QuerySet["Slot"]):
-    """Slots by who can take them, and changes to many slots or to one by its id."""
+    """Find slots by who can take them, and change many slots, or one slot by its id."""
 
     def held(self, now: datetime) -> SlotQuerySet:
         return self.filter(state="held", held_until__gt=now)
 
     def beside(self, slot: Slot) -> SlotQuerySet:
-        """The slots of the same item at the same stage, including this one."""
+        """The slots of the slot's item at its stage, including the slot itself."""
         return self.filter(item=slot.item_id, stage=slot.stage).in_order()
 
     def of_others_than(self, item: Item) -> SlotQuerySet:
         return self.exclude(item=item)
 
     def untouched_by(self, member_id: int) -> SlotQuerySet:
-        """Slots of items for which the member neither holds nor has filled a slot at the same
-        stage."""
+        """Slots whose item has no slot at the same stage that the member holds or has filled."""
         mine = self.model.objects.filter(
             item=OuterRef("item"), stage=OuterRef("stage"), member_id=member_id
         )
@@ -80,15 +80,15 @@ class SlotQuerySet(models.QuerySet["Slot"]):
         return self.filter(stage__in=stages)
 
     def in_use(self) -> SlotQuerySet:
-        """Open or held: a label is still to come."""
+        """Slots that are open or held, so that a label is still to come."""
         return self.filter(state__in=["open", "held"])
 
     def of_member(self, member_id: int) -> SlotQuerySet:
         return self.filter(member=member_id)
 
     def locked(self, *, passing: bool = False) -> SlotQuerySet:
-        """Locked for this transaction; waits for slots that others have locked, or with `passing`
-        skips them."""
+        """Lock the slots for this transaction. Waits for slots that others have locked; with
+        `passing`, skips them."""
         return self.select_for_update(no_key=True, of=("self",), skip_locked=passing)
 
     def in_order(self) -> SlotQuerySet:
@@ -112,7 +112,7 @@ class SlotQuerySet(models.QuerySet["Slot"]):
         return self.filter(reserved_for=member_id, state="open", item__deleted_at=None)
 
     def kept_counts(self) -> dict[int, int]:
-        """The number of open reserved slots by the member's id."""
+        """The number of open slots that are reserved for each member, by the member's id."""
         kept = self.filter(reserved_for__isnull=False, state="open", item__deleted_at=None)
         return count_by(kept, "reserved_for")
 
@@ -120,18 +120,18 @@ class SlotQuerySet(models.QuerySet["Slot"]):
         return self.exclude(member=member_id).of_live_items()
 
     def for_my_items(self) -> SlotQuerySet:
-        """With their items, ordered by when the hold ends."""
+        """These slots with their items, ordered by when the hold ends."""
         return self.select_related("item").order_by("held_until", "pk")
 
     def undecided(self, project_id: int, order: Iterable[str]) -> SlotQuerySet:
-        """Slots of live items that wait for adjudication, in this order of reasons."""
+        """Slots of live items that wait for adjudication, sorted by reason in this order."""
         ranks = [When(reason=reason, then=rank) for rank, reason in enumerate(order)]
         waiting = self.in_project(project_id).at_stage("adjudicate").in_use().of_live_items()
         ranked = waiting.annotate(rank=Case(*ranks, default=len(ranks)))
         return ranked.select_related("item", "member").order_by("rank", "priority", "position")
 
     def open_to(self, member_id: int, now: datetime) -> SlotQuerySet:
-        """Open slots, slots whose hold has expired, and those that the member holds."""
+        """Open slots, slots whose hold has expired, and slots that the member holds."""
         mine = Q(state="held", member=member_id)
         return self.filter(mine | Q(state="open") | Q(state="held", held_until__lte=now))
 
@@ -151,27 +151,28 @@ class SlotQuerySet(models.QuerySet["Slot"]):
         sql.execute_change(statement, hold.parameters() | {"slot": slot_id})
 
     def hold_longer(self, until: datetime) -> int:
-        """Extend the holds to this time; returns how many slots changed."""
+        """Extend the holds to this time, and return the number of slots changed."""
         return self.update(held_until=until)
 
     def fill(self, slot_id: int, member_id: int) -> bool:
-        """Fill the slot if the member holds or filled it; returns False if the slot is somebody
+        """Fill the slot if the member holds it or filled it; return False if the slot is somebody
         else's."""
         return bool(sql.execute_change(FILL_SQL, [False, slot_id, member_id]))
 
     def close_open(self) -> int:
-        """Close the open slots; returns how many."""
+        """Close the open slots, and return their number."""
         return self.filter(state="open").update(state="closed")
 
     def put_open_first(self) -> int:
-        """Offer the open slots first, since cursors may have passed them; returns how many."""
+        """Offer the open slots first, since cursors may have passed them; return the number of
+        these slots."""
         return self.filter(state="open").update(returned=True)
 
 
 class Stage(models.TextChoices):
-    """The purpose of a label. A blind label answers the blind-first questions of an item; a
-    baseline label answers the task's own questions, to compare humans with evaluators (study 001,
-    table 5)."""
+    """The purpose of a label. A blind label answers the questions that are asked before the change
+    is shown; a baseline label answers the task's own questions, to compare humans with evaluators
+    (study 001, table 5)."""
 
     BLIND = "blind"
     LABEL = "label"
@@ -188,7 +189,7 @@ FORMER_STAGES = {
     "practice": Stage.QUALIFICATION.value,
     "probe": Stage.CONTROL.value,
 }
-# Stages whose slots are created when a member reaches them, one per member.
+# Stages whose slots are created for a member when the member gets there.
 ON_DEMAND_STAGES = frozenset({Stage.QUALIFICATION, Stage.CONTROL, Stage.BLIND})
 # Stages that look the same to annotators, so that control items cannot be identified.
 WORK_LIKE_STAGES = (Stage.LABEL, Stage.CONTROL, Stage.BASELINE)
@@ -218,8 +219,8 @@ class Slot(models.Model):
     reopen    filled or closed -> open
 
     These are methods of a loaded slot, and of the queryset. A slot whose hold has expired counts as
-    open: the next person takes the row over, so no cleanup job is needed. An open slot that
-    somebody had before is `returned` and offered first.
+    open: the next person takes over the row, so no cleanup job is needed. An open slot that
+    somebody had before is marked as `returned` and offered first.
     """
 
     class State(models.TextChoices):
@@ -359,10 +360,11 @@ class Slot(models.Model):
 
 
 class Cursor(models.Model):
-    """How far a member has come through the open slots of a stage.
+    """The position that a member has reached in the open slots of a stage.
 
-    Slots before it were taken by the member or by others; returned slots have an index of their
-    own. So finding the next slot costs one index lookup, however much the member has done.
+    The slots before this position were taken by the member or by others; returned slots have a
+    separate index. So finding the next slot costs one index lookup, however much the member has
+    done.
     """
 
     member = models.ForeignKey("Membership", models.CASCADE, related_name="cursors")

@@ -2,8 +2,8 @@
 
 Every function is one short transaction that first locks the member's own row: if somebody presses a
 key eight times at once, the requests are served one after the other. Then it locks the item, then
-its slots, always in this order, so that there are no deadlocks. Only taking the next item locks a
-slot directly, and skips those that are locked.
+its slots, always in this order, so that there are no deadlocks. There is one exception: taking the
+next item locks a slot directly, and skips locked slots.
 """
 
 from annotation.labelling.queue.labels import (

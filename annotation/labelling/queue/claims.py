@@ -19,13 +19,13 @@ from annotation.labelling.models.slots import FILL_SQL, Hold
 from annotation.labelling.submissions import ShownItem, SubmissionToken
 from annotation.models import Diff, Event, Item, Label, Membership, Revision, Slot, Stage
 
-# How far a cursor may lag behind, in item positions.
+# The number of item positions by which a stored cursor may lag behind.
 CURSOR_STRIDE = 32
 
 
 @dataclass(frozen=True)
 class CursorState:
-    """How far a member, whose row is locked, has come through a stage."""
+    """The position that a member, whose row is locked, has reached in a stage."""
 
     priority: int = -32768
     position: int = -1
@@ -33,10 +33,10 @@ class CursorState:
 
 
 def lock_member(member: Membership, stage: str = Stage.LABEL) -> CursorState:
-    """Lock the member's row, so that their requests are served one by one; returns their cursor of
-    the stage.
+    """Lock the member's row, so that the member's requests are served one by one; return the
+    member's cursor of the stage.
 
-    This is a separate statement: if it were combined with the pick, the snapshot would be older
+    This is a separate statement: combined with the search for a slot, its snapshot would be older
     than the lock. If the cursor moves while this waits for the lock, its old value is read, which
     costs a few extra steps.
     """
@@ -79,7 +79,7 @@ def lock_member_and_item(member: Membership, slot_id: int) -> None:
 def advance_cursor(
     member: Membership, stage: str, turn: CursorState, priority: int, position: int
 ) -> None:
-    """Let the member's next searches start after this position, once it is far enough ahead.
+    """Store this position as the start of the member's next searches, if it is far enough ahead.
 
     The cursor is not stored after each label: a search skips the few slots in between, which are no
     longer open or are the member's own.
@@ -118,8 +118,8 @@ def hold_slot(slot_id: int, hold: Hold) -> tuple[Slot, Revision]:
 def store_first_label(slot: Slot, label: Label, event: Event) -> bool:
     """Fill the slot with the member's first label of the item, and store the label and the event.
 
-    Also counts it in `Membership.labelled`. Returns False, and stores nothing, if the slot belongs
-    to somebody else.
+    Also counts the label in `Membership.labelled`. Returns False, and stores nothing, if the slot
+    belongs to somebody else.
     """
     member = label.member
     label.slot, label.counted = slot, True
@@ -165,12 +165,12 @@ def _columns(table: str, names: tuple[str, ...]) -> str:
 
 @dataclass(frozen=True)
 class Claim:
-    """The slot that a label was taken for, the item's current revision, and related rows.
+    """The slot that a label is meant for, the item's current revision, and related rows.
 
     sent, label, guidelines: the ids of the label already sent from the same page, of the member's
-    current label, and of the current guidelines; None without one. informed: whether the member saw
-    others' labels of the item. drafted: whether they have a draft of it. `submission` is the digest
-    of the page's key, `stage` the stage of the label.
+    current label, and of the current guidelines; None if there is none. informed: True if the
+    member saw others' labels of the item. drafted: True if the member has a draft of it.
+    `submission` is the digest of the page's key, `stage` the stage of the label.
     """
 
     slot: Slot
@@ -189,7 +189,7 @@ class Claim:
 
 
 def load_slot(slot_id: int) -> tuple[Slot, Revision]:
-    """The slot with its item, and the item's current revision with its diff, if the diff is
+    """Load the slot with its item, and the item's current revision with its diff, if the diff is
     stored."""
     statement = f"{select_slots_sql('annotation_slot')} WHERE s.id = %(slot)s"
     [row] = sql.fetch_rows(statement, LOAD_PARAMETERS | {"slot": slot_id})
@@ -197,8 +197,8 @@ def load_slot(slot_id: int) -> tuple[Slot, Revision]:
 
 
 def select_slots_sql(slots: str, *more: str) -> str:
-    """The SELECT whose rows `parse_row` reads: the slots of a table, and `more` columns of that
-    table."""
+    """Build the SELECT whose rows `parse_row` reads: the slots in a table, and the columns `more`
+    of the same table."""
     more = (_columns("d", _DIFF), *(f"s.{name}" for name in more))
     return _select_sql(_REVISION, ", " + ", ".join(more), slots, join=_DIFF_JOIN)
 
@@ -212,7 +212,7 @@ def parse_row(row: Sequence[Any]) -> tuple[Slot, Revision]:
 
 
 def load_claim(member: Membership, slot_id: int, key: str, *, blind: bool) -> Claim:
-    """The claim of a label with this key; the item must be locked. `label` is looked up at the
+    """Load the claim of a label with this key; the item must be locked. `label` is looked up at the
     slot's stage or, if `blind`, at the blind stage. The revision is loaded without its texts."""
     submission = submissions.digest_token(key)
     words = {"slot": slot_id, "member": member.pk, "submission": submission}
@@ -272,7 +272,7 @@ def _split_row(
 
 
 def _convert_values(names: tuple[str, ...], values: Sequence[Any]) -> list[Any]:
-    """The values with JSON and times parsed, as both databases return them."""
+    """Parse the JSON and times among the values, in the forms that the two databases return."""
     return [
         _CONVERTERS[name](value) if name in _CONVERTERS and value is not None else value
         for name, value in zip(names, values, strict=True)
@@ -290,7 +290,8 @@ _CONVERTERS: dict[str, Callable[[Any], Any]] = {
 
 
 def read_own_token(member: Membership, shown: ShownItem) -> SubmissionToken:
-    """The content of the page's key. Raises `Refused` if the key was made for another member."""
+    """Read the content of the page's key. Raises `Refused` if the key was issued to another
+    member."""
     read = submissions.read_token(shown.key)
     if read.member_id != member.pk:
         raise Refused("This page belongs to another user. Reload the page.")
@@ -300,7 +301,8 @@ def read_own_token(member: Membership, shown: ShownItem) -> SubmissionToken:
 def lock_shown(
     member: Membership, made: SubmissionToken, shown: ShownItem
 ) -> tuple[Slot, Revision]:
-    """The slot that the key was made for and the item's current revision; locks member and item.
+    """Lock the member and the item; return the slot that the key was issued for, and the item's
+    current revision.
 
     Raises `Refused` if the slot is not for labelling or the page showed another item.
     """
@@ -327,7 +329,8 @@ def check_item(member: Membership, item: Item, shown: ShownItem) -> None:
 
 
 def check_revision(made: SubmissionToken, shown: ShownItem) -> None:
-    """Raise `Refused` if the key was made for another revision than the one sent as shown."""
+    """Raise `Refused` if the key was issued for a revision other than the revision sent as
+    shown."""
     if made.revision != shown.revision:
         raise Refused("The page showed another item. Reload the page.")
 

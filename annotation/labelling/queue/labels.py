@@ -55,11 +55,11 @@ def store_label(
 ) -> Label:
     """Store the member's label of the shown revision. Sending the same key twice stores it once.
 
-    `stage` is the page that it was sent to, as in `next_offer`: keys of other pages are refused.
-    The label counts if it fills a slot: the slot that it was taken for or, if that one was given
-    away, a free slot of the item. Otherwise it is kept as extra. Raises `Refused` for a key, item
-    or answer that was not offered, and for a key that was already sent with other answers; `Stale`
-    if the texts have been corrected.
+    `stage` is the page that the label was sent to, as in `next_offer`: keys of other pages are
+    refused. The label counts if it fills a slot: the slot that the page showed or, if somebody else
+    has that slot now, a free slot of the item. Otherwise the label is kept as extra. Raises
+    `Refused` for a key, item or answer that was not offered, and for a key that was already sent
+    with other answers; `Stale` if the texts have been corrected.
     """
     now = now or timezone.now()
     ticket = claims.read_own_token(member, shown)
@@ -89,10 +89,10 @@ def store_correction(
 ) -> Offer:
     """Store a new revision with the corrected text; its author keeps the slot.
 
-    Labels of older revisions stop counting and their slots reopen. Texts that the item already has
-    change nothing, so sending a correction twice stores it once. A corrected control item stops
-    being one, since its known answer was about the old texts. Raises `Refused` and `Stale` like
-    `store_label`.
+    Labels of older revisions stop counting and their slots reopen. A correction that equals the
+    item's current texts changes nothing, so sending it twice stores it once. A corrected control
+    item stops being a control item, since its known answer was about the old texts. Raises
+    `Refused` and `Stale` like `store_label`.
     """
     now = now or timezone.now()
     _check_correction(member, texts)
@@ -117,7 +117,8 @@ def store_correction(
 def _build_label(
     member: Membership, claim: Claim, said: SubmittedAnswers, task: TaskType, now: datetime
 ) -> Label:
-    """The label for the claim, with the versions of task type and guidelines; not stored yet."""
+    """Build the label for the claim, with the versions of task type and guidelines, without storing
+    it."""
     return Label(
         project_id=member.project_id,
         member=member,
@@ -139,7 +140,7 @@ def _build_label(
 
 
 def _save_label(label: Label, claim: Claim) -> Label:
-    """Store the label in the slot that it fills; it supersedes the member's previous label."""
+    """Store the label in the slot that it fills, superseding the member's previous label."""
     member, first = label.member, label.stage in WORK_LIKE_STAGES and claim.label is None
     event = build_event("label", member, claim.item, **_event_data(label, claim))
     if not (first and claims.store_first_label(claim.slot, label, event)):
@@ -157,7 +158,7 @@ def _save_label(label: Label, claim: Claim) -> Label:
 
 
 def _event_data(label: Label, claim: Claim) -> dict[str, object]:
-    """The event's data: choice, revision and stage of the label, and of the one that it
+    """The data of the event: choice, revision and stage of the label and of the label that it
     supersedes."""
     new = {"choice": label.choice, "revision": claim.revision.number, "stage": label.stage}
     if claim.label is None:
@@ -188,10 +189,10 @@ def _fill_slot(member: Membership, shown: Slot, stage: str, now: datetime) -> Sl
 
 
 def _check_same(sent: Label, said: SubmittedAnswers) -> Label:
-    """The stored label, if its answers are those sent now.
+    """Return the stored label if its answers equal the answers sent now.
 
-    Otherwise an old page was sent again with other answers, which must not be dropped silently:
-    raises `Refused`.
+    Raises `Refused` for other answers: an old page was sent again, and its answers must not be
+    dropped silently.
     """
     if sent.withdrawn_at:
         raise Refused("The label from this page was undone. Reload the page to give another.")
@@ -224,10 +225,10 @@ def _check_correction(member: Membership, texts: Mapping[str, str]) -> None:
 def undo_label(
     member: Membership, *, stage: str = Stage.LABEL, now: datetime | None = None
 ) -> Offer | None:
-    """Withdraw the member's last label and hold its item again; None if there is none.
+    """Withdraw the member's last label and hold its item again; return None if there is no label.
 
-    The withdrawn label stays on record. If its slot was given to another annotator and the item has
-    no free one, the item is offered nevertheless: a new label is then an extra one.
+    The withdrawn label stays on record. If another annotator has its slot now and the item has no
+    free slot, the item is offered nevertheless, and a new label is an extra label.
     """
     now = now or timezone.now()
     with transactions.transact():
@@ -246,11 +247,11 @@ def undo_label(
 
 
 def reopen_item(member: Membership, item_key: str, *, now: datetime | None = None) -> Offer:
-    """Offer an item that the member has met before, to label it again or for the first time.
+    """Offer an item that the member was shown before, to label it again or for the first time.
 
-    A labelled item keeps its label until a new one supersedes it. A skipped or drafted item is held
-    again if it has a free slot; otherwise its label will be an extra one. Raises `Refused` for any
-    other item.
+    A labelled item keeps its label until a new label supersedes it. A skipped or drafted item is
+    held again if it has a free slot; otherwise its label will be an extra label. Raises `Refused`
+    for any other item.
     """
     now = now or timezone.now()
     with transactions.transact():
@@ -306,8 +307,8 @@ def skip_item(
 def toggle_flag(
     member: Membership, item_key: str, *, note: str = "", now: datetime | None = None
 ) -> bool:
-    """Flag an item that the member has met for a lead, or remove the flag; returns whether it is
-    flagged."""
+    """Flag an item for a lead, or remove the flag, if the member was shown the item; return True if
+    it is flagged now."""
     now = now or timezone.now()
     with transactions.transact():
         claims.lock_member(member)
@@ -324,8 +325,8 @@ def toggle_flag(
 
 
 def renew_holds(member: Membership, *, now: datetime | None = None) -> frozenset[str]:
-    """Extend the member's holds; returns the names of the items that they still hold, as pages show
-    them."""
+    """Extend the member's holds; return the names, as shown on pages, of the items that the member
+    still holds."""
     now = now or timezone.now()
     with transactions.transact():
         claims.lock_member(member)
@@ -339,6 +340,7 @@ def renew_holds(member: Membership, *, now: datetime | None = None) -> frozenset
 
 
 def _find_item(member: Membership, item_key: str) -> Item | None:
-    """The item with this name on the member's pages, locked; None if there is none."""
+    """Find and lock the item with this name on the member's pages; None if there is no such
+    item."""
     item = blind_names.find_item(member, item_key)
     return item and Item.objects.locked().get(pk=item.pk)

@@ -1,6 +1,6 @@
-"""Choose the slot for a member: the current one, the one after it, or a new one.
+"""Choose the slot for a member: the current slot, the slot after it, or a new slot.
 
-A new one is the first that is free for the member.
+A new slot is the first slot that is free for the member.
 """
 
 import random
@@ -29,7 +29,8 @@ SlotAndRevision = tuple[Slot, Revision]
 
 @dataclass(frozen=True)
 class OfferRequest:
-    """A member's request; `draw`, in [0, 1), decides whether it may be a control item."""
+    """A member's request for an item; the random number `draw`, in [0, 1), decides whether the item
+    may be a control item."""
 
     stage: str
     turn: CursorState
@@ -45,10 +46,10 @@ def next_offer(
     now: datetime | None = None,
     draw: float | None = None,
 ) -> Offer | Waiting:
-    """The item that the member holds or takes now, or why there is none.
+    """Offer the item that the member holds or takes now, or say why there is no item.
 
-    `ahead` requests the item after it, which is then held as well. Stage.LABEL offers everything of
-    the label screen. `draw`, in [0, 1), decides whether a new item is a control item.
+    With `ahead`, offer the item after the current item and hold it as well. Stage.LABEL covers all
+    stages of the label screen. `draw`, in [0, 1), decides whether a new item is a control item.
     """
     now = now or timezone.now()
     draw = random.random() if draw is None else draw
@@ -61,9 +62,9 @@ def next_offer(
 
 
 def _hold_current(member: Membership, asked: OfferRequest) -> SlotAndRevision | None:
-    """The slot that the member works on, held by this call; None if there is none.
+    """Hold and return the slot that the member works on; None if there is no slot.
 
-    It is the slot that they hold, else the slot held ahead, else a new one.
+    This is the slot that the member holds, else the slot held ahead, else a new slot.
     """
     hold = Hold(member.pk, slots.hold_until(member, asked.now))
     stages = slots.related_stages(asked.stage)
@@ -74,7 +75,7 @@ def _hold_current(member: Membership, asked: OfferRequest) -> SlotAndRevision | 
 
 
 def _hold_next(member: Membership, asked: OfferRequest) -> SlotAndRevision | None:
-    """The slot after the current one, held as well; None if there is none.
+    """Hold and return the slot after the current slot; None if there is no slot.
 
     Nothing is held ahead without a current slot, or after a qualification item, whose explanation
     comes first.
@@ -91,7 +92,8 @@ def _hold_next(member: Membership, asked: OfferRequest) -> SlotAndRevision | Non
 
 
 def _may_have_answer(member: Membership, asked: OfferRequest) -> bool:
-    """Whether the item may be a qualification or control item, which comes before other work."""
+    """True if the item may be a qualification or control item, which is offered before other
+    work."""
     at_work = asked.stage == Stage.LABEL
     return at_work and (qualification.is_due(member) or control_items.is_due(member, asked.draw))
 
@@ -99,8 +101,8 @@ def _may_have_answer(member: Membership, asked: OfferRequest) -> bool:
 def _take_slot(
     member: Membership, asked: OfferRequest, hold: Hold, held_at: Iterable[str] = ()
 ) -> SlotAndRevision | None:
-    """A new slot, held; a slot that the member already holds at a stage of `held_at` comes
-    first."""
+    """Hold and return a new slot, or first a slot that the member already holds at a stage of
+    `held_at`."""
     stage, turn, now, draw = asked.stage, asked.turn, asked.now, asked.draw
     if stage != Stage.LABEL:
         return _pick_slot(member, stage, turn, now, hold, held_at)
@@ -156,7 +158,7 @@ class HeldSlot:
 class PickedSlot:
     """A slot that the member holds now, and the item's current revision with its diff.
 
-    `fresh` if nobody had the slot before, so that the cursor moves on to it.
+    `fresh` is True if nobody had the slot before, so that the cursor moves forward to it.
     """
 
     slot: Slot
@@ -165,8 +167,8 @@ class PickedSlot:
 
 
 def held_slots(member: Membership, stages: Iterable[str]) -> list[HeldSlot]:
-    """The slots that the member holds at the stages, including expired holds that nobody has taken
-    over."""
+    """The slots that the member holds at these stages; a slot whose hold has expired is included
+    until somebody else takes it."""
     names = sql.quote_names(Stage(stage).value for stage in stages)
     found = sql.fetch_rows(
         f"""
@@ -189,7 +191,7 @@ def pick_slot(
     hold: Hold,
     held_at: Iterable[str] = (),
 ) -> PickedSlot | None:
-    """The next free slot for the member, which is held from now on. Skips locked slots.
+    """Find and hold the next free slot for the member. Skips locked slots.
 
     In this order: slots that the member holds at the stages of `held_at` (see `held_slots`), slots
     reserved for them, returned or urgent slots, slots whose hold by others has expired, then the
@@ -203,18 +205,18 @@ def pick_slot(
 
 
 def is_any_free(member: Membership, stage: str, turn: CursorState, now: datetime) -> bool:
-    """Whether `pick_slot` would find a slot that the member does not hold yet."""
+    """True if `pick_slot` would find a slot that the member does not hold yet."""
     return _finds_any(_free_searches(stage), _search_parameters(member, turn, now))
 
 
 def pick_behind_cursor(member: Membership, stage: str, hold: Hold) -> PickedSlot | None:
-    """A fresh slot anywhere, such as one that was locked when the cursor passed it; None if there
-    is none."""
+    """Find and hold a fresh slot anywhere, such as a slot that was locked when the cursor passed
+    it; None if there is no such slot."""
     return _find_and_hold(member, stage, _behind_searches(stage), _search_parameters(member), hold)
 
 
 def is_any_behind_cursor(member: Membership, stage: str) -> bool:
-    """Whether there is such a slot, even if it is locked at this moment."""
+    """True if there is a slot for `pick_behind_cursor`, even if it is locked at this moment."""
     return _finds_any(_behind_searches(stage, lock=False), _search_parameters(member))
 
 
@@ -278,8 +280,8 @@ def _behind_searches(stage: str, *, lock: bool = True) -> dict[str, str]:
 
 
 def _first_found_sql(searches: dict[str, str]) -> str:
-    """The WITH clause for `found`: the first row of the first search that has any, with the name of
-    the search. Later searches are then not executed."""
+    """Build the WITH clause for `found`: the first row of the first search that finds a row, with
+    the name of the search. Later searches are not executed."""
     tables = ", ".join(f"{name} AS ({search})" for name, search in searches.items())
     union = " UNION ALL ".join(
         f"SELECT id, priority, position, '{name}' AS search FROM {name}" for name in searches
@@ -294,8 +296,8 @@ def _finds_any(searches: dict[str, str], words: dict[str, Any]) -> bool:
 def _find_and_hold(
     member: Membership, stage: str, searches: dict[str, str], words: dict[str, Any], hold: Hold
 ) -> PickedSlot | None:
-    """Hold the first slot found for the member, and load what is shown of it; None if nothing is
-    found.
+    """Hold the first slot found for the member, and load what the page shows of its item; None if
+    there is no slot.
 
     PostgreSQL does this in one statement, since each round trip costs more than the search. SQLite
     runs in this process, and cannot change rows in a WITH clause.

@@ -1,4 +1,5 @@
-"""What a member is offered, or why there is nothing; and their latest labels."""
+"""The offer of an item to a member, or the reason why there is no item; and the member's latest
+labels."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -30,9 +31,9 @@ _SEPARATE_STAGES = (Stage.VERIFY, Stage.ADJUDICATE)
 class Offer:
     """An item to work on, the revision to show, and the key that its submission must carry.
 
-    previous: the member's label of the item: the current one, or one that was withdrawn.
+    previous: the member's label of the item, either the current label or a withdrawn label.
     blind: the member's blind label, given before diff, claim and rationale were shown.
-    name: the item's name on pages: its key, or at a first look the blind name.
+    name: the item's name on pages, which is its key or, at a first look, the blind name.
     phase: "blind" if the blind label is still missing, "qualification" if an explanation follows,
         else "label".
     """
@@ -54,11 +55,12 @@ class Offer:
 
 @dataclass(frozen=True)
 class Waiting:
-    """Nothing for this member now. If `held_by_others` or `awaiting` is above 0, the work is not
-    done.
+    """The answer if there is no item for a member now. The work is not done while `held_by_others`
+    or `awaiting` is above 0.
 
-    awaiting: items that nobody gets until they have the text that their task type awaits.
-    practising: whether the member must qualify first, and no qualification item is left for them.
+    awaiting: items that nobody gets yet, because they lack the text that their task type awaits.
+    practising: True if the member must qualify first, but no qualification item is left for the
+    member.
     """
 
     held_by_others: int
@@ -72,7 +74,7 @@ class Waiting:
 class OpenItems:
     """Counts of items without a final label, by what they wait for.
 
-    An item that waits for several things is counted only under the first of them.
+    An item that waits for several things is counted only once, under the first one.
     """
 
     labels: int = 0
@@ -98,7 +100,8 @@ class OpenItems:
 class MemberProgress:
     """Counts of items: labelled by the member, resolved, in the project, not resolved yet.
 
-    Of those not resolved, `awaiting` cannot be labelled yet; `awaited` says why in words.
+    `awaiting` counts the unresolved items that cannot be labelled yet; `awaited` gives the reason
+    in words.
     """
 
     mine: int
@@ -117,7 +120,7 @@ class MemberProgress:
 def build_offer(
     member: Membership, slot: Slot, revision: Revision, *, previous: Label | None = None
 ) -> Offer:
-    """The offer of the slot's item to the member."""
+    """Build the offer of the slot's item to the member."""
     slot.item.project = member.project  # so that nobody reads it again
     blind = None
     phase = "qualification" if slot.stage == Stage.QUALIFICATION else "label"
@@ -135,7 +138,7 @@ def build_offer(
 
 
 def explain_waiting(member: Membership, stage: str, now: datetime) -> Waiting:
-    """Why there is nothing; only slots that the member could take are counted."""
+    """Find out why there is no item; only slots that the member could take are counted."""
     held = Slot.objects.in_project(member.project_id).at_stage(stage).of_live_items().held(now)
     others = held.untouched_by(member.pk).order_by("held_until")
     first = others.first()
@@ -151,8 +154,8 @@ def explain_waiting(member: Membership, stage: str, now: datetime) -> Waiting:
 
 
 def count_labels(member: Membership, stage: str) -> int:
-    """The number of the member's current labels at a stage; Stage.LABEL includes all stages that
-    look like work."""
+    """Count the member's current labels at a stage; Stage.LABEL includes all stages that look like
+    normal work."""
     if stage == Stage.LABEL:
         return member.labelled
     return Label.objects.current().by_member(member.pk, stage).count()
@@ -161,9 +164,9 @@ def count_labels(member: Membership, stage: str) -> int:
 def load_progress(member: Membership) -> MemberProgress:
     """The progress of the project and the member, in items.
 
-    Counting a large project takes a while, so its counts may be some seconds old. They are older
-    for members who must not be able to identify control items. The member's own count is always
-    exact. Items with a known answer are not counted.
+    Counting a large project takes a while, so its counts may be some seconds old, and older for
+    members who must not be able to identify control items. The count of the member's own labels is
+    always exact. Items with a known answer are not counted.
     """
     project = member.project
     total, resolved = project_counts.get_cached_count(
@@ -179,7 +182,8 @@ def load_progress(member: Membership) -> MemberProgress:
 
 
 def load_open_items(member: Membership) -> OpenItems:
-    """What the items without a final label wait for; as old as the counts of `load_progress`."""
+    """Count the items without a final label by what they wait for; as old as the counts of
+    `load_progress`."""
     project = member.project
 
     def count() -> OpenItems:
@@ -201,8 +205,8 @@ def recent_labels(member: Membership, number: int = RECENT_LABELS) -> list[Label
 
 
 def last_label(member: Membership, stages: tuple[str, ...]) -> Label | None:
-    """The member's latest current label at any of the stages; in verification and adjudication it
-    must also count. None if there is none."""
+    """The member's latest current label at any of the stages; None if there is none. At
+    verification and adjudication, only labels that count are searched."""
     # One query per stage: each reads the first row of an index; one query for all stages would need
     # a sort.
     found = [_labels_in_force(stage).by_member(member.pk, stage).first() for stage in stages]
@@ -214,14 +218,14 @@ def last_label(member: Membership, stages: tuple[str, ...]) -> Label | None:
 
 
 def _labels_in_force(stage: str) -> LabelQuerySet:
-    """The labels at the stage that can be undone: also extra labels, but no decision or
-    verification that no longer counts."""
+    """The labels at the stage that can be undone. Extra labels are included; decisions and
+    verifications that no longer count are not."""
     labels = Label.objects
     return labels.counted() if stage in _SEPARATE_STAGES else labels.current()
 
 
 def has_met_item(member: Membership, item: Item) -> bool:
-    """Whether the member was ever shown the item: labelled, held, skipped or drafted it."""
+    """True if the member was ever shown the item: labelled, held, skipped or drafted it."""
     return (
         Slot.objects.in_project(member.project_id).of_member(member.pk).of_item(item).exists()
         or Label.objects.filter(member=member, item=item).exists()
@@ -235,7 +239,7 @@ def _label(member: Membership, item: Item, stage: str) -> Label | None:
 
 
 def _withdrawn_label(member: Membership, slot: Slot, revision: Revision) -> Label | None:
-    """The latest label of the item at the stage, if the member gave it and has undone it; else
+    """The latest label of the item at the stage if it is the member's own and was undone; otherwise
     None."""
     said = Label.objects.of_item(slot.item).at_stage(slot.stage).of_revision(revision)
     last = said.latest_first().first()
@@ -243,7 +247,8 @@ def _withdrawn_label(member: Membership, slot: Slot, revision: Revision) -> Labe
 
 
 def count_items(project: Project) -> tuple[int, int]:
-    """The number of the project's items to work on and of resolved ones, without duplicates."""
+    """Count the project's items to work on, and the resolved items among them; duplicates are not
+    counted."""
     total = Item.objects.in_project(project).originals().of_tests().count()
     found = Resolution.objects.of_live_originals().of_tests()
     return total, found.filter(item__project=project).count()

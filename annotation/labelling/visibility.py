@@ -1,5 +1,4 @@
-"""Records who has seen others' labels of an item, so that later labels are
-marked as informed."""
+"""Record who has seen others' labels of an item, so that later labels are marked as informed."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -13,7 +12,7 @@ from annotation.models import Item, Label, Mark, Membership, Resolution, Stage
 OWN_LABEL_STAGES = (Stage.LABEL, Stage.CONTROL, Stage.BASELINE, Stage.QUALIFICATION)
 # The filters of an item list that depend on people's labels.
 PEOPLE_FILTERS = ("annotator", "choice", "longer_than", "agreement")
-# Small enough that a batch commits well within 200 ms, so that people can label meanwhile.
+# Small enough for a batch to commit well within 200 ms, so that people can label meanwhile.
 BATCH = 200
 
 
@@ -21,7 +20,7 @@ def record_seen(member: Membership, item: Item, *, now: datetime) -> None:
     """Record that the member sees others' labels, comments or the resolution of the item, if there
     are any.
 
-    The member's later labels of the item are informed ones. Recorded once per item. Does nothing
+    The member's later labels of the item count as informed. This is recorded once per item, and not
     for a site admin without a membership, who cannot label.
     """
     if (
@@ -44,7 +43,7 @@ def record_seen(member: Membership, item: Item, *, now: datetime) -> None:
 def record_all_seen(member: Membership, items: Iterable[int], *, now: datetime) -> None:
     """Like `record_seen` for the items with these ids; every item must have labels by others.
 
-    A list costs one statement, and a few more when its items are shown for the first time.
+    Takes one statement for a list, and a few more when its items are shown for the first time.
     """
     if member.pk is None:
         return
@@ -65,20 +64,21 @@ def record_list_seen(
     """Like `record_seen` for a list of items loaded `with_resolution`; records those with a
     resolution.
 
-    `asked` are the filters of the list: if one of `PEOPLE_FILTERS` is used, all items are recorded.
+    `asked` has the filters of the list. If the list is filtered by one of `PEOPLE_FILTERS`, all its
+    items are recorded.
     """
     told = any(asked.get(name) for name in PEOPLE_FILTERS)
     record_all_seen(member, [i.pk for i in items if told or i.resolution is not None], now=now)
 
 
 def has_labelled(member: Membership, item: Item) -> bool:
-    """Whether the member has a current label of the item, so that they may see others' labels."""
+    """True if the member has a current label of the item, and so may see others' labels."""
     labels = Label.objects.current().of_item(item).at_stages(OWN_LABEL_STAGES)
     return member.pk is not None and labels.of_member(member.pk).exists()
 
 
 def may_see(member: Membership, item: Item) -> bool:
-    """Whether the member may see others' labels and comments of the item."""
+    """True if the member may see others' labels of the item and the comments on it."""
     return member.can_see_items or has_labelled(member, item)
 
 

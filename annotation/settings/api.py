@@ -40,8 +40,8 @@ class SettingsSerializer(FormSerializer):
 
 
 class ReachSerializer(serializers.Serializer[Any]):
-    """The effect of a change: how many items would change, and why the others would not, one
-    sentence each."""
+    """The effect of a change, in sentences: how many items would change, and why the other items
+    would not."""
 
     reach = serializers.ListField(child=serializers.CharField())
 
@@ -55,7 +55,7 @@ class ReachSerializer(serializers.Serializer[Any]):
 )
 @api_view(["GET", "PATCH"])
 def project_settings(request: Request, slug: str) -> Response:
-    """The settings of the project; a PATCH changes only the settings that it names."""
+    """The settings of the project; a PATCH changes only the settings in its body."""
     lead = access.member_for(request, slug, right="manage")
     if request.method == "PATCH":
         _apply_change(request, lead)
@@ -65,8 +65,8 @@ def project_settings(request: Request, slug: str) -> Response:
 @extend_schema(request=SettingsSerializer, responses={200: ReachSerializer, **REFUSED_RESPONSES})
 @api_view(["POST"])
 def settings_preview(request: Request, slug: str) -> Response:
-    """How many items a PATCH of the settings with the same body would change. Nothing is stored, so
-    no `If-Match` is needed."""
+    """Count the items that a PATCH of the settings with the same body would change. Nothing is
+    stored, so no `If-Match` is needed."""
     project = access.member_for(request, slug, right="manage").project
     asked = validate_body(SettingsSerializer(data=request.data, partial=True))
     values = _clean_values(project, asked, settings_project_settings.list_changes(project).count())
@@ -92,7 +92,7 @@ def _apply_change(request: Request, lead: Membership) -> None:
 
 
 def _clean_values(project: Project, asked: dict[str, Any], seen: int) -> dict[str, Any]:
-    """The requested settings by name, validated by the form of the page."""
+    """Validate the requested settings with the form of the page, and return them by name."""
     rules = asked.pop("rules", project.rules)
     now = {name: getattr(project, name) for name in settings_project_settings.SETTING_NAMES}
     named = {f"{RULE_PREFIX}{name}": rule for name, rule in rules.items()}

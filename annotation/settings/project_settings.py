@@ -42,7 +42,7 @@ FOLLOW_TEXTS = (
     "still needs labels and will follow the new settings.",
     "still need labels and will follow the new settings.",
 )
-# Messages about one item and about several when the number of slots changes, by the outcomes of
+# Messages for a change of the number of slots, about one item and about several, by the outcomes of
 # `assignment.preview_resize`.
 OUTCOME_TEXTS = {
     "more": ("needs more labels.", "need more labels."),
@@ -68,7 +68,7 @@ OUTCOME_TEXTS = {
     "known": ("is a control or qualification item.", "are control or qualification items."),
 }
 RESIZE_JOB = "places"
-# Rules that calculate, so their field must have numbers.
+# Rules that calculate with the answers, so that the answers must be numbers.
 _NUMBER_RULES = frozenset({"median", "three"})
 # Up to this many items are updated while the lead waits, about ten seconds at most.
 MAX_IMMEDIATE_ITEMS = 1_000
@@ -86,7 +86,7 @@ class SettingProblem:
 
 @dataclass(frozen=True)
 class SettingsChange:
-    """The changed settings with old and new values by name; `job` is set if a worker still has to
+    """The changed settings by name, with old and new values; `job` is set if a worker still has to
     update slots."""
 
     changed: dict[str, tuple[Any, Any]]
@@ -94,15 +94,16 @@ class SettingsChange:
 
 
 def find_problems(project: Project, values: Mapping[str, Any]) -> list[SettingProblem]:
-    """The problems that the settings would have with these values; [] if there are none."""
+    """Find the problems that the settings would have with these values; [] if there are none."""
     wanted = {name: values.get(name, getattr(project, name)) for name in SETTING_NAMES}
     found = [*_count_problems(wanted), *_rule_problems(project, wanted["rules"])]
     return found + _answer_problems(project, wanted)
 
 
 def preview_change(project: Project, values: Mapping[str, Any]) -> list[str]:
-    """How many items would change if these values were stored, and why the others would not, one
-    sentence each; [] if the values change nothing. Nothing is stored, and it takes one query."""
+    """Say how many items would change if these values were stored, and why the other items would
+    not, in one sentence each; [] if the values change nothing. Nothing is stored; takes one
+    query."""
     changed = _changed_values(project, values)
     if not changed:
         return []
@@ -134,8 +135,8 @@ def apply_change(
     """Store the values, by name, and apply them to existing items.
 
     The values must have passed `find_problems`. In a large project a job updates the items. Workers
-    find the job by themselves; the caller may notify one. Raises `Stale` if the number of
-    `list_changes` is not `seen`, the number when the settings were loaded.
+    find the job by themselves; the caller may notify a worker. Raises `Stale` unless `list_changes`
+    has `seen` events, as many as when the settings were loaded.
     """
     now = now or timezone.now()
     with transactions.transact():
@@ -171,11 +172,11 @@ def run_job(
     seconds: float = SLICE_SECONDS,
     stopped: Callable[[], bool] = lambda: False,
 ) -> bool:
-    """Add or close slots as the settings require, for up to `seconds`; returns whether all items
-    are done, or False if another worker runs the job. Repeating it adds nothing.
+    """Add or close slots as the settings require, for up to `seconds`. Returns True if all items
+    are done, False if items are left or another worker runs the job.
 
-    The next worker continues with the rest. If this worker fails, the job waits until its lease has
-    expired.
+    The next worker continues with the remaining items; running the job twice changes nothing more.
+    If this worker fails, the job waits until its lease has expired.
     """
     now = now or timezone.now()
     with job_queue.hold_lease(job_id, RESIZE_JOB, stopped, now=now) as job:
@@ -194,9 +195,9 @@ def run_job(
 
 
 def _release_job(job_id: int, project: Project, done: int, after: int | None) -> bool:
-    """Release the job after `done` more changed items; it is finished if `after`, the last item
-    done, is None. Returns whether it is finished. If the settings changed meanwhile, the job starts
-    again from the first item."""
+    """Release the job after `done` more items were changed, and return True if it is finished.
+    `after` is the last item done, None if all are done. If the settings changed meanwhile, the job
+    starts again from the first item."""
     with transactions.transact():
         asked = Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=project.pk)
         same = all(getattr(asked, name) == getattr(project, name) for name in SLOT_SETTINGS)
@@ -211,12 +212,12 @@ def _release_job(job_id: int, project: Project, done: int, after: int | None) ->
 
 
 def unfinished_job(project: Project) -> Job | None:
-    """The unfinished job that updates slots, or None."""
+    """Find the unfinished job that updates slots; None if there is none."""
     return project.jobs.filter(kind=RESIZE_JOB, finished_at=None).first()
 
 
 def list_changes(project: Project) -> QuerySet[Event]:
-    """All events about changed settings, the latest first."""
+    """List all events about changed settings, the latest first."""
     return project.events.filter(kind="settings").select_related("member")
 
 

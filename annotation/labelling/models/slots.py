@@ -189,7 +189,7 @@ FORMER_STAGES = {
     "practice": Stage.QUALIFICATION.value,
     "probe": Stage.CONTROL.value,
 }
-# Stages whose slots are created for a member when the member gets there.
+# Stages whose slots are created one per member, when the member reaches the stage.
 ON_DEMAND_STAGES = frozenset({Stage.QUALIFICATION, Stage.CONTROL, Stage.BLIND})
 # Stages that look the same to annotators, so that control items cannot be identified.
 WORK_LIKE_STAGES = (Stage.LABEL, Stage.CONTROL, Stage.BASELINE)

@@ -71,8 +71,8 @@ class ChoiceForm(forms.Form):
 @never_cache
 @login_required
 def assign(request: HttpRequest, slug: str) -> HttpResponse:
-    """Reserve items for members, or change their priority; POST `back` returns a member's reserved
-    items to the queue."""
+    """Reserve items for members, or change the priority of items; a POST with `back` returns a
+    member's reserved items to the queue."""
     lead = access.member_for(request, slug, right="manage")
     people = list(Membership.objects.in_project(lead.project).who_label())
     if request.method != "POST":
@@ -98,7 +98,7 @@ def assign(request: HttpRequest, slug: str) -> HttpResponse:
 def _apply_action(
     lead: Membership, action: str, items: ItemQuerySet, people: list[Membership]
 ) -> str:
-    """Apply the action; returns a message."""
+    """Apply the action, and return a message."""
     if action in assignment.PRIORITIES:
         number = assignment.set_priority(lead, items, action)
         when = {"urgent": "come first", "normal": "come in normal order", "later": "come last"}

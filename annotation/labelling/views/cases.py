@@ -37,13 +37,13 @@ ACTIONS = ("decide", "ask", "withdraw", "leave", "mend")
 
 
 class CaseForm(forms.Form):
-    """The action on a case."""
+    """A member's action on a case."""
 
     action = forms.ChoiceField(choices=[(action, action) for action in ACTIONS])
 
 
 class GoldCorrectionForm(forms.Form):
-    """A corrected gold answer; if an item has several, they are fields with the same name."""
+    """A corrected gold answer; several gold answers of an item are fields with the same name."""
 
     revision = forms.IntegerField(min_value=1, max_value=2_147_483_647)
     note = forms.CharField(required=False, max_length=2_000)
@@ -54,7 +54,7 @@ class GoldCorrectionForm(forms.Form):
 @never_cache
 @login_required
 def case_list(request: HttpRequest, slug: str) -> HttpResponse:
-    """The cases that wait, fifty per page, and the latest decisions.
+    """List the waiting cases, fifty per page, and the latest decisions.
 
     `?take=next` redirects to the first case that the member can decide; a POST undoes their latest
     decision.
@@ -247,7 +247,7 @@ def _describe_opinion(task: tasktypes.TaskType, said: cases.Opinion) -> dict[str
 
 
 def _other_answers(task: tasktypes.TaskType, said: dict[str, Any]) -> dict[str, Any]:
-    """The answers without the deciding one, if the choice already shows it."""
+    """The answers, without the deciding answer if the choice already shows it."""
     says_all = task.deciding.is_word
     return {n: a for n, a in said.items() if not (says_all and n == task.deciding.name)}
 
@@ -269,7 +269,8 @@ def _comment() -> fields.Field:
 def _initial_entries(
     request: HttpRequest, task: tasktypes.TaskType, shown: cases.Case
 ) -> dict[str, Any]:
-    """The entries of the form: what was sent and refused, else the member's previous decision."""
+    """The entries of the form: the entries that were refused, else the member's previous
+    decision."""
     if request.method == "POST":
         sent = LabelForm(request.POST, task).answers
         return sent | {name: request.POST.get(name, "") for name in (REASON_FIELD, COMMENT_FIELD)}

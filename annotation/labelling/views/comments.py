@@ -21,7 +21,7 @@ from annotation.projects import access
 
 
 class CommentForm(forms.Form):
-    """A new comment, or with `withdraw` the number of a comment to withdraw."""
+    """A new comment; with `withdraw`, the number of a comment to withdraw."""
 
     item = forms.CharField(max_length=200, strip=False)
     text = forms.CharField(required=False, strip=False)
@@ -32,7 +32,8 @@ class CommentForm(forms.Form):
 @never_cache
 @login_required
 def comments(request: HtmxRequest, slug: str) -> HttpResponse:
-    """The comments on `?item=`, as a page or for htmx as a fragment; a POST adds or withdraws one.
+    """Show the comments on `?item=`, as a page, or as a fragment for htmx; a POST adds or withdraws
+    a comment.
 
     With `beside`, htmx gets the fragment for the label screen.
     """
@@ -49,7 +50,7 @@ def comments(request: HtmxRequest, slug: str) -> HttpResponse:
 @never_cache
 @login_required
 def mentions(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Comments that mention the member; showing them marks them as read."""
+    """Show the comments that mention the member, and mark them as read."""
     member = access.member_for(request, slug, right="enter")
     context = {
         "project": member.project,

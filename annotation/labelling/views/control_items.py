@@ -25,7 +25,7 @@ class AnswerKeyForm(forms.Form):
     """An item, its purpose, and the explanation of its answer; the answer has the task's own
     fields."""
 
-    # A field of the task may have one of these names, so these have a prefix.
+    # A field of the task may have the name of a form field, so the form fields have a prefix.
     prefix = "known"
     item = forms.CharField(
         max_length=200, strip=True, label="Key of the item", help_text="As shown on the items page."
@@ -60,8 +60,8 @@ class AnswerKeyEntry:
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def answer_key(request: HttpRequest, slug: str) -> HttpResponse:
-    """The items with known answers. A POST sets an answer, or with `known-release` releases an
-    item."""
+    """List the items with known answers. A POST sets an answer or, with `known-release`, releases
+    an item."""
     lead = access.member_for(request, slug, right="manage")
     if request.method != "POST":
         key = request.GET.get("item", "")
@@ -81,7 +81,7 @@ def answer_key(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 @login_required
 def control_results(request: HttpRequest, slug: str) -> HttpResponse:
-    """Each member's results on control items."""
+    """Show each member's results on control items."""
     lead = access.member_for(request, slug, right="manage")
     task = tasktypes.load_task_type(lead.project)
     found = control_items.load_results(lead.project)
@@ -101,7 +101,7 @@ def control_results(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _set_answer(lead: Membership, form: AnswerKeyForm, said: dict[str, object]) -> bool:
-    """Set the answer; returns False if it was refused, with the reason in the form."""
+    """Set the answer; if it is refused, add the reason to the form and return False."""
     data = form.cleaned_data
     item = Item.objects.in_project(lead.project).for_page(data["item"])
     if item is None:
@@ -193,7 +193,7 @@ def _entries(lead: Membership, task: tasktypes.TaskType, purpose: str) -> list[A
 
 
 def _filled_form(lead: Membership, key: str) -> AnswerKeyForm:
-    """The form filled with the item's known answer, if it has one."""
+    """Fill the form with the item's known answer, if there is one."""
     if not key:
         return AnswerKeyForm()
     resolution = _resolution(lead, key)

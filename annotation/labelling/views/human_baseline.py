@@ -1,5 +1,5 @@
-"""The page of the human baseline: draw a sample, see its progress and people's agreement; for
-leads."""
+"""The page where leads draw the sample of the human baseline, and see its progress and people's
+agreement."""
 
 import io
 
@@ -44,7 +44,7 @@ class SampleForm(forms.Form):
 @never_cache
 @login_required
 def baseline(request: HttpRequest, slug: str) -> HttpResponse:
-    """The sample; a POST draws or extends it or, with `end`, closes its open slots."""
+    """Show the sample; a POST draws or extends the sample or, with `end`, closes its open slots."""
     lead = access.member_for(request, slug, right="manage")
     if request.method != "POST":
         return _render_page(request, lead, SampleForm(None, lead.project))
@@ -72,7 +72,7 @@ def baseline(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 @login_required
 def download(request: HttpRequest, slug: str) -> HttpResponse:
-    """Every label of the sample with the item's final label, as CSV."""
+    """Download every label of the sample with the item's final label, as CSV."""
     lead = access.member_for(request, slug, right="manage")
     stream = io.StringIO(newline="")
     write_csv(human_baseline.label_rows(lead.project), human_baseline.COLUMNS, stream)

@@ -1,7 +1,7 @@
-"""The label screen: one item at a time, as pages with forms or, for its script, as fragments.
+"""The label screen shows one item at a time, as a page with forms, or as fragments for its script.
 
-The panel is one item with its questions; the desk is the part that stays from item to item:
-progress, the last ten labels, and the counts of one's items.
+The panel is one item with its questions. The desk is the part that stays from item to item:
+progress, the last ten labels, and the number of items in each of the member's lists.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ COOKIE_AGE = 365 * 24 * 3600
 
 @dataclass(frozen=True)
 class Notice:
-    """An error and what to do now; `kept` is a text that the person would otherwise lose."""
+    """An error, and what to do about it; `kept` is a text that the person would otherwise lose."""
 
     title: str
     text: str
@@ -45,8 +45,7 @@ class Notice:
 
 @dataclass(frozen=True)
 class ScreenState:
-    """What to render, and the message about it. `lesson` is a label whose explanation is shown
-    first."""
+    """The item to render, and a message. `lesson` is a label whose explanation is shown first."""
 
     offer: Offer | Waiting | None = None
     said: str = ""
@@ -59,10 +58,11 @@ class ScreenState:
 def submission_view(
     view: Callable[[HtmxRequest, Membership], HttpResponse],
 ) -> Callable[[HtmxRequest, str], HttpResponse]:
-    """Decorator for a view of submissions. A GET changes nothing and redirects to the item.
+    """Decorator for views that receive submissions. A GET changes nothing and redirects to the
+    item.
 
-    A GET happens if the session ended while somebody was writing: after signing in again, they are
-    redirected to the address that they had posted to.
+    A GET happens if the session ended while somebody was writing: after signing in again, the
+    browser is redirected to the address of the POST.
     """
 
     @require_http_methods(["GET", "POST"])
@@ -79,8 +79,8 @@ def submission_view(
 @never_cache
 @login_required
 def label_screen(request: HtmxRequest, slug: str) -> HttpResponse:
-    """The item that the member holds or takes now, or with `?item=` one that they have met
-    before."""
+    """Show the item that the member holds or takes now; with `?item=`, an item that the member was
+    shown before."""
     member = access.member_for(request, slug, right="label")
     shown = ScreenState(edit="edit" in request.GET)
     response = render_page(request, member, _state_of_request(request, member, shown))
@@ -93,7 +93,7 @@ def label_screen(request: HtmxRequest, slug: str) -> HttpResponse:
 @never_cache
 @login_required
 def next_ahead(request: HtmxRequest, slug: str) -> HttpResponse:
-    """The item after the current one, if one can be held ahead, and the member's progress.
+    """Send the item after the current item, if a next item can be held, and the member's progress.
 
     The page requests this after showing an item, so that it loads while the person reads.
     """
@@ -103,7 +103,8 @@ def next_ahead(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @submission_view
 def submit_label(request: HtmxRequest, member: Membership) -> HttpResponse:
-    """Store a label and show the next item, or first the explanation of a qualification item."""
+    """Store a label and show the next item; after a qualification item, show its explanation
+    first."""
     task = tasktypes.load_task_type(member.project)
     form = LabelForm(request.POST, task)
     try:
@@ -162,7 +163,7 @@ def reopen_item(request: HtmxRequest, member: Membership) -> HttpResponse:
 
 @submission_view
 def skip_item(request: HtmxRequest, member: Membership) -> HttpResponse:
-    """Skip the item: it is listed under Skipped."""
+    """Skip the item, which is then listed under Skipped."""
     form = SubmissionForm(request.POST)
     try:
         shown = _validate_form(form).shown_item()
@@ -174,7 +175,7 @@ def skip_item(request: HtmxRequest, member: Membership) -> HttpResponse:
 
 
 def _state_of_request(request: HtmxRequest, member: Membership, shown: ScreenState) -> ScreenState:
-    """The item named in the URL, else the member's current one."""
+    """Load the item named in the URL, else the member's current item."""
     key = request.GET.get("item", "")
     if key:
         return _reopen_state(member, key, shown)
@@ -204,7 +205,7 @@ def _describe_stored(made: Label, task: tasktypes.TaskType) -> str:
 
 
 def _validate_form(form: SubmissionForm) -> SubmissionForm:
-    """The form if it is valid; else raises `Refused` with the form's errors."""
+    """Return the form if it is valid. Raises `Refused` with the form's errors if not."""
     if form.is_valid():
         return form
     lines = [f"{name}: {' '.join(map(str, errors))}" for name, errors in form.errors.items()]
@@ -214,7 +215,8 @@ def _validate_form(form: SubmissionForm) -> SubmissionForm:
 def _render_problem(
     request: HtmxRequest, member: Membership, problem: Refused, form: SubmissionForm
 ) -> HttpResponse:
-    """The item as it is now, with the error above it and the person's entries kept."""
+    """Render the item in its current state, with the error above it and the person's entries
+    kept."""
     stale = isinstance(problem, Stale)
     title = "The item has changed." if stale else "This was not saved."
     kept = drafts.save_refused_form(member, request.POST)
@@ -234,14 +236,14 @@ def _render_problem(
 
 
 def _is_same_item(offer: object, form: SubmissionForm) -> bool:
-    """Whether the item shown now is the one that the form was about."""
+    """True if the item shown now is the item that the form was sent for."""
     return isinstance(offer, Offer) and offer.name == form.data.get("item")
 
 
 def _render_next(
     request: HtmxRequest, member: Membership, said: str, offer: Offer | None = None
 ) -> HttpResponse:
-    """The next item; only the message if the page has already loaded the next item."""
+    """Render the next item, or only the message if the page has already loaded the next item."""
     if request.htmx and request.headers.get("Label-Next") == "here":
         return HttpResponse(said, content_type="text/plain; charset=utf-8")
     if request.htmx:
@@ -256,14 +258,14 @@ def _render_next(
 
 
 def render_page(request: HtmxRequest, member: Membership, shown: ScreenState) -> HttpResponse:
-    """The whole page; for the script, the panel and the desk."""
+    """Render the whole page; for the script, only the panel and the desk."""
     template = "annotation/label.html#both" if request.htmx else "annotation/label.html"
     context = {**_desk_context(request, member, shown), **_panel_context(request, member, shown)}
     return render(request, template, context, status=shown.status)
 
 
 def render_ahead(request: HtmxRequest, member: Membership, offer: Offer | Waiting) -> HttpResponse:
-    """The panel of an item held ahead, if there is one, and the desk as it is now."""
+    """Render the panel of the next item, if one is held, and the desk in its current state."""
     context = _desk_context(request, member, ScreenState())
     if not isinstance(offer, Offer):
         return render(request, "annotation/label.html#desk", context)
@@ -307,7 +309,8 @@ def _panel_context(request: HttpRequest, member: Membership, shown: ScreenState)
 
 
 def _item_context(member: Membership, offer: Offer) -> dict[str, Any]:
-    """The context of an item; at a first look, only what may be seen before the blind label."""
+    """The template context of an item; at a first look, only the parts that may be seen before the
+    blind label."""
     task = tasktypes.load_task_type(member.project)
     start = drafts.load_entries(member, offer, task)
     context = {
@@ -335,8 +338,8 @@ def _revealed_context(task: tasktypes.TaskType, offer: Offer) -> dict[str, Any]:
 
 
 def _lesson(member: Membership, label: Label) -> dict[str, Any]:
-    """The context of a qualification lesson: the person's answers, the known ones, and the
-    texts."""
+    """The template context of a qualification lesson: the person's answers, the known answers, and
+    the texts."""
     task = tasktypes.load_task_type(member.project)
     lesson = qualification.build_lesson(label)
     assert lesson is not None

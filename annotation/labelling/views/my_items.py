@@ -30,7 +30,8 @@ LIST_TITLES = {
 @never_cache
 @login_required
 def my_items(request: HttpRequest, slug: str) -> HttpResponse:
-    """One list, fifty items per page; `?list=` names it; the list of labels can be searched."""
+    """Show the list that `?list=` names, fifty items per page. The list of labels can be
+    searched."""
     member = access.member_for(request, slug, right="label")
     task = tasktypes.load_task_type(member.project)
     form = LabelSearchForm(request.GET, task)

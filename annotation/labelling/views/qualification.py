@@ -1,4 +1,4 @@
-"""The pages of qualification: a member's own rounds, and for leads everybody's."""
+"""The pages of qualification: a member's own rounds, and, for leads, the rounds of all members."""
 
 from typing import Any
 
@@ -32,7 +32,8 @@ class QualificationForm(forms.Form):
 @never_cache
 @login_required
 def own_rounds(request: HttpRequest, slug: str) -> HttpResponse:
-    """The member's rounds: right and wrong answers with explanations, and a lead's feedback."""
+    """Show the member's own rounds: right and wrong answers with explanations, and a lead's
+    feedback."""
     member = access.member_for(request, slug, right="label")
     context = {
         "project": member.project,
@@ -47,7 +48,8 @@ def own_rounds(request: HttpRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def all_rounds(request: HttpRequest, slug: str) -> HttpResponse:
-    """Everybody's rounds; a POST gives feedback, waives qualification or starts another round."""
+    """Show the rounds of all members; a POST gives feedback, waives qualification or starts another
+    round."""
     lead = access.member_for(request, slug, right="manage")
     if request.method == "POST":
         return _handle_action(request, lead)
@@ -86,7 +88,7 @@ def _handle_action(request: HttpRequest, lead: Membership) -> HttpResponse:
 
 
 def _apply_action(data: dict[str, Any], member: Membership, lead: Membership) -> str:
-    """Apply the action; returns a message. Raises `Refused` like `labelling.qualification`, and
+    """Apply the action, and return a message. Raises `Refused` like `labelling.qualification`, and
     `Http404` for an unknown round."""
     if data["action"] == "waive":
         qualification.waive(member, lead=lead)
@@ -104,7 +106,7 @@ def _apply_action(data: dict[str, Any], member: Membership, lead: Membership) ->
 def _rows(
     member: Membership, rounds: list[qualification.QualificationRound], *, with_texts: bool = False
 ) -> list[tuple[PracticeRound, list[dict[str, Any]]]]:
-    """Each round with its lessons; answers have the titles of the task type.
+    """Each round with its lessons; answers are shown with the titles of the task type.
 
     Annotators read the texts here; leads can open the item's page.
     """

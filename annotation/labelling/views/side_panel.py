@@ -23,8 +23,8 @@ from annotation.projects import access, guidelines
 @require_POST
 @login_required
 def renew_holds(request: HttpRequest, slug: str) -> JsonResponse:
-    """Extend the holds of an open page; returns the names of the items that are still the
-    person's."""
+    """Extend the holds of an open page, and return the names of the items that the person still
+    holds."""
     member = access.member_for(request, slug, right="label")
     return JsonResponse({"held": sorted(queue.renew_holds(member))})
 
@@ -75,8 +75,8 @@ def toggle_flag(request: HtmxRequest, member: Membership) -> HttpResponse:
 @never_cache
 @login_required
 def sibling_list(request: HttpRequest, slug: str) -> HttpResponse:
-    """Other items of the same question, with the person's labels; status 409 while the item is
-    blind."""
+    """Show other items of the same question, with the person's labels; status 409 while the item
+    must still be labelled blind."""
     member = access.member_for(request, slug, right="label")
     item = _known_item(member, request.GET.get("item", ""))
     found = my_items.list_siblings(member, item) if item else []
@@ -90,7 +90,7 @@ def sibling_list(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 @login_required
 def guidelines_panel(request: HtmxRequest, slug: str) -> HttpResponse:
-    """The guidelines that apply to an item; a POST records that the person has read them."""
+    """Show the guidelines that apply to an item; a POST records that the person has read them."""
     member = access.member_for(request, slug, right="label")
     if request.method == "POST":
         number = request.POST.get("number", "")
@@ -106,9 +106,10 @@ def guidelines_panel(request: HtmxRequest, slug: str) -> HttpResponse:
 
 
 def _panel_context(member: Membership, request: HttpRequest, version: Any) -> dict[str, Any]:
-    """The general guidelines and, if the URL names an item, those for its kind.
+    """The template context: the general guidelines and, if the URL names an item, the guidelines
+    for its kind.
 
-    The kind may be the item's category, so it is not shown before a first look.
+    The kind may be the item's category, so these are not shown before the blind label is given.
     """
     item = _known_item(member, request.GET.get("item", ""))
     if version is None or item is None or blind_names.is_blind(member, item):
@@ -122,7 +123,8 @@ def _panel_context(member: Membership, request: HttpRequest, version: Any) -> di
 
 
 def _parse_draft(body: bytes) -> tuple[ShownItem, Any]:
-    """The shown item and the draft's data. Raises `Refused` if the body cannot be read."""
+    """Parse the shown item and the draft's data from the body. Raises `Refused` if the body cannot
+    be read."""
     try:
         sent = json.loads(body[: drafts.MAX_LENGTH * 6])
         shown = ShownItem(str(sent["key"]), str(sent["item"]), int(sent["revision"]))
@@ -132,7 +134,7 @@ def _parse_draft(body: bytes) -> tuple[ShownItem, Any]:
 
 
 def _known_item(member: Membership, key: str) -> Item | None:
-    """The item, if the member was ever shown it; else None."""
+    """Find the item; None if the member was never shown it."""
     item = blind_names.find_item(member, key)
     return item if item and offers.has_met_item(member, item) else None
 

@@ -37,7 +37,7 @@ class VerdictForm(forms.Form):
 @never_cache
 @login_required
 def verify(request: HttpRequest, slug: str) -> HttpResponse:
-    """The item that the member verifies now."""
+    """Show the item that the member verifies now."""
     member = access.member_for(request, slug, right="label")
     return _render_page(request, member)
 
@@ -45,8 +45,8 @@ def verify(request: HttpRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @login_required
 def submit_verdict(request: HttpRequest, slug: str) -> HttpResponse:
-    """Confirm or contest, then show the next item. A GET changes nothing and redirects to the
-    item."""
+    """Confirm or contest the label, then show the next item. A GET changes nothing and redirects to
+    the item."""
     member = access.member_for(request, slug, right="label")
     if request.method == "GET":
         return redirect("verify", slug)
@@ -70,7 +70,7 @@ def undo_verdict(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _store_verdict(request: HttpRequest, member: Membership) -> str:
-    """Store the verification; returns a message."""
+    """Store the verification, and return a message."""
     shown, form = VerdictForm(request.POST), LabelForm(request.POST, _task(member))
     if not (shown.is_valid() and form.is_valid()):
         raise Refused("The form could not be read. Reload the page.")
@@ -118,7 +118,7 @@ def _case(
 
 
 def _sent_entries(request: HttpRequest, task: tasktypes.TaskType) -> dict[str, Any]:
-    """The entries that were refused, so that they are not lost."""
+    """The entries of a refused form, so that they are not lost."""
     said = LabelForm(request.POST, task).answers | {"comment": request.POST.get("comment", "")}
     return {"answers": said, "contesting": not request.POST.get("confirm")}
 

@@ -1,4 +1,5 @@
-"""The settings page of a project: each setting says what it does and which items it affects."""
+"""The settings page of a project, which says for each setting what it does and which items it
+affects."""
 
 from typing import Any
 
@@ -32,7 +33,7 @@ def _switch_field(label: str, help_text: str) -> Any:
 
 
 class SettingsForm(forms.Form):
-    """The settings; each help text says what the setting does and what a change applies to."""
+    """The settings; each help text explains the setting and says what a change applies to."""
 
     name = forms.CharField(max_length=200, label="Name")
     description = forms.CharField(
@@ -140,8 +141,8 @@ class SettingsForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or {}
         if self.data.get("seen") != _count_changes(self.project):
-            # So that no lead overwrites another lead's change without knowing. If the form is sent
-            # again, the values are stored.
+            # This error keeps a lead from overwriting another lead's change unknowingly. If the
+            # form is sent again, the values are stored.
             self.add_error(
                 None, ("Somebody else changed the settings. Check the changes, then save again.")
             )
@@ -202,7 +203,7 @@ def edit_settings(request: HtmxRequest, slug: str) -> HttpResponse:
 def _page(
     request: HtmxRequest, lead: Membership, form: SettingsForm, status: int = 200, **said: Any
 ) -> HttpResponse:
-    """The page, or for htmx requests only the preview of the change."""
+    """Render the page, or only the preview of the change for htmx requests."""
     if request.htmx:
         part = {"form": form, **said}
         return render(request, "annotation/settings.html#reach", part, status=status)
@@ -219,8 +220,8 @@ def _page(
 
 
 def _count_changes(project: Project) -> str:
-    """The number of changes of the settings so far; a form sends the number that it was loaded
-    with."""
+    """The number of changes of the settings so far; a form sends back the number at the time when
+    it was loaded."""
     return str(project_settings.list_changes(project).count())
 
 
@@ -246,7 +247,7 @@ def _changes(project: Project, form: SettingsForm) -> list[AuditEntry]:
 
 
 def _describe_value(value: Any) -> str:
-    """A value in words; rules are listed by field."""
+    """Describe a value in words; rules are listed by field."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, dict):

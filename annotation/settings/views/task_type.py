@@ -65,7 +65,7 @@ def preview_task_type(request: HtmxRequest, slug: str) -> HttpResponse:
 
 
 def _initial_source(request: HttpRequest, project: Project) -> ParsedSource:
-    """The text of the current version, or of an earlier one that `?use=` names."""
+    """The text of the current version, or of the earlier version that `?use=` names."""
     wanted = _usable_data(VersionsForm(request.GET)).get("use")
     version = versions.find_version(project, wanted) if wanted else None
     return versions.parse_source(project, versions.version_source(version or project.task_type))
@@ -115,7 +115,8 @@ def _page(
 
 
 def _preview_context(project: Project, adapted: ParsedSource) -> dict[str, Any]:
-    """The context of the preview: the enabled fields, with an item of the project as an example."""
+    """The template context of the preview: the enabled fields, with an item of the project as an
+    example."""
     context: dict[str, Any] = {"project": project, "adapted": adapted}
     if adapted.task is None:
         return context
@@ -127,7 +128,8 @@ def _preview_context(project: Project, adapted: ParsedSource) -> dict[str, Any]:
 
 
 def _comparison_context(request: HttpRequest, project: Project) -> dict[str, Any]:
-    """The two versions in the query string and how their texts differ; {} if one is unknown."""
+    """The template context of a comparison: the two versions in the query string and the
+    differences of their texts; {} if a version is unknown."""
     wanted = _usable_data(VersionsForm(request.GET))
     known = {version.pk: version for version in versions.project_versions(project)}
     old, new = known.get(wanted.get("old") or 0), known.get(wanted.get("new") or 0)
@@ -141,7 +143,7 @@ def _difference(old: TaskTypeVersion, new: TaskTypeVersion) -> difference.Differ
 
 
 def _usable_data(form: forms.Form) -> dict[str, Any]:
-    """The valid fields of the form; invalid ones are ignored, since people may also type the
+    """The valid fields of the form; invalid fields are ignored, since people may also type the
     URL."""
     form.is_valid()
     return form.cleaned_data

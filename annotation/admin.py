@@ -1,4 +1,4 @@
-"""The Django admin of every table for site admins; tables that services write are read-only."""
+"""The Django admin of all tables, for site admins; tables that services write are read-only."""
 
 from typing import Any
 
@@ -76,7 +76,8 @@ class ProjectAdmin(admin.ModelAdmin):
     search_fields = ("slug", "name")
     prepopulated_fields = {"slug": ("name",)}
     inlines = (MembershipInline,)
-    # The other settings are changed on the settings page, which also applies them to the items.
+    # The other settings are changed on the settings page, which also applies the changes to the
+    # items.
     fields = (
         "slug", "name", "description", "task_type", "overlap", "hold_minutes", "sealed",
         "archived_at",
@@ -88,7 +89,7 @@ class ProjectAdmin(admin.ModelAdmin):
 
     def save_model(self, request: HttpRequest, obj: Project, form: Any, change: bool) -> None:
         """Save the project and record an event, with the slug of a new project, or with the old and
-        new values of a changed one. Without a change there is no event."""
+        new values of a changed project. Without a change, no event is recorded."""
         super().save_model(request, obj, form, change)
         kind, names = ("settings", form.changed_data) if change else ("project", ["slug"])
         old = {name: _audit_value(form.initial.get(name)) for name in names if change}
@@ -103,7 +104,7 @@ class ProjectAdmin(admin.ModelAdmin):
             )
 
     def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
-        """Save the members in the form; records an event for each new one."""
+        """Save the members in the form, and record an event for each new member."""
         super().save_formset(request, form, formset, change)
         for member in formset.new_objects:
             members.record_admin_change(
@@ -125,11 +126,13 @@ class MembershipAdmin(admin.ModelAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Membership | None = None) -> Any:
         # The slots, labels and events of a member belong to the same project.
         own = ("labelled", "practised_at", "guidelines_seen", "mentions_seen_at", "created_at")
-        # A change of role or a suspension affects others: use the project's members page.
+        # A change of role and a suspension affect more than this row: use the project's members
+        # page.
         return ("project", "role", "active", *own) if obj else own
 
     def save_model(self, request: HttpRequest, obj: Membership, form: Any, change: bool) -> None:
-        """Save the member; records an event for a new one, and for a change of alias or account."""
+        """Save the member, and record an event for a new member and for a change of alias or
+        account."""
         super().save_model(request, obj, form, change)
         by = request_account(request)
         if not change:

@@ -11,10 +11,10 @@ class AnnotationConfig(AppConfig):
     default = True
 
     def ready(self) -> None:
-        """Register the system checks, the signal receivers of sessions and the lookups; Django
-        calls it once at start."""
-        import_module("annotation.checks")  # which registers them
-        import_module("annotation.accounts.sessions")  # which notes where people sign in
+        """Register the system checks, the signal receivers of sessions and the lookups. Django
+        calls this method once at start."""
+        import_module("annotation.checks")  # registers the checks
+        import_module("annotation.accounts.sessions")  # records where people sign in
         sql.register_lookups()
 
 
@@ -22,4 +22,4 @@ class UserSessions(UserSessionsConfig):
     """Only allauth's table of sessions, without its receivers, which would store session keys."""
 
     def ready(self) -> None:
-        """Connect nothing: allauth's receivers would be connected here."""
+        """Do nothing; allauth would connect its receivers here."""

@@ -37,7 +37,7 @@ def check_task_types(**kwargs: Any) -> list[CheckMessage]:
 
 
 def find_problems(task: tasktypes.TaskType) -> list[str]:
-    """The problems of a task type as messages, each with its slug and the place."""
+    """Find the problems of a task type, as messages that start with its slug and the place."""
     return [
         f"{task.slug}: {describe_place(problem.place)}: {problem.text}"
         for problem in validation.find_problems(task)

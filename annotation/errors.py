@@ -1,12 +1,13 @@
-"""The errors that services raise for people, as one tree; every message says what to do.
+"""The errors that services raise and people see, as one tree; every message says what to do.
 
     Refused             the request cannot be accepted; nothing was stored
     ├── Stale           the data changed after the page was loaded: look again
     ├── TooEarly        others' comments could influence a label that is still to come: label first
     └── FieldError      a value that its field does not accept: change it
 
-A page catches them where it shows the sent form again; the API catches them only in
-`api.responses.handle_exception`. Unusable rows of a file are not errors but `formats.rows.BadRow`.
+Pages catch these errors where they show the sent form again; the API catches them only in
+`api.responses.handle_exception`. Unusable rows of a file are no errors: they are
+`formats.rows.BadRow`.
 """
 
 
@@ -19,7 +20,7 @@ class Stale(Refused):
 
 
 class TooEarly(Refused):
-    """Comments by others could influence a label that is not given yet."""
+    """Others' comments could influence a label that the member has not given yet."""
 
 
 class FieldError(Refused):

@@ -5,7 +5,7 @@ from urllib.parse import quote
 from django.http import HttpRequest, HttpResponsePermanentRedirect
 from django.urls import re_path, reverse
 
-# Former and current paths after the project's path. The first match counts.
+# Pairs of a former and a current path, relative to the project's path. The first match counts.
 PATHS = {
     "vet/piles/": "my-items/",
     "vet/label/": "label/submit/",
@@ -19,7 +19,8 @@ PATHS = {
 
 
 class _SameMethod(HttpResponsePermanentRedirect):
-    """The browser repeats a POST, so that a label sent to a former path is not lost."""
+    """A redirect after which the browser repeats a POST, so that a label sent to a former path is
+    not lost."""
 
     status_code = 308
 

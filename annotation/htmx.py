@@ -1,4 +1,5 @@
-"""Requests for pages, or parts of pages, that htmx may send; for the views of both applications."""
+"""The type of requests that htmx may send, for pages or parts of pages; for the views of both
+applications."""
 
 from django.http import HttpRequest
 from django_htmx.middleware import HtmxDetails

@@ -17,8 +17,8 @@ from annotation.models import Account
 from annotation.projects import audit
 
 ACCOUNT_RIGHTS = ("is_active", "is_staff", "is_superuser")
-# Models of sign-in and rights that the Django admin would change without an audit entry. What a
-# site admin needs from them is an action on accounts.
+# The Django admin would change these models of sign-in and rights without an audit entry. What a
+# site admin needs to do with them is available as actions on accounts.
 UNREGISTERED_MODELS = (
     *(EmailAddress, Authenticator, UserSession),
     *(SocialAccount, SocialApp, SocialToken),
@@ -34,8 +34,8 @@ class AccountAdmin(UserAdmin):
 
     @admin.action(description="Switch two-step sign-in off (lost device)", permissions=["change"])
     def end_second_step(self, request: HttpRequest, accounts: Any) -> None:
-        """Delete the authenticators and recovery codes of these accounts; records an event for each
-        account that had one."""
+        """Delete the authenticators and recovery codes of these accounts, and record an event for
+        each account that had any."""
         for account in accounts:
             if Authenticator.objects.filter(user=account).delete()[0]:
                 said = {"two-step sign-in": "off"}
@@ -43,16 +43,16 @@ class AccountAdmin(UserAdmin):
 
     @admin.action(description="Unlink the external sign-in service", permissions=["change"])
     def unlink(self, request: HttpRequest, accounts: Any) -> None:
-        """Delete the links to the sign-in service; records an event for each account that had
-        one."""
+        """Delete the links of these accounts to the sign-in service, and record an event for each
+        account that had a link."""
         for account in accounts:
             if SocialAccount.objects.filter(user=account).delete()[0]:
                 said = {"sign-in by another service": "unlinked"}
                 audit.record_account_change(account, request_account(request), new=said)
 
     def save_model(self, request: HttpRequest, obj: Account, form: Any, change: bool) -> None:
-        """Save the account and record an event: rights with old and new value, personal fields by
-        name only."""
+        """Save the account and record an event, with old and new value for rights, and only the
+        field name for personal fields."""
         super().save_model(request, obj, form, change)
         new: dict[str, Any] = {} if change else {"account": "made"}
         rights = [name for name in ACCOUNT_RIGHTS if name in form.changed_data or not change]
@@ -67,7 +67,8 @@ class AccountAdmin(UserAdmin):
         )
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
-        """Save groups and permissions; records an event for each of the two that changed."""
+        """Save groups and permissions, and record an event for a change of groups and for a change
+        of permissions."""
         super().save_related(request, form, formsets, change)
         for name in {"groups", "user_permissions"} & set(form.changed_data):
             old = sorted(str(one) for one in form.initial.get(name, ()))
@@ -77,8 +78,8 @@ class AccountAdmin(UserAdmin):
             )
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> Any:
-        """The page to set a password. A redirect means that the password was changed: then it
-        records an event."""
+        """Show the page to set a password. A redirect means that the password was changed; then an
+        event is recorded."""
         answer = super().user_change_password(request, id, form_url)
         if answer.status_code == 302:
             account = Account.objects.get(pk=id)
@@ -88,7 +89,8 @@ class AccountAdmin(UserAdmin):
         return answer
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        # Stored work refers to its account, so people who leave are made inactive instead.
+        # Stored work refers to accounts, so accounts of people who leave are made inactive, not
+        # deleted.
         return False
 
 

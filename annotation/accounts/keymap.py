@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Action:
-    """Something that a key does; `key` is its default key."""
+    """An action with a hotkey; `key` is the default key."""
 
     slug: str
     key: str
@@ -39,8 +39,8 @@ DEFAULT_KEYS = {action.slug: action.key for action in ACTIONS}
 
 
 def extract_changes(pressed: Mapping[str, str]) -> dict[str, str]:
-    """The keys that differ from the defaults, from a dict of keys by action name. Keys are stripped
-    and lower-cased; unknown actions and empty keys are dropped."""
+    """Extract the keys that differ from the defaults from a dict of keys by action name. Keys are
+    stripped and lower-cased; unknown actions and empty keys are dropped."""
     tidied = {slug: key.strip().lower() for slug, key in pressed.items() if slug in DEFAULT_KEYS}
     return {slug: key for slug, key in tidied.items() if key and key != DEFAULT_KEYS[slug]}
 
@@ -48,8 +48,9 @@ def extract_changes(pressed: Mapping[str, str]) -> dict[str, str]:
 def hotkeys(changes: Mapping[str, str]) -> dict[str, str]:
     """The key that a person presses for each action, by slug.
 
-    If a default was changed to a key that the person had already chosen for something else, the
-    person keeps that choice, and the other action gets the key that the choice left free.
+    A new default may be a key that the person had already chosen for another action. Then the
+    person keeps this choice, and the action with the new default gets the key that the choice left
+    free.
     """
     pressed = _merge_keys(changes)
     left = [DEFAULT_KEYS[slug] for slug in pressed if pressed[slug] != DEFAULT_KEYS[slug]]
@@ -65,7 +66,8 @@ def _merge_keys(changes: Mapping[str, str]) -> dict[str, str]:
 
 
 def find_problems(changes: Mapping[str, str]) -> dict[str, str]:
-    """Error messages for changed keys, by action: not a single character, or already in use."""
+    """Find the changed keys that are not a single character or are already in use; return the error
+    messages by action."""
     found, pressed = {}, _merge_keys(changes)
     for slug, key in changes.items():
         taken = [one for one in ACTIONS if one.slug != slug and pressed[one.slug] == key]

@@ -19,12 +19,13 @@ class Account(AbstractUser):
     """Someone who can sign in. Names and e-mail are stored only here."""
 
     keys = models.JSONField(default=dict, blank=True, help_text="Changed keys of the label screen.")
-    # The membership in the project of an API call, if it was loaded together with the token.
+    # The person's membership in the project of an API call, if it was loaded together with the
+    # token.
     seat: "Membership | None" = None
 
     @property
     def hotkeys(self) -> dict[str, str]:
-        """The key that they press for each action, by slug: `{{ user.hotkeys.undo }}`."""
+        """The key that the person presses for each action, by slug: `{{ user.hotkeys.undo }}`."""
         return keymap.hotkeys(self.keys)
 
 
@@ -52,8 +53,8 @@ class ApiToken(models.Model):
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     last_used_at = models.DateTimeField(null=True, editable=False)
     revoked_at = models.DateTimeField(null=True, blank=True)
-    # Tokens from before scopes existed could do everything. The same goes for tokens that an older
-    # version of the program creates during an upgrade.
+    # Tokens from before scopes existed had all rights of their owner, and so do tokens that an
+    # older version of the program creates during an upgrade.
     scopes = models.CharField(max_length=80, db_default=ALL_SCOPES, editable=False)
     expires_at = models.DateTimeField(null=True, editable=False)
 
@@ -64,13 +65,13 @@ class ApiToken(models.Model):
         return f"{self.name} ({self.prefix}…)"
 
     def has_expired(self, now: datetime) -> bool:
-        """Whether the token's end has passed; False for a token without an end. A revoked token may
-        not have expired yet."""
+        """True if the token's expiry date has passed; False for a token without an expiry date. A
+        revoked token may not have expired yet."""
         return self.expires_at is not None and self.expires_at <= now
 
     @staticmethod
     def digest_of(key: str) -> str:
-        """The SHA-256 of a key in hexadecimal; only this is stored."""
+        """The SHA-256 of a key in hexadecimal; only this digest is stored."""
         # A key has 256 random bits and cannot be guessed, so a slow digest would gain nothing.
         return hashlib.sha256(key.encode()).hexdigest()
 
@@ -82,7 +83,7 @@ class ApiToken(models.Model):
         scopes: Iterable[str] = tuple(SCOPES),
         expires_at: datetime | None = None,
     ) -> tuple["ApiToken", str]:
-        """Create a token; returns it and its key, which cannot be shown again."""
+        """Create a token; return the token and its key, which cannot be shown again."""
         key = f"bs_{secrets.token_urlsafe(32)}"
         token = cls.objects.create(
             account=account,

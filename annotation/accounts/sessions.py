@@ -1,10 +1,10 @@
-"""Sessions: the browser has the key and the database only its digest, so nobody can open a session
-with a copy of the database. The content is encrypted, since during a password reset it includes the
-key of the link.
+"""Sessions whose key is known only to the browser: the database has a digest of the key, so nobody
+can open a session with a copy of the database. The content is encrypted, since during a password
+reset it includes the key of the link.
 
-The settings name this module as Django's session engine. allauth's table lists a person's sessions,
-with the same digest. allauth's own functions would store the key there, so `annotation.apps`
-disables them, and the functions below replace them.
+The settings name this module as Django's session engine. A table of allauth lists a person's
+sessions by the same digest. allauth's own functions would store the key in this table, so
+`annotation.apps` disables them, and the functions below replace them.
 """
 
 import base64
@@ -44,8 +44,8 @@ class SessionStore(db.SessionStore):
     """Django's database sessions, stored under digests; a digest is not accepted as a key."""
 
     def load(self) -> dict[str, Any]:
-        """The data of the session; empty, and the key forgotten, if it does not exist or has
-        expired."""
+        """Load the data of the session. If the session does not exist or has expired, the data are
+        empty and the key is dropped."""
         assert self.session_key
         stored = Session.objects.filter(
             pk=digest_key(self.session_key), expire_date__gt=timezone.now()
@@ -56,28 +56,29 @@ class SessionStore(db.SessionStore):
         return self.decode(stored.session_data)
 
     def encode(self, session_dict: dict[str, Any]) -> str:
-        """The data as Django encodes it, encrypted with a key derived from SECRET_KEY."""
+        """Encode the data like Django, and encrypt them with a key derived from SECRET_KEY."""
         return _cipher().encrypt(super().encode(session_dict).encode()).decode()
 
     def decode(self, session_data: str | bytes) -> dict[str, Any]:
-        """The decrypted data; empty if another SECRET_KEY encrypted it."""
+        """Decrypt the data; the result is empty if they were encrypted with another SECRET_KEY."""
         try:
             return super().decode(_cipher().decrypt(session_data).decode())
         except InvalidToken:
-            # Encrypted with another SECRET_KEY: Django logs it and the session is empty.
+            # The data were encrypted with another SECRET_KEY: Django logs this, and the session is
+            # empty.
             return super().decode(session_data)
 
     def exists(self, session_key: str) -> bool:
         return super().exists(digest_key(session_key))
 
     def create_model_instance(self, data: dict[str, Any]) -> AbstractBaseSession:
-        """An unsaved row for the data, with the digest in place of the key."""
+        """Build an unsaved row for the data, with the digest in place of the key."""
         made = super().create_model_instance(data)
         made.session_key = digest_key(made.session_key)
         return made
 
     def delete(self, session_key: str | None = None) -> None:
-        """Delete the session with this key, by default the current one; without a key it does
+        """Delete the session with this key, by default the current session; without any key, do
         nothing."""
         key = session_key or self.session_key
         if key:
@@ -89,14 +90,14 @@ class SessionStore(db.SessionStore):
 
 
 def current_digest(request: HttpRequest) -> str:
-    """The digest of the session key of a request by somebody who is signed in."""
+    """The digest of the session key of a request; the request must come from somebody signed in."""
     key = request.session.session_key
     assert key
     return digest_key(key)
 
 
 def record_session(request: HttpRequest) -> None:
-    """Store the session of a request, and record where it is open."""
+    """Store the session of a request, and record from where the person is signed in."""
     request.session.save()
     longest = UserSession._meta.get_field("user_agent").max_length
     UserSession.objects.update_or_create(
@@ -111,7 +112,7 @@ def record_session(request: HttpRequest) -> None:
 
 
 def list_sessions(account: Account) -> list[UserSession]:
-    """A person's valid sessions, newest first. Deletes their invalid ones."""
+    """List a person's valid sessions, newest first, and delete the invalid sessions."""
     noted = list(UserSession.objects.filter(user=account).order_by("-created_at"))
     keys = [one.session_key for one in noted]
     stored = Session.objects.filter(pk__in=keys, expire_date__gt=timezone.now())
@@ -123,14 +124,15 @@ def list_sessions(account: Account) -> list[UserSession]:
 
 
 def end_session(noted: UserSession) -> None:
-    """Delete a session and its row in allauth's table; its browser is signed out at the next
+    """Delete a session and its row in allauth's table; the browser is signed out at its next
     request."""
     Session.objects.filter(pk=noted.session_key).delete()
     noted.delete()
 
 
 def _is_valid(session: Session, account: Account) -> bool:
-    """Whether Django would accept it: it belongs to the account and its current password."""
+    """True if Django would accept the session: it belongs to the account and to the account's
+    current password."""
     said = SessionStore().decode(session.session_data)
     hashed = said.get(HASH_SESSION_KEY, "")
     return said.get(SESSION_KEY) == str(account.pk) and constant_time_compare(

@@ -20,13 +20,13 @@ _TOKEN_QUERY = PreparedQuery(
         .order_by()
     )
 )
-# Finds the owner of a token together with the membership; nearly every call needs both.
+# This finds the owner of a token together with the membership, since nearly every call needs both.
 _MEMBERSHIP_QUERY = PreparedQuery(
     lambda digest, slug, used_since, now: Membership.objects.seats_by_key(
         digest, slug, used_since, now
     )
 )
-# Recording the use once an hour shows well enough whether a token is used, and saves writes.
+# Recording the use of a token once an hour saves writes, and is enough to see if the token is used.
 LAST_USED_INTERVAL = timedelta(hours=1)
 
 
@@ -38,7 +38,7 @@ class TokenAuthentication(BaseAuthentication):
     """
 
     def authenticate(self, request: Request | HttpRequest) -> tuple[Account, frozenset[str]] | None:
-        """The account of the token and its scopes; None if the request sends no token. Raises
+        """Find the account and the scopes of the token; None if the request sends no token. Raises
         `AuthenticationFailed` for a wrong header or key, `PermissionDenied` if the account must set
         up two-step sign-in first."""
         words = get_authorization_header(request).decode("latin-1").split()  # type: ignore[arg-type]
@@ -81,12 +81,13 @@ class TokenAuthentication(BaseAuthentication):
         return token.account, token.scopes
 
     def authenticate_header(self, request: Request | HttpRequest) -> str:
-        """The scheme named in `WWW-Authenticate`; with it, a refused request is answered 401."""
+        """The scheme for `WWW-Authenticate`; without a scheme, refused requests would not get
+        status 401."""
         return "Bearer"
 
 
 class TokenScheme(OpenApiAuthenticationExtension):
-    """Describes `TokenAuthentication` in the OpenAPI schema."""
+    """The description of `TokenAuthentication` in the OpenAPI schema."""
 
     target_class = TokenAuthentication
     name = "token"

@@ -1,1 +1,1 @@
-"""The API of annotation, with the same queue, access rules and messages as the pages."""
+"""The API of annotation, which has the same queue, access rules and messages as the pages."""

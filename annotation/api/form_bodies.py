@@ -1,4 +1,5 @@
-"""Request bodies validated by the forms of pages, so that both have the same rules and messages."""
+"""Request bodies that are validated by the forms of pages, so that API and pages have the same
+rules and messages."""
 
 from typing import Any, ClassVar
 
@@ -28,13 +29,13 @@ def check_form(form: forms.BaseForm) -> None:
 
 
 def form_error(errors: dict[str, list[str]]) -> Unprocessable:
-    """The error for a body with these problems by field."""
+    """Build the error for a body that has these problems, by field."""
     return Unprocessable("The body cannot be used.", errors)
 
 
 def _body_field(field: forms.Field) -> Any:
-    """The form field as a serializer field. If it may be empty on the page, it may be null or
-    ""."""
+    """Convert the form field to a serializer field. If the form field may be empty, the value may
+    be null or ""."""
     kind, options = next(made for of, made in _FIELD_BUILDERS if isinstance(field, of))
     initial = field.initial() if callable(field.initial) else field.initial
     empty = kind.initial
@@ -61,7 +62,7 @@ def _money(field: Any) -> dict[str, Any]:
 
 
 def _choice(field: Any) -> dict[str, Any]:
-    # The form may list the empty choice as a choice.
+    # The form may have the empty choice among its choices.
     choices = [(value, words) for value, words in field.choices if value != ""]
     return {"choices": choices, "allow_blank": not field.required}
 

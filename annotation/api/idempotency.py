@@ -23,14 +23,15 @@ from annotation.errors import Refused, Stale
 from annotation.models import Account, Repeatable
 from annotation.projects import access
 
-# How long a repeated request gets the first response.
+# During this time, a repeated request gets the first response.
 RETENTION = timedelta(days=1)
 # After this time, the process that handled the request is assumed to be gone.
 TAKEOVER_AFTER = timedelta(minutes=5)
 
 
 def begin_request(account: Account, key: str, asked: str, *, now: datetime) -> Repeatable:
-    """The request with this key; it has no status if it must be executed now.
+    """Find or store the request with this key; the request has no status if it must be executed
+    now.
 
     Raises `Refused` if the key was used for another request before, and `Stale` if the first
     request is still being processed.
@@ -70,8 +71,8 @@ def _check_repeat(known: Repeatable | None, asked: str, now: datetime) -> Repeat
 
 
 def _take_over_request(known: Repeatable, now: datetime) -> bool:
-    """Take over a request whose process is gone; False if it still runs or another one took
-    over."""
+    """Take over a request whose process is gone; return False if the process still runs or another
+    process took over."""
     if known.created_at > now - TAKEOVER_AFTER:
         return False
     rows = Repeatable.objects.filter(pk=known.pk, status=None, created_at=known.created_at)
@@ -125,7 +126,8 @@ def _begin_request(request: Request) -> Repeatable:
 
 
 def _request_parts(request: Request) -> Iterator[bytes]:
-    """The body in chunks. A multipart form is read value by value, since files may be large."""
+    """Read the body in chunks. A multipart form is read value by value, since files may be
+    large."""
     if not (request.content_type or "").startswith("multipart/"):
         yield request._request.body
         return

@@ -1,5 +1,5 @@
-"""Cursor pagination of long lists: every page takes equally long, and new rows do not make other
-rows appear twice."""
+"""Cursor pagination of long lists: every page takes equally long, and no row appears twice when
+rows are added."""
 
 from operator import attrgetter
 from typing import Any
@@ -28,8 +28,8 @@ class CursorPages(CursorPagination):
     """Pages in the order of the queryset; the first field of the order should be unique or nearly
     unique.
 
-    `count` is the number of rows of all pages. Only the first page has it, since counting may take
-    longer than reading.
+    `count` is the number of rows of all pages. Only the first page has a count, since counting may
+    take longer than reading a page.
     """
 
     page_size = 100
@@ -82,12 +82,14 @@ class CursorPages(CursorPagination):
         }
 
     def _get_position_from_instance(self, instance: Model, ordering: Any) -> str:
-        """The value of a row in the first field of the order, which may be on a related row."""
+        """The row's value of the first field of the order; this field may belong to a related
+        row."""
         return str(attrgetter(ordering[0].lstrip("-").replace("__", "."))(instance))
 
 
 def _check_names(request: Request, view: Any) -> None:
-    """Answer unknown query parameters with 400; a misspelt filter would otherwise give all rows."""
+    """Refuse unknown query parameters with 400, since a misspelt filter would otherwise return all
+    rows."""
     filters = getattr(getattr(view, "filterset_class", None), "base_filters", {})
     known = [*filters, *getattr(view, "asks", ()), "limit", ONLY, "cursor"]
     if unknown := [name for name in request.query_params if name not in known]:
@@ -96,7 +98,8 @@ def _check_names(request: Request, view: Any) -> None:
 
 
 def _requested_fields(request: Request, view: Any) -> list[str]:
-    """The requested fields, [] for all of them; 400 for a field that rows do not have."""
+    """The requested fields, [] if all fields are requested; 400 for a field that rows do not
+    have."""
     names = [name.strip() for name in request.query_params.get(ONLY, "").split(",")]
     chosen = [name for name in dict.fromkeys(names) if name]
     known = list(view.get_serializer().fields) if chosen else []

@@ -22,7 +22,7 @@ PROBLEM_CONTENT_TYPE = "application/problem+json"
 
 
 class ProblemSerializer(serializers.Serializer[Any]):
-    """Why a request failed (RFC 9457), and what to do."""
+    """The reason why a request failed (RFC 9457), and what to do about it."""
 
     type = serializers.CharField(help_text="Always about:blank: see the status.")
     title = serializers.CharField(help_text="The status in words.")
@@ -49,7 +49,7 @@ class JobFields(serializers.Serializer[Job]):
 
 
 class SharedOutFields(JobFields):
-    """The fields of a job that generates items; they include how the items are released to
+    """The fields of a job that generates items, including how its items are released to
     annotators."""
 
     share = serializers.IntegerField(source="result.share")
@@ -58,10 +58,10 @@ class SharedOutFields(JobFields):
 
 
 class BroughtSerializer(serializers.Serializer[Any]):
-    """The outcome of generated items. Counts of rows: `new`, `unchanged`, and `bad` and
-    `conflicts`, which were not imported; `problems` describes the first of these. Counts of items:
-    `opened` were released to annotators, `accepted` were accepted without review, `waiting` are
-    held for review."""
+    """The outcome of generated items. Counts of rows: `new`, `unchanged`, and the rows not
+    imported, `bad` and `conflicts`; `problems` describes the first rows not imported. Counts of
+    items: `opened` were released to annotators, `accepted` were accepted without review, `waiting`
+    are held for review."""
 
     new = serializers.IntegerField()
     unchanged = serializers.IntegerField()
@@ -92,7 +92,7 @@ SUBMISSION_RESPONSES = PROBLEM_RESPONSES | {
 
 
 class Unprocessable(APIException):
-    """A well-formed request that cannot be processed; `errors` are by field."""
+    """A well-formed request that cannot be processed; `errors` has the errors by field."""
 
     status_code = 422
 
@@ -108,7 +108,7 @@ class Conflict(APIException):
 
 
 class TooLarge(APIException):
-    """The body is larger than the server reads at once."""
+    """The body is larger than the maximum that the server reads at once."""
 
     status_code = 413
     default_detail = "The body is too large. Send less data per request."
@@ -122,8 +122,8 @@ class PreconditionFailed(APIException):
 
 
 def validate_body(body: BaseSerializer[Any]) -> dict[str, Any]:
-    """The validated data of a body. Raises `Unprocessable`, also for unknown names: a misspelt one
-    would otherwise be ignored unnoticed."""
+    """Validate a body and return its data. Raises `Unprocessable`, also for unknown names: a
+    misspelt name would otherwise be ignored unnoticed."""
     _check_names(body)
     if not body.is_valid():
         raise Unprocessable("The body cannot be used.", dict(body.errors))
@@ -147,15 +147,15 @@ def make_etag(content: bytes) -> str:
 
 
 def respond_with_etag(told: Any, steady: Any) -> Response:
-    """A response, part of which changes by itself. Its ETag starts with a digest of the `steady`
-    part, and `check_if_match` compares this digest."""
+    """Build a response with an ETag although a part of the response changes by itself: the ETag
+    starts with a digest of the `steady` part, and `check_if_match` compares this digest."""
     tag = f'"{_digest(JSONRenderer().render(steady))}-{_digest(JSONRenderer().render(told))}"'
     return Response(told, headers={"ETag": tag})
 
 
 def check_if_match(request: Request, shown: Any) -> None:
-    """Raise `PreconditionFailed` if no ETag in the request's `If-Match` matches the current data,
-    `shown`; if a part of it changes by itself, `shown` is the steady part."""
+    """Raise `PreconditionFailed` if no ETag in the request's `If-Match` matches the current data
+    `shown`. If a part of the data changes by itself, `shown` is the steady part."""
     tags = request.headers.get("If-Match", "*")
     known = [one.strip().strip('"').partition("-")[0] for one in tags.split(",")]
     if tags.strip() != "*" and _digest(JSONRenderer().render(shown)) not in known:
@@ -167,15 +167,15 @@ def _digest(content: bytes) -> str:
 
 
 def build_problem(status: int, detail: str, errors: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The body of a problem response (RFC 9457)."""
+    """Build the body of a problem response (RFC 9457)."""
     title = HTTPStatus(status).phrase
     said = {"type": "about:blank", "title": title, "status": status, "detail": detail}
     return said if errors is None else said | {"errors": errors}
 
 
 def handle_exception(raised: Exception, context: dict[str, Any]) -> Response | None:
-    """The response to an exception in a view, None for unexpected ones. Errors of services give 409
-    if the data changed or it is too early, otherwise 422."""
+    """Build the response to an exception in a view; None for an unexpected exception. The status
+    for errors of services is 409 for `Stale` and `TooEarly`, otherwise 422."""
     if isinstance(raised, Refused):
         field = raised.field if isinstance(raised, FieldError) else ""
         errors = {field: [str(raised)]} if field else None
@@ -193,8 +193,8 @@ def handle_exception(raised: Exception, context: dict[str, Any]) -> Response | N
 
 
 def _escape_unsendable(said: Any) -> Any:
-    """The same data with lone surrogates escaped: messages repeat what was sent, and a response
-    cannot contain them."""
+    """Escape lone surrogates in the data: a response cannot contain them, but messages repeat text
+    from the request."""
     if isinstance(said, dict):
         return {_escape_unsendable(name): _escape_unsendable(one) for name, one in said.items()}
     if isinstance(said, list | tuple):
@@ -203,7 +203,7 @@ def _escape_unsendable(said: Any) -> Any:
 
 
 def _problem_detail(raised: Exception, data: Any) -> tuple[str, dict[str, Any] | None]:
-    """The message and the errors by field; for query parameters REST framework has no message."""
+    """The message and the errors by field; REST framework has no message for query parameters."""
     if isinstance(raised, ValidationError):
         errors = data if isinstance(data, dict) else {"query": data}
         return "The query cannot be used.", errors

@@ -17,7 +17,7 @@ AnyField = serializers.Field[Any, Any, Any, Any]
 
 
 class NamedField(serializers.DictField):
-    """Values by name. Messages repeat the names, so a name must not contain lone surrogates."""
+    """Values by name. A name must not contain lone surrogates, since messages repeat the names."""
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         names = "".join(data) if isinstance(data, dict) else ""
@@ -36,7 +36,7 @@ class NamedField(serializers.DictField):
     }
 )
 class TextsField(serializers.JSONField):
-    """Texts by name; a text that may have several alternatives is a list."""
+    """Texts by name; a text that may have several alternatives is a list of texts."""
 
 
 class ShownSerializer(serializers.Serializer[Any]):
@@ -77,8 +77,8 @@ class CorrectionSerializer(ShownSerializer):
 
 class ProgressSerializer(serializers.Serializer[queue.MemberProgress]):
     """Counts of items: labelled by you (`mine`), resolved, in the project (`total`) and not yet
-    resolved (`left`). Of the last, `awaiting` cannot be labelled yet: they lack a text or are not
-    released."""
+    resolved (`left`). `awaiting` counts the items among `left` that cannot be labelled yet: they
+    lack a text or are not released."""
 
     mine = serializers.IntegerField()
     resolved = serializers.IntegerField()
@@ -157,7 +157,7 @@ class DifferenceSerializer(serializers.Serializer[Any]):
 class ShownItemSerializer(serializers.Serializer[queue.Offer]):
     """An item as its annotator sees it, without anything that reveals the answer.
 
-    In the phase "blind" it has only the texts that are shown first, no category and no diff.
+    In the phase "blind", the item has only the texts that are shown first, no category and no diff.
     """
 
     key = serializers.CharField()
@@ -167,8 +167,8 @@ class ShownItemSerializer(serializers.Serializer[queue.Offer]):
 
 
 class WaitingSerializer(serializers.Serializer[queue.Waiting]):
-    """Why there is no item now. The work is not done while `held_by_others` (items reserved by
-    others) or `awaiting` (items that lack a text or are not released) is above 0."""
+    """The reason why there is no item now. The work is not done while `held_by_others` (items
+    reserved by others) or `awaiting` (items that lack a text or are not released) is above 0."""
 
     held_by_others = serializers.IntegerField()
     awaiting = serializers.IntegerField()
@@ -185,7 +185,7 @@ class OfferSerializer(serializers.Serializer[queue.Offer]):
     phase = serializers.ChoiceField(["blind", "qualification", "label"])
 
     def to_representation(self, offer: queue.Offer) -> dict[str, Any]:
-        # Written by hand: nested serializers took longer than the rest of the call.
+        # The data are built by hand: nested serializers took longer than the rest of the call.
         return {
             "item": _offer_fields(offer),
             "revision": offer.revision.number,
@@ -217,7 +217,8 @@ class LabelSerializer(serializers.Serializer[Any]):
     created_at = serializers.DateTimeField()
 
     def to_representation(self, label: Label) -> dict[str, Any]:
-        # Written by hand like an offer: labels are read more often than anything else.
+        # The data are built by hand, as for an offer: labels are read more often than anything
+        # else.
         return {
             "submission": label.submission,
             "item": label.item.key,
@@ -262,7 +263,7 @@ class RevisionSerializer(serializers.Serializer[Revision]):
 
 
 class ItemDetailSerializer(ItemSerializer):
-    """An item with all its revisions; the last one is current."""
+    """An item with all its revisions; the last revision is current."""
 
     revisions = RevisionSerializer(many=True)
     diff = serializers.SerializerMethodField()
@@ -299,7 +300,7 @@ def _offer_fields(offer: queue.Offer) -> dict[str, Any]:
 
 
 def _category(category: taxonomy.Category) -> dict[str, Any]:
-    """A category without its expected effect, which would reveal the answer."""
+    """The category without its expected effect, which would reveal the answer."""
     names = ("slug", "name", "ability", "description")
     example = {"before": category.example.before, "after": category.example.after}
     return {name: getattr(category, name) for name in names} | {"example": example}

@@ -1,5 +1,5 @@
-"""Jobs that workers take under a lease. If a job runs in a subprocess, its lease is extended while
-the subprocess runs, and the outcome is stored when it ends.
+"""Jobs that workers take under a lease. If a job runs in a subprocess, its lease is extended until
+the subprocess ends, and then the outcome is stored.
 
 Jobs of a kind are numbered within their project.
 """
@@ -25,8 +25,8 @@ LEASE_TIME = timedelta(seconds=60)
 
 
 def enqueue(project: Project, member: Membership | None, kind: str, **asked: Any) -> Job:
-    """Create a job for the next worker, with its number in the project and `asked` as its result;
-    works inside and outside a transaction."""
+    """Create a job for the next worker, with the next number in the project and `asked` as its
+    result; works inside and outside a transaction."""
     with transactions.transact():
         Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=project.pk)
         number = list_jobs(project, kind).count() + 1
@@ -40,8 +40,8 @@ def list_jobs(project: Project, kind: str) -> QuerySet[Job]:
 
 
 def free_jobs_filter(now: datetime) -> Q:
-    """A filter for unfinished jobs that no worker has leased. For a leased job, `result` has the
-    end of the lease as `until`."""
+    """Build a filter for unfinished jobs that no worker has leased. In a leased job, `result` has
+    the end of the lease as `until`."""
     gone = Q(result__until__isnull=True) | Q(result__until__lte=now.timestamp())
     return Q(finished_at=None) & (Q(state=Job.State.WAITING) | (Q(state=Job.State.RUNNING) & gone))
 
@@ -52,13 +52,13 @@ def due_job_ids(kind: str, now: datetime) -> list[int]:
 
 
 def unfinished_job(job: Job) -> QuerySet[Job]:
-    """A queryset of the job; empty if it has ended or was cancelled."""
+    """A queryset of this one job; empty if the job has ended or was cancelled."""
     return Job.objects.filter(pk=job.pk, finished_at=None)
 
 
 def take_lease(job_id: int, kind: str, *, now: datetime | None = None, **asked: Any) -> Job | None:
-    """Take a job for `LEASE_TIME`; None if it is not free or does not match the filter lookups in
-    `asked`."""
+    """Lease a job for `LEASE_TIME`; return None if the job is not free or does not match the filter
+    lookups in `asked`."""
     now = now or timezone.now()
     with transactions.transact():
         found = Job.objects.select_for_update(of=("self",)).filter(
@@ -75,8 +75,8 @@ def take_lease(job_id: int, kind: str, *, now: datetime | None = None, **asked: 
 def hold_lease(
     job_id: int, kind: str, stopped: Callable[[], bool] = bool, **asked: Any
 ) -> Iterator[Job | None]:
-    """A context with the job from `take_lease`. If the database connection is lost inside, the job
-    is released over a new connection, and the error is raised again."""
+    """Context manager with the job from `take_lease`. If the database connection is lost inside,
+    the job is released over a new connection, and the error is raised again."""
     job = take_lease(job_id, kind, **asked)
     try:
         yield job
@@ -90,7 +90,7 @@ def hold_lease(
 
 
 def _release_lease(job: Job) -> None:
-    """Release a job to the next worker, if this worker still has its lease."""
+    """Release a job to the next worker if this worker still has the lease of the job."""
     mine = unfinished_job(job).filter(state=Job.State.RUNNING, result__until=job.result["until"])
     mine.update(state=Job.State.WAITING)
 
@@ -120,9 +120,9 @@ def manage_command(*words: str) -> list[str]:
 def run_job_command(
     job_id: int, kind: str, command: str, came_of: str, stopped: Callable[[], bool]
 ) -> bool:
-    """Run a job by a management command with its id as `--job`, unless another worker holds it;
-    returns whether it succeeded. The last line that the command prints is JSON, which is stored in
-    the job's result as `came_of`."""
+    """Run a job with a management command that gets its id as `--job`, unless another worker has
+    the lease; return True if the job succeeded. The last line that the command prints is JSON,
+    which is stored in the job's result as `came_of`."""
     with hold_lease(job_id, kind, stopped) as job:
         if job is None:
             return False
@@ -138,7 +138,7 @@ def store_outcome(job: Job, ended: subprocesses.ProgramResult, **result: Any) ->
 
 
 def end_job(job: Job, ended: subprocesses.ProgramResult, made: dict[str, Any]) -> bool:
-    """Store how the program ended: the values `made` of the job if it succeeded, otherwise the
+    """Store how the program of the job ended: after a success the values `made`, otherwise the
     failure. A stopped job waits for the next worker. Returns False, and stores nothing, if the job
     has ended or was cancelled."""
     values: dict[str, Any] = {"state": Job.State.WAITING}
@@ -151,13 +151,13 @@ def end_job(job: Job, ended: subprocesses.ProgramResult, made: dict[str, Any]) -
 
 
 def store_values(job: Job, **values: Any) -> None:
-    """Store values of the job, unless it has ended or was cancelled."""
+    """Store values of the job unless the job has ended or was cancelled."""
     with transactions.transact():
         unfinished_job(job).update(**values)
 
 
 def cancel_job(job: Job, by: Membership) -> bool:
-    """Cancel an unfinished job; False if it had ended already."""
+    """Cancel an unfinished job; return False if the job had ended already."""
     ended = {"state": Job.State.CANCELLED, "message": f"Cancelled by {by.alias}."}
     with transactions.transact():
         if not unfinished_job(job).update(finished_at=timezone.now(), **ended):

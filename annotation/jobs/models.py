@@ -33,5 +33,5 @@ class Job(models.Model):
 
     @property
     def came_to_nothing(self) -> bool:
-        """Whether the job failed or was cancelled; what it stored before remains."""
+        """True if the job failed or was cancelled; the data that it stored before remain."""
         return self.state in self.CAME_TO_NOTHING

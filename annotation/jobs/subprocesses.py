@@ -1,4 +1,4 @@
-"""Runs work in a subprocess, so that it does not block anything else in a worker."""
+"""Run work in a subprocess, so that it does not block anything else in a worker."""
 
 import os
 import subprocess
@@ -11,22 +11,23 @@ from typing import IO
 
 POLL_SECONDS = 0.2
 REPORT_SECONDS = 1.0
-# A program that writes nothing for this many seconds counts as hung; each step is far shorter.
+# A program that writes nothing for this many seconds counts as hung; each of its steps is far
+# shorter.
 MAX_SILENT_SECONDS = 300.0
 HANG_MESSAGE = (
     "The program made no progress for five minutes and was stopped. Try again. If it happens "
     "again, tell the site admin."
 )
-# Set for programs that a worker has started and whose output it reads.
+# This variable is set for programs that were started by a worker, which reads their output.
 HEARTBEAT_VARIABLE = "BLINDSPOT_WORKER_HEARS"
-# The last line of an output must fit in a part of this size: a job prints its result as one line of
-# JSON, with the first problems, which may be in any script.
+# The last line of an output must fit in this size: a job prints its result as one line of JSON,
+# including the first problems, which may be in any script.
 TAIL_BYTES = 64_000
 
 
 @dataclass(frozen=True)
 class ProgramResult:
-    """How a program ended: its exit code, None if it was stopped, and the last lines of stderr
+    """The end of a program: its exit code (None if it was stopped), and its last lines on stderr
     (`said`) and stdout (`printed`)."""
 
     code: int | None
@@ -43,9 +44,9 @@ def run_program(
     told: Callable[[str], object] = str,
 ) -> ProgramResult:
     """Run a program until it ends or `stopped` returns true. `hold` is called every `every` seconds
-    to extend the lease, and `told` every `REPORT_SECONDS` with the last printed line. The program
-    is killed when the waiting ends for any reason, also after `MAX_SILENT_SECONDS` without output,
-    which counts as a failure."""
+    to extend the lease, and `told` every `REPORT_SECONDS` with the last printed line. If the
+    waiting ends for any other reason, the program is killed. `MAX_SILENT_SECONDS` without output
+    count as a failure."""
     with TemporaryFile() as said, TemporaryFile() as printed:
         heard = os.environ | {HEARTBEAT_VARIABLE: "1"}
         made = subprocess.Popen(command, stdout=printed, stderr=said, env=heard)
@@ -65,10 +66,11 @@ def run_program(
 
 
 def send_heartbeat() -> None:
-    """Tell the worker that started this program that it makes progress; does nothing without one.
+    """Tell the worker that started this program that the program makes progress; without a worker,
+    do nothing.
 
-    Programs that a worker runs call this after each step, and split all work that takes longer than
-    some seconds into steps.
+    Programs run by a worker call this after each step, and split work that takes longer than some
+    seconds into steps.
     """
     if os.environ.get(HEARTBEAT_VARIABLE):
         sys.stdout.write("\n")
@@ -81,7 +83,7 @@ class _ProgramHangs(Exception):
 
 @dataclass
 class _PeriodicCall:
-    """Calls `do` every `every` seconds, for the first time after one interval."""
+    """Call `do` every `every` seconds, for the first time after `every` seconds."""
 
     every: float
     do: Callable[[], object]
@@ -101,7 +103,7 @@ def _wait_for_end(
     regularly: Sequence[_PeriodicCall],
     written: Callable[[], int],
 ) -> bool:
-    """Wait until the program ends or is stopped; returns whether it ended.
+    """Wait until the program ends or is stopped; return True if it ended.
 
     Raises `_ProgramHangs`.
     """
@@ -124,7 +126,7 @@ def _size(file: IO[bytes]) -> int:
 
 
 def _last_line(file: IO[bytes]) -> str:
-    # The program writes at the file's position, which reading must not move.
+    # The program writes at the position of the file, so reading must not move this position.
     end = os.pread(file.fileno(), TAIL_BYTES, max(0, _size(file) - TAIL_BYTES))
     lines = end.decode(errors="replace").strip().splitlines()
     return lines[-1] if lines else ""

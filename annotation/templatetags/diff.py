@@ -1,4 +1,4 @@
-"""Tags that show differences of two texts, drawn by `annotation.items.rendering.differences`."""
+"""Tags that show differences of two texts, rendered by `annotation.items.rendering.differences`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,13 +15,14 @@ register = template.Library()
 
 @register.simple_tag
 def diff_inline(difference: Difference) -> SafeString:
-    """Both texts as one: for each change the removed text, then the added text."""
+    """Show both texts as one text: for each change, the removed text is followed by the added
+    text."""
     return mark_safe(DifferenceRenderer(difference).inline())  # noqa: S308 (all of its text is escaped)
 
 
 @register.simple_tag
 def changes_of(difference: Difference | None) -> tuple[change_kinds.ClassifiedChange, ...]:
-    """The changes with their marks, in order."""
+    """The changes of a difference with their marks, in order."""
     return change_kinds.classify_changes(difference) if difference else ()
 
 

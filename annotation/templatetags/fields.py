@@ -15,7 +15,7 @@ register = template.Library()
 
 @dataclass(frozen=True)
 class DrawnOption:
-    """An option, and whether it is the answer."""
+    """An option of a field; it is marked if it is the answer."""
 
     option: Option
     chosen: bool
@@ -23,9 +23,10 @@ class DrawnOption:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A field with its earlier answer. `only_if` is its condition in words, "" if it has none.
+    """A field with its earlier answer. `only_if` is the field's condition in words, "" if there is
+    no condition.
 
-    With `sends`, its options are buttons that send the form.
+    With `sends`, the options are buttons that send the form.
     """
 
     field: Field
@@ -40,7 +41,7 @@ class Drawn:
 
     @property
     def always_required(self) -> bool:
-        """Whether the browser may require an answer (the HTML attribute `required`)."""
+        """True if the browser may require an answer (the HTML attribute `required`)."""
         return self.field.required and not (self.field.when or self.field.unless or self.sends)
 
 
@@ -91,14 +92,15 @@ def _options(field: Field, answer: Any) -> Iterator[DrawnOption]:
 
 
 def _said(answer: Any) -> set[str]:
-    """The option values of an answer, which may be incomplete."""
+    """The values of the options in an answer, which may be incomplete."""
     if isinstance(answer, bool):
         return {"yes" if answer else "no"}
     return {str(one) for one in (answer if isinstance(answer, list) else [answer])}
 
 
 def _value(field: Field, answer: Any, texts: Mapping[str, Any]) -> str:
-    """The content of a text field: the answer, otherwise the item's text for an edit field."""
+    """The content of a text field: the answer or, in an edit field without an answer, the item's
+    text."""
     if isinstance(answer, str):
         return answer
     begin = texts.get(getattr(field, "text", ""), "")

@@ -12,9 +12,9 @@ HEATS = 5
 
 @register.filter
 def share(value: float | None) -> str:
-    """A fraction from 0 to 1 as percent with one decimal; a dash for None.
+    """Format a fraction from 0 to 1 as percent with one decimal; None as a dash.
 
-    0.0 % and 100.0 % mean exactly none and exactly all.
+    0.0 % and 100.0 % appear only for exactly 0 and exactly 1.
     """
     if value is None:
         return DASH
@@ -27,9 +27,9 @@ def share(value: float | None) -> str:
 
 @register.filter
 def coefficient(value: float | None) -> str:
-    """A kappa or an alpha with three decimals; a dash for None.
+    """Format a kappa or an alpha with three decimals; None as a dash.
 
-    1 means exactly 1.
+    Only a value of exactly 1 is shown as 1.
     """
     if value is None:
         return DASH
@@ -40,8 +40,8 @@ def coefficient(value: float | None) -> str:
 
 @register.filter
 def number(value: float | None) -> str:
-    """A count with thousands separators; a mean of counts below 100 with one decimal; a dash for
-    None."""
+    """Format a count with thousands separators, a mean of counts below 100 with one decimal, None
+    as a dash."""
     if value is None:
         return DASH
     if isinstance(value, int) or value >= 100 or value == int(value):
@@ -51,7 +51,7 @@ def number(value: float | None) -> str:
 
 @register.filter
 def duration(seconds: float | None) -> str:
-    """Seconds as 3.2 s, 45 s or 2 min 5 s; a dash for None."""
+    """Format seconds as 3.2 s, 45 s or 2 min 5 s; None as a dash."""
     if seconds is None:
         return DASH
     if seconds < 9.95:
@@ -62,13 +62,14 @@ def duration(seconds: float | None) -> str:
 
 @register.filter
 def hundredths(share: float | None) -> int:
-    """A share from 0 to 1 as a whole percentage, for positions; 0 for None."""
+    """Round a share from 0 to 1 to a whole percentage, for positions; 0 for None."""
     return round(100 * (share or 0))
 
 
 @register.filter
 def heat(value: float | None, bad: str) -> str:
-    """How bad a share is, from "0" to "4"; `bad` is "low" or "high". "" for None."""
+    """Grade how bad a share is, from "0" to "4"; "" for None. `bad` says which shares are bad,
+    "low" or "high"."""
     if value is None:
         return ""
     badness = min(1.0, max(0.0, 1 - value if bad == "low" else value))
@@ -85,7 +86,7 @@ def estimate(
     note: str = "",
     with_n: bool = True,
 ) -> dict[str, Any]:
-    """A cell with a share and its interval, as text and as a mark; darker shading is worse."""
+    """A cell that shows a share and its interval as text and as a mark; darker shading is worse."""
     shade = heat(found.value, bad) if bad else ""
     told = {"href": href, "note": note, "with_n": with_n}
     return {"found": found, "shade": shade, "bar": bar, **told}
@@ -93,6 +94,6 @@ def estimate(
 
 @register.inclusion_tag("components/_chart.html")
 def chart(name: str, spec: dict[str, Any], caption: str) -> dict[str, Any]:
-    """A chart with a caption; the page must load the chart scripts. `name` is its id, unique on the
-    page."""
+    """A chart with a caption; the page must load the chart scripts. `name` is the id of the chart,
+    unique on the page."""
     return {"name": name, "spec": spec, "caption": caption}

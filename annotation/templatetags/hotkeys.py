@@ -1,4 +1,4 @@
-"""The person's keys, where a template does not know the action by name."""
+"""The person's keys, for templates that get the name of an action from a variable."""
 
 from collections.abc import Mapping
 
@@ -15,5 +15,6 @@ def pressed(hotkeys: Mapping[str, str], slug: str) -> str:
 
 @register.filter
 def pressed_option(hotkeys: Mapping[str, str], key: str) -> str:
-    """The member's key for an option with this key in the task type; signs cannot be changed."""
+    """The member's key for an option that has this key in the task type; keys that are signs cannot
+    be changed."""
     return hotkeys.get(f"option-{key}", key)

@@ -9,7 +9,7 @@ register = template.Library()
 
 @register.filter
 def category_name(slug: str) -> str:
-    """The name of a category, the slug of an unknown one, or "No category" for ""."""
+    """The name of a category; the slug of an unknown category; "No category" for ""."""
     if not slug:
         return "No category"
     try:
@@ -20,7 +20,7 @@ def category_name(slug: str) -> str:
 
 @register.filter
 def ability_name(slug: str) -> str:
-    """The name of an ability, the slug of an unknown one, or "No ability" for ""."""
+    """The name of an ability; the slug of an unknown ability; "No ability" for ""."""
     if not slug:
         return "No ability"
     try:

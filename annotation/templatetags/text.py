@@ -19,13 +19,14 @@ register = template.Library()
 def reading_of(
     context: Context, task: TaskType, texts: dict[str, Any], difference: Difference | None
 ) -> ItemSheet:
-    """The sheet of these texts; `difference` is None if no texts are compared, or not yet."""
+    """Build the sheet of these texts; `difference` is None if no texts are compared, or not yet
+    compared."""
     return sheet.build_sheet(task, texts, difference or None, _habits(context))
 
 
 @register.filter
 def drawn(pane: Pane) -> SafeString:
-    """The HTML of a pane."""
+    """The HTML of a pane, marked as safe."""
     return mark_safe(pane.html)  # noqa: S308 (rendering and drawing make safe HTML alone)
 
 
@@ -39,7 +40,7 @@ def turned(context: Context, name: str, value: str) -> str:
 
 @register.filter
 def strip_of(comparison: Comparison) -> SafeString:
-    """The SVG shapes that show the positions of the changes in the text."""
+    """The SVG shapes that show where in the text the changes are."""
     return mark_safe(comparison.strip)  # noqa: S308 (numbers and names of ours)
 
 
@@ -52,7 +53,8 @@ def formatted(context: Context, text: str) -> SafeString:
 
 @register.filter
 def markdown(text: str) -> SafeString:
-    """A Markdown text, such as guidelines, as safe HTML, even if it is hostile."""
+    """Convert a Markdown text, such as guidelines, to HTML that is safe even if the text is
+    hostile."""
     return mark_safe(texts.render_text(text, "markdown"))  # noqa: S308 (as above)
 
 

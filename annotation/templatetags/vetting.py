@@ -39,12 +39,12 @@ def first_look(label: Label, task: TaskType) -> list[tuple[str, str]]:
 
 @register.filter
 def called(item: Item, names: Mapping[int, str]) -> str:
-    """The name of an item on this page, which replaces a key that would reveal too much."""
+    """The name of an item on this page; it replaces the key, which might reveal the category."""
     return names.get(item.pk, item.key)
 
 
 @register.simple_tag
 def side_texts(task: TaskType, texts: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
-    """The texts with place "side", each as its title and one or more texts."""
+    """The texts with place "side": for each, its title and one or more texts."""
     given = [(text.title, texts.get(text.name)) for text in task.texts if text.place == "side"]
     return [(title, one if isinstance(one, list) else [one]) for title, one in given if one]

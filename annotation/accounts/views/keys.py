@@ -13,7 +13,7 @@ from annotation.models import Account
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def keys(request: HttpRequest) -> HttpResponse:
-    """Show and change your own hotkeys; the same key for two actions is refused."""
+    """Show and change a person's own hotkeys; the same key for two actions is refused."""
     account = request.user
     assert isinstance(account, Account)
     form = KeysForm(request.POST if request.method == "POST" else None, account=account)

@@ -18,7 +18,8 @@ OTHER_SESSIONS = "others"
 @never_cache
 @login_required
 def sessions(request: HttpRequest) -> HttpResponse:
-    """A person's sessions; a POST ends one of them, or all but this one."""
+    """Show a person's sessions; a POST ends one session, or all sessions except the current
+    session."""
     assert isinstance(request.user, Account)
     # A session that did not start at the sign-in form is not recorded yet.
     record_session(request)

@@ -37,7 +37,7 @@ class TokenForm(forms.Form):
     )
 
     def until(self, now: datetime) -> datetime | None:
-        """When the token of a valid form expires; None if it never does."""
+        """The time when the token of a valid form expires; None if the token never expires."""
         days = self.cleaned_data["days"]
         return now + timedelta(days=days) if days else None
 
@@ -46,7 +46,7 @@ class TokenForm(forms.Form):
 @never_cache
 @login_required
 def tokens(request: HttpRequest) -> HttpResponse:
-    """A person's tokens; a POST creates one, or with `revoke` revokes one."""
+    """Show a person's tokens; a POST creates a token or, with `revoke`, revokes a token."""
     assert isinstance(request.user, Account)
     if "revoke" in request.POST:
         return _revoke(request.user, request)

@@ -44,9 +44,9 @@ def run_program(
     told: Callable[[str], object] = str,
 ) -> ProgramResult:
     """Run a program until it ends or `stopped` returns true. `hold` is called every `every` seconds
-    to extend the lease, and `told` every `REPORT_SECONDS` with the last printed line. If the
-    waiting ends for any other reason, the program is killed. `MAX_SILENT_SECONDS` without output
-    count as a failure."""
+    to extend the lease, and `told` every `REPORT_SECONDS` with the last printed line. The program
+    is killed however the waiting ends, also after `MAX_SILENT_SECONDS` without output, which counts
+    as a failure."""
     with TemporaryFile() as said, TemporaryFile() as printed:
         heard = os.environ | {HEARTBEAT_VARIABLE: "1"}
         made = subprocess.Popen(command, stdout=printed, stderr=said, env=heard)

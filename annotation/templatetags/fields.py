@@ -15,7 +15,7 @@ register = template.Library()
 
 @dataclass(frozen=True)
 class DrawnOption:
-    """An option of a field; it is marked if it is the answer."""
+    """An option of a field; `chosen` if it is the answer."""
 
     option: Option
     chosen: bool

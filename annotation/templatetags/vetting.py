@@ -39,7 +39,7 @@ def first_look(label: Label, task: TaskType) -> list[tuple[str, str]]:
 
 @register.filter
 def called(item: Item, names: Mapping[int, str]) -> str:
-    """The name of an item on this page; it replaces the key, which might reveal the category."""
+    """The name of an item on this page; it replaces a key that could reveal too much."""
     return names.get(item.pk, item.key)
 
 

@@ -72,7 +72,7 @@ def _text(field: Any) -> dict[str, Any]:
     return {"max_length": field.max_length, **blank}
 
 
-# The first matching class counts: some are subclasses of later ones.
+# The first matching class counts, since some classes are subclasses of later classes.
 _FIELD_BUILDERS: tuple[tuple[type[forms.Field], tuple[Any, Any]], ...] = (
     (forms.BooleanField, (serializers.BooleanField, _switch)),
     (forms.ChoiceField, (serializers.ChoiceField, _choice)),

@@ -1,8 +1,9 @@
 """Turn an adjudicator's decision into the item's resolution; called inside the queue's
 transactions.
 
-An item has at most one open decision at a time: one slot at the stage `adjudicate`, whose reason
-says why it is needed. The functions that open, show and decide a case are in `cases`.
+An item has at most one open decision at a time. This is a slot at the stage `adjudicate`, and the
+reason of the slot says why a decision is needed. The functions that open, show and decide a case
+are in `cases`.
 """
 
 from datetime import datetime

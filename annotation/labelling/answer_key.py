@@ -73,7 +73,7 @@ def set_answer(
 
 
 def release_item(item: Item, member: Membership | None, *, now: datetime | None = None) -> None:
-    """Make the item a normal one again, as it was before its answer became known.
+    """Make the item a normal item again, as it was before its answer became known.
 
     Its earlier labels count again, a resolution that did not come from labels is restored, and
     missing slots are opened. Members who saw the answer in qualification stay marked as having seen

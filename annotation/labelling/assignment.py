@@ -88,7 +88,7 @@ def is_in_share(project: Project, key: str) -> bool:
     """True if the item is in the double-annotated sample.
 
     The sample is drawn by a hash of the project's slug and the item's key, so it does not depend on
-    when or in which order items are imported. A larger sample contains the smaller one.
+    when or in which order items are imported. A larger sample contains every smaller sample.
     """
     drawn = draw_number(f"share\0{project.slug}\0{key}", bits=64)
     return drawn < project.share_percent * 2**64 // 100

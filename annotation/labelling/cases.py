@@ -80,7 +80,7 @@ class Opinion:
 
 @dataclass(frozen=True)
 class Case:
-    """An item with everybody's labels.
+    """An item that needs adjudication, with everybody's labels.
 
     offer: what the member must send with the decision; None if the member cannot decide, for the
     reason in `barred`. slot: the slot of the decision; None if no decision was requested. disagree:
@@ -199,7 +199,7 @@ def undo_decision(member: Membership, *, now: datetime) -> Item | None:
 
 def request_decision(member: Membership, item: Item, *, now: datetime) -> Slot:
     """Send the item to adjudication, even if it was decided before; the earlier decision stays in
-    force until the next one.
+    force until the new decision.
 
     Raises `Refused` for an item with a known answer, since a decision would replace that answer.
     """
@@ -259,8 +259,8 @@ def _take_slot(member: Membership, item: Item, now: datetime) -> tuple[Slot | No
     """Hold the slot of the decision for the member; return the slot and the offer to decide the
     item.
 
-    The offer is None if somebody else holds the slot or no decision was requested. A member holds
-    one case at a time.
+    The offer is None if somebody else holds the slot or no decision was requested. A member can
+    hold only one case at a time.
     """
     with transactions.transact():
         claims.lock_member(member)

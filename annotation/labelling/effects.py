@@ -4,7 +4,7 @@ A label can have a route: it asks for an expert, reports a wrong gold answer, or
 A route applies as long as a counted label of the current texts asks for it.
 
 In verification, a second person confirms or contests the labels of an item (study 001, 3.3). A
-confirmed value becomes the resolution; a contested one goes to adjudication.
+confirmed value becomes the resolution; a contested value goes to adjudication.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from annotation.models import Item, Label, Reason, Resolution, Stage
 from annotation.tasktypes import TaskType
 
 EXCLUDE, GOLD_ERROR = "exclude", "gold-error"
-# The routes that lead to adjudication, the stronger one last.
+# The routes that lead to adjudication, the stronger route last.
 REASON_BY_ROUTE = {"expert": Reason.EXPERT, GOLD_ERROR: Reason.GOLD_ERROR}
 
 

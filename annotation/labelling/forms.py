@@ -71,7 +71,7 @@ class LabelSearchForm(forms.Form):
             field.choices = [("", "any"), *values]
 
     def search(self) -> dict[str, str]:
-        """The valid search terms; invalid ones are ignored."""
+        """The valid search terms; invalid terms are ignored."""
         self.is_valid()
         return {name: self.cleaned_data.get(name, "") for name in self.fields}
 

@@ -40,8 +40,8 @@ class CorrectionResult:
 
 
 def get_gold(revision: Revision) -> GoldAnswer | None:
-    """The gold answer of the texts, or a list of several equally good ones; None if there is
-    none."""
+    """The gold answer of the texts, or a list of several equally good gold answers; None if there
+    is none."""
     return revision.texts.get(GOLD)
 
 
@@ -62,7 +62,7 @@ def correct_gold(
     carry: bool = False,
     now: datetime,
 ) -> CorrectionResult:
-    """Replace the gold answer in every item of the source question that has the same one.
+    """Replace the gold answer in every item of the source question that has the same gold answer.
 
     Labels of the old texts stop counting and their slots reopen. With `carry`, the labels count for
     the new texts: each label is copied to a new row that supersedes the old label. The event

@@ -49,7 +49,7 @@ def count_my_items(
 
 
 def my_held_slots(member: Membership) -> SlotQuerySet:
-    """The slots that the member holds: the current item and the next one."""
+    """The slots that the member holds, for the current item and the next item."""
     held = Slot.objects.in_project(member.project_id).held_by(member.pk)
     return held.at_any(WORK_LIKE_STAGES).of_live_items().for_my_items()
 

@@ -34,7 +34,7 @@ from annotation.models import (
 
 @dataclass(frozen=True)
 class Lesson:
-    """The feedback on one answer: whether it was right, the known answer, and the explanation.
+    """The feedback on one answer: if it was right, the known answer, and the explanation.
 
     `round` is the round to which the answer belongs, in its current state.
     """
@@ -103,7 +103,7 @@ def record_answer(label: Label, task: tasktypes.TaskType, now: datetime) -> None
     """Count a qualification answer in its round; the last answer ends the round. Called inside the
     queue's transaction.
 
-    Records that the member has seen the known answer, in case the item later becomes a normal one.
+    Records that the member has seen the known answer, in case the item becomes a normal item later.
     """
     member = label.member
     Mark.objects.get_or_create(member=member, item=label.item, kind=Mark.Kind.SEEN, ended_at=None)

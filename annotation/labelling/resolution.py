@@ -112,9 +112,9 @@ def update_resolution(item: Item, *, now: datetime, revision: Revision | None = 
     settings ask for it, then an adjudicator decides. If the project uses verification, it is
     requested instead of resolving.
 
-    Three kinds of resolutions stay: one that does not come from labels (adjudicated, imported,
-    known), a verified one while the labels still give the same result, and one that excludes the
-    item, until `effects` ends it.
+    Three kinds of resolutions stay: a resolution that does not come from labels (adjudicated,
+    imported, known), a verified resolution while the labels still give the same result, and a
+    resolution that excludes the item, until `effects` ends it.
     """
     revision = revision or item.revision()
     stands = load_item_state(item, revision)
@@ -160,7 +160,8 @@ def set_resolution(
     now: datetime,
     **said: Any,
 ) -> Resolution:
-    """Make these values the resolution of the item's current texts, replacing the current one."""
+    """Make these values the resolution of the item's current texts, replacing the current
+    resolution."""
     was = Resolution.objects.current().filter(item=item).first()
     if was:
         was.end(now)
@@ -169,7 +170,7 @@ def set_resolution(
 
 
 def end_resolution(current: Resolution, *, now: datetime) -> None:
-    """End the resolution without a new one."""
+    """End the resolution without a new resolution."""
     current.end(now)
     sql.insert_rows(_change_event(current.item, current, None))
 
@@ -267,7 +268,8 @@ def _ask_more_people(item: Item, stands: ItemState) -> None:
 def _update_verification(
     item: Item, revision: Revision, stands: ItemState, values: dict[str, Any] | None
 ) -> None:
-    """Request verification once the labels give a result, and cancel it if they do not."""
+    """Request verification once the labels give a result, and cancel the request if they give no
+    result."""
     if values is None:
         slots.close_open(item, Stage.VERIFY)
     elif not stands.verifying and not _was_verified(item, revision):

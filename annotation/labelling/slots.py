@@ -9,7 +9,7 @@ from django.db.models import Max
 
 from annotation.models import WORK_LIKE_STAGES, Item, Membership, Slot, Stage
 
-# The stages that the label screen hands out; the page does not reveal which one an item is at.
+# The stages of the items on the label screen; the page does not reveal the stage of an item.
 WORKBENCH_STAGES = (*WORK_LIKE_STAGES, Stage.QUALIFICATION)
 
 
@@ -82,7 +82,7 @@ def add_slots(
     reserved_for: Membership | None = None,
     urgent: bool = True,
 ) -> list[Slot]:
-    """Add slots to the item, which must be locked, at a stage; urgent ones are offered first."""
+    """Add slots to the item, which must be locked, at a stage; urgent slots are offered first."""
     last = Slot.objects.filter(item=item, stage=stage).aggregate(last=Max("number"))["last"] or 0
     beside = Slot.objects.filter(item=item, stage=stage).order_by("priority").first()
     return Slot.objects.bulk_create(

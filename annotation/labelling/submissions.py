@@ -1,7 +1,7 @@
 """The data that a page sends about an item: the state that the page showed, and the person's
 answers.
 
-The key of a submission is a signed token of the page that it came from, so nobody can forge one.
+The key of a submission is a signed token of the page that it came from, so nobody can forge a key.
 """
 
 import hashlib

@@ -307,8 +307,8 @@ def _enqueue_resize(project: Project, member: Membership, now: datetime) -> Job:
     waiting = unfinished_job(project)
     if waiting is None:
         return Job.objects.create(project=project, kind=RESIZE_JOB, member=member, created_at=now)
-    # Start again with the new settings; a worker with the old ones notices this when it releases
-    # the job.
+    # Start again with the new settings; a worker with the old settings notices this when it
+    # releases the job.
     Job.objects.filter(pk=waiting.pk, state=Job.State.WAITING).update(result={})
     return waiting
 

@@ -73,7 +73,7 @@ class AssignedSerializer(serializers.Serializer[AssignmentResult]):
 
 
 class ReservedSerializer(serializers.Serializer[ReservedCount]):
-    """How many open slots are reserved for one annotator."""
+    """The number of open slots reserved for one annotator."""
 
     annotator = serializers.CharField(source="member.alias")
     places = serializers.IntegerField(source="count")

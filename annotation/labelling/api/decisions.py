@@ -208,7 +208,7 @@ def decide(request: Request, slug: str) -> Response:
 @api_view(["POST"])
 def request_decision(request: Request, slug: str) -> Response:
     """Send an item to adjudication, even if it was decided before; the earlier decision stays in
-    force until the next one."""
+    force until the new decision."""
     member = access.member_for(request, slug, right="adjudicate")
     item = find_item(member, validate_body(ItemBody(data=request.data))["item"])
     cases.request_decision(access.ensure_membership(member), item, now=timezone.now())

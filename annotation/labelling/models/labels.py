@@ -130,7 +130,7 @@ class LabelQuerySet(models.QuerySet[Any]):
         return self.order_by("-created_at", "-pk")
 
     def of_tests(self) -> LabelQuerySet:
-        """Without labels of qualification and control items."""
+        """These labels without the labels of qualification and control items."""
         return self.filter(item__purpose="test")
 
     def for_agreement(self, project: Project, stage: str, category: str = "") -> LabelQuerySet:
@@ -169,7 +169,7 @@ class ResolutionQuerySet(models.QuerySet[Any]):
         return self.filter(item__purpose__in=list(purposes), item__deleted_at=None)
 
     def for_list(self) -> ResolutionQuerySet:
-        """Oldest first, without texts."""
+        """These labels, oldest first, without texts."""
         shown = self.select_related("item", "revision", "member").order_by("pk")
         return shown.defer("revision__texts", "item__fields")
 
@@ -180,7 +180,7 @@ class ResolutionQuerySet(models.QuerySet[Any]):
         return live.order_by("-created_at", "-pk")
 
     def of_tests(self) -> ResolutionQuerySet:
-        """Without resolutions of qualification and control items."""
+        """These resolutions without the resolutions of qualification and control items."""
         return self.filter(item__purpose="test")
 
     def judgeable(self, values: Iterable[str] | None = None) -> ResolutionQuerySet:
@@ -234,7 +234,8 @@ class ResolutionQuerySet(models.QuerySet[Any]):
 
 
 class Label(models.Model):
-    """One member's label of one revision. Its content is never changed: a new label is a new row.
+    """One member's label of one revision. The content of a label is never changed: a new label is a
+    new row.
 
     `current` becomes false when the label is superseded or undone, `counted` when its texts are
     corrected. `slot` is empty for an extra label, which was sent after its slot was given to
@@ -303,7 +304,7 @@ class Label(models.Model):
         return f"{self.choice} by {self.member}"
 
     def give_way(self) -> None:
-        """Mark the label as superseded by a later one of the same member."""
+        """Mark the label as superseded by a later label of the same member."""
         self.current = False
         self.save(update_fields=["current"])
 

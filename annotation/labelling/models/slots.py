@@ -104,7 +104,7 @@ class SlotQuerySet(models.QuerySet["Slot"]):
         return self.filter(stage=stage)
 
     def that_all_get(self) -> SlotQuerySet:
-        """Without the slots that were added after a disagreement or for one member."""
+        """These slots without the slots that were added after a disagreement or for one member."""
         return self.filter(reason__in=["", "share"])
 
     def kept_for(self, member_id: int) -> SlotQuerySet:

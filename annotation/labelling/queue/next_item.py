@@ -77,8 +77,8 @@ def _hold_current(member: Membership, asked: OfferRequest) -> SlotAndRevision | 
 def _hold_next(member: Membership, asked: OfferRequest) -> SlotAndRevision | None:
     """Hold and return the slot after the current slot; None if there is no slot.
 
-    Nothing is held ahead without a current slot, or after a qualification item, whose explanation
-    comes first.
+    There is no next slot without a current slot, or after a qualification item, since its
+    explanation is shown first.
     """
     hold = Hold(member.pk, slots.hold_until(member, asked.now), ahead=True)
     held = held_slots(member, slots.related_stages(asked.stage))
@@ -141,7 +141,7 @@ def _pick_slot(
 
 
 def _hold_created(slot: Slot | None, hold: Hold) -> SlotAndRevision | None:
-    """Hold a slot that was just created; None if there is none."""
+    """Hold a slot that was just created; return None if no slot was created."""
     return claims.hold_slot(slot.pk, hold) if slot else None
 
 

@@ -34,7 +34,7 @@ from annotation.models import (
 
 @dataclass(frozen=True)
 class Lesson:
-    """The feedback on one answer: if it was right, the known answer, and the explanation.
+    """The feedback on one answer: whether it was right, the known answer, and the explanation.
 
     `round` is the round to which the answer belongs, in its current state.
     """

@@ -17,8 +17,8 @@ from annotation.projects import access
 
 
 class LessonSerializer(serializers.Serializer[qualification.Lesson]):
-    """The feedback on your answer to a qualification item: your answer, if it was right, the known
-    answer, and the explanation."""
+    """The feedback on a qualification item: your answer, whether it was right, the known answer,
+    and the explanation."""
 
     item = serializers.CharField(source="item.key")
     right = serializers.BooleanField()

@@ -121,7 +121,7 @@ def build_offer(
     member: Membership, slot: Slot, revision: Revision, *, previous: Label | None = None
 ) -> Offer:
     """Build the offer of the slot's item to the member."""
-    slot.item.project = member.project  # so that nobody reads it again
+    slot.item.project = member.project  # saves loading the project again
     blind = None
     phase = "qualification" if slot.stage == Stage.QUALIFICATION else "label"
     if member.project.blind_first and slot.stage in WORK_LIKE_STAGES:

@@ -27,7 +27,7 @@ _COMMENT_FIELD = fields.Text(name="comment", title="Why the label is wrong", lim
 
 
 class VerdictForm(forms.Form):
-    """A verdict: the `submission` of the shown label, and if the label is confirmed."""
+    """A verdict: the `submission` of the shown label, and whether the label is confirmed."""
 
     of = forms.CharField(max_length=64)
     confirm = forms.BooleanField(required=False)

@@ -1,1 +1,2 @@
-"""Turns the replies of generator runs into items, or into missing texts of items."""
+"""Turn the replies of generator runs into new items, or into the missing texts of existing
+items."""

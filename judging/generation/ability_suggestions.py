@@ -1,4 +1,4 @@
-"""Stores the abilities that a run suggests for prompts, so that people can accept them."""
+"""Store the abilities that a run suggests for prompts, so that people can accept them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,12 +24,12 @@ class SuggestionCounts:
 
 
 def suggests_abilities(run: Run) -> bool:
-    """Whether the run suggests abilities."""
+    """True if the run suggests abilities."""
     return run.pinned_strategy().frame == FRAME
 
 
 def explain_unavailable(run: Run) -> str:
-    """Why the suggestions of a run cannot be stored now; "" if they can."""
+    """The reason why the suggestions of a run cannot be stored now; "" if they can be stored."""
     if not suggests_abilities(run):
         return f"Run {run.number} suggests no abilities. Start a run with suggest-ability."
     if problem := rows.explain_unfinished(run):
@@ -43,7 +43,7 @@ def explain_unavailable(run: Run) -> str:
 
 
 def store_suggestions(run: Run, member: Membership | None = None) -> SuggestionCounts:
-    """Store a run's suggestions with its items, so that people can accept them. Repeating this adds
+    """Store a run's suggestions with its items, so that people can accept them. A second call adds
     nothing.
 
     Raises `Refused` with the reason from `explain_unavailable`.
@@ -58,7 +58,8 @@ def store_suggestions(run: Run, member: Membership | None = None) -> SuggestionC
 
 
 def _suggestions(run: Run) -> Iterator[AbilitySuggestion]:
-    """One suggestion per item: the most frequent one among its samples; in a tie, the earliest."""
+    """Return one suggestion per item: the most frequent among its samples, in a tie the
+    earliest."""
     said: dict[int, list[str]] = {}
     for one in rows.iterate_replies(run):
         said.setdefault(one.item, []).append(str(one.value[ABILITY]))

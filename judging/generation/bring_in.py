@@ -1,4 +1,5 @@
-"""Import of a generator run's replies as items, run by a worker for page, API and command."""
+"""Import a generator run's replies as items; a worker does this for the page, the API and the
+command."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,8 +30,8 @@ class BringInRequest:
 
 
 def check(wish: BringInRequest) -> None:
-    """Raise `Refused` if the run's replies cannot be imported into the project, or not yet, and
-    `FieldError` for an invalid release policy."""
+    """Raise `Refused` if the run's replies cannot be imported into the project or are not complete
+    yet, and `FieldError` for an invalid release policy."""
     rows.check(wish.run, wish.target)
     if problem := rows.explain_unfinished(wish.run):
         raise Refused(problem)
@@ -40,7 +41,7 @@ def check(wish: BringInRequest) -> None:
 
 
 def enqueue(wish: BringInRequest, member: Membership | None) -> Job:
-    """Have the next worker import a run's replies. Raises like `check`."""
+    """Have the next worker import a run's replies. Raises the same errors as `check`."""
     check(wish)
     return job_queue.enqueue(
         wish.run.project,
@@ -53,18 +54,18 @@ def enqueue(wish: BringInRequest, member: Membership | None) -> Job:
 
 
 def list_jobs(run: Run) -> QuerySet[Job]:
-    """The imports of a run's replies, the latest first."""
+    """The imports of a run's replies, latest first."""
     return job_queue.list_jobs(run.project, KIND).filter(result__run=run.number)
 
 
 def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
-    """Run a job unless another worker has it; returns whether that was done. A `stopped` job waits
-    for the next worker, which finds the stored items unchanged."""
+    """Run a job unless another worker is running it; return True if it was run. If `stopped` ends
+    the job early, the next worker runs it again; items already stored stay unchanged."""
     return job_queue.run_job_command(job_id, KIND, "bring_in", "brought", stopped)
 
 
 def load_request(job: Job) -> BringInRequest:
-    """The request that a job stores."""
+    """Load the import request that is stored in a job."""
     said = job.result
     run = Run.objects.in_project(job.project).for_page().get(number=said["run"])
     target = Project.objects.select_related("task_type").get(slug=said["into"])
@@ -74,8 +75,9 @@ def load_request(job: Job) -> BringInRequest:
 def bring_in_replies(wish: BringInRequest, by: Membership | None) -> GenerationResult:
     """Import a run's replies while the caller waits.
 
-    Raises like `check`, and also if the person who requested the import has lost the right since
-    then: a job may wait for long. If the run's project is sealed, the target project is sealed too.
+    Raises the same errors as `check`, and `Refused` if the person who requested the import has lost
+    the right to do so while the job waited. If the run's project is sealed, the target project is
+    sealed too.
     """
     check(wish)
     if by and not can_bring_in(by, wish.run.project, wish.target):
@@ -96,7 +98,8 @@ def bring_in_replies(wish: BringInRequest, by: Membership | None) -> GenerationR
 
 
 def can_bring_in(by: Membership, *projects: Project) -> bool:
-    """Whether the member's account leads all of these projects, and none of them is archived."""
+    """True if the member's account leads all of these projects, and none of the projects is
+    archived."""
     if by.account is None:
         return False
     led = Project.objects.led_by(by.account)
@@ -104,13 +107,14 @@ def can_bring_in(by: Membership, *projects: Project) -> bool:
 
 
 def can_rerun(job: Job, by: Membership) -> bool:
-    """Whether the member may run a job again that somebody else requested."""
+    """True if the member may rerun a job that somebody else requested."""
     target = Project.objects.filter(slug=job.result["into"]).first()
     return target is not None and can_bring_in(by, target)
 
 
 def _find_membership(target: Project, by: Membership) -> Membership | None:
-    """The membership of the same person in the target project; None without one."""
+    """The membership of the same person in the target project; None if the person is not a
+    member."""
     if by.project_id == target.pk:
         return by
     return Membership.objects.in_project(target).filter(account=by.account_id or 0).first()

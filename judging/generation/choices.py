@@ -19,7 +19,7 @@ from judging.generation import bring_in, rows
 from judging.generation.bring_in import BringInRequest
 from judging.models import Outcome, Run
 
-# The default share released at once, in percent; for gold answers only a sample, as in study 000.
+# The default share released at once, in percent. Of gold answers only a sample, as in study 000.
 GOLD_SHARE, DEFAULT_SHARE = 25, 100
 FLAGS = flags.FLAG_TITLES
 # Items with the first three flags leave nothing to label; a lead should first check items with the
@@ -32,8 +32,8 @@ MAX_TEXT_LENGTH = 6_000
 
 @dataclass(frozen=True)
 class PreviewRow:
-    """A row to import: the key, the difference to the original text if the task type shows one, and
-    the other texts by title."""
+    """A row to import: its key, its difference to the original text if the task type shows
+    differences, and its other texts by title."""
 
     key: str
     difference: Difference | None
@@ -41,7 +41,7 @@ class PreviewRow:
 
 
 def explain_unavailable(run: Run) -> str:
-    """Why a run's replies cannot be imported now; "" if some can."""
+    """The reason why none of a run's replies can be imported now; "" if some of them can."""
     if not run.generates or run.pinned_strategy().frame not in rows.REPLY_TEXTS:
         return f"Run {run.number} does not generate items."
     if problem := rows.explain_unfinished(run):
@@ -54,8 +54,8 @@ def list_targets(run: Run, account: Account | None) -> list[Project]:
     """The projects that the account leads and that can take a run's items, the run's own project
     first.
 
-    If a prompt waits for an answer, the answer may also become a response in another project, where
-    annotators look for errors in it.
+    An answer to a prompt may also be imported into another project, as a response in which
+    annotators look for errors.
     """
     if account is None:
         return []
@@ -65,8 +65,8 @@ def list_targets(run: Run, account: Account | None) -> list[Project]:
 
 
 def default_target(run: Run, offered: list[Project]) -> str:
-    """The slug of the default target: the target of the latest import from the run's project, else
-    the run's own project or the only project offered; "" if there is none."""
+    """The slug of the default target: the target of the latest import from the run's project,
+    otherwise the run's own project or the only project offered; "" if there is no default."""
     slugs = [one.slug for one in offered]
     before = Job.objects.filter(project=run.project_id, kind=bring_in.KIND).order_by("-pk").first()
     if before and before.result["into"] in slugs:
@@ -83,7 +83,8 @@ def default_share(run: Run) -> int:
 def build_request(
     run: Run, account: Account | None, into: str, vetting: ReleasePolicy
 ) -> BringInRequest:
-    """Build the request of a lead. Raises `Refused`, or `FieldError` for an invalid choice."""
+    """Build the import request from a lead's choices. Raises `Refused`, or `FieldError` for an
+    invalid choice."""
     if problem := explain_unavailable(run):
         raise Refused(problem)
     offered = {one.slug: one for one in list_targets(run, account)}
@@ -104,7 +105,7 @@ def build_preview(run: Run, target: Project) -> list[PreviewRow]:
 
 
 def _preview_answers(target: Project, answers: list[GeneratedText]) -> Iterator[PreviewRow]:
-    """Answers together with the texts of their items."""
+    """Preview rows of answers, each together with the texts of its item."""
     task = tasktypes.load_task_type(target)
     items = Item.objects.filter(pk__in=[one.item for one in answers]).with_current_texts()
     asked = {item.pk: item.current_revisions[0].texts for item in items}

@@ -15,7 +15,7 @@ REMAINDER_CHOICES = {
 
 
 class BringForm(forms.Form):
-    """Form for the target of a run's replies and for their release."""
+    """Form for importing a run's replies: the target project and the release policy."""
 
     into = forms.ChoiceField(label="Import into project")
     share = forms.IntegerField(
@@ -51,7 +51,7 @@ class BringForm(forms.Form):
             del self.fields["rest"]
 
     def vetting(self) -> ReleasePolicy:
-        """The release policy of a valid form."""
+        """The release policy, once the form is valid."""
         said = self.cleaned_data
         accept = said.get("rest") == ACCEPT
         return ReleasePolicy(share=said["share"], accept=accept, aside=frozenset(said["aside"]))

@@ -19,14 +19,15 @@ from judging.runs.run_config import RunOverrides
 from judging.strategies import catalogue
 from judging.strategies.replies.causes import MISSING
 
-# The maximum number of characters used of one remark, and of all remarks on an item.
+# The maximum number of characters taken from one remark, and from all remarks on an item.
 MAX_REMARK_LENGTH, MAX_FEEDBACK_LENGTH = 1_000, 4_000
 
 
 def rejected_items(project: Project) -> ItemQuerySet:
-    """The rejected items that were not regenerated yet, without qualification and control items.
+    """The rejected items that have not been regenerated yet, without qualification and control
+    items.
 
-    An item is rejected if its resolution has a value that drops it.
+    An item is rejected if the value of its resolution excludes it from the data set.
     """
     decides = main_field.load_main_field(project)
     values = [value for value, _ in decides.options if decides.drops(value)]
@@ -35,8 +36,8 @@ def rejected_items(project: Project) -> ItemQuerySet:
 
 
 def collect_feedback(project: Project, items: Collection[int]) -> dict[int, str]:
-    """The feedback on items, by their ids: first the claim of the change, then each annotator's
-    answers and remarks from counted labels. Items without labels are left out."""
+    """The feedback on items, by item id. It begins with the claim about the change, followed by
+    each annotator's answers and remarks from counted labels. Items without labels are left out."""
     task = tasktypes.load_task_type(project)
     labels = Label.objects.counted().in_project(project).at_stages([Stage.LABEL, Stage.ADJUDICATE])
     said: dict[int, list[str]] = defaultdict(list)
@@ -68,7 +69,7 @@ def _claims(items: Collection[int]) -> dict[int, list[str]]:
 
 @dataclass(frozen=True)
 class RejectedItem:
-    """A rejected item and the comments about it, "" without any."""
+    """A rejected item and the comments about it; "" if there are no comments."""
 
     item: Item
     said: str
@@ -81,8 +82,8 @@ def load_rejected(
     items: Collection[int] | None = None,
     most: int | None = None,
 ) -> list[RejectedItem]:
-    """A category's rejected items that were not regenerated yet, in order; `items` restricts them
-    to these ids, `most` limits their number."""
+    """The rejected items of a category that have not been regenerated yet, in order. `items`
+    restricts the result to these ids; `most` is the maximum number of items."""
     every = rejected_items(project).filter(category=category)
     found = every if items is None else every.filter(pk__among=list(items))
     return _with_feedback(project, list(found[:most]))
@@ -101,11 +102,10 @@ def list_strategies(project: Project, category: str) -> list[StrategyVersion]:
 
 
 def retry_missing(run: Run, member: Membership | None) -> Run:
-    """Start a run that repeats the requests for the items for which a finished generator run made
-    nothing.
+    """Start a run that asks again for the items that got no text from a finished generator run.
 
-    The new requests have their own occasion, so that the unusable replies are not reused. These
-    replies stay, with their causes. Raises `Refused` as `lifecycle.start_run` does.
+    The new requests have their own occasion, so that the unusable replies are not reused. The
+    unusable replies stay, with their causes. Raises `Refused` like `lifecycle.start_run`.
     """
     if not run.generates or run.finished_at is None:
         raise Refused(f"Run {run.number} generates nothing, or is still running.")
@@ -140,8 +140,8 @@ def start(
     member: Membership | None,
     cap: Decimal | None = None,
 ) -> Run:
-    """Start a run that regenerates the items with these ids. Raises `Refused` as
-    `lifecycle.start_run` does, for a strategy of another category, and if one of the items has
+    """Start a run that regenerates the items with these ids. Raises `Refused` like
+    `lifecycle.start_run`, and also for a strategy of another category, or if one of the items has
     meanwhile been regenerated or removed."""
     if strategy.strategy().category != category:
         raise Refused(

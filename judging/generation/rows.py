@@ -17,7 +17,7 @@ from judging.strategies.replies import unusable_texts
 ORIGIN = "generated"
 # Task types use different names for the same text.
 TEXT_SYNONYMS = {"input": "prompt", "prompt": "input"}
-# The texts in the replies of each frame; an answer has the name that the task type gives it.
+# The names of the texts in the replies, by frame. The task type determines the name of an answer.
 REPLY_TEXTS = {
     "perturbation": ("perturbed", "claim", "rationale"),
     "input": ("input", "context", "rationale"),
@@ -28,7 +28,7 @@ GOLD_PREFIX = "gold_"
 
 
 class GeneratedReply(NamedTuple):
-    """A reply with generated texts, the item it is about, and its provenance."""
+    """A reply with generated texts, together with its item and its provenance."""
 
     item: int
     key: str
@@ -47,7 +47,7 @@ class GeneratedReply(NamedTuple):
 
 
 def check(run: Run, target: Project) -> None:
-    """Raise `Refused` if a run's texts cannot become items of a project."""
+    """Raise `Refused` if a run's texts cannot be imported as items of a project."""
     if not run.generates or run.pinned_strategy().frame not in REPLY_TEXTS:
         raise Refused(f"Run {run.number} evaluates items and generates none.")
     task = tasktypes.load_task_type(target)
@@ -66,20 +66,20 @@ def check(run: Run, target: Project) -> None:
 
 
 def explain_unfinished(run: Run) -> str:
-    """Why a run cannot be used yet; "" once it has ended or is paused."""
+    """The reason why a run cannot be used yet; "" once the run has ended or is paused."""
     if run.state in {Run.State.PLANNING, Run.State.RUNNING}:
         return f"Run {run.number} is still running. Wait until it has finished, or pause it."
     return ""
 
 
 def can_skip_review(run: Run) -> bool:
-    """Whether held items may be accepted without review: only if the change is score-invariant.
-    Then a wrong change does not count as an error that an evaluator missed."""
+    """True if held items may be accepted without review, because the change is score-invariant:
+    then a wrong change does not count as an error that an evaluator missed."""
     return run.pinned_strategy().category in {one.slug for one in taxonomy.load().score_invariant()}
 
 
 def fills_own_items(run: Run, target: Project) -> bool:
-    """Whether the replies are the texts that the run's own items wait for."""
+    """True if the replies are the missing texts of the run's own items."""
     waits = bool(tasktypes.load_task_type(target).awaits)
     return waits and target.pk == run.project_id and run.pinned_strategy().frame == "answer"
 
@@ -124,14 +124,16 @@ def build_rows(run: Run, target: Project) -> Iterator[DerivedRow]:
 
 
 def build_key_infix(run: Run) -> str:
-    """The part between the source's key and the sample's number in all keys of a run's rows."""
+    """Return the middle part of the keys of a run's rows, between the source's key and the sample
+    number."""
     strategy = run.pinned_strategy()
     return f"+{strategy.category or strategy.slug.removeprefix('generate-')}.{run.number}."
 
 
 def iterate_replies(run: Run) -> Iterator[GeneratedReply]:
     """The usable replies, in the order of the items and samples."""
-    # One filter call, so that all conditions apply to a call of this run: runs may share a request.
+    # One `filter()`, so that all conditions apply to the same call: other runs may share its
+    # request.
     found = Reading.objects.filter(
         reply__request__calls__run=run,
         reply__request__calls__outcome__result__in=(Outcome.Result.MADE, Outcome.Result.PENDING),
@@ -159,13 +161,13 @@ def iterate_replies(run: Run) -> Iterator[GeneratedReply]:
 
 
 def _makes_prompts(run: Run) -> bool:
-    """Whether a run generates prompts. If so, the answers to the source item and their authors are
+    """True if a run generates prompts. Then the answers of the source item and their authors are
     not copied."""
     return run.pinned_strategy().frame == "input"
 
 
 def _list_made_texts(run: Run, task: TaskType) -> set[str]:
-    """The texts of a task type that the run's replies contain."""
+    """The names of the task type's texts that the run's replies contain."""
     parts = {*REPLY_TEXTS[run.pinned_strategy().frame]}
     parts |= {TEXT_SYNONYMS[name] for name in parts & TEXT_SYNONYMS.keys()}
     return {text.name for text in task.texts} & (parts - {"claim", "rationale", "context"})
@@ -177,7 +179,7 @@ def _parts(run: Run, said: GeneratedReply) -> dict[str, str]:
 
 
 def _texts(task: TaskType, said: GeneratedReply, parts: Mapping[str, str]) -> dict[str, Any]:
-    """The texts of the task's items; other generated parts become fields of the item."""
+    """The texts of an item of this task type; other generated parts become fields of the item."""
     names = {text.name for text in task.texts}
     rest = {
         name: part for name, part in parts.items() if not {name, TEXT_SYNONYMS.get(name)} & names
@@ -185,7 +187,7 @@ def _texts(task: TaskType, said: GeneratedReply, parts: Mapping[str, str]) -> di
     texts: dict[str, Any] = {}
     for text in task.texts:
         value = _find_text(text.name, parts) or _find_text(text.name, said.texts)
-        # If there are several references, each is correct on its own.
+        # If there are several references, each of them is a complete correct answer.
         texts[text.name] = value[0] if isinstance(value, list) and not text.many else value
     return rest | texts
 

@@ -26,8 +26,9 @@ ACTIONS = {"cancel": job_list.cancel_job, "again": job_list.rerun_job}
 
 
 class JobSerializer(serializers.Serializer[JobListEntry]):
-    """A job or a run: `done` of `total` so far, null if there is nothing to count. `kind` and
-    `number` identify it; `can_cancel` and `can_again` say which actions are possible now."""
+    """A job or a run. `done` of `total` steps are completed so far; both are null if there is
+    nothing to count. `kind` and `number` identify the job; `can_cancel` and `can_again` say if it
+    can be cancelled or run again now."""
 
     kind = serializers.CharField()
     number = serializers.IntegerField(allow_null=True)
@@ -71,7 +72,7 @@ class JobList(ListAPIView[Any]):
 @extend_schema(request=None, responses={204: None, **CONFLICT_RESPONSES})
 @api_view(["POST"])
 def change_job(request: Request, slug: str, kind: str, number: int, step: str) -> Response:
-    """Cancel a job, or run a failed one again; runs have their own URLs."""
+    """Cancel a job, or run a failed job again; runs have their own URLs."""
     member = access.member_for(request, slug, right="results")
     job = job_list.find_job(member, kind, number)
     if job is None:

@@ -1,4 +1,5 @@
-"""A Celery worker in a thread of the server process, for the embedded default."""
+"""A Celery worker in a thread of the server process, for the default setup without a separate
+worker."""
 
 import threading
 from collections.abc import Iterator
@@ -13,7 +14,8 @@ STOP_TIMEOUT = 10.0
 
 @contextmanager
 def running_worker(app: Celery | None = None) -> Iterator[None]:
-    """Run a worker during the block. The worker exits once its running slices have ended."""
+    """Run a worker while the `with` block runs. The worker exits once its running slices have
+    ended."""
     ready = threading.Event()
     controller = (app or current_app).WorkController(
         pool="threads",

@@ -1,6 +1,6 @@
-"""Heartbeats of workers: each updates its own row whenever it looks for work.
+"""Heartbeats of workers. Each worker updates its own row whenever it looks for work.
 
-So a page can show at once that no worker is running, even if nothing was due lately.
+So a page can show immediately that no worker is running, even if no work was due lately.
 """
 
 import os
@@ -23,8 +23,8 @@ FORGET_AFTER = timedelta(days=1)
 
 @dataclass
 class WorkerStatus:
-    """A worker's own status: whether its last look for due work succeeded, whether nothing was due,
-    and how many slices ended well or failed."""
+    """The status of a worker: did its last look for due work succeed, was nothing due, and how many
+    slices succeeded or failed."""
 
     name: str = field(default_factory=lambda: secrets.token_hex(8))
     looked: bool = False
@@ -58,14 +58,14 @@ def record(life: WorkerStatus, now: datetime) -> None:
 
 
 def record_stop(life: WorkerStatus) -> None:
-    """Delete a worker's row because it stops."""
+    """Delete the row of a worker that stops."""
     with transactions.transact():
         Worker.objects.filter(name=life.name).delete()
 
 
 def has_worker(endpoint_id: int, now: datetime) -> bool:
-    """Whether a worker is alive, or another process works on this endpoint, such as a command that
-    waits for its run."""
+    """True if a worker is alive, or if another process, such as a command that waits for its run,
+    works on this endpoint."""
     at_it = Q(name__in=[f"endpoint {endpoint_id}", f"planning {endpoint_id}"])
     alive = Worker.objects.alive(now)
     return alive.exists() or Dispatcher.objects.filter(at_it, held_until__gt=now).exists()

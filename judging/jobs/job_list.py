@@ -1,8 +1,9 @@
 """All long-running work of a project in one list: jobs of every kind, and runs.
 
-A job kind says how a worker runs its jobs, who sees them, which page they belong to, and which
-actions are possible. The state is in the job itself. If a kind is not listed here, as in a backup
-of another version, no worker runs its jobs; leads see them and can cancel them.
+A job kind defines how a worker runs its jobs, who sees the jobs, which page they belong to, and
+which actions are possible. The state is stored in the job itself. Jobs of a kind that is not listed
+here, as in a backup of another version, are not run by any worker; leads see them and can cancel
+them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -35,8 +36,7 @@ JOB, RUN = "job", "run"
 
 
 def _import_state(job: Job) -> str:
-    """The state of an import. An import that waits for a user's choice does not wait for a
-    worker."""
+    """The state to show for an import: it may wait for a user's choice instead of a worker."""
     asks = job.state == Job.State.WAITING and job.result["step"] in (uploads.CHOOSE, uploads.READY)
     return "waiting for your choice" if asks else job.state
 
@@ -49,10 +49,11 @@ def _import_is_there(job: Job) -> bool:
 class JobKind:
     """How jobs of one kind are run and shown.
 
-    `run` runs the job with this id until `stopped` returns true, unless another worker has it.
-    `due` returns the ids of the jobs to run, by default all that no worker has. `page` is the name
-    of the page where jobs are requested. If it is `numbered`, its URL takes a number that `place`
-    returns: the job's own number, or another one from its result.
+    `run` runs the job with this id until `stopped` returns true, unless another worker is running
+    it. `due` returns the ids of the jobs to run, by default all jobs that no worker is running.
+    `page` is the name of the page where jobs are requested. If `numbered`, the page's URL takes a
+    number. `place` returns this number, which is the job's own number or another number from its
+    result.
     """
 
     title: str
@@ -146,28 +147,28 @@ class JobListEntry:
 
     @property
     def is_under_way(self) -> bool:
-        """Whether it is running, or waits for a worker."""
+        """True if the job or run is in progress or waits for a worker."""
         return self.state in {"waiting", "running", "planning"}
 
 
 @dataclass(frozen=True)
 class CombinedRows:
-    """Rows of several tables in one order, with the queryset methods that pagination needs; a
-    single query over several tables lacks them."""
+    """Rows of several tables in one order, with the queryset methods that pagination needs, since a
+    union of querysets does not have these methods."""
 
     parts: tuple[QuerySet[Any, Any], ...]
     order: tuple[str, ...] = ("-created_at", "-pk")
 
     def filter(self, **where: Any) -> "CombinedRows":
-        """The rows of each table that match; every table must have these columns."""
+        """Filter the rows of each table; every table must have these columns."""
         return replace(self, parts=tuple(part.filter(**where) for part in self.parts))
 
     def order_by(self, *order: str) -> "CombinedRows":
-        """The same rows in this order, which replaces the earlier order."""
+        """Return the same rows in this order instead of the earlier order."""
         return replace(self, order=order)
 
     def count(self) -> int:
-        """The number of rows, by one query for each table."""
+        """Count the rows, with one query for each table."""
         return sum(part.count() for part in self.parts)
 
     def __iter__(self) -> Iterator[Any]:
@@ -180,7 +181,8 @@ class CombinedRows:
 
 
 def list_visible(member: Membership) -> CombinedRows:
-    """The rows that the member may see, newest first, each with its kind of row and id."""
+    """The jobs and runs that the member may see, newest first. Each row says if it is a job or a
+    run, and has its id."""
     columns = ("what", "pk", "created_at")
     mine = Job.objects.filter(_visible_jobs(member), project=member.project).order_by()
     every = mine.annotate(what=Value(JOB, models.CharField())).values_list(*columns, named=True)
@@ -192,7 +194,8 @@ def list_visible(member: Membership) -> CombinedRows:
 
 
 def build_entries(rows: Sequence[tuple[Any, ...]], member: Membership) -> list[JobListEntry]:
-    """The entries of some rows of the list, in the same order, in a fixed number of queries."""
+    """Build the entries for some rows of the list, in the same order, with a fixed number of
+    queries."""
     ids = {what: [pk for kind, pk, *_ in rows if kind == what] for what in (JOB, RUN)}
     found: dict[tuple[str, int], JobListEntry] = {}
     for job in Job.objects.filter(pk__in=ids[JOB]).select_related("member"):
@@ -211,14 +214,14 @@ def find_job(member: Membership, kind: str, number: int) -> Job | None:
 
 
 def cancel_job(job: Job, member: Membership) -> bool:
-    """Cancel an unfinished job; return whether there was something to cancel."""
+    """Cancel an unfinished job; return True if it was cancelled."""
     end = _kind(job).cancel
     return end is not None and job.finished_at is None and end(job, member)
 
 
 def rerun_job(job: Job, member: Membership) -> bool:
-    """Let the next worker run a failed or cancelled job again from the start; return whether that
-    is possible. What the job has already stored stays unchanged."""
+    """Let the next worker run a failed or cancelled job again from the start; return False if that
+    is not possible. What the job has already stored stays unchanged."""
     if not _can_rerun(job) or not _kind(job).may_again(job, member):
         return False
     anew = {name: value for name, value in job.result.items() if name != "until"}

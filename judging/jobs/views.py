@@ -18,7 +18,8 @@ JOBS_PER_PAGE = 50
 @never_cache
 @login_required
 def jobs(request: HttpRequest, slug: str) -> HttpResponse:
-    """Every import, export, archive, snapshot and run that the member may see, newest first."""
+    """List the imports, exports, archives, snapshots and runs that the member may see, newest
+    first."""
     member = access.member_for(request, slug, right="results")
     page = Paginator(job_list.list_visible(member)[:], JOBS_PER_PAGE).get_page(
         request.GET.get("page")
@@ -38,7 +39,7 @@ def jobs(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 @login_required
 def change_job(request: HttpRequest, slug: str, kind: str, number: int, step: str) -> HttpResponse:
-    """Cancel a job, or run a failed one again."""
+    """Cancel a job, or run a failed job again."""
     member = access.member_for(request, slug, right="results")
     job = job_list.find_job(member, kind, number)
     act = {"cancel": job_list.cancel_job, "again": job_list.rerun_job}[step]

@@ -1,4 +1,5 @@
-"""The work loop: every worker looks for due work itself, so a lost message loses no work."""
+"""The work loop. Every worker looks for due work itself, so no work is lost if a message is
+lost."""
 
 import gc
 import logging
@@ -21,7 +22,7 @@ from judging.runs.engine import ask, clock, lease
 
 log = logging.getLogger(__name__)
 
-# Seconds between two looks. Each look is one query for each kind.
+# Seconds between two looks for due work. Each look needs one query for each kind of work.
 LOOK_EVERY = 2.0
 # This many slices run in parallel.
 MAX_SLICES = 4
@@ -32,9 +33,10 @@ YOUNG_OBJECTS, OLDER_THRESHOLDS = 20_000, (20, 50)
 
 @dataclass(frozen=True)
 class WorkKind:
-    """A kind of work: how to find the ids of due work, and how to work on one of them for a slice.
+    """A kind of work. `due` finds the ids of due work, and `work` works on one id for a slice of
+    time.
 
-    `work` skips what another worker is doing.
+    `work` skips work that another worker is already doing.
     """
 
     name: str
@@ -43,7 +45,7 @@ class WorkKind:
 
 
 def list_kinds() -> list[WorkKind]:
-    """Everything that a worker does: calls to evaluators, tables of figures, and all kinds of
+    """List all kinds of work of a worker: calls to evaluators, tables of figures, and all kinds of
     job."""
     return [
         WorkKind("endpoint", lease.find_due_endpoints, ask.run_overlapping_slice),
@@ -63,7 +65,7 @@ def list_kinds() -> list[WorkKind]:
 class WorkLoop:
     """A thread that looks for due work and does it, with or without a broker.
 
-    Stopping it asks running slices to end, including those started by messages, and waits for them.
+    `stop` asks all running slices to end, even slices started by messages, and waits for them.
     """
 
     def __init__(self, every: float = LOOK_EVERY) -> None:
@@ -76,20 +78,19 @@ class WorkLoop:
         self._thread = threading.Thread(target=self._look, name="work-loop", daemon=True)
 
     def start(self) -> None:
-        """Start the thread, which cannot be started twice. This also tunes the garbage collector of
-        the whole process."""
+        """Start the thread, which cannot be started twice. Also tune the garbage collector for the
+        whole process."""
         ask.STOP.clear()
-        # Objects from start-up live as long as the process. Scanning all of them stopped calls and
-        # pages for a quarter of a second, every few thousand calls.
+        # Objects from start-up live as long as the process. Scanning all of these objects delayed
+        # calls and pages by a quarter of a second, every few thousand calls.
         gc.freeze()
-        # Calls and rows leave hardly any cycles behind, yet collecting some thousand young objects
-        # took a tenth of a worker's time.
+        # Calls and rows create hardly any reference cycles, but frequent collection of young
+        # objects took a tenth of a worker's time.
         gc.set_threshold(YOUNG_OBJECTS, *OLDER_THRESHOLDS)
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask all slices to end, and wait until the thread, its slices and the last calls have
-        ended."""
+        """Ask all slices to end, then wait for the thread, its slices and the last calls to end."""
         ask.STOP.set()
         self._stopped.set()
         self._again.set()
@@ -109,7 +110,7 @@ class WorkLoop:
         connections.close_all()
 
     def _wait(self) -> bool:
-        """Wait until the next look; return True if the loop is to stop."""
+        """Wait until the next look for work; return True if the loop must stop."""
         self._again.wait(self.every)
         self._again.clear()
         return self._stopped.is_set()
@@ -125,11 +126,11 @@ class WorkLoop:
             log.exception("Reporting that this worker is alive failed.")
 
     def _begin(self, kind: WorkKind) -> int | None:
-        """Start the due work of a kind; return how much there is, None if that is unknown."""
+        """Start the due work of a kind; return the number of due ids, None if it is unknown."""
         try:
             due = set(kind.due(clock.now()))
         except Exception:
-            # A database that is down for a while must not end the loop.
+            # The loop must not end if the database is down for a while.
             log.exception("Looking for due work failed; looking again in %s s.", self.every)
             return None
         for pk in due:
@@ -150,14 +151,14 @@ class WorkLoop:
             connections.close_all()
             self._busy.discard((kind.name, pk))
             if time.monotonic() - begun > self.every:
-                # The slice ended because its time was over, not because no work was left. Without
-                # this, the evaluator would be idle.
+                # The slice ended because its time was over, but work is left. Without another look
+                # now, the evaluator would be idle.
                 self._again.set()
 
 
 class WorkLoopStep(bootsteps.StartStopStep):
-    """Start the work loop once the worker has a pool, and stop it before the pool waits for
-    tasks."""
+    """Start the work loop once the Celery worker has a pool, and stop it before the pool waits for
+    its tasks."""
 
     requires = ("celery.worker.components:Pool",)
 

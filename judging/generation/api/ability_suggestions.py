@@ -26,7 +26,7 @@ class TakenSerializer(serializers.Serializer[SuggestionCounts]):
 @extend_schema(request=None, responses={200: TakenSerializer, **REFUSED_RESPONSES})
 @api_view(["POST"])
 def take_suggestions(request: Request, slug: str, number: int) -> Response:
-    """Store a run's suggestions with its items. Items keep their abilities. Repeating this adds
+    """Store a run's suggestions with its items. Items keep their abilities. A second request adds
     nothing."""
     lead = access.member_for(request, slug, right="manage")
     run = get_run_or_404(lead, number)

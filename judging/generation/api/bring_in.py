@@ -28,10 +28,11 @@ from judging.runs.api.responses import IDEMPOTENT_RESPONSES, RUN_PATH, call_or_4
 
 
 class BringAskedSerializer(serializers.Serializer[Any]):
-    """The target project of the replies, "" for the default one. `share` is the percentage of each
-    category that is released to annotators at once; null means 25 for gold answers and 100 for
-    others. The rest is held. With `accept`, score-invariant items are accepted without review
-    instead. Items with a flag in `aside` are held."""
+    """The target project of the replies, "" for the default project. `share` is the percentage of
+    each category that is released to annotators at once; null means 25 for gold answers and 100 for
+    other items. The remaining items are held until a lead releases them. With `accept`,
+    score-invariant items are accepted without review instead. Items with a flag in `aside` are also
+    held."""
 
     into = serializers.SlugField(default="", allow_blank=True, max_length=80)
     share = serializers.IntegerField(default=None, allow_null=True, min_value=0, max_value=100)
@@ -44,8 +45,8 @@ class BringAskedSerializer(serializers.Serializer[Any]):
 
 
 class BringSerializer(SharedOutFields):
-    """An import of a run's replies; `brought` is null until it has ended. It appears in the list of
-    jobs, where you can cancel it or run it again."""
+    """An import of a run's replies; `brought` is null until the import has ended. The import
+    appears in the list of jobs, where you can cancel it or run it again."""
 
     run = serializers.IntegerField(source="result.run")
     into = serializers.CharField(source="result.into")
@@ -53,7 +54,7 @@ class BringSerializer(SharedOutFields):
 
 
 class BringList(ListAPIView[Job]):
-    """The imports of a run's replies, the latest first."""
+    """The imports of a run's replies, latest first."""
 
     serializer_class = BringSerializer
     pagination_class = CursorPages

@@ -26,7 +26,7 @@ from judging.models import Run, StrategyVersion
 from judging.runs import choices, selection
 from judging.strategies import catalogue
 
-# The segments of a bar: the attribute of the counts, and the title.
+# The segments of a bar, each with the name of its attribute in the counts, and its title.
 PART_TITLES = {
     "held": "as intended",
     "turned_down": "rejected",
@@ -49,8 +49,9 @@ class BarSegment:
 
 @dataclass(frozen=True)
 class BoardRow:
-    """A category of the board. `strategy` is the slug of the strategy that generated it, "" if no
-    model did; `rejected` counts rejected items that were not regenerated yet."""
+    """A category on the board. `strategy` is the slug of the strategy that generated its items, ""
+    if no model generated them; `rejected` counts the rejected items that have not been regenerated
+    yet."""
 
     row: GenerationRow
     bar: tuple[BarSegment, ...]
@@ -84,7 +85,7 @@ def load_board(project: Project) -> list[BoardRow]:
 
 
 def list_generator_endpoints() -> list[str]:
-    """The names of the endpoints that can run a generator; baselines cannot generate texts."""
+    """The names of the endpoints that can generate texts, thus without baselines."""
     models = choices.list_endpoints().exclude(provider=selection.BASELINE)
     return list(models.values_list("name", flat=True))
 
@@ -98,7 +99,7 @@ def _bar(made: GenerationCounts) -> Iterator[BarSegment]:
             begin += width
 
 
-# The most rejected items offered at once.
+# The maximum number of rejected items offered at once.
 MOST_AT_ONCE = 200
 
 
@@ -143,7 +144,8 @@ def release_items(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 @login_required
 def regenerate_items(request: HttpRequest, slug: str, category: str) -> HttpResponse:
-    """A category's rejected items with people's comments; POST regenerates them."""
+    """Show a category's rejected items with people's comments; a POST regenerates the chosen
+    items."""
     member = access.member_for(request, slug, right="manage")
     named = taxonomy.load().find(category)
     if named is None:
@@ -191,7 +193,7 @@ def _start_run(
     versions: dict[str, StrategyVersion],
     found: list[RejectedItem],
 ) -> Run | None:
-    """Start the run; None if it was refused, with the reason in the form."""
+    """Start the run. If it is refused, return None and show the reason in the form."""
     said = form.cleaned_data
     chosen = set(said["items"])
     try:

@@ -1,4 +1,4 @@
-"""Import of generator runs' replies as items, or as texts that items wait for."""
+"""Views to import the replies of generator runs as items, or as the missing texts of items."""
 
 from typing import Any
 
@@ -25,7 +25,8 @@ from judging.runs.views.runs import get_run_or_404
 @never_cache
 @login_required
 def bring_in(request: HttpRequest, slug: str, number: int) -> HttpResponse:
-    """The possible targets of a run's replies, and the imports so far; POST requests an import."""
+    """Show the possible target projects for a run's replies, and the imports so far; a POST
+    requests an import."""
     member = access.member_for(request, slug, right="manage")
     run = get_run_or_404(member, number)
     problem = choices.explain_unavailable(run)
@@ -52,8 +53,7 @@ def bring_in(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 @require_POST
 @login_required
 def retry_generation(request: HttpRequest, slug: str, number: int) -> HttpResponse:
-    """Start a run that repeats the requests for the items for which a generator run made
-    nothing."""
+    """Start a run that asks again for the items that got no text from a generator run."""
     member = access.member_for(request, slug, right="run")
     asked = get_run_or_404(member, number)
     try:
@@ -83,7 +83,7 @@ def _build_form(run: Run, offered: list[Project], data: Any) -> BringForm:
 
 
 def _enqueue(member: Membership, run: Run, form: BringForm) -> bool:
-    """Request a job; False if it was refused, with the reason in the form."""
+    """Request an import job. If it is refused, return False and show the reason in the form."""
     try:
         wish = choices.build_request(run, member.account, form.cleaned_data["into"], form.vetting())
         generation_bring_in.enqueue(wish, access.ensure_membership(member))
@@ -104,7 +104,7 @@ def _bring_in_context(run: Run, offered: list[Project]) -> dict[str, Any]:
 
 
 def _preview_context(run: Run, offered: list[Project], into: str) -> dict[str, Any]:
-    """A preview of the first rows for the chosen project."""
+    """The template context with a preview of the first rows for the chosen project."""
     wanted = [one for one in offered if one.slug == into]
     chosen = next(iter(wanted or offered), None)
     return {"chosen": chosen, "preview": choices.build_preview(run, chosen) if chosen else []}

@@ -1,16 +1,16 @@
 """Call one endpoint for a slice of time: one event loop and two database threads.
 
-A leaser keeps the queue filled ahead of the callers; there are as many callers as calls may be in
-flight. A writer commits their results after at most WRITE_EVERY seconds, so a killed worker loses
+A leaser keeps the queue filled for the callers. There is one caller for each call that may be in
+flight. A writer commits the results after at most WRITE_EVERY seconds, so a killed worker loses
 only the replies of that time. A decider turns results into outcomes. Callers never wait for the
-database, which would leave the evaluator idle. Writes have a thread of their own, so that paid
-replies do not wait behind leases and decisions. Leases and decisions share the other thread: Python
-runs one thread at a time, and each busy thread delays the event loop once per call. At 256 calls in
-flight, a third thread cost 0.03 to 0.07 of the maximum throughput.
+database, since the evaluator would be idle meanwhile. Writes have a thread of their own, so that
+paid replies do not wait behind leases and decisions. Leases and decisions share the other thread:
+Python runs one thread at a time, and each busy thread delays the event loop once per call. At 256
+calls in flight, a third thread cost 0.03 to 0.07 of the maximum throughput.
 
-Slices overlap: when the time of a slice is over, it returns the requests that it has not started
-and waits for its calls in flight. Meanwhile the next slice uses the free slots. Both share the
-limits, so together they never exceed the endpoint's limit of calls in flight.
+Slices overlap: when the time of a slice is over, the slice returns the requests that it has not
+started and waits for its calls in flight. Meanwhile the next slice uses the free slots. The two
+slices share the limits, so together they never exceed the endpoint's limit of calls in flight.
 """
 
 import asyncio
@@ -47,21 +47,21 @@ T = TypeVar("T")
 
 SLICE_SECONDS = 30.0
 WRITE_EVERY = 0.1
-# Leased requests are in flight or wait to be written; the others must last until the next lease.
+# Some leased requests are in flight or wait to be written; the rest must last until the next lease.
 LEASED_AHEAD = 8
-# Do not lease for every single reply: a large lease costs little more than a small one.
+# Do not lease again after every single reply: a large lease costs little more than a small lease.
 MIN_LEASE_FACTOR = 2
 DECIDE_EVERY = 0.5
 RENEW_EVERY = 3.0
-# How often to look for calls in flight whose run was stopped, to cancel them.
+# Seconds between two looks for calls in flight to cancel because their run was stopped.
 CANCEL_EVERY = 0.5
 # Seconds that calls in flight may still take when the process is asked to stop.
 LAST_CALLS_SECONDS = 4.0
 # Threads of `run_overlapping_slice` that have not ended.
 _slices: set[threading.Thread] = set()
 LOOK_EVERY = 0.2
-# Seconds between tries to reach a database that is down. Replies that arrive meanwhile are paid
-# for, so they are kept.
+# Seconds between tries to reach a database that is down. Replies that arrive meanwhile are kept,
+# because they are paid for.
 DATABASE_RETRY_WAITS = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 
 # Set when the process stops: slices then end within LAST_CALLS_SECONDS.
@@ -73,13 +73,13 @@ class TimeSlice:
     """The shared state of the coroutines of one slice.
 
     `open` counts requests that are leased and not yet stored; `begun` maps the calls in flight to
-    their requests. `stored` is set when something was stored, `all_stored` at the end. `last_calls`
-    is called once only calls in flight are left: then the next slice may begin.
+    their requests. `stored` is set when results were stored, `all_stored` at the end. `last_calls`
+    is called when only calls in flight are left, so that the next slice may begin.
 
-    `held` has the runs that send nothing for now, each with the request whose reply refused one of
-    its parameters, or None once that reply is stored. Then the run's state is checked, and the run
-    is released. Without this, a fast provider would refuse many more requests meanwhile. `refused`
-    has all refusals so far, since a run is held once for each parameter.
+    `held` maps each run that sends nothing for now to the request of which a parameter was refused,
+    or to None once the refusal is stored. Then the run's state is checked, and the run may send
+    again if it still runs. Otherwise a fast provider would refuse many more requests meanwhile.
+    `refused` has all refusals so far, since a run is held only once for each parameter.
     """
 
     endpoint: Endpoint
@@ -105,21 +105,20 @@ class TimeSlice:
     over: bool = False
 
     def closing(self) -> bool:
-        """Whether the slice sends nothing more. It continues beyond its time while the previous
-        slice still waits for calls, so that an endpoint never has more than two slices."""
+        """True if the slice sends no more requests. A slice continues beyond its time while the
+        previous slice still waits for calls, so that an endpoint never has more than two slices."""
         if self.over or STOP.is_set():
             return True
         return time.monotonic() > self.ends and not lease.is_ending(self.endpoint.pk)
 
     def wants(self, leased: LeasedRequest) -> bool:
-        """Whether to send the request now: its run may have been paused since the request was
-        leased."""
+        """True if the request is still to be sent; its run may have been paused after the lease."""
         running = leased.run_id in self.runs and leased.run_id not in self.held
         return running and not self.closing()
 
     def hold_if_refused(self, leased: LeasedRequest, words: str) -> None:
-        """If a rejection refuses one of the run's parameters, send no more of the run's requests
-        for now."""
+        """Stop sending the run's requests for now if a rejection refuses one of the run's
+        parameters."""
         refused = (leased.run_id, find_refused(words, leased.sent))
         if refused[1] and refused not in self.refused:
             self.refused.add(refused)
@@ -133,12 +132,11 @@ class TimeSlice:
                 self.held[one.leased.run_id] = None
 
     def list_on_record(self) -> list[int]:
-        """The held runs whose refusal is stored: a check now shows whether they are still
-        running."""
+        """List the held runs whose refusal is stored, so that their state can be checked."""
         return [run_id for run_id, request_id in self.held.items() if request_id is None]
 
     async def any_stored(self, seconds: float = LOOK_EVERY) -> None:
-        """Wait until something is stored or time runs out."""
+        """Wait until some results are stored, or until `seconds` have passed."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self.stored.wait(), seconds)
         self.stored.clear()
@@ -160,8 +158,8 @@ class TimeSlice:
 
 @contextmanager
 def database_thread(name: str) -> Iterator[ThreadPoolExecutor]:
-    """A single thread for queries, since a connection belongs to the thread that opened it. The
-    connection is closed at the end."""
+    """Start a single thread for queries, since a connection belongs to the thread that opened it.
+    The connection is closed at the end."""
     with ThreadPoolExecutor(1, thread_name_prefix=f"asking-{name}") as thread:
         try:
             yield thread
@@ -176,7 +174,7 @@ def run_slice(
     last_calls: Callable[[], object] = lambda: None,
 ) -> bool:
     """Call one endpoint for up to `seconds`, then wait for the calls in flight. Returns False if
-    another worker holds the endpoint and the limits are in memory, where only one worker can
+    another worker is calling the endpoint and the limits are in memory, where only one worker can
     enforce them.
 
     New runs of the endpoint are planned first, even while its provider asks for a pause. The slice
@@ -208,7 +206,7 @@ def run_overlapping_slice(endpoint_id: int, *, seconds: float = SLICE_SECONDS) -
     """Run `run_slice` in a thread, and return when the next slice may begin. Then only calls in
     flight are left, and `wait_for_last_calls` waits for them.
 
-    Raises an error that happens before that; a later one is logged.
+    Raises errors that happen before the next slice may begin; later errors are logged.
     """
     free = threading.Event()
     problems: list[Exception] = []
@@ -234,14 +232,14 @@ def run_overlapping_slice(endpoint_id: int, *, seconds: float = SLICE_SECONDS) -
 
 
 def wait_for_last_calls() -> None:
-    """Wait until every slice in a thread has ended; this is soon once STOP is set."""
+    """Wait until all slices in threads have ended; once STOP is set, they end soon."""
     for thread in list(_slices):
         thread.join()
 
 
 def _plan_runs(endpoint: Endpoint, holder: str, seconds: float) -> None:
-    """Plan the endpoint's new runs. Only one worker does this, since others would plan the same
-    calls."""
+    """Plan the endpoint's new runs. Only one worker does this, so that no calls are planned
+    twice."""
     if not lease.acquire_planning(endpoint.pk, holder, clock.now()):
         return
     ends = time.monotonic() + seconds
@@ -259,7 +257,8 @@ def _plan_runs(endpoint: Endpoint, holder: str, seconds: float) -> None:
 
 
 def _with_progress_counts(run: Run, keep_on: Callable[[], bool]) -> Callable[[], bool]:
-    """`keep_on`, but it also updates the run's progress counts now and then, for all viewers."""
+    """Wrap `keep_on` so that it also updates the run's progress counts now and then, for all
+    viewers."""
     due = 0.0
 
     def keep_on_counting() -> bool:
@@ -298,8 +297,8 @@ def _run_event_loop(
 
 @asynccontextmanager
 async def _open_ledger(endpoint: Endpoint) -> AsyncIterator[Ledger]:
-    """The ledger that all callers of the endpoint share: in Redis if configured, else in this
-    process."""
+    """Open the ledger that all callers of the endpoint share, in Redis if configured, otherwise in
+    this process."""
     limits = Limits(endpoint.in_flight, endpoint.per_minute, endpoint.tokens_per_minute)
     if not settings.REDIS_URL or PROVIDERS[endpoint.provider].offline:
         yield get_ledger(endpoint.name, limits)
@@ -349,7 +348,7 @@ async def _keep_leased(work: TimeSlice) -> None:
         room = LEASED_AHEAD * in_flight - work.open
         count = room if room >= MIN_LEASE_FACTOR * in_flight and not work.held else 0
         on_record = work.list_on_record()
-        # Check the runs even if there is no room: one may have been paused.
+        # Check the runs even if the queue is full: a run may have been paused.
         if count or on_record or time.monotonic() - looked >= LOOK_EVERY:
             batch = await work.in_database(partial(_lease_batch, work, count), work.background)
             looked, work.runs = time.monotonic(), batch.runs
@@ -368,7 +367,7 @@ def _lease_batch(work: TimeSlice, count: int) -> lease.LeasedBatch:
 
 
 async def _ask_requests(work: TimeSlice) -> None:
-    """Send one request after the other; each leased request ends in exactly one result."""
+    """Send one request after another; each leased request gets exactly one result."""
     while True:
         leased = await work.todo.get()
         result, failed = None, None
@@ -376,7 +375,7 @@ async def _ask_requests(work: TimeSlice) -> None:
             if work.wants(leased) and work.limiter:
                 async with work.limiter.slot(leased.tokens) as place:
                     result = await _ask_request(work, leased, place)
-                    # Do not wait for the ledger: it may take long to settle.
+                    # Do not wait for the ledger, since settling may take long.
                     work.done.put_nowait(result)
         except asyncio.CancelledError:
             # A cancelled call ends only that call; this caller continues unless it is cancelled
@@ -397,7 +396,8 @@ async def _ask_requests(work: TimeSlice) -> None:
 
 
 async def _ask_request(work: TimeSlice, leased: LeasedRequest, place: CallSlot) -> CallResult:
-    """The result of a request that has got a slot. It is not sent if no run wants it any more."""
+    """Send a request that has got a slot, and return its result. The request is not sent if no run
+    wants it any more."""
     if not work.wants(leased):
         place.used = 0
         return CallResult(leased)
@@ -436,7 +436,7 @@ def _store_group(work: TimeSlice, group: Sequence[CallResult]) -> None:
 
 
 def _remedy(endpoint: Endpoint, problem: Halting) -> str:
-    """What a person must do, if the provider's own message does not say it."""
+    """Return what a person must do, unless the provider's own message says it."""
     if not isinstance(problem, Unauthorised):
         return ""
     if not endpoint.key_variable:
@@ -450,8 +450,8 @@ def _remedy(endpoint: Endpoint, problem: Halting) -> str:
 
 
 async def _decide_outcomes(work: TimeSlice) -> None:
-    """Decide outcomes from stored results, many at once since that costs less; no caller waits for
-    it.
+    """Decide outcomes from stored results, many at once because that costs less. No caller waits
+    for this.
 
     Works in small batches, so that a lease waits for one batch only.
     """
@@ -473,7 +473,7 @@ def _drain(queue: asyncio.Queue[T]) -> list[T]:
 
 
 async def _renew_leases(work: TimeSlice) -> None:
-    """Renew the leases; a worker that was taken for dead stops calling."""
+    """Renew the leases. If another worker has taken them over, stop calling."""
     while True:
         await asyncio.sleep(RENEW_EVERY)
         renewed = partial(_renew_once, work)
@@ -488,8 +488,8 @@ def _renew_once(work: TimeSlice) -> bool:
 
 
 async def _keep_slots(work: TimeSlice) -> None:
-    """Renew the slots in flight, separately from the leases: if the ledger hangs, the leases must
-    not be lost."""
+    """Renew the slots of calls in flight. This is separate from the leases, which must not be lost
+    if the ledger hangs."""
     while True:
         await asyncio.sleep(RENEW_EVERY)
         if work.limiter:
@@ -498,7 +498,7 @@ async def _keep_slots(work: TimeSlice) -> None:
 
 async def _cancel_unwanted_calls(work: TimeSlice) -> None:
     """Cancel calls that no run waits for any more, so that a self-hosted server stops working on
-    them. Their requests wait again, as if they had not been tried."""
+    them. The requests are waiting again, as if they had not been tried."""
     while True:
         await asyncio.sleep(CANCEL_EVERY)
         if asked := [leased.request_id for leased in work.begun.values()]:

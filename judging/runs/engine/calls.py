@@ -1,4 +1,5 @@
-"""The calls of a run: the exact body that each sends, and the request that it shares."""
+"""The calls of a run: the exact body that each call sends, and its request, which other calls may
+share."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,8 +18,8 @@ from judging.strategies.frames import CallSpec
 
 @dataclass(frozen=True, slots=True)
 class PlannedCall:
-    """A call to create for one sample of an outcome: the texts that it shows besides the item's
-    texts, and the id of the reading that these come from."""
+    """A call to create for one sample of an outcome, with the texts that it shows besides the
+    item's texts, and the id of the reading from which these texts are taken."""
 
     outcome: Outcome
     spec: CallSpec
@@ -34,8 +35,8 @@ RefusalHandler = Callable[[Outcome, str], None]
 def build_first_calls(
     run: Run, strategy: Strategy, batch: Sequence[Outcome], *, base: Run | None = None
 ) -> list[PlannedCall]:
-    """The first calls of these outcomes of a run. An explanation check uses the explanations of
-    `base`, by default the run's source."""
+    """Build the first calls of these outcomes of a run. An explanation check uses the explanations
+    of `base`, by default the run's source."""
     checked: _CheckedExplanations = {}
     if strategy.frame == "explanation":
         checked = _load_checked_explanations(
@@ -55,7 +56,7 @@ def build_first_calls(
 
 
 def list_call_specs(strategy: Strategy, outcome: Outcome, step: int = 0) -> tuple[CallSpec, ...]:
-    """The calls that one sample of an outcome needs at a step."""
+    """List the calls that one sample of an outcome needs at a step."""
     axis = outcome.axis if strategy.axes else ""
     return frames.list_calls(strategy, axis=axis, step=step)
 
@@ -102,7 +103,7 @@ def render_calls(
     *,
     refused: RefusalHandler = lambda outcome, reason: None,
 ) -> Iterator[tuple[PlannedCall, str, bytes]]:
-    """The calls with the digests and bodies of their requests, outcome by outcome.
+    """Yield the calls with the digests and bodies of their requests, outcome by outcome.
 
     If no request can be made for an outcome's item, `refused` is called with the reason, and none
     of the outcome's calls is yielded.
@@ -126,7 +127,7 @@ def _render_outcome_calls(
     everywhere: Mapping[str, str],
     digest_of: Callable[[bytes, int], str],
 ) -> list[tuple[PlannedCall, str, bytes]]:
-    """The calls of one outcome; calls that differ only in the sample are rendered once."""
+    """Render the calls of one outcome; calls that differ only in the sample are rendered once."""
     bodies: dict[tuple[CallSpec, int | None], bytes] = {}
     for one in asked:
         if (one.spec, one.fed_by) not in bodies:
@@ -140,11 +141,12 @@ def _render_outcome_calls(
 def _get_or_create_requests(
     run: Run, planned: Sequence[tuple[PlannedCall, str]]
 ) -> dict[str, tuple[int, str]]:
-    """Id and state of the request of each digest; missing ones are created.
+    """Return the id and state of the request of each digest; create missing requests.
 
-    They are created and locked in one order, so that two runs that want the same requests do not
-    deadlock. With the lock, a reply is stored either before this and is seen here, or after this,
-    when the calls already exist. A request that failed for an earlier run is tried again.
+    All runs create and lock requests in the same order, so that two runs that want the same
+    requests do not deadlock. The lock has a second use: a reply is stored either before this
+    function, which then sees it, or after it, when the calls already exist. A request that failed
+    for an earlier run is tried again.
     """
     samples = {digest: one.sample for one, digest in planned}
     Request.objects.bulk_create(
@@ -170,8 +172,8 @@ def _get_or_create_requests(
 def _load_checked_explanations(
     base: Run, strategy: Strategy, batch: Sequence[Outcome]
 ) -> _CheckedExplanations:
-    """The explanations that an explanation check shows, by item id and axis, with the ids of their
-    readings.
+    """Load the explanations that an explanation check shows, by item id and axis, with the ids of
+    their readings.
 
     Items without an explanation are left out, so that their calls cannot be rendered.
     """
@@ -190,7 +192,7 @@ def _load_checked_explanations(
 
 
 def note_first_replies(request_ids: Iterable[int], now: datetime) -> None:
-    """Set the time of the first reply for the items that these requests are about. A generator's
-    output does not count, since it does not judge the item."""
+    """Set the time of the first reply on the items of these requests. A generator's output does not
+    count as a reply, since it does not judge the item."""
     asked = Outcome.objects.of_requests(request_ids).filter(run__generates=False).values("item")
     Item.objects.filter(pk__in=asked, first_reply_at=None).update(first_reply_at=now)

@@ -1,8 +1,8 @@
 """The clock for leases.
 
 Several workers must agree on the time, so with a database server they use the server's clock. Then
-a worker whose own clock is wrong, or jumps, neither takes another worker's lease nor loses its own.
-If one process makes all calls, its own clock is enough, and `lease` keeps track of its leases.
+a worker with a wrong or jumping clock neither takes another worker's lease nor loses its own lease.
+If a single process makes all calls, its own clock is enough, and `lease` keeps track of its leases.
 """
 
 from datetime import datetime

@@ -16,12 +16,13 @@ def build_request_hasher(
     parameters: Mapping[str, Any],
     occasion: str,
 ) -> Callable[[bytes, int], str]:
-    """A function that takes the exact body and the sample, and returns the SHA-256, in hex, of
-    everything that identifies a request. Requests with equal digests are sent only once.
+    """Build the function that computes the digest of a request from its exact body and its sample.
+    The digest is the SHA-256, in hex, of everything that identifies the request. Requests with
+    equal digests are sent only once.
 
     `sample` distinguishes intended repeats. `occasion` is "" except for checks that must send
-    answered requests again. Parameters are compared as JSON: 0 is not 0.0. The parts that all
-    requests of a run share are serialized once.
+    answered requests again. Parameters are compared as JSON, where 0 differs from 0.0. The parts
+    that all requests of a run share are serialized once.
     """
     common = {
         "provider": provider,
@@ -57,12 +58,13 @@ def compute_run_digest(
     sources: Iterable[str] = (),
     occasion: str = "",
 ) -> str:
-    """SHA-256, in hex, of everything that a run pins.
+    """Compute the SHA-256, in hex, of everything that a run pins.
 
-    `strategy` is the digest of its definition; `endpoint` its provider, address, model and
-    parameters; `items` are pairs of item key and revision digest, in any order; `few_shot` the same
-    pairs for the examples, in the order shown; `seed` the seed that shuffles the calls; `sources`
-    the digests of the source runs, in any order; `occasion` why it sends answered requests again.
+    `strategy` is the digest of the strategy's definition; `endpoint` has the provider, address,
+    model and parameters; `items` are pairs of item key and revision digest, in any order;
+    `few_shot` are such pairs for the examples, in the order shown; `seed` is the seed that shuffles
+    the calls; `sources` are the digests of the source runs, in any order; `occasion` says why the
+    run sends answered requests again.
     """
     pinned: dict[str, Any] = {
         "strategy": strategy,
@@ -74,7 +76,7 @@ def compute_run_digest(
         "samples": samples,
         "seed": seed,
     }
-    # Most runs have neither, so their digest is the same as before these fields existed.
+    # Most runs have neither field, so their digest is the same as before these fields existed.
     if runs := sorted(sources):
         pinned["sources"] = runs
     if occasion:
@@ -83,7 +85,8 @@ def compute_run_digest(
 
 
 def shuffle_keys(seed: int, keys: Iterable[str]) -> list[str]:
-    """`keys` in a random order that depends only on the seed and the keys, on every Python version.
+    """Return `keys` in a random order that depends only on the seed and the keys, not on the Python
+    version.
 
     The relative order of two keys does not depend on the other keys, so a part of the items is sent
     in the same order as all items. Equal keys are adjacent.
@@ -92,13 +95,14 @@ def shuffle_keys(seed: int, keys: Iterable[str]) -> list[str]:
 
 
 def draw_place(seed: int, key: str) -> int:
-    """A random position of `key` in the order of sending, 0 to 2^63 - 1: it fits a signed
+    """Draw a random position for `key` in the order of sending, from 0 to 2^63 - 1, to fit a signed
     bigint."""
     return draw_number(f"{seed}:{key}", bits=63)
 
 
 def _digest_of_all(items: Iterable[tuple[str, str]]) -> str:
-    """Digest of all items, one at a time: a run may have a million, too many for one JSON text."""
+    """Compute the digest of all items, one at a time, since a million items are too many for one
+    JSON text."""
     total = hashlib.sha256()
     for item in items:
         total.update(compute_digest(item).encode("ascii"))

@@ -1,7 +1,8 @@
-"""The database side of the engine: which worker may call an endpoint, and what is sent next.
+"""The database side of the engine: it decides which worker may call an endpoint, and which requests
+are sent next.
 
-Every change is one short transaction. Only the rows count: a lease that its holder does not renew
-expires, and then the request is waiting again.
+Every change is one short transaction. Leases exist only as rows: a lease that its holder does not
+renew expires, and then the request is waiting again.
 """
 
 import threading
@@ -22,21 +23,21 @@ from judging.runs.engine import rendering
 from judging.runs.engine.models import lease_expired
 from judging.strategies.replies.outputs import strip_unstorable
 
-# A killed worker is noticed after this time, and until then its requests are not sent again.
+# A killed worker is noticed after this time. Until then, nobody sends its requests again.
 LEASE_DURATION = timedelta(seconds=12)
 _REQUEST_TABLE = Request._meta.db_table
-# Holders in this process. Their leases stay valid even if a clock jumps.
+# The lease holders in this process. Their leases stay valid even if a clock jumps.
 _local_holders: set[str] = set()
-# Holders that only wait for calls in flight, each with its endpoint id: the next slice of this
-# process may begin meanwhile.
+# The endpoint id of each holder that only waits for calls in flight. Meanwhile the next slice of
+# this process may begin.
 _ending_slices: dict[str, int] = {}
 _handover_lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
 class LeasedRequest:
-    """A request that this worker sends now, with its exact body and the tokens it may use; `sent`
-    are the names of the parameters in the body."""
+    """A request that this worker sends now, with its exact body and the number of tokens it may
+    use. `sent` has the names of the parameters in the body."""
 
     request_id: int
     run_id: int
@@ -56,11 +57,12 @@ class LeasedBatch:
 
 
 def acquire_endpoint(endpoint_id: int, holder: str, now: datetime) -> bool:
-    """Whether `holder` may call this endpoint until `now` + LEASE_DURATION.
+    """Reserve the endpoint for `holder` until `now` + LEASE_DURATION; return True if that
+    succeeded.
 
-    If limits are in memory, only one holder at a time may call it, so that they are enforced with
-    any number of workers. If limits are in Redis, every holder may, and the row only says that some
-    holder calls it.
+    If limits are in memory, only one holder at a time may call the endpoint, so that the limits are
+    enforced with any number of workers. If limits are in Redis, every holder may call it, and the
+    row only shows that some holder does.
     """
     taken = _acquire_row(_asking(endpoint_id), holder, now, alone=not settings.REDIS_URL)
     if taken:
@@ -69,19 +71,20 @@ def acquire_endpoint(endpoint_id: int, holder: str, now: datetime) -> bool:
 
 
 def hand_over_endpoint(endpoint_id: int, holder: str) -> None:
-    """Mark that `holder` sends nothing more and only waits for its calls in flight. The next slice
-    of this process may begin meanwhile, since both share the limits in memory."""
+    """Mark that `holder` sends no more requests and only waits for its calls in flight. The next
+    slice of this process may begin meanwhile, since both slices share the limits in memory."""
     _ending_slices[holder] = endpoint_id
 
 
 def is_ending(endpoint_id: int) -> bool:
-    """Whether a slice of this process sends nothing more but waits for calls to the endpoint."""
+    """True if a slice of this process sends no more requests but still waits for calls to the
+    endpoint."""
     return endpoint_id in list(_ending_slices.values())
 
 
 def release_endpoint(endpoint_id: int, holder: str, now: datetime) -> None:
-    """Release the endpoint of `holder`, which has ended. If another slice of this process still
-    waits for calls, that slice gets the row, so that no other process calls the endpoint
+    """Release the endpoint when the slice `holder` has ended. If another slice of this process
+    still waits for calls, the row passes to that slice, so that no other process calls the endpoint
     meanwhile."""
     with _handover_lock:
         _local_holders.discard(holder)
@@ -91,12 +94,13 @@ def release_endpoint(endpoint_id: int, holder: str, now: datetime) -> None:
 
 
 def acquire_planning(endpoint_id: int, holder: str, now: datetime) -> bool:
-    """Whether `holder` alone may plan the endpoint's runs until `now` + LEASE_DURATION."""
+    """Reserve the planning of the endpoint's runs for `holder` until `now` + LEASE_DURATION; return
+    True if that succeeded."""
     return _acquire_row(_planning(endpoint_id), holder, now, alone=True)
 
 
 def release_planning(endpoint_id: int, holder: str, now: datetime) -> None:
-    """Let others plan the endpoint's runs; nothing happens if `holder` has lost the row
+    """Let other workers plan the endpoint's runs. Do nothing if `holder` has lost the row
     meanwhile."""
     _release_row(_planning(endpoint_id), holder, now)
 
@@ -108,7 +112,7 @@ def renew_leases(endpoint_id: int, holder: str, now: datetime, *, planning: bool
     until = now + LEASE_DURATION
     with transactions.transact():
         kept = Dispatcher.objects.filter(name__in=rows, holder=holder).update(held_until=until)
-        # If this holder is ending, the next slice of this process may hold the row.
+        # If this holder is ending, the row may belong to the next slice of this process.
         if kept < len(rows) and holder not in _ending_slices:
             return False
         if settings.REDIS_URL:
@@ -147,7 +151,7 @@ def _planning(endpoint_id: int) -> str:
 def lease_requests(endpoint: Endpoint, holder: str, count: int, now: datetime) -> LeasedBatch:
     """Lease up to `count` due requests of the endpoint's running runs, divided among the runs.
 
-    With a count of 0 nothing is leased; the result only says which runs are running.
+    With a count of 0, nothing is leased, and the result only lists the running runs.
     """
     running = list(Run.objects.running().filter(endpoint=endpoint).order_by("pk"))
     if count > 0:
@@ -161,8 +165,8 @@ def lease_requests(endpoint: Endpoint, holder: str, count: int, now: datetime) -
 
 
 def find_unwanted(ids: Iterable[int]) -> set[int]:
-    """The requests among these that no run waits for any more: a person stopped the run that sends
-    them, and no other active run wants them."""
+    """Find the requests that no run waits for any more, because a person stopped the run that sends
+    them and no other active run wants them."""
     stopped = Request.objects.filter(pk__among=ids, leased_for__in=Run.objects.stopped())
     return set(stopped.wanted_by_none(Run.objects.going_on()).values_list("pk", flat=True))
 
@@ -183,7 +187,7 @@ def find_due_endpoints(now: datetime) -> list[int]:
 
 
 def _free_expired(now: datetime) -> None:
-    """Return the requests of a killed worker to the queue, and free what was reserved for them."""
+    """Return the requests of a killed worker to the queue, and free the money reserved for them."""
     with transactions.transact():
         elsewhere = Request.objects.expired(now).exclude(leased_by__in=_local_holders)
         expired = elsewhere.lock_leases(skip_locked=True)
@@ -219,7 +223,7 @@ def _lease_run_requests(
 
 
 class _DueRequest(NamedTuple):
-    """Columns of a due request: building model objects would take longer than the query."""
+    """The columns of a due request. Building model objects would take longer than the query."""
 
     pk: int
     digest: str
@@ -239,7 +243,7 @@ def _find_due_requests(
 
 
 def _lock_still_due(prepared: Sequence[LeasedRequest], now: datetime) -> list[LeasedRequest]:
-    """The requests that no other worker has taken meanwhile, locked for this transaction."""
+    """Lock the requests that no other worker has taken meanwhile, for this transaction."""
     ids = [leased.request_id for leased in prepared]
     held = Request.objects.filter(pk__among=ids).due(now).lock_leases(skip_locked=True)
     free = {request.pk for request in held}
@@ -247,7 +251,7 @@ def _lock_still_due(prepared: Sequence[LeasedRequest], now: datetime) -> list[Le
 
 
 def _render_requests(run: Run, found: Sequence[_DueRequest]) -> list[LeasedRequest]:
-    """The requests with their bodies; each body is rendered again from one call of the run."""
+    """Return the requests with their bodies; each body is rendered again from a call of the run."""
     bodies = rendering.render_bodies(run, [request.pk for request in found])
     digest_of = rendering.build_digest_function(run)
     sent, prepared = tuple(run.sends()), []
@@ -268,8 +272,8 @@ def _render_requests(run: Run, found: Sequence[_DueRequest]) -> list[LeasedReque
 def _reserve_money(
     run: Run, endpoint: Endpoint, prepared: list[LeasedRequest]
 ) -> tuple[list[LeasedRequest], str]:
-    """The requests that can be paid for, and the reason if none can be paid for and a person must
-    act."""
+    """Return the requests that can be paid for, and the reason if a person must act because none
+    can be paid for."""
     if not prepared:
         return [], ""
     prices = [spending.estimate_request(endpoint, run, leased.body) for leased in prepared]
@@ -283,6 +287,6 @@ def _reserve_money(
 
 def pause_run(run: Run, reason: str) -> None:
     """Pause a run for a reason that a person must fix; calls in flight end and are kept."""
-    # A person may have paused or cancelled it meanwhile; then nothing is left to do.
+    # Do nothing if a person has paused or cancelled the run meanwhile.
     with suppress(lifecycle.Refused):
         lifecycle.pause(run, None, reason=strip_unstorable(reason))

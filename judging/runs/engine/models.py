@@ -17,13 +17,13 @@ from datetime import UTC
 
 from django.utils import timezone
 
-# No lease lasts this long. A longer one was set by a clock that was ahead; a holder that is alive
+# No lease lasts this long. A longer lease was set by a clock that was ahead; a holder that is alive
 # renews its leases by the current clock.
 MAX_LEASE = timedelta(minutes=1)
 
 
 def lease_expired(until: str, now: datetime) -> Q:
-    """Whether a lease that ends at the time in the column `until` has expired."""
+    """True if a lease that ends at the time in the column `until` has expired."""
     return Q(**{f"{until}__lte": now}) | Q(**{f"{until}__gt": now + MAX_LEASE})
 
 
@@ -49,7 +49,7 @@ class RequestLease(NamedTuple):
 
 class RequestQuerySet(models.QuerySet[Any]):
     def wanted_by(self, run: Run) -> RequestQuerySet:
-        """Requests that a call of this run needs; other runs may share them."""
+        """Requests that calls of this run need. Other runs may need the same requests."""
         return self.filter(Exists(self._calls().filter(run=run)))
 
     def wanted_by_none(self, runs: RunQuerySet) -> RequestQuerySet:
@@ -73,7 +73,7 @@ class RequestQuerySet(models.QuerySet[Any]):
         return self.filter(lease_expired("leased_until", now), state="leased")
 
     def lock_leases(self, *, skip_locked: bool = False) -> list[RequestLease]:
-        """Lock the rows for this transaction, always in one order, so that transactions do not
+        """Lock the rows for this transaction, always in the same order, so that transactions do not
         deadlock."""
         rows = self.order_by("pk").select_for_update(no_key=True, skip_locked=skip_locked)
         return [RequestLease(*row) for row in rows.values_list(*RequestLease._fields)]
@@ -115,16 +115,16 @@ class RequestQuerySet(models.QuerySet[Any]):
         return Call.objects.filter(request=OuterRef("pk"))
 
 
-# `next_try` of a request that was never tried: earlier than the time of any clock, even if it is
-# set back.
+# `next_try` of a request that was never tried. It is earlier than the time of any clock, even a
+# clock that is set back.
 DUE_NOW = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Request(models.Model):
-    """The exact body for one provider, unique by digest, so nothing is paid for twice.
+    """The exact body for one provider, unique by digest, so that no request is paid for twice.
 
-    The body itself is not stored: it is rendered again from what a run pins, and the digest proves
-    that it is the same. Calls of many runs may point at one request.
+    The body itself is not stored. It is rendered again from what a run pins, and the digest proves
+    that it is unchanged. Calls of many runs may point at the same request.
     """
 
     class State(models.TextChoices):
@@ -172,7 +172,7 @@ class Request(models.Model):
             models.Index(
                 fields=["leased_until"], condition=Q(state="leased"), name="request_leased"
             ),
-            # Few rows, but every view of a run looks them up.
+            # An index on few rows, used by every view of a run.
             models.Index(fields=["endpoint"], condition=Q(state="failed"), name="request_failed"),
             models.Index(
                 fields=["endpoint"],
@@ -209,7 +209,7 @@ class Reply(models.Model):
 
 
 class Reading(models.Model):
-    """What one parser read in a reply; parsing again adds rows and changes none.
+    """The value that a parser read in a reply. Parsing again adds rows and changes no existing row.
 
     `parser` names the parser's version and the output type, since two strategies may share a
     request and still use different scales.

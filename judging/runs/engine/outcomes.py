@@ -1,8 +1,8 @@
 """Turn replies into readings and readings into outcomes, and build the next calls of chains.
 
-Each sample of an outcome is a chain of its own, with a single step for most strategies. A chain
-ends with the reading of its last step, or at the first step that cannot be parsed; the cause of
-that step is then the result of the sample.
+Each sample of an outcome is a separate chain, with a single step for most strategies. A chain ends
+with the reading of its last step, or at the first step that cannot be parsed. In the second case,
+the cause of the failed step is the result of the sample.
 """
 
 import json
@@ -25,8 +25,8 @@ from judging.strategies.frames import CallSpec
 from judging.strategies.replies import decisions, outputs
 from judging.strategies.replies.outputs import ParsedReply
 
-# The key of a run's pins that says how far a change of parser has come, so that any worker can
-# continue.
+# The key in a run's pins under which the progress of a change of parser is stored, so that any
+# worker can continue it.
 PROGRESS_KEY = "rereading"
 REPARSE_BATCH = 200
 
@@ -56,7 +56,7 @@ class CallRow(NamedTuple):
         return CallSpec(self.role, self.order, self.axis, self.step)
 
 
-# Plain columns: loading model objects of three tables took three times as long.
+# Load plain columns, since model objects of three tables took three times as long.
 CALL_COLUMNS = (
     "outcome", "role", "order", "axis", "step", "sample", "fed_by__value", "request",
     "request__state", "request__cause", "request__reply", "request__reply__text",
@@ -66,8 +66,9 @@ CALL_COLUMNS = (
 
 @dataclass(frozen=True)
 class ChainState:
-    """`said` is the reading of the last step of every sample; `further` are the calls to make next,
-    each with the id of the reply that feeds it. `is_open`: some call has not ended."""
+    """The state of an outcome's chains. `said` has the readings of the last step of every sample;
+    `further` has the calls to send next, each with the id of the reply on which it is based.
+    `is_open` is True if some call has not ended."""
 
     said: dict[tuple[CallSpec, int], ParsedReply] = field(default_factory=dict)
     further: list[tuple[PlannedCall, int]] = field(default_factory=list)
@@ -75,7 +76,7 @@ class ChainState:
 
     @property
     def is_over(self) -> bool:
-        """Whether the outcome can be decided; False before the first reading."""
+        """True if the outcome can be decided; False before the first reading."""
         return bool(self.said) and not self.further and not self.is_open
 
 
@@ -85,8 +86,8 @@ def build_chain_state(
     asked: Sequence[CallRow],
     readings: Mapping[int, ParsedReply],
 ) -> ChainState:
-    """The state of an outcome's chains, from the readings, by request, of the calls that have
-    ended."""
+    """Build the state of an outcome's chains. `readings` has the reading of each ended call, by
+    request."""
     standing = ChainState()
     by_sample: dict[int, list[CallRow]] = defaultdict(list)
     for call in asked:
@@ -110,7 +111,8 @@ def build_chain_state(
 def _end_unreadable_chain(
     strategy: Strategy, outcome: Outcome, sample: int, said: ParsedReply
 ) -> dict[tuple[CallSpec, int], ParsedReply]:
-    """Give the last step, which is never sent, the cause of the step that could not be parsed."""
+    """Set the result of the last step, which is never sent, to the cause of the step that could not
+    be parsed."""
     last = calls.list_call_specs(strategy, outcome, strategy.last_step)
     return {(spec, sample): ParsedReply(None, cause=said.cause) for spec in last}
 
@@ -121,7 +123,8 @@ def _build_next_calls(
     chain: Sequence[CallRow],
     known: Mapping[CallSpec, ParsedReply],
 ) -> list[tuple[PlannedCall, int]]:
-    """The calls of a chain's next step, each with the id of the reply whose reading feeds it."""
+    """Build the calls of a chain's next step, each with the id of the reply whose reading it
+    uses."""
     made = []
     for call in chain:
         if call.spec not in known or call.reply_id is None:
@@ -166,8 +169,8 @@ def settle(outcome_ids: Iterable[int]) -> int:
     """Decide the pending outcomes whose calls are all answered or failed; return how many.
 
     Replies that the run's parser has not parsed yet are parsed first. If a chain continues, its
-    next calls are created in a separate transaction: if that fails, the outcome stays pending, and
-    settling it again creates them.
+    next calls are created in a separate transaction. If this transaction fails, the outcome stays
+    pending, and the next attempt to settle it creates the calls.
     """
     with transactions.transact():
         settled = _settle(Outcome.objects.pending().filter(pk__among=list(outcome_ids)))
@@ -182,8 +185,8 @@ def settle(outcome_ids: Iterable[int]) -> int:
 def decide_again(outcome_ids: Iterable[int]) -> int:
     """Decide settled outcomes again, from the readings of their run's parser; return how many.
 
-    Must run inside the caller's transaction. No call is created: a chain that ended early at a step
-    that can be parsed now stays as it is.
+    Must run inside the caller's transaction. No call is created. A chain that ended early stays as
+    it is, even if the step where it ended can be parsed now.
     """
     settled = _settle(Outcome.objects.settled().filter(pk__among=list(outcome_ids)))
     return sum(one.decided for one in settled)
@@ -196,7 +199,7 @@ def decide_remaining(run: Run) -> None:
 
 
 def _decide_next_batch(run: Run) -> bool:
-    """Decide one batch; return whether there may be more."""
+    """Decide one batch; return True if there may be more outcomes to decide."""
     with transactions.transact():
         held = Run.objects.select_for_update(no_key=True).only("pk", "pinned").get(pk=run.pk)
         if PROGRESS_KEY not in held.pinned:
@@ -213,7 +216,8 @@ def _decide_next_batch(run: Run) -> bool:
 def compute_decisions(
     run: Run, found: Sequence[Outcome]
 ) -> list[tuple[Outcome, decisions.Decision]]:
-    """The decisions on finished outcomes by the run's parser, which need not be the stored one.
+    """Compute the decisions on finished outcomes by the parser of `run`, which may differ from the
+    stored run's parser.
 
     New readings are stored, but no outcome is changed.
     """
@@ -225,7 +229,7 @@ def compute_decisions(
 
 @dataclass(frozen=True)
 class _SettledRun:
-    """How many outcomes of a run were decided, and the next calls of its chains."""
+    """The number of outcomes of a run that were decided, and the next calls of its chains."""
 
     run: Run
     strategy: Strategy
@@ -235,7 +239,7 @@ class _SettledRun:
 
 def _settle(found: OutcomeQuerySet) -> list[_SettledRun]:
     by_run: dict[int, list[Outcome]] = defaultdict(list)
-    # Lock the outcomes, so that this does not use data from before a retry that starts now.
+    # Lock the outcomes. Otherwise a retry that starts now would leave us with outdated data.
     for outcome in found.order_by("pk").select_for_update(no_key=True):
         by_run[outcome.run_id].append(outcome)
     runs = Run.objects.for_results().in_bulk(by_run)
@@ -250,7 +254,7 @@ def _settle_run(run: Run, found: list[Outcome]) -> _SettledRun:
         apply_decision(outcome, decision, strategy)
     store_decisions([outcome for outcome, _ in decided])
     further = [one for standing in standings.values() for one in standing.further]
-    # A cancelled run makes no more calls.
+    # A cancelled run sends no more calls.
     wanted = _attach_readings(run, further) if run.state != Run.State.CANCELLED else []
     return _SettledRun(run, strategy, len(decided), wanted)
 
@@ -258,11 +262,11 @@ def _settle_run(run: Run, found: list[Outcome]) -> _SettledRun:
 def _decide_finished(
     strategy: Strategy, found: Sequence[Outcome], standings: Mapping[int, ChainState]
 ) -> list[tuple[Outcome, decisions.Decision]]:
-    """The finished outcomes, each with its decision."""
+    """Return the finished outcomes, each with its decision."""
     over = [outcome for outcome in found if standings[outcome.pk].is_over]
     texts: dict[int, Any] = {}
     if strategy.generates:
-        # Texts are long, and only generated texts are compared with them.
+        # Texts are long, and only generators need them, to compare generated texts with them.
         ids = list({outcome.revision_id for outcome in over})
         texts = dict(Revision.objects.filter(pk__among=ids).values_list("pk", "texts"))
     return [
@@ -287,7 +291,7 @@ def _load_chain_states(
 
 
 def _attach_readings(run: Run, further: Sequence[tuple[PlannedCall, int]]) -> list[PlannedCall]:
-    """The calls with the ids of the readings that feed them."""
+    """Return the calls with the ids of the readings that they use."""
     if not further:
         return []
     replies = [reply for _, reply in further]
@@ -299,7 +303,7 @@ def _attach_readings(run: Run, further: Sequence[tuple[PlannedCall, int]]) -> li
 def apply_decision(outcome: Outcome, decision: decisions.Decision, strategy: Strategy) -> None:
     """Set a decision on an outcome, without saving it.
 
-    The share is kept for repeats only: a vote gives one verdict, however narrow.
+    The share is stored for repeats only: a vote gives a single verdict, even if it was close.
     """
     outcome.result, outcome.detail = decision.result, decision.detail
     outcome.cause, outcome.values = decision.cause, decision.values
@@ -318,7 +322,8 @@ def store_decisions(decided: Sequence[Outcome]) -> None:
 def _readings(
     run: Run, strategy: Strategy, asked: Sequence[CallRow]
 ) -> dict[int, outputs.ParsedReply]:
-    """The reading of each finished request of the calls, by request; a failed one has its cause."""
+    """Return the reading of each finished request of the calls, by request. A failed request has a
+    reading with its cause."""
     said = {
         call.request_id: outputs.ParsedReply(None, path="", cause=call.cause)
         for call in asked

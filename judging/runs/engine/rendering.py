@@ -1,4 +1,4 @@
-"""Render requests from what a run pins; the result is always the same to the byte.
+"""Render requests from what a run pins. The result is always identical, byte by byte.
 
 Prompts are not stored. The digest of the request proves that a rendered prompt was the one sent.
 """
@@ -25,7 +25,7 @@ def render_body(
     strategy: Strategy,
     more: Mapping[str, str] = NO_EXTRA_TEXTS,
 ) -> bytes:
-    """The exact body of a call, rendered from what the run pins."""
+    """Render the exact body of a call from what the run pins."""
     prompt = frames.render_prompt(strategy, texts, spec, more=more)
     # Only a JSON mode sends the schema, and building it takes as long as rendering the prompt.
     schema = frames.build_schema(strategy, spec) if run.pinned.get("json_mode") else None
@@ -33,12 +33,12 @@ def render_body(
 
 
 def compute_request_digest(run: Run, body: bytes, sample: int = 0) -> str:
-    """The digest of the request with this body, given what the run pins."""
+    """Compute the digest of the request with this body, given what the run pins."""
     return build_digest_function(run)(body, sample)
 
 
 def build_digest_function(run: Run) -> Callable[[bytes, int], str]:
-    """A function that computes the digest, for many bodies and samples of a run."""
+    """Build a function that computes the digests for many bodies and samples of a run."""
     return digests.build_request_hasher(
         provider=run.pinned["provider"],
         address=run.pinned["address"],
@@ -49,7 +49,8 @@ def build_digest_function(run: Run) -> Callable[[bytes, int], str]:
 
 
 def load_shared_texts(run: Run, strategy: Strategy) -> dict[str, str]:
-    """The texts in every prompt of a run: its examples, as pinned, with the pinned answers."""
+    """Load the texts that every prompt of a run contains: the pinned examples with their pinned
+    answers."""
     if not run.few_shot:
         return {}
     keys, digests = zip(*run.few_shot, strict=True)
@@ -63,7 +64,7 @@ def load_shared_texts(run: Run, strategy: Strategy) -> dict[str, str]:
 
 
 def load_guidance(run: Run, items: Iterable[int]) -> dict[int, dict[str, str]]:
-    """The reviewers' guidance that a run's prompts show, by item id."""
+    """Load the reviewers' guidance in a run's prompts, by item id."""
     said = run_config.load_overrides(run.pinned).guidance
     if not said:
         return {}
@@ -74,7 +75,7 @@ def load_guidance(run: Run, items: Iterable[int]) -> dict[int, dict[str, str]]:
 
 
 def render_bodies(run: Run, requests: Collection[int]) -> dict[int, bytes]:
-    """The exact bodies of requests of a run by request id, rendered again from what it pins."""
+    """Render again the exact bodies of a run's requests from what the run pins; by request id."""
     strategy = run.pinned_strategy()
     return {
         pk: render_body(run, one.texts, one.spec, strategy, one.more)
@@ -93,7 +94,8 @@ class PromptInputs(NamedTuple):
 def load_prompt_inputs(
     run: Run, strategy: Strategy, requests: Collection[int]
 ) -> dict[int, PromptInputs]:
-    """The prompt inputs of requests of a run by request id, each from one of its calls."""
+    """Load the prompt inputs of a run's requests, by request id, each from one call of the
+    request."""
     made = Call.objects.filter(run=run, request__among=requests).values_list(*_COLUMNS)
     asked = [_RenderedCallRow(*row) for row in made]
     everywhere, said = load_shared_texts(run, strategy), _load_earlier_replies(strategy, asked)
@@ -110,7 +112,7 @@ def load_prompt_inputs(
 
 
 class _RenderedCallRow(NamedTuple):
-    """Columns of a call, and of the reading that its prompt includes."""
+    """The columns of a call, and of the reading that its prompt includes."""
 
     request_id: int
     outcome_id: int
@@ -143,8 +145,8 @@ _COLUMNS = (
 def _load_earlier_replies(
     strategy: Strategy, asked: Sequence[_RenderedCallRow]
 ) -> dict[tuple[int, str, int, int, int], dict[str, str]]:
-    """The readings of earlier steps, by chain and step: each call of a chain shows the reading that
-    feeds it, and the readings that the previous call showed."""
+    """Load the readings of earlier steps, by chain and step. Each call of a chain shows the reading
+    of the previous call, and the readings that the previous call showed."""
     chained = {call.outcome_id for call in asked if call.step > 0}
     if not chained:
         return {}
@@ -158,19 +160,18 @@ def _load_earlier_replies(
 
 
 def format_explanation(explanation: str, value: Any, scale: Scale | None) -> dict[str, str]:
-    """The text of a reading in the prompt of an explanation check; a score is shown with its
-    scale."""
+    """Format a reading for the prompt of an explanation check; a score is shown with its scale."""
     ends = f" ({scale.low:g} to {scale.high:g})" if scale else ""
     return {"explanation": explanation, "score": f"{format_value(value)}{ends}"}
 
 
 def get_checked_run(run: Run) -> Run:
-    """The run whose explanations this one checks."""
+    """The run whose explanations the given run checks."""
     return run.sources.select_related("strategy").get()
 
 
 def format_value(value: Any) -> str:
-    """The value of a reading, as a later prompt shows it."""
+    """Format the value of a reading as a later prompt shows it."""
     if isinstance(value, float):
         return f"{value:g}"
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True)

@@ -34,10 +34,10 @@ from judging.runs.transitions import list_pause_reasons
 from judging.strategies.replies.causes import list_reply_causes
 from judging.strategies.replies.outputs import strip_unstorable
 
-# How many results and outcomes to decide at a time: large batches cost less for each, and replies
-# wait about 40 ms for the write lock.
+# The number of results and outcomes to decide at a time. Large batches cost less for each outcome;
+# replies wait about 40 ms for the write lock.
 DECIDE_BATCH = 250
-# If this many first requests of a run all fail, the rest would fail too: the order is random.
+# If this many first requests of a run all fail, expect all others to fail: the order is random.
 FUTILE_AFTER = 20
 _UNUSABLE = "have no usable answer"
 _REPLY = {
@@ -56,7 +56,8 @@ _REPLY = {
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """The result of one leased request: an answer, an error, or neither if it was not sent."""
+    """The result of one leased request: an answer, an error, or neither if the request was not
+    sent."""
 
     leased: LeasedRequest
     answer: Answer | None = None
@@ -69,9 +70,9 @@ _AnsweredRequest = tuple[LeasedRequest, Answer]
 def store_results(endpoint: Endpoint, holder: str, results: Sequence[CallResult]) -> None:
     """Store the results of requests, in one transaction.
 
-    Idempotent, so it is safe to try again after a lost connection. A lease may have expired
-    meanwhile: an answer still counts unless another worker's came first; a failure is ignored,
-    since the request now belongs to another worker.
+    Idempotent, so it is safe to try again after a lost connection. If a lease has expired
+    meanwhile, an answer still counts unless another worker's answer came first. A failure is
+    ignored, since the request now belongs to another worker.
     """
     now = clock.now()
     ids = [result.leased.request_id for result in results]
@@ -89,14 +90,15 @@ def store_results(endpoint: Endpoint, holder: str, results: Sequence[CallResult]
         _note_pause(endpoint, kept, now)
         _note_remaining(endpoint, kept, now)
         for run in doubtful:
-            # The reason about a refused parameter comes first, since it says what to change; the
-            # other reason is more general.
+            # Prefer the reason about a refused parameter, since it says what to change; the other
+            # reason is more general.
             if reason := _explain_refused(run, kept) or _explain_futile(run, endpoint, kept):
                 lease.pause_run(run, reason)
 
 
 def decide_outcomes(results: Sequence[CallResult]) -> int:
-    """Decide the outcomes for which these were the last open results; return how many."""
+    """Decide the outcomes that are complete with these results; return the number of decided
+    outcomes."""
     ids = [result.leased.request_id for result in results]
     waiting = list(Outcome.objects.of_requests(ids).pending().values_list("pk", flat=True))
     decided = sum(
@@ -108,8 +110,9 @@ def decide_outcomes(results: Sequence[CallResult]) -> int:
 
 
 def _pause_unusable_runs(decided: Sequence[int]) -> None:
-    """Pause the runs of these outcomes in which no item has a usable answer although enough were
-    answered. A run is paused for this only once: whoever resumes it has seen the reason."""
+    """Pause the runs of these outcomes that have no usable answer for any item although enough
+    items were answered. A run is paused only once for this reason: whoever resumes the run has seen
+    the reason."""
     if not decided:
         return
     unusable = Outcome.objects.filter(pk__among=decided, cause__in=list_reply_causes())
@@ -117,7 +120,7 @@ def _pause_unusable_runs(decided: Sequence[int]) -> None:
         settled = run.outcomes.settled()
         if settled.exclude(result=Outcome.Result.MISSING).exists():
             continue
-        # One outcome for each item, even if a strategy has several axes.
+        # Count one outcome per item, even if a strategy has several axes.
         useless = settled.main().filter(cause__in=list_reply_causes())
         causes = Counter(useless.values_list("cause", flat=True))
         n, is_over = causes.total(), not Request.objects.wanted_by(run).still_open().exists()
@@ -161,7 +164,7 @@ def _store_replies(
 ) -> None:
     if not replies:
         return
-    # Plain column values: model objects took five times as long.
+    # Use plain column values, since model objects took five times as long.
     as_time = connection.ops.adapt_datetimefield_value
     stored = as_time(now)
     rows = [
@@ -187,13 +190,14 @@ def _store_replies(
 
 
 def _valid_count(tokens: int | None) -> int | None:
-    """The count if it fits the column; a larger one is not a token count and becomes None."""
+    """Return the count if it fits the column. A larger number cannot be a token count and becomes
+    None."""
     return tokens if tokens is None or tokens < 2**31 else None
 
 
 def _store_failures(failures: Sequence[CallResult], now: datetime) -> None:
-    """Failed requests wait for their next try or fail for good; requests without an error wait
-    again."""
+    """Store the failures: failed requests wait for their next try or fail for good; requests
+    without an error wait again."""
     ids = [failure.leased.request_id for failure in failures]
     if ids:
         Request.objects.filter(pk__among=ids).give_back()
@@ -203,8 +207,8 @@ def _store_failures(failures: Sequence[CallResult], now: datetime) -> None:
 
 
 def _note_pause(endpoint: Endpoint, kept: Sequence[CallResult], now: datetime) -> None:
-    """Store the longest wait that the provider asked for; it applies to every worker and is
-    shown."""
+    """Store the longest pause that the provider asked for. It applies to all workers and is shown
+    on pages."""
     waits = [one.error.retry_after or 0.0 for one in kept if one.error]
     if longest := max(waits, default=0.0):
         Endpoint.objects.filter(pk=endpoint.pk).pause(now + timedelta(seconds=longest))
@@ -232,10 +236,12 @@ def _count_try(leased: LeasedRequest, error: EvaluatorError, now: datetime) -> N
 
 
 def _lock_doubtful_runs(kept: Sequence[CallResult], rows: Mapping[int, RequestLease]) -> list[Run]:
-    """The running runs that want a request which was given up or timed out just now.
+    """Lock and return the running runs that want a request which was given up or timed out just
+    now.
 
-    They are locked, so that two workers that store at once cannot both miss the request that
-    reaches the limit. All other runs with costs to book are locked with them, in one order.
+    The lock is needed because two workers that store at the same time could both miss the request
+    that reaches the limit. All other runs with costs to book are locked too, always in the same
+    order.
     """
     failed = [
         one.leased.request_id
@@ -260,9 +266,8 @@ def _is_given_up(result: CallResult) -> bool:
 
 
 def _explain_refused(run: Run, kept: Sequence[CallResult]) -> str:
-    """A pause reason if a provider's message refuses a parameter that every request of the run
-    sends, else "". A run is paused only once for each parameter: after a resume it is not paused
-    for that parameter again."""
+    """Return a pause reason if a provider's message refuses a parameter that every request of the
+    run sends, otherwise "". After a resume, a run is not paused again for the same parameter."""
     sent = run.sends()
     words = [str(one.error) for one in kept if isinstance(one.error, Rejected)]
     said = next((said for said in words if find_refused(said, sent)), "")
@@ -273,7 +278,8 @@ def _explain_refused(run: Run, kept: Sequence[CallResult]) -> str:
 
 
 def _explain_futile(run: Run, endpoint: Endpoint, kept: Sequence[CallResult]) -> str:
-    """A pause reason if none of the run's requests was answered and all failed alike, else ""."""
+    """Return a pause reason if none of the run's requests was answered and all failed in the same
+    way, otherwise ""."""
     if run.was_answered():
         return ""
     wanted = Request.objects.wanted_by(run)
@@ -285,7 +291,8 @@ def _explain_futile(run: Run, endpoint: Endpoint, kept: Sequence[CallResult]) ->
 
 
 def _explain_all_rejected(run: Run, wanted: RequestQuerySet, kept: Sequence[CallResult]) -> str:
-    """A pause reason if the first requests were all rejected with one status, else ""."""
+    """Return a pause reason if the first requests were all rejected with the same status, otherwise
+    ""."""
     errors = {one.leased.request_id: one.error for one in kept if isinstance(one.error, Rejected)}
     last = next(reversed(errors.values()), None)
     if last is None or last.status is None:
@@ -304,8 +311,9 @@ def _explain_all_rejected(run: Run, wanted: RequestQuerySet, kept: Sequence[Call
 def _explain_all_given_up(
     run: Run, wanted: RequestQuerySet, endpoint: Endpoint, kept: Sequence[CallResult]
 ) -> str:
-    """A pause reason if the first requests were all given up after all their tries, since the
-    provider took no more calls, its server was out of reach or its replies were broken; else ""."""
+    """Return a pause reason if the first requests were all given up after all their tries,
+    otherwise "". Such requests fail because the provider accepts no more calls, its server cannot
+    be reached, or its replies are broken."""
     errors = {
         one.leased.request_id: one.error
         for one in kept
@@ -333,9 +341,9 @@ def _explain_all_given_up(
 
 
 def _count_first_failed(wanted: RequestQuerySet, now: Collection[int], alike: Q) -> int:
-    """How many requests failed, if those that failed `now` complete the first FUTILE_AFTER (or all,
-    if there are fewer) and all failed `alike`; else 0. So a run is paused for this only once:
-    whoever resumes it has seen the reason."""
+    """Return how many requests failed if all of them failed `alike`, and the failures `now`
+    complete the first FUTILE_AFTER requests (or all requests if there are fewer); otherwise 0. So a
+    run is paused only once for this reason: whoever resumes the run has seen the reason."""
     failed = wanted.filter(state="failed")
     n, before = failed.count(), failed.exclude(pk__among=list(now)).count()
     is_first = before < FUTILE_AFTER <= n or (n < FUTILE_AFTER and not wanted.still_open().exists())
@@ -351,9 +359,9 @@ def _remedy(run: Run) -> str:
 def _explain_all_timed_out(
     run: Run, wanted: RequestQuerySet, endpoint: Endpoint, kept: Sequence[CallResult]
 ) -> str:
-    """A pause reason if as many requests timed out as calls may be in flight, or all if they are
-    fewer, else "". It is given once for each pair of timeout and calls in flight: whoever resumes
-    the run with the same numbers has seen it."""
+    """Return a pause reason if as many requests timed out as calls may be in flight (or all
+    requests if there are fewer), otherwise "". The reason is given once for each pair of timeout
+    and calls in flight: whoever resumes the run with the same numbers has seen it."""
     if not any(isinstance(one.error, TimedOut) for one in kept):
         return ""
     now = Endpoint.objects.get(pk=endpoint.pk)

@@ -1,4 +1,4 @@
-"""The actions a person can take on a run, and which of them are possible now."""
+"""The actions that a person can take on a run, with a function that lists the possible actions."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -14,7 +14,8 @@ from judging.runs.transitions import END_STATES, record_event
 
 
 def archive_run(run: Run, member: Membership | None) -> None:
-    """Hide a run from lists and figures unless archived runs are asked for; nothing is deleted."""
+    """Hide a run from lists and figures, except where archived runs are requested; nothing is
+    deleted."""
     if run.state not in END_STATES:
         raise Refused(f"Run {run.number} is {run.state}. Cancel it, or wait until it has finished.")
     _set_archived(run, member, "archived", timezone.now())
@@ -45,11 +46,11 @@ STEPS: dict[str, Callable[[Run, Membership], object]] = {
 
 
 def list_open_steps(run: Run, failed: int, *, answered: int, refused: str = "") -> list[str]:
-    """The actions that are possible for a run with this many failed and answered requests, and with
-    a parameter that its evaluator `refused`.
+    """List the possible actions for a run with these numbers of failed and answered requests.
+    `refused` is a parameter that the run's evaluator refused.
 
-    A failure that another run's retry has fixed still counts as missing in this run until this run
-    is retried.
+    If another run's retry has fixed a failure, the item still counts as missing in this run until
+    this run is retried too.
     """
     state = Run.State(run.state)
     steps = {

@@ -1,4 +1,4 @@
-"""A project's budget for evaluators, and what each run has spent of it."""
+"""A project's budget for evaluators, and how much of it each run has spent."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from judging.runs.transitions import record_event
 
 @dataclass(frozen=True)
 class RunSpending:
-    """What a run that calls an evaluator has cost so far, and what is known about the prices of its
+    """The cost so far of a run that calls an evaluator, with what is known about the prices of its
     replies."""
 
     run: Run
@@ -31,7 +31,7 @@ class RunSpending:
 
     @property
     def words(self) -> str:
-        """What the run has cost, in words; an unknown price is not 0."""
+        """The cost of the run, in words. An unknown price is not shown as 0."""
         return format_spent(self.run.spent, self.paid)
 
 
@@ -39,10 +39,10 @@ class RunSpending:
 class BudgetStatus:
     """A project's budget, in the currency of the endpoints' prices.
 
-    `spent` and `reserved` are sums over all of its runs. `counted` is the part of `spent` that
-    counts against the `cap`: for a cap set by an older version, it leaves out what was spent
-    before. `paid` says what is known about the prices of the replies; replies with an unknown price
-    cannot count towards a cap.
+    `spent` and `reserved` are sums over all runs of the project. `counted` is the part of `spent`
+    that counts against the `cap`: for a cap set by an older version, earlier spending is left out.
+    `paid` says what is known about the prices of the replies; replies with an unknown price cannot
+    count towards a cap.
     """
 
     cap: Decimal | None
@@ -53,7 +53,7 @@ class BudgetStatus:
 
     @property
     def left(self) -> Decimal | None:
-        """What can still be reserved; None without a cap."""
+        """The amount that can still be reserved; None without a cap."""
         return None if self.cap is None else max(ZERO, self.cap - self.counted - self.reserved)
 
     @property
@@ -63,13 +63,13 @@ class BudgetStatus:
 
     @property
     def words(self) -> str:
-        """What all runs have cost, in words; an unknown price is not 0."""
+        """The cost of all runs, in words. An unknown price is not shown as 0."""
         return format_spent(self.spent, self.paid)
 
 
 def format_spent(spent: Decimal, paid: PaidReplies) -> str:
-    """The spending as text. An unknown price is not 0, and a price of 0 is not unknown. Amounts
-    reserved for replies that report no tokens still count against caps."""
+    """Format the spending as text, with different words for an unknown price and a price of 0.
+    Amounts reserved for replies that report no tokens still count against caps."""
     tokens = f" ({paid.tokens:,} tokens)" if paid.tokens else ""
     if paid.is_unknown:
         counted = f", at most {format_amount(spent)} counted" if spent else ""
@@ -81,7 +81,7 @@ def format_spent(spent: Decimal, paid: PaidReplies) -> str:
 
 
 def load_status(project: Project) -> BudgetStatus:
-    """Cap, spent and reserved amounts of a project."""
+    """Load the cap and the spent and reserved amounts of a project."""
     budget = Budget.objects.filter(project=project).first()
     spent, reserved = _sums(project)
     asked = Run.objects.in_project(project).filter(kind=Run.Kind.ASKED).order_by()
@@ -95,7 +95,7 @@ def load_status(project: Project) -> BudgetStatus:
 
 
 def list_spending(runs: Sequence[Run]) -> list[RunSpending]:
-    """What each of the runs cost. A reply shared by several runs counts in each of them."""
+    """List the cost of each run. A reply shared by several runs counts in each of these runs."""
     paid = counts.count_paid_by_run([run.pk for run in runs])
     return [RunSpending(run, paid.get(run.pk, PaidReplies())) for run in runs]
 
@@ -109,11 +109,13 @@ def set_cap(
 ) -> None:
     """Set the project's spending cap; None removes it.
 
-    What its runs have already spent and reserved counts too. Runs that were paused by a cap stay
-    paused until they are resumed. `account` is the user if they have no membership in the project.
+    Amounts that its runs have already spent and reserved count too. Runs that were paused by a cap
+    stay paused until they are resumed. `account` is the user who sets the cap if they have no
+    membership in the project.
     """
     with transactions.transact():
-        # Reserving and settling change the run first, so nothing is booked in between.
+        # Functions that reserve and settle amounts lock the run first, so nothing is booked in
+        # between.
         list(Run.objects.in_project(project).order_by("pk").select_for_update().only("pk"))
         budget = Budget.objects.select_for_update().filter(project=project).first()
         was = budget and budget.cap
@@ -136,8 +138,8 @@ def set_cap(
 
 
 def raise_cap(run: Run, cap: Decimal, member: Membership | None) -> None:
-    """Raise a run's cap; if it is the current cap, nothing changes. Raises `Refused` for a lower
-    cap, for one above the project's, and for a run without a cap. Must run inside the caller's
+    """Raise a run's cap; the current cap changes nothing. Raises `Refused` for a lower cap, for a
+    cap above the project's cap, and for a run without a cap. Must run inside the caller's
     transaction."""
     held = Run.objects.select_for_update(no_key=True).get(pk=run.pk)
     if held.cap == cap:
@@ -164,7 +166,7 @@ def raise_cap(run: Run, cap: Decimal, member: Membership | None) -> None:
 def _sums(project: Project) -> tuple[Decimal, Decimal]:
     runs = Run.objects.in_project(project).order_by()
     sums = runs.aggregate(spent=Sum("spent"), reserved=Sum("reserved"))
-    # SQLite adds binary fractions.
+    # SQLite adds amounts as binary fractions, which are inexact.
     return round(sums["spent"] or ZERO, DECIMAL_PLACES), round(
         sums["reserved"] or ZERO, DECIMAL_PLACES
     )

@@ -1,7 +1,7 @@
 """Canaries: a small fixed set of items that is sent to the same evaluator repeatedly.
 
-Each repetition has its own occasion, so no stored answer is reused: a difference means that the
-evaluator changed.
+Each repetition has its own occasion, so no stored answer is reused, and a difference means that the
+evaluator has changed.
 """
 
 import secrets
@@ -24,9 +24,10 @@ DEFAULT_ITEMS = 20
 
 @dataclass(frozen=True)
 class Drift:
-    """How far a later repetition differs from the first run: of `n` items that both decided,
-    `changed` have another outcome. `share` is changed / n with its interval, and has no value if n
-    is 0. The interval takes into account that items of one cluster are not independent."""
+    """The drift of a later repetition from the first run: of `n` items decided in both runs,
+    `changed` items have another outcome. `share` is changed / n with its interval; it has no value
+    if n is 0. The interval takes into account that items of the same cluster are not
+    independent."""
 
     run: Run
     n: int
@@ -43,7 +44,8 @@ def start_canary(
     options: RunOptions = lifecycle.DEFAULT_OPTIONS,
 ) -> Run:
     """Start the first run of a canary, over `limit` items drawn at random, by default
-    DEFAULT_ITEMS. Later repetitions use the same items. Otherwise like `lifecycle.start_run`."""
+    DEFAULT_ITEMS. Later repetitions use the same items. In all other respects this works like
+    `lifecycle.start_run`."""
     if strategy.strategy().frame == "explanation":
         raise Refused(
             "A canary needs a strategy that evaluates items itself. Choose another strategy."
@@ -59,7 +61,8 @@ def start_canary(
 def repeat_canary(
     run: Run, member: Membership | None = None, *, while_labelling: bool = False
 ) -> Run:
-    """Repeat the first run at the same evaluator, with exactly the texts that it pinned."""
+    """Repeat the first run of a canary with the same evaluator and exactly the texts that the run
+    pinned."""
     check_canary(run)
     first = get_first_run(run)
     return lifecycle.clone_run(
@@ -81,7 +84,7 @@ def check_canary(run: Run) -> None:
 
 
 def get_first_run(run: Run) -> Run:
-    """The first run of the canary that a run belongs to."""
+    """Return the first run of the canary that a run belongs to."""
     return run.sources.first() or run
 
 
@@ -94,7 +97,7 @@ class Canary:
 
 
 def load_canary(run: Run) -> Canary:
-    """The canary that a run belongs to, with all of its runs."""
+    """Load the canary that a run belongs to, with all runs of the canary."""
     first = get_first_run(run)
     again = first.derived.exclude(occasion="").for_results()
     askings = [first, *again]
@@ -102,9 +105,9 @@ def load_canary(run: Run) -> Canary:
 
 
 def compute_drift(askings: Sequence[Run]) -> list[Drift]:
-    """The drift of each run after the first, by result and detail of the items.
+    """Compute the drift of each run after the first, by comparing result and detail of each item.
 
-    Items that are missing in either run are left out: a failure is not drift.
+    Items that are missing in either run are left out, since a failure is not drift.
     """
     first, *later = sorted(askings, key=lambda run: run.number)
     before = _load_decisions(first)
@@ -118,7 +121,7 @@ def compute_drift(askings: Sequence[Run]) -> list[Drift]:
 
 
 def _load_decisions(run: Run) -> dict[tuple[int, str], tuple[object, ...]]:
-    """The decided outcomes of a run by item and axis; for a rating, with its values."""
+    """Load the decided outcomes of a run by item and axis; for a rating, with its values."""
     decided = run.outcomes.settled().exclude(result=Outcome.Result.MISSING)
     rows = decided.values_list("item", "axis", "result", "detail", "values")
     return {
@@ -128,7 +131,7 @@ def _load_decisions(run: Run) -> dict[tuple[int, str], tuple[object, ...]]:
 
 
 def _estimate_share(run: Run, hits: Mapping[tuple[int, str], bool]) -> Estimate:
-    """The share of changed outcomes among the items and axes that both runs decided."""
+    """Estimate the share of changed outcomes among the items and axes decided in both runs."""
     clusters = dict(run.outcomes.values_list("item", "cluster"))
     sums: dict[str, list[int]] = {}
     for (item, _), changed in hits.items():
@@ -139,6 +142,6 @@ def _estimate_share(run: Run, hits: Mapping[tuple[int, str], bool]) -> Estimate:
 
 
 def _occasion(now: datetime) -> str:
-    """A unique occasion, even if two projects repeat a canary at one evaluator in the same
-    second."""
+    """Return a new occasion. It is unique even if two projects repeat a canary with the same
+    evaluator in the same second."""
     return f"canary {now:%Y-%m-%d} {secrets.token_hex(6)}"

@@ -1,4 +1,4 @@
-"""What to choose from for a run: strategies, endpoints that can be called, and items."""
+"""The choices for a new run: strategies, endpoints that can be called, and items."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from judging.models import Endpoint, Run, StrategyVersion
 from judging.runs import selection
 from judging.strategies import catalogue
 
-# How many unknown keys a message lists.
+# The maximum number of unknown keys in a message.
 MAX_NAMED_KEYS = 5
 
 
 @dataclass(frozen=True)
 class ItemSelection:
-    """Which items a run includes: in any of the categories, in any of the abilities, and among the
-    keys; an empty filter means all."""
+    """Filters for the items of a run: an item must be in one of the categories, in one of the
+    abilities, and among the keys. An empty filter accepts all items."""
 
     categories: tuple[str, ...] = ()
     abilities: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ class ItemSelection:
 
 
 def get_version(project: Project, name: str) -> StrategyVersion:
-    """The newest version of a strategy by its name; `Refused` if there is none."""
+    """Return the newest version of a strategy by its name; raise `Refused` if there is none."""
     found = catalogue.find_version(project, name)
     if found is None:
         known = ", ".join(listed.version.slug for listed in catalogue.list_offered(project))
@@ -51,7 +51,7 @@ def list_other_endpoints(run: Run) -> EndpointQuerySet:
 
 
 def get_endpoint(name: str) -> Endpoint:
-    """The endpoint of this name; `Refused` if there is none that can be called."""
+    """Return the endpoint with this name; raise `Refused` if no such endpoint can be called."""
     found = list_endpoints().named(name)
     if found is None:
         known = ", ".join(list_endpoints().values_list("name", flat=True))
@@ -63,7 +63,7 @@ def list_explained_runs(project: Project) -> QuerySet[Run]:
     """Runs whose explanations can be checked, newest first."""
     ended = Run.objects.in_project(project).listed().filter(state=Run.State.FINISHED, samples=1)
     asked = ended.exclude(kind=Run.Kind.DERIVED)
-    # The strategy's JSON definition has the frame, and says whether replies explain their answer.
+    # The JSON definition of the strategy has its frame, and says if replies explain their answer.
     explains = asked.filter(
         strategy__definition__frame="single", strategy__definition__explanation=True
     )
@@ -71,14 +71,15 @@ def list_explained_runs(project: Project) -> QuerySet[Run]:
 
 
 def count_by_field(project: Project, field: str) -> list[tuple[str, int]]:
-    """The values of a field among the project's live items, each with its number of items."""
+    """Count the project's live items for each value of a field."""
     live = Item.objects.in_project(project).live().exclude(**{field: ""})
     counted = live.order_by(field).values_list(field).annotate(n=Count("pk"))
     return [(str(value), n) for value, n in counted]
 
 
 def select_items(project: Project, chosen: ItemSelection) -> set[int] | None:
-    """The ids of the chosen items, None for all; `Refused` for keys that are not in the project.
+    """Return the ids of the chosen items, None for all items; raise `Refused` for keys that are not
+    in the project.
 
     An item matches an ability if it is the item's ability or source ability.
     """

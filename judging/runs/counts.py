@@ -1,4 +1,4 @@
-"""Cached counts of runs. They are stored until the run changes, since pages need them often."""
+"""Cached counts of runs. Pages need them often, so they are stored until the run changes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -17,8 +17,9 @@ Counts = dict[str, Any]
 
 @dataclass(frozen=True)
 class PaidReplies:
-    """What is known about the prices of replies, each counted once. `unknown` of them have no known
-    price and used `tokens` in and out, as far as reported; `charged` cost something."""
+    """What is known about the prices of `replies`, where each reply counts once. `unknown` replies
+    have no known price and used `tokens` in and out, as far as reported; `charged` replies cost
+    something."""
 
     replies: int = 0
     unknown: int = 0
@@ -27,14 +28,14 @@ class PaidReplies:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether there are replies and none has a known price."""
+        """True if there are replies but no reply has a known price."""
         return 0 < self.replies == self.unknown
 
 
 @dataclass(frozen=True)
 class ItemCounts:
-    """How many items a run has, and how many of them are pending or missing; an item with several
-    axes counts once. `paid` covers the run's replies, whichever run requested them."""
+    """The numbers of all, pending and missing items of a run; an item with several axes counts
+    once. `paid` covers the run's replies, even if another run requested them."""
 
     items: int = 0
     pending: int = 0
@@ -43,8 +44,9 @@ class ItemCounts:
 
 
 def load_states(runs: Iterable[Run]) -> dict[int, str]:
-    """A state string for each run, by its id, in one short query; it changes when the counts do.
-    Load it before you count: then changes that come meanwhile belong to a later state."""
+    """Load a state string for each run, by run id, in one short query. The string changes whenever
+    the counts change. Load it before you count, so that changes during the count belong to a later
+    state."""
     listed = list(runs)
     changes = change_counters.load_counts(change_counters.run_subject(run.pk) for run in listed)
     everything = changes.get(change_counters.ALL_SUBJECTS, 0)
@@ -53,8 +55,8 @@ def load_states(runs: Iterable[Run]) -> dict[int, str]:
 
 
 def load_counts(kind: str, states: Mapping[int, str], now: datetime) -> dict[int, Counts]:
-    """The valid counts by run id: counts stored for the current state, and counts that a worker
-    keeps up to date."""
+    """Load the valid counts by run id: counts stored for the current state, and counts that a
+    worker keeps up to date."""
     found = Tally.objects.filter(kind=kind, run__in=states)
     rows = found.values_list("run_id", "state", "shown_until", "counts")
     return {
@@ -66,7 +68,8 @@ def load_counts(kind: str, states: Mapping[int, str], now: datetime) -> dict[int
 
 
 def _only_grew(state: str, other: str) -> bool:
-    """Whether only replies were added since then, and the run's state and parser did not change."""
+    """True if only replies were added between the two states; the run's state and parser are the
+    same."""
     return state.partition(" ")[2] == other.partition(" ")[2]
 
 
@@ -76,11 +79,12 @@ def store_counts(
     counted: Mapping[int, Counts],
     until: datetime | None = None,
 ) -> None:
-    """Store the counts of these states; with `until`, they are shown until then even if more
+    """Store the counts for these states. With `until`, they are shown until that time even if more
     replies arrive.
 
     While a run is being planned, only counts with `until` are stored: each batch changes the state,
-    and a page would wait for the planner's write lock to store counts that are outdated at once.
+    and a page would wait for the planner's write lock only to store counts that are outdated
+    immediately.
     """
     rows = [
         Tally(run_id=pk, kind=kind, state=states[pk], counts=counts, shown_until=until)
@@ -99,13 +103,13 @@ def store_counts(
 
 
 def release_counts(run: Run) -> None:
-    """From now on the stored counts of the run are valid only for their exact state."""
+    """Limit the stored counts of the run to their exact state from now on."""
     with transactions.transact():
         Tally.objects.filter(run=run).update(shown_until=None)
 
 
 def with_item_counts(runs: Iterable[Run], now: datetime) -> list[Run]:
-    """The runs with `counted` set, in at most four queries and one write."""
+    """Set `counted` on the runs, in at most four queries and one write."""
     listed = list(runs)
     states_ = load_states(listed)
     known = load_counts(Kind.ITEMS, states_, now)
@@ -120,7 +124,7 @@ def with_item_counts(runs: Iterable[Run], now: datetime) -> list[Run]:
 
 
 def count_items(runs: Sequence[int]) -> dict[int, Counts]:
-    """The fields of `ItemCounts` by run id, from its outcomes and replies, in two queries."""
+    """Count the fields of `ItemCounts` by run id, from outcomes and replies, in two queries."""
     found = {row.pop("run"): row for row in Outcome.objects.filter(run__in=runs).count_items()}
     paid = count_paid_by_run(runs)
     nothing = ItemCounts()
@@ -131,14 +135,14 @@ def count_items(runs: Sequence[int]) -> dict[int, Counts]:
 
 
 def count_paid_by_run(runs: Sequence[int]) -> dict[int, PaidReplies]:
-    """What is known about reply prices, by run id, for each run with replies; a reply that runs
-    share counts in each."""
+    """Count what is known about reply prices, by run id, for each run with replies. A reply shared
+    by several runs counts in each of these runs."""
     return _paid("run_id", runs)
 
 
 def count_paid(runs: Sequence[int]) -> PaidReplies:
-    """What is known about reply prices for all of these runs together; a reply that runs share
-    counts once."""
+    """Count what is known about reply prices for all of these runs together. A reply shared by
+    several runs counts once."""
     return _paid("0", runs).get(0, PaidReplies())
 
 

@@ -1,10 +1,11 @@
-"""Derived runs: they combine other runs without any call, as votes over prompts or as panels.
+"""Derived runs combine the outcomes of other runs without any call, as votes over prompts or as
+panels.
 
 A derived run has an outcome for each item, axis and revision that all its sources have in common.
-An item that only some of them have is left out and counted in the audit log. An item that is
-missing in a source still counts in the total of a vote. A derived run is finished at once and
-follows its sources: whenever a source finishes again after a retry or a new parse, the derived
-outcomes are computed again.
+An item that only some sources have is left out; the audit log counts such items. An item that is
+missing in a source still counts in the total of a vote. A derived run is finished immediately.
+Whenever a source finishes again after a retry or a new parse, the derived outcomes are computed
+again.
 """
 
 from collections import defaultdict
@@ -36,7 +37,7 @@ def derive_run(
     sources: Sequence[Run],
     member: Membership | None = None,
 ) -> Run:
-    """A run that combines the outcomes of these runs with a strategy of the frame "fold".
+    """Create a run that combines the outcomes of these runs with a strategy of the frame "fold".
 
     Raises `Refused` for sources that cannot be combined, or that have no item in common.
     """
@@ -66,7 +67,7 @@ def derive_run(
 
 
 def refresh_outcomes(run: Run) -> int:
-    """Compute the outcomes of a derived run from its sources, in batches; return how many.
+    """Compute the outcomes of a derived run from its sources, in batches; return their number.
 
     An outcome is pending if it is pending in any source. Idempotent.
     """
@@ -79,13 +80,13 @@ def refresh_outcomes(run: Run) -> int:
         with transactions.transact():
             said = _load_source_outcomes(sources, batch)
             made += _decide_batch(strategy, source, batch, said)
-    # A source that was parsed with another parser has another digest.
+    # The digest of a source changes when another parser reads its replies.
     Run.objects.filter(pk=run.pk).update(digest=pinning.compute_digest(run))
     return made
 
 
 def refresh_dependants(source: Run) -> None:
-    """Compute again the outcomes of all runs derived from this one."""
+    """Compute the outcomes of all runs that are derived from this run again."""
     for run in source.derived.filter(kind=Run.Kind.DERIVED).select_related("strategy"):
         refresh_outcomes(run)
 
@@ -113,7 +114,8 @@ def _decide_batch(
 def _load_source_outcomes(
     sources: Sequence[Run], batch: Sequence[Outcome]
 ) -> dict[tuple[int, str], list[Outcome]]:
-    """The sources' outcomes for the items of a batch, by item and axis, ordered by run number."""
+    """Load the sources' outcomes for the items of a batch, by item and axis, ordered by run
+    number."""
     items = [outcome.item_id for outcome in batch]
     found = Outcome.objects.filter(run__in=sources, item__in=items).order_by("run__number")
     said: dict[tuple[int, str], list[Outcome]] = defaultdict(list)
@@ -123,8 +125,8 @@ def _load_source_outcomes(
 
 
 def _find_shared_places(sources: Sequence[Run]) -> tuple[list[dict[str, Any]], int]:
-    """The items, with axis and revision, that all sources share, and how many only some sources
-    have."""
+    """Find the items, with axis and revision, that all sources share, and the number of items that
+    only some sources have."""
     every = Outcome.objects.filter(run__in=sources)
     groups = every.values("item", "axis", "revision").annotate(n=Count("run")).order_by()
     alike = {

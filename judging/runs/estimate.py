@@ -18,15 +18,15 @@ from judging.strategies import Strategy, frames
 from stats.estimates import Estimate
 from stats.means import student_mean
 
-# Calls in a pilot; an estimate needs at least this many replies.
+# The number of calls in a pilot; an estimate needs at least this many replies.
 PILOT_CALLS = 30
-# Use only this many of the latest replies.
+# The number of latest replies used for an estimate.
 MAX_REPLIES = 1000
 
 
 @dataclass(frozen=True)
 class CallEstimate:
-    """What one call uses, estimated from `n` replies, with 95 % intervals: tokens in and out
+    """The usage of one call, estimated from `n` replies, with 95 % intervals: tokens in and out
     together, and the cost at the endpoint's current prices, in their currency.
 
     An estimate has no value if the replies do not report tokens, or a price is unknown.
@@ -38,7 +38,7 @@ class CallEstimate:
 
     @property
     def is_enough(self) -> bool:
-        """Whether there are enough replies for an estimate."""
+        """True if there are enough replies for an estimate."""
         return self.n >= PILOT_CALLS
 
 
@@ -52,7 +52,8 @@ class CostEstimate:
 
 
 def estimate_call(strategy: StrategyVersion, endpoint: Endpoint) -> CallEstimate:
-    """What calls of this strategy version to this endpoint have used so far."""
+    """Estimate the usage of one call from the past calls of this strategy version to this
+    endpoint."""
     asked = Reply.objects.filter(
         request__calls__run__strategy=strategy, request__calls__run__endpoint=endpoint
     )
@@ -70,13 +71,13 @@ def estimate_call(strategy: StrategyVersion, endpoint: Endpoint) -> CallEstimate
 
 
 def count_pilot_items(calls_an_item: int) -> int:
-    """How many items a pilot needs for PILOT_CALLS calls."""
+    """Return the number of items that a pilot needs for PILOT_CALLS calls."""
     return -(-PILOT_CALLS // max(1, calls_an_item))
 
 
 def estimate_cost(pilot: CallEstimate, calls: int) -> CostEstimate | None:
-    """The cost of this many calls, estimated from a pilot; None if the pilot is too small or has no
-    cost."""
+    """Estimate the cost of `calls` calls from a pilot; None if the pilot is too small or has no
+    known cost."""
     each = pilot.cost
     if not pilot.is_enough or each.value is None or each.low is None or each.high is None:
         return None
@@ -91,13 +92,13 @@ BATCH = 200
 class RunEstimate:
     """What a run would request.
 
-    The `calls` of all items share `requests` different requests, of which `stored` are already
-    answered and cost nothing. `cost` is what the other requests may cost by the length of their
+    The `calls` of all items need `requests` different requests; `stored` requests are already
+    answered and cost nothing. `cost` is what the remaining requests may cost by the length of their
     prompts, None if prices are unknown. `by_pilot` is an estimate with an interval, None until
     there is a pilot; `pilot_items` items are enough for a pilot. The later steps of a chain are
-    unknown until the earlier steps are answered, so each of their calls counts as one request.
-    `labelling` items are still being labelled. `examples` are the keys of the items shown in every
-    prompt.
+    unknown until the earlier steps are answered, so each call of a later step counts as one
+    request. `labelling` is the number of items still being labelled. `examples` are the keys of the
+    items shown in every prompt.
     """
 
     items: int
@@ -166,7 +167,7 @@ def _mean(costs: list[Decimal]) -> Decimal:
 def _estimate_costs(
     run: Run, strategy: Strategy, places: list[dict[str, Any]], over: Run | None
 ) -> dict[str, Decimal | None]:
-    """The digests of the first requests of these places, with the cost of each."""
+    """Return the digests of the first requests of these places, each with its cost."""
     revisions = Revision.objects.only("texts").in_bulk([place["revision_id"] for place in places])
     outcomes = [pinning.build_outcome(run, place) for place in places]
     for outcome in outcomes:

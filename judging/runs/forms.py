@@ -1,4 +1,4 @@
-"""Forms of runs: starting one, and raising its cap."""
+"""Forms to start runs and to set caps."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ class Option:
 
 
 class StartForm(forms.Form):
-    """New runs: strategies, endpoints, items, samples and the cost cap."""
+    """Form for new runs: strategies, endpoints, items, samples and the cost cap."""
 
     strategy = forms.MultipleChoiceField(
         label="Strategies", error_messages={"required": "Choose one or more strategies."}
@@ -67,7 +67,7 @@ class StartForm(forms.Form):
         required=False,
         help_text="A random sample, drawn with the seed. Leave empty for all items.",
     )
-    # The same seed draws the same items, so the run that starts is the run that was estimated.
+    # The same seed draws the same items, so the started run has the items of the estimate.
     seed = forms.IntegerField(
         label="Seed",
         min_value=0,
@@ -177,7 +177,7 @@ class StartForm(forms.Form):
         return parse_parameters(self.cleaned_data["parameters"])
 
     def own(self) -> RunOverrides:
-        """The overrides of the runs; call it after validation."""
+        """The overrides of the runs, once the form is valid."""
         said = self.cleaned_data
         return RunOverrides(
             parameters=said["parameters"],
@@ -187,7 +187,7 @@ class StartForm(forms.Form):
         )
 
     def strategy_groups(self) -> list[tuple[str, bool, list[Option]]]:
-        """The strategies by frame; each group says whether any of its strategies is chosen."""
+        """The strategies grouped by frame. Each group says if any of its strategies is chosen."""
         titles = {frame: words.title for frame, words in FRAME_DESCRIPTIONS.items()}
         grouped: dict[str, list[Option]] = {
             title: [] for title in [*titles.values(), OFFLINE_GROUP]
@@ -204,7 +204,7 @@ class StartForm(forms.Form):
         ]
 
     def endpoint_options(self) -> list[Option]:
-        """The endpoints to choose from, and which of them are chosen."""
+        """The offered endpoints; the chosen endpoints are marked."""
         chosen = self._chosen("endpoint")
         field = self.fields["endpoint"]
         assert isinstance(field, forms.ModelMultipleChoiceField)
@@ -214,15 +214,17 @@ class StartForm(forms.Form):
         ]
 
     def ability_options(self) -> list[Option]:
-        """The abilities of the items, each with its number of items and whether it is chosen."""
+        """The abilities of the items, each with its number of items; the chosen abilities are
+        marked."""
         return self._counted("ability", {one.slug: one.name for one in taxonomy.load().abilities})
 
     def category_options(self) -> list[Option]:
-        """The categories of the items, each with its number of items and whether it is chosen."""
+        """The categories of the items, each with its number of items; the chosen categories are
+        marked."""
         return self._counted("category", {one.slug: one.name for one in taxonomy.load()})
 
     def axis_options(self) -> list[Option]:
-        """The axes of all strategies on the form, and which of them are chosen."""
+        """The axes of all strategies on the form; the chosen axes are marked."""
         chosen = self._chosen("axes")
         named = _axes(self.known.values())
         return [Option("axes", slug, title, "", slug in chosen) for slug, title in named.items()]
@@ -239,7 +241,8 @@ class StartForm(forms.Form):
 
 
 def parse_parameters(text: str) -> dict[str, Any]:
-    """A JSON object of parameters; {} for empty text, ValidationError for anything else."""
+    """Parse parameters from a JSON object; {} for empty text. Raises `ValidationError` for anything
+    else."""
     if not text.strip():
         return {}
     try:

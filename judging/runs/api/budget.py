@@ -40,9 +40,10 @@ class CapSerializer(serializers.Serializer[Any]):
 
 
 class SpendingSerializer(serializers.Serializer[RunSpending]):
-    """What a run cost. `unknown` of its `replies` have no known price; they used `unknown_tokens`.
-    `spent` is null if no price is known. `counted` is the amount that counts against caps: for a
-    reply that reports no tokens, the reserved amount counts if the endpoint has prices."""
+    """The cost of a run. `unknown` is the number of its `replies` without a known price; these used
+    `unknown_tokens`. `spent` is null if no price is known. `counted` is the amount that counts
+    against caps: for a reply that reports no tokens, the reserved amount counts if the endpoint has
+    prices."""
 
     run = serializers.IntegerField(source="run.number")
     endpoint = serializers.CharField(source="run.endpoint.name")
@@ -58,8 +59,8 @@ class SpendingSerializer(serializers.Serializer[RunSpending]):
 
 class StandingSerializer(serializers.Serializer[BudgetStatus]):
     """Amounts in the currency of the endpoints' prices. `counted` is the spent amount that counts
-    against the cap, and `left` can still be reserved. `unknown` of the `replies` have no known
-    price; they used `unknown_tokens`. `spent` is null if no price is known."""
+    against the cap, and `left` can still be reserved. `unknown` is the number of `replies` without
+    a known price; these used `unknown_tokens`. `spent` is null if no price is known."""
 
     cap = _cap_field()
     spent = _money(source="known", allow_null=True)
@@ -72,7 +73,7 @@ class StandingSerializer(serializers.Serializer[BudgetStatus]):
 
 
 class BudgetSerializer(serializers.Serializer[Any]):
-    """The budget of the project, and what each of its runs that call an evaluator cost."""
+    """The budget of the project, and the cost of each run that calls an evaluator."""
 
     project = StandingSerializer()
     runs = SpendingSerializer(many=True)
@@ -87,7 +88,7 @@ class BudgetSerializer(serializers.Serializer[Any]):
 )
 @api_view(["GET", "PUT"])
 def budget(request: Request, slug: str) -> Response:
-    """What the project may spend on evaluators and has spent; a lead's PUT sets the cap."""
+    """Return what the project may spend and has spent on evaluators; a lead's PUT sets the cap."""
     sets = request.method == "PUT"
     member = access.member_for(request, slug, right="manage" if sets else "results")
     if sets:
@@ -98,8 +99,8 @@ def budget(request: Request, slug: str) -> Response:
 
 
 def _get_cap(project: Project) -> Any:
-    """The cap as a client sees it. Only this is used for the ETag, since spending changes by
-    itself."""
+    """The cap as a client sees it. The ETag is computed from the cap alone, since spending changes
+    by itself."""
     return StandingSerializer(runs_budget.load_status(project)).data["cap"]
 
 

@@ -36,7 +36,7 @@ from judging.runs.start import PlannedRun
 
 
 class AmountSerializer(serializers.Serializer[Any]):
-    """Money in the currency of the endpoint's prices, with the interval from the pilot."""
+    """An amount in the currency of the endpoint's prices, with the interval from the pilot."""
 
     value = serializers.DecimalField(max_digits=20, decimal_places=6)
     low = serializers.DecimalField(max_digits=20, decimal_places=6)
@@ -44,7 +44,7 @@ class AmountSerializer(serializers.Serializer[Any]):
 
 
 class EstimateSerializer(serializers.Serializer[Any]):
-    """A value with its 95 % interval; null with a reason if it is not defined."""
+    """A value with its 95 % interval. An undefined value is null and has a reason."""
 
     value = serializers.FloatField(allow_null=True)
     low = serializers.FloatField(allow_null=True)
@@ -54,7 +54,7 @@ class EstimateSerializer(serializers.Serializer[Any]):
 
 
 class PilotSerializer(serializers.Serializer[Any]):
-    """What one call used, estimated from `n` stored replies."""
+    """The usage of one call, estimated from `n` stored replies."""
 
     n = serializers.IntegerField()
     tokens = EstimateSerializer()
@@ -62,10 +62,12 @@ class PilotSerializer(serializers.Serializer[Any]):
 
 
 class AskingSerializer(serializers.Serializer[PlannedRun]):
-    """What a run would request. `stored` of its `requests` are already answered and cost nothing.
+    """What a run would request. `stored` is the number of its `requests` that are already answered
+    and cost nothing.
 
-    `cost` is estimated from the length of the prompts, null if a price is unknown. `by_pilot` has
-    an interval once 30 calls are answered. `pilots` are the pilot runs that are still in progress.
+    `cost` is estimated from the length of the prompts; it is null if a price is unknown. `by_pilot`
+    has an interval once 30 calls are answered. `pilots` are the pilot runs that are still in
+    progress.
     """
 
     strategy = serializers.CharField(source="strategy.slug")
@@ -91,14 +93,14 @@ class AskingSerializer(serializers.Serializer[PlannedRun]):
 
 
 class AgainSerializer(serializers.Serializer[Any]):
-    """Send requests again. Only a lead may do this while the items are being labelled."""
+    """Send requests again. While the items are being labelled, only a lead may do this."""
 
     while_labelling = serializers.BooleanField(default=False)
 
 
 class CloneSerializer(AgainSerializer):
-    """How to clone a run: with the current or the pinned revisions of the items, and at the same
-    endpoint, or at another one if its name is given."""
+    """How to clone a run: with the current or the pinned revisions of the items, and with the same
+    endpoint or, if a name is given, another endpoint."""
 
     endpoint = serializers.CharField(default=None, allow_null=True, max_length=80)
     as_pinned = serializers.BooleanField(default=False)
@@ -120,13 +122,13 @@ class DeriveSerializer(serializers.Serializer[Any]):
 
 
 class ParserSerializer(serializers.Serializer[Any]):
-    """The parser to read replies with; null for the current version of the run's own parser."""
+    """The parser for the replies; null for the current version of the run's own parser."""
 
     parser = serializers.CharField(default=None, allow_null=True, allow_blank=True, max_length=80)
 
 
 class OutcomeChangeSerializer(serializers.Serializer[OutcomeChange]):
-    """An item, along one axis, with its current outcome and the outcome it would get."""
+    """An item on one axis, with its current outcome and the outcome it would get."""
 
     item = serializers.CharField()
     axis = serializers.CharField(allow_blank=True)
@@ -135,8 +137,8 @@ class OutcomeChangeSerializer(serializers.Serializer[OutcomeChange]):
 
 
 class ReparsedSerializer(serializers.Serializer[ReparsePreview]):
-    """What another parser would change; `counts` cover all changes, `changes` lists the first
-    ones."""
+    """What another parser would change. `counts` covers all changes, `changes` lists only the first
+    changes."""
 
     parser = serializers.CharField()
     outcomes = serializers.IntegerField()
@@ -152,8 +154,8 @@ class ReparsedSerializer(serializers.Serializer[ReparsePreview]):
 
 
 class DriftSerializer(serializers.Serializer[Drift]):
-    """How many outcomes of a repetition differ from the first run, among those that both
-    decided."""
+    """How many outcomes of a repetition differ from the first run, among the outcomes decided in
+    both runs."""
 
     run = serializers.IntegerField(source="run.number")
     state = serializers.CharField(source="run.state")
@@ -186,7 +188,7 @@ class ReplySerializer(serializers.Serializer[Reply]):
 
 
 class StoredReadingSerializer(serializers.Serializer[Reading]):
-    """What a parser read in a reply: a value, or the cause if there is none."""
+    """What a parser read in a reply: a value, or the cause why there is no value."""
 
     parser = serializers.CharField()
     value = serializers.JSONField()
@@ -228,7 +230,7 @@ ITEM_PARAMETER = OpenApiParameter("item", OpenApiTypes.STR, description="The key
 @extend_schema(request=StartSerializer, responses={200: AskingSerializer, **REFUSAL_RESPONSES})
 @api_view(["POST"])
 def estimate(request: Request, slug: str) -> Response:
-    """What a run would request and cost. Nothing is started."""
+    """Estimate what a run would request and cost. Nothing is started."""
     member = access.member_for(request, slug, right="run")
     wish = parse_run_body(member, request.data)
     [asking] = call_or_422(lambda: start.estimate_runs(member.project, wish))
@@ -243,7 +245,8 @@ def estimate(request: Request, slug: str) -> Response:
 @api_view(["POST"])
 @make_idempotent("run")
 def pilot(request: Request, slug: str) -> Response:
-    """Start a pilot of about 30 calls, unless that many are answered or a pilot is in progress."""
+    """Start a pilot of about 30 calls, unless 30 calls are already answered or a pilot is in
+    progress."""
     member = access.member_for(request, slug, right="run")
     wish = parse_run_body(member, request.data)
     for begun in call_or_422(
@@ -262,7 +265,7 @@ def pilot(request: Request, slug: str) -> Response:
 @api_view(["POST"])
 @make_idempotent("run")
 def clone(request: Request, slug: str, number: int) -> Response:
-    """Start the same run again; answered requests are not sent again."""
+    """Start the same run again. Requests that are already answered are not sent again."""
     member = access.member_for(request, slug, right="run")
     run = get_run_or_404(member, number)
     said = validate_body(CloneSerializer(data=request.data))
@@ -283,7 +286,8 @@ def clone(request: Request, slug: str, number: int) -> Response:
 @api_view(["POST"])
 @make_idempotent("run")
 def ask_without(request: Request, slug: str, number: int) -> Response:
-    """Start the same run without the parameter that the evaluator refused; it replaces this run."""
+    """Start the same run without the parameter that the evaluator refused. The new run replaces
+    this run."""
     member = access.member_for(request, slug, right="run")
     run = get_run_or_404(member, number)
     return respond_created(
@@ -319,7 +323,7 @@ def derive(request: Request, slug: str) -> Response:
 @extend_schema(request=ParserSerializer, responses={200: ReparsedSerializer, **REFUSAL_RESPONSES})
 @api_view(["POST"])
 def preview_reparse(request: Request, slug: str, number: int) -> Response:
-    """What would change if another parser read the run's replies."""
+    """Preview what would change if another parser read the run's replies."""
     member = access.member_for(request, slug, right="run")
     run = get_run_or_404(member, number)
     said = validate_body(ParserSerializer(data=request.data))
@@ -350,7 +354,8 @@ def reparse(request: Request, slug: str, number: int) -> Response:
 @api_view(["GET", "POST"])
 @make_idempotent("run")
 def canary(request: Request, slug: str, number: int) -> Response:
-    """How far an evaluator drifted since the first run of a canary; POST repeats the canary."""
+    """Return how far an evaluator has drifted since the first run of a canary; a POST repeats the
+    canary."""
     asks = request.method == "POST"
     member = access.member_for(request, slug, right="run" if asks else "results")
     run = get_run_or_404(member, number)
@@ -364,7 +369,7 @@ def canary(request: Request, slug: str, number: int) -> Response:
 
 
 class CallList(ListAPIView[Call]):
-    """Every call of a run with its reply and readings, in the order in which they were created."""
+    """List the calls of a run with their replies and readings, in the order of creation."""
 
     serializer_class = CallSerializer
     pagination_class = CursorPages
@@ -384,7 +389,7 @@ class CallList(ListAPIView[Call]):
 
 
 def respond_created(run: Run) -> Response:
-    """The 201 response for a new run."""
+    """Return the 201 response for a new run."""
     tasks.notify_workers(run.endpoint_id)
     return Response(WatchedRunSerializer(progress.load_status(run)).data, status=201)
 

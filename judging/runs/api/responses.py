@@ -1,4 +1,4 @@
-"""What all routes of runs share: find a run, parse the body of a new run, turn refusals into
+"""Shared code of all routes for runs: find a run, parse the body of a new run, turn refusals into
 422."""
 
 import secrets
@@ -37,12 +37,13 @@ RUN_PATH = "projects/<slug:slug>/runs/<int:number>/"
 
 
 def get_run_or_404(member: Membership, number: int) -> Run:
-    """A run of the member's project; 404 if there is none."""
+    """Return a run of the member's project, or raise a 404 if there is no such run."""
     return get_object_or_404(Run.objects.in_project(member.project).for_page(), number=number)
 
 
 def parse_run_body(member: Membership, body: Any) -> NewRuns:
-    """The new run that a body of `StartSerializer` describes; 422 if it is not possible."""
+    """Build the new run that a body of `StartSerializer` describes; 422 if the run is not
+    possible."""
     said = validate_body(StartSerializer(data=body))
     return call_or_422(lambda: _build_run_request(member, said))
 

@@ -39,7 +39,7 @@ from judging.runs.api.serializers import (
 
 
 class RunList(ListAPIView[Run]):
-    """The runs of the project, newest first; POST starts a new one."""
+    """The runs of the project, newest first; a POST starts a new run."""
 
     serializer_class = ListedRunSerializer
     pagination_class = CursorPages
@@ -76,7 +76,7 @@ class RunList(ListAPIView[Run]):
 @extend_schema(responses={200: WatchedRunSerializer, **PROBLEM_RESPONSES})
 @api_view(["GET"])
 def run(request: Request, slug: str, number: int) -> Response:
-    """One run: what it pins and its progress."""
+    """Return a run: everything that it pins, and its progress."""
     member = access.member_for(request, slug, right="results")
     return Response(WatchedRunSerializer(progress.load_status(get_run_or_404(member, number))).data)
 
@@ -95,7 +95,7 @@ def change_run(request: Request, slug: str, number: int, step: str) -> Response:
 @extend_schema(request=ResumeSerializer, responses={200: WatchedRunSerializer, **REFUSAL_RESPONSES})
 @api_view(["POST"])
 def resume(request: Request, slug: str, number: int) -> Response:
-    """Resume a paused run. If it reached its cap, give a higher one."""
+    """Resume a paused run. If the run has reached its cap, give a higher cap."""
     member = access.member_for(request, slug, right="run")
     paused = get_run_or_404(member, number)
     said = validate_body(ResumeSerializer(data=request.data))
@@ -107,7 +107,7 @@ def resume(request: Request, slug: str, number: int) -> Response:
 @extend_schema(request=MoveSerializer, responses={200: WatchedRunSerializer, **REFUSAL_RESPONSES})
 @api_view(["POST"])
 def move(request: Request, slug: str, number: int) -> Response:
-    """Move a run without any answer to another endpoint; its calls are planned again."""
+    """Move a run that has no answer yet to another endpoint; its calls are planned again."""
     member = access.member_for(request, slug, right="run")
     run = get_run_or_404(member, number)
     name = validate_body(MoveSerializer(data=request.data))["endpoint"]

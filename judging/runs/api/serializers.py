@@ -13,20 +13,20 @@ from judging.strategies.definitions import MAX_EXAMPLES, MAX_SAMPLES
 
 
 class _NameField(serializers.CharField):
-    """A slug of this program, or a category name from an import."""
+    """A slug defined by this program, or a category name from an import."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(max_length=80, **kwargs)
 
 
 class StartSerializer(serializers.Serializer[Any]):
-    """A new run. The same seed draws the same items for a `limit`.
+    """A new run. With a `limit`, the same seed draws the same items.
 
-    `categories`, `abilities` and `keys` filter the items; an empty list filters nothing. `votes`
-    says whether several `samples` are votes instead of repeats; null uses the strategy's default.
+    `categories`, `abilities` and `keys` filter the items; an empty list filters nothing. With
+    `votes`, several `samples` are votes, otherwise repeats; null uses the strategy's default.
     `parameters` override the endpoint's. `axes` may include "main", the axis of each item's
-    ability. An explanation check needs the run to check in `over`. A `canary` sends answered
-    requests again. Only a lead may include items that are still being labelled.
+    ability. An explanation check needs `over`, the run to check. A `canary` sends answered requests
+    again. Only a lead may include items that are still being labelled.
     """
 
     strategy = serializers.CharField(max_length=80)
@@ -73,14 +73,14 @@ class StartSerializer(serializers.Serializer[Any]):
 
 
 def check_cap(cap: Any) -> Any:
-    """Return the cap; refuse 0, since no request could be sent."""
+    """Return the cap; refuse 0, since no request could be sent then."""
     if cap == 0:
         raise serializers.ValidationError("With a cap of 0 no request can be sent.")
     return cap
 
 
 class ResumeSerializer(serializers.Serializer[Any]):
-    """Resume a paused run with a higher `cap`, at most the project's; null keeps the current
+    """Resume a paused run with a higher `cap`, at most the project's cap; null keeps the current
     cap."""
 
     cap = serializers.DecimalField(
@@ -89,7 +89,7 @@ class ResumeSerializer(serializers.Serializer[Any]):
 
 
 class MoveSerializer(serializers.Serializer[Any]):
-    """The name of the endpoint that the run uses from now on."""
+    """The name of the endpoint that the run will use from now on."""
 
     endpoint = serializers.CharField(max_length=80)
 
@@ -122,7 +122,8 @@ class ListedRunSerializer(RunSerializer):
 
 
 class WordsSerializer(serializers.Serializer[Any]):
-    """How many requests failed, or wait for another try, with this message from the provider."""
+    """A message from the provider, with the number of requests that failed, or wait for another
+    try, because of it."""
 
     cause = serializers.CharField(allow_blank=True)
     message = serializers.CharField()
@@ -167,9 +168,9 @@ class PinnedRunSerializer(RunSerializer):
 
 
 class PaidSerializer(serializers.Serializer[PaidReplies]):
-    """The prices of a run's `replies`, no matter which run requested them. `unknown` replies have
-    no known price and used `unknown_tokens`; `charged` replies cost something; all others were
-    free."""
+    """The prices of a run's `replies`, even if another run requested them. `unknown` replies have
+    no known price and used `unknown_tokens`; `charged` replies cost something; all other replies
+    were free."""
 
     replies = serializers.IntegerField()
     unknown = serializers.IntegerField()
@@ -185,14 +186,14 @@ class RunPaceSerializer(serializers.Serializer[RunPace]):
 
 
 class WatchedRunSerializer(serializers.Serializer[RunStatus]):
-    """A run and its status: missing items by cause, and the providers' messages for failed requests
-    and for those that wait for another try.
+    """A run and its status: missing items by cause, and the providers' messages for requests that
+    failed or wait for another try.
 
-    `unattended`: work is due and no worker is alive. `paused_until`: the provider asked for no
-    calls before this time. `steps` are the actions that are possible now. `refused` is a parameter
-    of ours that the evaluator refused: `ask-without/` starts the same run without it, or with the
-    same limit as `instead`, the name that the evaluator asked for. `run.spent` leaves out replies
-    with an unknown price; `paid` counts them.
+    `unattended` is true if work is due and no worker is alive. `paused_until` is the time until
+    which the provider asked for no calls. `steps` are the actions that are possible now. `refused`
+    is a parameter of ours that the evaluator refused: `ask-without/` starts the same run without
+    this parameter, or sends the same limit as `instead`, the parameter name that the evaluator
+    asked for. `run.spent` leaves out replies with an unknown price; `paid` counts them.
     """
 
     run = PinnedRunSerializer()

@@ -26,7 +26,7 @@ class RunSpending:
 
     @property
     def spent(self) -> Decimal | None:
-        """The known spending; None if there are replies and none has a known price."""
+        """The known spending; None if there are replies but no reply has a known price."""
         return None if self.paid.is_unknown else self.run.spent
 
     @property
@@ -58,7 +58,7 @@ class BudgetStatus:
 
     @property
     def known(self) -> Decimal | None:
-        """The known spending; None if there are replies and none has a known price."""
+        """The known spending; None if there are replies but no reply has a known price."""
         return None if self.paid.is_unknown else self.spent
 
     @property
@@ -114,8 +114,7 @@ def set_cap(
     membership in the project.
     """
     with transactions.transact():
-        # Functions that reserve and settle amounts lock the run first, so nothing is booked in
-        # between.
+        # Reserving and settling always change the run first, so this lock keeps other bookings out.
         list(Run.objects.in_project(project).order_by("pk").select_for_update().only("pk"))
         budget = Budget.objects.select_for_update().filter(project=project).first()
         was = budget and budget.cap

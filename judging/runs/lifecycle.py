@@ -29,18 +29,19 @@ from judging.strategies.definitions import MAX_SAMPLES
 PILOT = "pilot"
 # States in which a run may have requests that failed for good.
 RETRY_STATES = frozenset({Run.State.RUNNING, Run.State.PAUSED, Run.State.FINISHED})
-# States in which a run may move to another endpoint, if none of its requests was answered.
+# States in which a run may move to another endpoint if no request of the run was answered.
 MOVABLE_STATES = frozenset({Run.State.PAUSED, Run.State.FINISHED})
-# Why a run of this kind calls no evaluator.
+# The reason why a run of each kind calls no evaluator.
 UNASKED_REASONS: dict[str, str] = {
     Run.Kind.RECORDED: "contains imported replies",
     Run.Kind.DERIVED: "is combined from other runs and sends no requests",
 }
-# How many different messages about failed requests are read.
+# The maximum number of different messages about failed requests to read.
 MAX_MESSAGES = 10
 # Calls are planned in small transactions, so that the write lock is never held for long.
 BATCH = 200
-# From this many outcomes, planning changes the tables enough for PostgreSQL to need new statistics.
+# From this number of outcomes on, planning changes the tables so much that PostgreSQL needs new
+# statistics.
 ANALYZE_FROM = 1_000
 
 
@@ -49,10 +50,10 @@ class RunOptions:
     """The options of a run besides its strategy and endpoint.
 
     A run covers the project's judgeable items, or only those in `items`, or a random sample of
-    `limit` items. An explanation check is `over` a finished run, and covers the items that it
-    scored equal to gold. `samples` is how often each call is made, by default as the strategy says.
-    With an `occasion`, answered requests are sent again. `own` overrides the strategy and the
-    endpoint. A `pilot` only measures what calls use, so lists and figures leave it out.
+    `limit` items. An explanation check is `over` a finished run, and covers the items that this run
+    scored equal to gold. `samples` is the number of samples of each call, by default the strategy's
+    number. With an `occasion`, answered requests are sent again. `own` overrides the strategy and
+    the endpoint. A `pilot` only measures the usage of calls, so lists and figures leave it out.
     """
 
     seed: int | None = None
@@ -68,7 +69,7 @@ class RunOptions:
     while_labelling: bool = False
 
     def draw(self, project: Project, asked: Strategy, seed: int) -> DrawnItems:
-        """Draw the items of a run with `seed`. Raises `Refused` if there are none."""
+        """Draw the items of a run with `seed`. Raises `Refused` if there are no items."""
         if asked.frame == "explanation":
             return run_items.draw_for_check(
                 require_checked_run(self.over), asked, seed=seed, limit=self.limit
@@ -132,13 +133,13 @@ def clone_run(
     occasion: str = "",
     while_labelling: bool = False,
 ) -> Run:
-    """Start a new run of the same strategy version over the same items. It uses their current
-    revisions, or the pinned revisions with the pinned examples; it calls the same endpoint with its
+    """Start a new run of the same strategy version over the same items. The new run uses the items'
+    current revisions, or the pinned revisions and examples; it calls the same endpoint with its
     current settings, or another endpoint.
 
-    Answered requests are not sent again. With an `occasion`, they are sent again as pinned, and the
-    new run records which run it repeats. Raises `Refused` like `start_run`, and for a run that
-    called no evaluator.
+    Answered requests are not sent again. But with an `occasion`, all requests are sent again as
+    pinned, and the new run records which run it repeats. Raises `Refused` like `start_run`, and for
+    a run that called no evaluator.
     """
     _check_asked(run, "cloned")
     endpoint = endpoint or run.endpoint
@@ -162,15 +163,15 @@ def clone_run(
 
 
 def restart_without_parameter(run: Run, member: Membership | None) -> Run:
-    """Start a new run in place of this one, which is cancelled if it has not ended. It covers
-    exactly the pinned texts. It leaves out the parameter that the evaluator refused, or sends the
-    token limit under the name that the evaluator asked for.
+    """Start a new run in place of this run, which is cancelled if it has not ended. The new run
+    covers exactly the pinned texts. It leaves out the parameter that the evaluator refused, or
+    sends the token limit under the name that the evaluator asked for.
 
-    Raises `Refused` if no parameter was refused, and like `start_run`.
+    Raises `Refused` if no parameter was refused, and in the same cases as `start_run`.
     """
     cap = None if run.cap is None else max(run.cap - run.spent, Decimal(0))
     with transactions.transact():
-        # Only one of two people who press the button at the same time succeeds.
+        # If two people press the button at the same time, only one of them succeeds.
         Project.objects.select_for_update(no_key=True).only("pk").get(pk=run.project_id)
         failed = Request.objects.wanted_by(run).filter(state="failed").failure_messages()
         name, instead = find_refused_parameter(run, failed[:MAX_MESSAGES])
@@ -203,10 +204,9 @@ def restart_without_parameter(run: Run, member: Membership | None) -> Run:
 
 
 def find_refused_parameter(run: Run, failed: Iterable[Mapping[str, Any]]) -> tuple[str, str]:
-    """The parameter of ours that the evaluator refused, and the one to send instead, "" for none.
-    They are found in the causes and messages of the run's `failed` requests. Both are "" if no
-    parameter was refused, the run is planning or cancelled, or another run has already replaced
-    it."""
+    """Find the parameter of ours that the evaluator refused, and the parameter to send instead, ""
+    for none, in the causes and messages of the run's `failed` requests. Both are "" if no parameter
+    was refused, the run is planning or cancelled, or another run has already replaced it."""
     if run.state not in RETRY_STATES:
         return "", ""
     words = (row["message"] for row in failed if row["cause"] == Rejected.cause)
@@ -258,7 +258,8 @@ def _draft_clone(
 
 
 def build_sample_counts(samples: int | None) -> dict[str, int]:
-    """The number of samples as a keyword argument of a run; {} if the strategy decides it."""
+    """Return the number of samples as a keyword argument for `RunOptions`; {} if the strategy
+    decides the number."""
     if samples is None:
         return {}
     if not 1 <= samples <= MAX_SAMPLES:
@@ -267,7 +268,7 @@ def build_sample_counts(samples: int | None) -> dict[str, int]:
 
 
 def require_checked_run(over: Run | None) -> Run:
-    """The run whose explanations to check; `Refused` if there is none."""
+    """Return the run whose explanations to check; raise `Refused` if there is none."""
     if over is None:
         raise Refused("An explanation check needs a finished run. Choose one.")
     return over
@@ -332,26 +333,27 @@ def plan_calls(run: Run, *, keep_on: Callable[[], bool] = lambda: True) -> None:
 
 
 def _analyze_calls(planned: int) -> None:
-    """Update PostgreSQL's statistics for the planned calls, which leases and pages look up. It is
-    called each time the number of batches reaches a power of two, and at the end."""
+    """Update PostgreSQL's statistics for the planned calls, which leases and pages look up. The
+    planner calls this each time the number of batches reaches a power of two, and at the end."""
     if planned >= ANALYZE_FROM:
         bulk.analyze_tables(*(model._meta.db_table for model in (Outcome, Call, Request)))
 
 
 def pause(run: Run, member: Membership | None, *, reason: str = PAUSED_BY_HAND) -> None:
     """Start no further calls. With the default reason (by hand), calls in flight are cancelled and
-    sent again on resume, unless another run wants them. With another reason, they end and their
-    replies are kept.
+    sent again on resume, unless another run wants them. With any other reason, calls in flight end
+    normally and their replies are kept.
     """
     change_state(run, {Run.State.RUNNING}, Run.State.PAUSED, member, reason=reason)
 
 
 def resume(run: Run, member: Membership | None, *, cap: Decimal | None = None) -> None:
-    """Resume a paused run, with a higher cap if one is given. If nothing was answered, requests
+    """Resume a paused run, with a higher cap if one is given. If no request was answered, requests
     that wait for another try get all of their tries again, since their failures paused the run."""
     _check_asked(run, "resumed")
     with transactions.transact():
-        # Do this before the run is locked: storing replies locks in the same order.
+        # Do this before the run is locked, because code that stores replies locks in this order
+        # too.
         if not run.was_answered():
             Request.objects.wanted_by(run).try_afresh(clock.now())
         if cap is not None:
@@ -362,12 +364,12 @@ def resume(run: Run, member: Membership | None, *, cap: Decimal | None = None) -
 
 
 def is_unanswered(run: Run) -> bool:
-    """Whether none of its requests was ever answered, not even for another run."""
+    """True if no request of the run was ever answered, not even for another run."""
     return not run.calls.filter(request__state="answered").exists()
 
 
 def move_to_endpoint(run: Run, endpoint: Endpoint, member: Membership | None) -> None:
-    """Move a run to another endpoint, if none of its requests was answered; its calls are planned
+    """Move a run to another endpoint, if no request of the run was answered; its calls are planned
     again. Items, revisions, strategy, examples, samples and seed stay as pinned.
 
     Raises `Refused` if there is an answer, calls are in flight, other runs depend on it, or the
@@ -382,8 +384,8 @@ def move_to_endpoint(run: Run, endpoint: Endpoint, member: Membership | None) ->
     )
     start_checks.check_budget(run.project, endpoint)
     with transactions.transact():
-        # Lock the outcomes before the run, and in the order in which outcomes are decided, as a
-        # retry does.
+        # Like a retry, lock the outcomes before the run, and in the order in which outcomes are
+        # decided.
         list(run.outcomes.order_by("pk").select_for_update(no_key=True).values_list("pk"))
         held = Run.objects.select_for_update(no_key=True).get(pk=run.pk)
         _check_movable(held)
@@ -401,12 +403,12 @@ def move_to_endpoint(run: Run, endpoint: Endpoint, member: Membership | None) ->
 
 
 def is_archived_by_hand(run: Run) -> bool:
-    """Whether a person archived it; pilots are archived when they start."""
+    """True if a person archived the run; pilots are archived when they start."""
     return run.archived_at is not None and PILOT not in run.pinned
 
 
 def _check_movable(run: Run) -> None:
-    """Raise `Refused` if something depends on what the run has requested so far."""
+    """Raise `Refused` if anything depends on the requests that the run has sent so far."""
     instead = "Clone it with another endpoint instead."
     if run.state not in MOVABLE_STATES:
         raise Refused(f"Run {run.number} is {run.state}. Pause it before you move it.")
@@ -433,8 +435,8 @@ def retry_failed(run: Run, member: Membership | None) -> int:
     """Send the run's failed requests again; return their number.
 
     The run's missing outcomes are decided again, including outcomes that another run's retry has
-    fixed. Other runs that share the requests keep their outcomes until they are retried themselves.
-    Raises `Refused` if there is nothing to retry: a reply that could not be used is not requested
+    fixed. Other runs that share the requests keep their outcomes until these runs are retried too.
+    Raises `Refused` if there is nothing to retry; a request with an unusable reply is not sent
     again.
     """
     _check_asked(run, "asked again")
@@ -443,7 +445,8 @@ def retry_failed(run: Run, member: Membership | None) -> int:
             Request.objects.wanted_by(run).try_afresh(clock.now())
         failed = Request.objects.wanted_by(run).filter(state="failed").order_by("pk")
         ids = list(failed.select_for_update(no_key=True).values_list("pk", flat=True))
-        # Wait for a worker that is just deciding an outcome from a failure that this retry undoes.
+        # A worker may just be deciding an outcome from a failure that this retry undoes: wait for
+        # it.
         unsure = run.outcomes.lock_unsure()
         if not ids and not run.outcomes.mended().exists():
             raise Refused("This run has no failed requests.")
@@ -463,10 +466,10 @@ def _check_asked(run: Run, what: str) -> None:
 
 
 def finish_if_done(run: Run) -> bool:
-    """Mark a running run as finished if none of its requests is open; return whether none is open.
+    """Mark a running run as finished if no request of the run is open; return True if none is open.
 
-    Before that, it decides outcomes that a killed worker left pending, parses replies again if the
-    parser was switched, and updates derived runs.
+    Before that, decide outcomes that a killed worker left pending, parse replies again if the
+    parser was switched, and update derived runs.
     """
     if Request.objects.wanted_by(run).still_open().exists():
         return False
@@ -478,7 +481,7 @@ def finish_if_done(run: Run) -> bool:
         return False
     derived.refresh_dependants(run)
     with transactions.transact():
-        # Check again under the run's lock: a retry may have come meanwhile.
+        # Check again under the run's lock, because a retry may have started meanwhile.
         Run.objects.select_for_update(no_key=True).only("pk").get(pk=run.pk)
         if _awaits_replies(run):
             return False
@@ -488,7 +491,7 @@ def finish_if_done(run: Run) -> bool:
 
 
 def _awaits_replies(run: Run) -> bool:
-    """Whether a reply is still to come; a chain may have continued after its last one."""
+    """True if the run still waits for replies; a chain may have continued after its last reply."""
     waiting = Request.objects.wanted_by(run).still_open()
     return waiting.exists() or run.outcomes.pending().exists()
 

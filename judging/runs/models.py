@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from judging.models import StrategyVersion
 
 
-# The reason of a run that a person paused.
+# The pause reason of a run that a person paused.
 PAUSED_BY_HAND = "Paused by hand."
 
 
@@ -41,16 +41,18 @@ class RunQuerySet(models.QuerySet["Run"]):
         return self.filter(state="running")
 
     def going_on(self) -> RunQuerySet:
-        """Runs that are planned or send requests; a paused run does not count."""
+        """Runs that are being planned or that send requests; a paused run does not count."""
         return self.filter(state__in=["planning", "running"])
 
     def stopped(self) -> RunQuerySet:
-        """Runs that a person cancelled or paused. If the program paused a run itself, for its cap
-        or a refused key, its calls in flight are paid for, so they end normally."""
+        """Runs that a person cancelled or paused. Runs that the program paused, because of a cap or
+        a refused key, are not included: their calls in flight are paid for, so they end
+        normally."""
         return self.filter(Q(state="cancelled") | Q(state="paused", reason=PAUSED_BY_HAND))
 
     def due(self, now: datetime) -> RunQuerySet:
-        """Runs with calls to plan, requests to send, or nothing left to wait for."""
+        """Runs with calls to plan, with requests to send, or without open requests, which can be
+        finished."""
         calls = self._calls()
         waiting = Q(request__state="waiting", request__next_try__lte=now)
         expired = Q(request__state="leased") & lease_expired("request__leased_until", now)
@@ -65,8 +67,8 @@ class RunQuerySet(models.QuerySet["Run"]):
         run's retry has fixed."""
         from judging.models import Request
 
-        # Few requests failed, but a run may have many calls, so the query starts from the failed
-        # requests.
+        # The query starts from the failed requests, since few requests failed but a run may have
+        # many calls.
         failed = Call.objects.filter(request__in=Request.objects.filter(state="failed"))
         mended = Outcome.objects.filter(run=OuterRef("pk")).mended()
         retried = self.filter(kind="asked", state__in=["running", "paused", "finished"])
@@ -82,28 +84,28 @@ class RunQuerySet(models.QuerySet["Run"]):
         return self.filter(owner, strategy__slug=version.slug).order_by("-number")
 
     def judging(self) -> RunQuerySet:
-        """Runs for figures: without generators, which judge nothing."""
+        """Runs that count in figures, thus without generator runs, which judge nothing."""
         return self.filter(generates=False)
 
     def listed(self, *, archived: bool = False) -> RunQuerySet:
-        """Runs for lists and figures; archived ones only if asked for."""
+        """Runs for lists and figures, with archived runs only if requested."""
         return self if archived else self.filter(archived_at=None)
 
     def numbered(self, numbers: Iterable[int]) -> RunQuerySet:
-        """Runs with these numbers, which are unique only within a project."""
-        # A number that no column can hold belongs to no run, and would raise a database error.
+        """Runs with these numbers. Run numbers are unique only within a project."""
+        # A number too large for the column belongs to no run, and would raise a database error.
         return self.filter(number__in=[one for one in numbers if 0 < one < 2**31])
 
     def for_results(self) -> RunQuerySet:
-        """With everything that tables of results show, ordered by number."""
+        """Runs with everything that tables of results show, ordered by number."""
         return self.select_related("strategy", "endpoint", "project").order_by("number")
 
     def for_page(self) -> RunQuerySet:
-        """With everything that the page of a run shows, in one query."""
+        """Runs with everything that the page of a run shows, in one query."""
         return self.select_related("strategy", "endpoint", "member", "project")
 
     def for_list(self) -> RunQuerySet:
-        """With everything that a list shows, the latest first."""
+        """Runs with everything that a list shows, latest first."""
         return self.select_related("strategy", "endpoint", "member").order_by("-number")
 
 
@@ -111,7 +113,7 @@ if TYPE_CHECKING:
     from annotation.models import Item
 
 
-# No column can contain it, so a search for it finds nothing.
+# No column can contain this character, so a search for it finds nothing.
 NUL = "\x00"
 
 
@@ -129,8 +131,8 @@ class OutcomeQuerySet(models.QuerySet[Any]):
         return self.filter(result="pending")
 
     def mended(self) -> OutcomeQuerySet:
-        """Outcomes that are missing because a request failed, although none of their requests is
-        marked as failed any more."""
+        """Outcomes that are missing because a request failed, but without a failed request now,
+        since another run has retried it."""
         in_reply = list_reply_causes()
         failures = ~Q(cause__in=[*in_reply, ONE_ORDER]) | (
             Q(cause=ONE_ORDER) & ~Q(values__missing__in=in_reply)
@@ -139,14 +141,14 @@ class OutcomeQuerySet(models.QuerySet[Any]):
         # A call that could not be created, see `Outcome.reject`, has no failed request.
         unsent = Q(cause="rejected", values__has_key="reason")
         # Each missing outcome has a cause, but SQLite uses the index of missing outcomes only if
-        # the query says so.
+        # the query contains this condition.
         missing = self.filter(failures & ~unsent, result="missing", cause__gt="")
         return missing.filter(Exists(made), ~Exists(failed))
 
     def lock_unsure(self) -> list[int]:
-        """The ids of the outcomes that a retry decides again: missing outcomes with calls, and
-        outcomes with a failed call. They are locked in the order of deciding, and pending outcomes
-        are locked too."""
+        """Lock and return the ids of the outcomes that a retry decides again: missing outcomes with
+        calls, and outcomes with a failed call. Pending outcomes are locked too. The locks are taken
+        in the order in which outcomes are decided."""
         failed = self._calls().filter(request__state="failed")
         unsure = Q(Exists(self._calls()), result="missing") | Q(Exists(failed))
         locked = self.filter(unsure | Q(result="pending")).order_by("pk")
@@ -154,16 +156,16 @@ class OutcomeQuerySet(models.QuerySet[Any]):
         return [pk for pk, result in rows if result != "pending"]
 
     def reopen(self) -> int:
-        """Make them pending again."""
+        """Make these outcomes pending again."""
         return self.update(result="pending", detail="", cause="", share=None, values={})
 
     def settled(self) -> OutcomeQuerySet:
-        """Outcomes with a result; missing ones too."""
+        """Outcomes with a result, missing outcomes included."""
         return self.exclude(result="pending")
 
     def counted(self) -> OutcomeQuerySet:
-        """Settled outcomes that figures count: on the judged revision, the item still has the final
-        label that the run pinned. An outcome without a pinned label only needs some final label."""
+        """Settled outcomes that count in figures: the item still has, on the judged revision, the
+        final label that the run pinned. If the run pinned no label, any final label is enough."""
         return self.settled().filter(self._held())
 
     def not_counted(self) -> OutcomeQuerySet:
@@ -187,23 +189,24 @@ class OutcomeQuerySet(models.QuerySet[Any]):
         return self.filter(ability="")
 
     def with_moved(self) -> OutcomeQuerySet:
-        """Annotate `moved`, the score of the perturbed answer minus the score of gold; None unless
-        both were scored."""
+        """Annotate `moved`, the score of the perturbed answer minus the score of the gold answer;
+        None unless both were scored."""
         of = [Cast(KT(f"values__{name}"), models.FloatField()) for name in ("perturbed", "gold")]
         return self.annotate(moved=of[0] - of[1])
 
     def for_list(self) -> OutcomeQuerySet:
-        """In the order of the items, without texts."""
+        """Outcomes in the order of the items, without texts."""
         found = self.select_related("item", "revision").defer("revision__texts")
         return found.order_by("item__position")
 
     def for_replies(self) -> OutcomeQuerySet:
-        """With item, revision, project and task type, which are needed to read the replies."""
+        """Outcomes with item, revision, project and task type, which are needed to parse the
+        replies."""
         return self.select_related("item", "revision__item__project__task_type")
 
     def along(self, axis: str) -> OutcomeQuerySet:
-        """Outcomes along this axis. With "", all outcomes, those along the items' own axes
-        first."""
+        """Outcomes along this axis. With "", all outcomes, beginning with those along the items'
+        own axes."""
         if not axis:
             return self.order_by("-main", "axis")
         return self.none() if NUL in axis else self.filter(axis=axis)
@@ -218,7 +221,7 @@ class OutcomeQuerySet(models.QuerySet[Any]):
         return found.order_by("-run__number")
 
     def count_items(self) -> models.QuerySet[Any, dict[str, Any]]:
-        """How many items each run has, and how many of them are pending or missing."""
+        """The numbers of all, pending and missing items of each run."""
 
         def items(**such: Any) -> Count:
             return Count("item", distinct=True, filter=Q(**such))
@@ -230,16 +233,16 @@ class OutcomeQuerySet(models.QuerySet[Any]):
         return self.values("run").annotate(items=items(), **counted).order_by()
 
     def kinds(self) -> models.QuerySet[Any, dict[str, Any]]:
-        """The combinations of ability, category, source ability, result, detail and cause, each
-        with its number of outcomes."""
+        """The number of outcomes for each combination of ability, category, source ability, result,
+        detail and cause."""
         fields = ("ability", "category", "source_ability", "result", "detail", "cause")
         return self.values(*fields).annotate(n=Count("pk")).order_by(*fields)
 
     def _held(self) -> Q:
         from annotation.models import Resolution
 
-        # A single condition: with two, PostgreSQL looks up each outcome instead of joining them
-        # all.
+        # Use a single condition: with two conditions, PostgreSQL looks up each outcome separately
+        # instead of joining the tables.
         truth = models.ExpressionWrapper(OuterRef("truth"), output_field=models.CharField())
         now = Resolution.objects.current().filter(
             item=OuterRef("item"), revision=OuterRef("revision")
@@ -251,23 +254,23 @@ class OutcomeQuerySet(models.QuerySet[Any]):
         return Call.objects.filter(outcome=OuterRef("pk"))
 
     def missing_by_cause(self) -> models.QuerySet[Any, dict[str, Any]]:
-        """A dict for each cause of missing outcomes with its number `n`, the most frequent
-        first."""
+        """The causes of missing outcomes as dicts, each with its number of outcomes `n`, most
+        frequent first."""
         counted = self.filter(result="missing").values("cause").annotate(n=Count("pk"))
         return counted.order_by("-n", "cause")
 
 
 class CallQuerySet(models.QuerySet[Any]):
     def for_list(self, key: str | None = None) -> CallQuerySet:
-        """With item, request, reply and readings; if a key is given, only calls for the item with
-        this key."""
+        """Calls with item, request, reply and readings; if a key is given, only calls for the item
+        with this key."""
         found = self.select_related("outcome__item").for_replies()
         if key is None:
             return found
         return self.none() if NUL in key else found.filter(outcome__item__key=key)
 
     def for_replies(self) -> CallQuerySet:
-        """With request, reply and readings, in the order of creation."""
+        """Calls with request, reply and readings, in the order of creation."""
         return (
             self.select_related("request__reply", "fed_by")
             .prefetch_related("request__reply__readings")
@@ -283,7 +286,7 @@ if TYPE_CHECKING:
 
 
 class Budget(models.Model):
-    """A project's spending cap for evaluators; no row means no cap."""
+    """A project's spending cap for evaluators. A project without a row has no cap."""
 
     project = models.OneToOneField("annotation.Project", models.PROTECT, related_name="budget")
     cap = models.DecimalField(max_digits=14, decimal_places=6, null=True, blank=True)
@@ -295,7 +298,7 @@ class Budget(models.Model):
 
 
 class Run(models.Model):
-    """One strategy over a fixed set of items, with everything that it pins."""
+    """The application of a strategy to a fixed set of items, with everything that the run pins."""
 
     class Kind(models.TextChoices):
         ASKED = "asked"
@@ -362,7 +365,7 @@ class Run(models.Model):
     objects = RunQuerySet.as_manager()
     # Set by `counts.with_item_counts`.
     counted: ItemCounts
-    # Set by `results.run_marks`: why tables leave out the run unless it is chosen.
+    # Set by `results.run_marks`: the reason why tables leave out the run unless it is chosen.
     marks: Sequence[RunMark] = ()
 
     class Meta:
@@ -378,7 +381,7 @@ class Run(models.Model):
         return f"{self.project.slug} run {self.number}"
 
     def was_answered(self) -> bool:
-        """Whether any request that it wants was answered since it started."""
+        """True if any request of the run was answered since the run started."""
         return self.calls.filter(request__reply__created_at__gte=self.created_at).exists()
 
     def pinned_strategy(self) -> Strategy:
@@ -387,7 +390,7 @@ class Run(models.Model):
 
     def sends(self) -> dict[str, Any]:
         """The parameters of each request, including our defaults. For a run that called no
-        evaluator, only the pinned parameters, since the others are not known."""
+        evaluator, only the pinned parameters, since others are not known."""
         if self.kind == self.Kind.ASKED:
             return merge_defaults(self.pinned)
         return {
@@ -396,10 +399,10 @@ class Run(models.Model):
 
 
 class Outcome(models.Model):
-    """A run's result for one item, along one axis if its strategy has axes. It is created pending
-    with the run and pins the item's revision.
+    """A run's result for one item, along one axis if its strategy has axes. The outcome is created
+    together with the run, as pending, and pins the item's revision.
 
-    Category, ability and cluster are copied here, so that a headline table is one GROUP BY.
+    Category, ability and cluster are copied here, so that a headline table needs only one GROUP BY.
     """
 
     class Result(models.TextChoices):
@@ -463,7 +466,7 @@ class Outcome(models.Model):
 
 
 class Call(models.Model):
-    """What a run wants to ask about one item; it points at the request that answers it."""
+    """A question of a run about one item; it points at the request that answers the question."""
 
     run = models.ForeignKey(Run, models.PROTECT, related_name="calls")
     outcome = models.ForeignKey(Outcome, models.PROTECT, related_name="calls")
@@ -499,9 +502,9 @@ class Call(models.Model):
 class Tally(models.Model):
     """Stored counts of a run, so that pages need not count a million rows.
 
-    `state` identifies what was counted: the counts are valid while it is the same. For a running
-    run, a worker counts repeatedly and sets until when its counts may be shown even if more replies
-    have arrived.
+    `state` identifies the state of the run that was counted; the counts are valid until the run's
+    state string changes. While a run is running, a worker counts repeatedly. `shown_until` is the
+    time until which these counts may be shown even if more replies have arrived.
     """
 
     class Kind(models.TextChoices):

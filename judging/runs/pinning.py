@@ -20,7 +20,8 @@ from judging.strategies.replies import outputs
 
 
 def check_overrides(strategy: Strategy, own: RunOverrides, samples: int) -> None:
-    """Raise `Refused` for overrides that do not fit the strategy, with what to do instead."""
+    """Raise `Refused` for overrides that do not fit the strategy; the message says what to do
+    instead."""
     _check_axes(strategy, own.axes)
     if own.votes and samples < 2:
         raise Refused("Votes need at least 2 samples per call.")
@@ -42,7 +43,8 @@ def check_overrides(strategy: Strategy, own: RunOverrides, samples: int) -> None
 
 
 def is_storable(parameters: Mapping[str, Any]) -> bool:
-    """Whether a database can store the parameters: they contain no NUL and no lone surrogates."""
+    """True if a database can store the parameters, because they contain no NUL and no lone
+    surrogates."""
     text = json.dumps(parameters, ensure_ascii=False)
     try:
         text.encode("utf-8")
@@ -77,7 +79,7 @@ def _check_examples(strategy: Strategy, examples: int) -> None:
 
 
 NO_OVERRIDES = RunOverrides()
-# Notes in `pinned`; a run does not depend on them.
+# Keys in `pinned` that are only notes; the results of a run do not depend on them.
 TRANSIENT_KEYS = ("rereading", "pilot")
 
 
@@ -89,10 +91,10 @@ def draft_run(
     own: RunOverrides = NO_OVERRIDES,
     **values: Any,
 ) -> Run:
-    """An unsaved run with everything that its prompts are rendered from, except its items.
+    """Build an unsaved run with everything that is needed to render its prompts, except its items.
 
     Metrics that the strategy takes from the task type are pinned, and so are the overrides in
-    `own`. Raises `Refused` if any of it does not fit.
+    `own`. Raises `Refused` for overrides or an endpoint that do not fit.
     """
     asked = version.strategy()
     pinned = endpoint.pinned(asked.parameters, own.parameters) | _pin_task_metrics(project, asked)
@@ -116,7 +118,7 @@ def draft_run(
 
 
 def repin_endpoint(run: Run, endpoint: Endpoint) -> dict[str, Any]:
-    """The pins that a stored run would have with another endpoint; everything else stays."""
+    """Return the pins that a stored run would have with another endpoint and no other change."""
     asked, own = run.strategy.strategy(), run_config.load_overrides(run.pinned)
     return run.pinned | endpoint.pinned(asked.parameters, own.parameters)
 
@@ -155,13 +157,13 @@ def store_run(run: Run, drawn: DrawnItems, *, sources: Iterable[Run] = ()) -> Ru
 
 
 def compute_digest(run: Run) -> str:
-    """The digest of everything that a stored run pins now."""
+    """Compute the digest of everything that a stored run pins now."""
     items = run.outcomes.values_list("item__key", "revision__digest").distinct()
     return _digest(run, set(items), run.sources.values_list("digest", flat=True))
 
 
 def build_outcome(run: Run, place: Mapping[str, Any]) -> Outcome:
-    """The unsaved, pending outcome of a place."""
+    """Build the unsaved, pending outcome of a place."""
     return Outcome(run=run, **{name: place[name] for name in COPIED_COLUMNS})
 
 

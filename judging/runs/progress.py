@@ -1,7 +1,8 @@
 """The status of a run, for its page and for the API.
 
 Counts are cached until the run changes. While a worker calls an evaluator, a run changes all the
-time. So the worker counts, once for all viewers, and spends only a small part of its time on this.
+time. So the worker counts for all viewers together, and spends only a small part of its time on
+counting.
 """
 
 import json
@@ -22,12 +23,12 @@ from judging.runs import archiving, counts, lifecycle
 from judging.runs.lifecycle import MAX_MESSAGES
 from judging.strategies import frames
 
-# Seconds between two counts of a worker, or REST_FACTOR times what counting took if that is more.
-# The counts are shown for GRACE_FACTOR times this pause, well after the next count is due.
+# Seconds between two counts of a worker, or REST_FACTOR times the duration of a count if that is
+# longer. The counts are shown for GRACE_FACTOR times this pause, well after the next count is due.
 COUNT_EVERY, REST_FACTOR, GRACE_FACTOR = 1.0, 20, 2.5
 # Seconds over which answers per second are measured.
 PACE_WINDOW = 10.0
-# How many of the latest replies are read to measure it.
+# The number of latest replies used to measure answers per second.
 MAX_RECENT_REPLIES = 5_000
 
 
@@ -37,7 +38,7 @@ class Progress:
 
     `failures` counts requests without a usable answer by cause, most frequent first: failed
     requests, and replies that were cut, refused or unparsable. `to_come` counts calls that are
-    still to be created, by planning or as later steps of chains; some of them may share a request.
+    still to be created, by planning or as later steps of chains; several calls may share a request.
     """
 
     requests: int
@@ -51,7 +52,7 @@ class Progress:
 
     @property
     def share(self) -> float:
-        """Share of the requests that are done, 0 to 1; 1 for a run without requests."""
+        """The share of the requests that are done, 0 to 1; 1 for a run without requests."""
         known = self.requests + self.to_come
         return (self.answered + self.failed) / known if known else 1.0
 
@@ -85,10 +86,11 @@ class RunStatus:
     """A run with its progress.
 
     `missing` counts items by cause. `failed` and `tried` are the providers' messages for requests
-    that failed, and for those that wait for another try. `unattended`: work is due and no worker is
-    alive. `paused_until`: the provider asked for no calls before this time; None if it did not.
-    `steps` are the actions that are possible now. `refused` is a parameter of ours that the
-    evaluator refused, "" for none, and `instead` is the parameter that it asked for in its place.
+    that failed, and for requests that wait for another try. `unattended` is True if work is due and
+    no worker is alive. `paused_until` is the time until which the provider asked for no calls, or
+    None. `steps` are the actions that are possible now. `refused` is a parameter of ours that the
+    evaluator refused, "" for none, and `instead` is the parameter that the evaluator asked for in
+    its place.
     """
 
     run: Run
@@ -105,25 +107,27 @@ class RunStatus:
 
     @property
     def is_unusable(self) -> bool:
-        """Whether the run is finished and all of its outcomes are missing."""
+        """True if the run is finished and all of its outcomes are missing."""
         if self.run.state != Run.State.FINISHED or not self.progress.items:
             return False
         return not self.run.outcomes.exclude(result=Outcome.Result.MISSING).exists()
 
     @property
     def leaves_no_limit(self) -> bool:
-        """Whether we would send no length limit for answers without the refused parameter."""
+        """True if no length limit for answers would be sent without the refused parameter."""
         return self.refused in TOKEN_LIMIT_NAMES and not self.instead
 
     @property
     def mended(self) -> str:
-        """The parameters for a new endpoint, as JSON, that the evaluator would not refuse."""
+        """The parameters for a new endpoint, as JSON, without the parameter that the evaluator
+        refused."""
         kept = {self.instead: self.run.sends()[self.refused]} if self.instead else {}
         return json.dumps({self.refused: None, **kept})
 
 
 def load_status(run: Run) -> RunStatus:
-    """The current status of a run, with its `counted`; for a running run as of a moment ago."""
+    """Load the current status of a run, with its `counted`; for a running run, the counts may be a
+    moment old."""
     now = timezone.now()
     counts.with_item_counts([run], now)
     paused = run.state == Run.State.RUNNING and run.endpoint.is_paused(now)
@@ -168,7 +172,8 @@ def update_counts(runs: Iterable[int], now: datetime) -> float:
 
 
 def release_counts(run: Run) -> None:
-    """Drop the grace time of the run's counts, since no worker updates them any more.
+    """End the extra time for which the run's counts may be shown, since no worker updates them any
+    more.
 
     A finished run is counted now, so that its first viewer need not wait.
     """
@@ -193,7 +198,7 @@ def _build_counts(kept: counts.Counts) -> RunCounts:
 
 
 def count_run(run: Run) -> RunCounts:
-    """All counts of a run, in a few queries over its requests and outcomes."""
+    """Compute all counts of a run, in a few queries over its requests and outcomes."""
     done = count_progress(run)
     wanted = Request.objects.wanted_by(run)
     failed = wanted.filter(state="failed").failure_messages()[:MAX_MESSAGES] if done.failed else []
@@ -219,20 +224,20 @@ def _pace(run: Run, counted: RunCounts, now: datetime) -> RunPace:
     left = done.waiting + done.to_come
     if run.state != Run.State.RUNNING or not left:
         return RunPace()
-    # A run that no worker counts keeps its counts, but not its pace.
+    # If no worker counts the run, its counts stay valid, but its pace does not.
     old = now.timestamp() - counted.at > PACE_WINDOW / 2
     per_second = _per_second(run, now) if old else counted.per_second
     return RunPace(per_second, left / per_second) if per_second else RunPace()
 
 
 def _per_second(run: Run, now: datetime) -> float | None:
-    """How many replies of the run arrived per second in the last PACE_WINDOW seconds; None if none
-    did."""
+    """Return how many replies of the run arrived per second in the last PACE_WINDOW seconds; None
+    if no reply arrived."""
     if run.state != Run.State.RUNNING:
         return None
     last = Reply.objects.aggregate(last=Max("pk"))["last"] or 0
     since = now - timedelta(seconds=PACE_WINDOW)
-    # Only the newest rows, so that the query takes the same time after a million replies.
+    # Read only the newest rows, so that the query takes the same time after a million replies.
     recent = Reply.objects.filter(pk__gt=last - MAX_RECENT_REPLIES, created_at__gt=since)
     answered = recent.filter(Exists(run.calls.filter(request=OuterRef("request")))).count()
     running = (now - run.created_at).total_seconds()
@@ -240,11 +245,11 @@ def _per_second(run: Run, now: datetime) -> float | None:
 
 
 def count_progress(run: Run) -> Progress:
-    """The progress of a run, in requests and in items."""
+    """Count the progress of a run, in requests and in items."""
     wanted = Request.objects.filter(pk__in=run.calls.values("request"))
     counted = wanted.values("state").annotate(n=Count("pk")).order_by()
     counts = {row["state"]: row["n"] for row in counted}
-    # An item may have several axes; it is settled when none of them is pending.
+    # An item may have several axes; it is settled when no axis is pending.
     pending = Count("item", distinct=True, filter=Q(result=Outcome.Result.PENDING))
     items = run.outcomes.aggregate(all=Count("item", distinct=True), pending=pending)
     return Progress(
@@ -260,7 +265,8 @@ def count_progress(run: Run) -> Progress:
 
 
 def _count_calls_to_come(run: Run) -> int:
-    """Calls that the pending outcomes of a run may still need and that are not created yet."""
+    """Count the calls that the pending outcomes of a run may still need and that are not created
+    yet."""
     strategy = run.pinned_strategy()
     if run.state != Run.State.PLANNING and not strategy.last_step:
         return 0
@@ -272,9 +278,9 @@ def _count_calls_to_come(run: Run) -> int:
 
 
 def _failures(run: Run) -> dict[str, int]:
-    """Requests that failed, or whose reply could not be parsed, by cause."""
-    # Both queries start from the few useless rows, which have an index, and not from all rows of
-    # the run.
+    """Count the requests that failed or have a reply that could not be parsed, by cause."""
+    # Both queries start from the few failed or unusable rows, which have an index, and not from all
+    # rows of the run.
     readings = Reading.objects.filter(parser=run.parser).exclude(cause="")
     useless = [
         Request.objects.wanted_by(run).filter(state="failed"),

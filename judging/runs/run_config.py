@@ -7,18 +7,19 @@ from typing import Any
 from judging.strategies import Metric, Scale, Strategy, with_metrics
 
 OVERRIDES_KEY = "own"
-# Stands for the axis of each item's own ability, whatever the axes are called.
+# Stands for the axis of each item's own ability, regardless of the names of the axes.
 MAIN_AXIS = "main"
 
 
 @dataclass(frozen=True)
 class RunOverrides:
-    """What a run overrides of its strategy and endpoint; by default nothing.
+    """The settings of its strategy and endpoint that a run overrides; by default none.
 
-    `parameters` override theirs. `axes` are the axes to ask about, () for all; MAIN_AXIS stands for
-    the axis of each item's ability. `votes` says whether several samples are votes instead of
-    repeats, and `examples` how many few-shot examples are shown; None keeps the strategy's setting.
-    `guidance` are reviewers' remarks by item key, for generators that regenerate these items.
+    `parameters` override the parameters of both. `axes` are the axes to ask about, () for all;
+    MAIN_AXIS stands for the axis of each item's ability. `votes` is True if several samples are
+    votes and False if they are repeats; `examples` is the number of few-shot examples shown. For
+    both, None keeps the strategy's setting. `guidance` are reviewers' remarks by item key, for
+    generators that regenerate these items.
     """
 
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -28,7 +29,7 @@ class RunOverrides:
     guidance: Mapping[str, str] = field(default_factory=dict)
 
     def pinned(self) -> dict[str, Any]:
-        """The overrides as a run pins them; empty if there are none."""
+        """The overrides in the form in which a run pins them; empty if there are none."""
         every = {
             "parameters": dict(self.parameters),
             "axes": list(self.axes),
@@ -40,13 +41,14 @@ class RunOverrides:
 
 
 def load_overrides(pinned: Mapping[str, Any]) -> RunOverrides:
-    """The overrides among a run's pins."""
+    """Load the overrides from a run's pins."""
     said = dict(pinned.get(OVERRIDES_KEY, {}))
     return RunOverrides(**{**said, "axes": tuple(said.get("axes", ()))})
 
 
 def serialize_metrics(metrics: Iterable[Metric]) -> list[dict[str, Any]]:
-    """Metrics of a task type as a run pins them, so that later edits change no prompt."""
+    """Convert metrics of a task type to the form in which a run pins them, so that later edits
+    change no prompt."""
     return [
         {
             "slug": metric.slug,
@@ -60,7 +62,7 @@ def serialize_metrics(metrics: Iterable[Metric]) -> list[dict[str, Any]]:
 
 
 def build_strategy(asked: Strategy, pinned: Mapping[str, Any]) -> Strategy:
-    """A strategy with the pinned settings of a run: metrics of the task type, overrides, and
+    """Build a strategy with the pinned settings of a run: metrics of the task type, overrides, and
     parser."""
     if "metrics" in pinned:
         decides = pinned.get("decides", "")

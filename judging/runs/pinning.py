@@ -94,7 +94,7 @@ def draft_run(
     """Build an unsaved run with everything that is needed to render its prompts, except its items.
 
     Metrics that the strategy takes from the task type are pinned, and so are the overrides in
-    `own`. Raises `Refused` for overrides or an endpoint that do not fit.
+    `own`. Raises `Refused` for overrides or metrics that do not fit the strategy.
     """
     asked = version.strategy()
     pinned = endpoint.pinned(asked.parameters, own.parameters) | _pin_task_metrics(project, asked)

@@ -1,7 +1,7 @@
 """Parse the replies of a run again, with the current version of its parser or another one.
 
-New readings are stored next to the old ones. A preview shows what would change. Applying it
-switches the run's parser and updates the run's outcomes in batches.
+New readings are stored next to the old readings. A preview shows what would change. `switch_parser`
+then changes the run's parser and updates the run's outcomes in batches.
 """
 
 from collections import Counter
@@ -18,15 +18,15 @@ from judging.runs.engine import outcomes
 from judging.runs.transitions import change_state
 from judging.strategies.replies import outputs
 
-# Changes that a preview lists; all are counted.
+# The maximum number of changes in a preview's list; all changes are counted.
 MAX_LISTED = 200
 BATCH = 200
 
 
 @dataclass(frozen=True)
 class OutcomeChange:
-    """An item, along one axis, that another parser would decide differently: its outcome before and
-    after, each as result with detail or cause."""
+    """An item on one axis whose outcome would change with another parser. The outcomes before and
+    after are each a result with its detail or cause."""
 
     item: str
     axis: str
@@ -36,8 +36,8 @@ class OutcomeChange:
 
 @dataclass
 class ReparsePreview:
-    """What would change in a run's `outcomes` with `parser`: `changed` of them, counted by outcome
-    before and after, and the first ones with their keys."""
+    """What would change in a run with another `parser`: `changed` of its `outcomes` would. Changes
+    are counted by outcome before and after, and the first changes are listed with their keys."""
 
     parser: str
     outcomes: int = 0
@@ -47,19 +47,19 @@ class ReparsePreview:
 
 
 def list_parsers(run: Run) -> tuple[str, ...]:
-    """The names of the parsers that can read a run's replies; most outputs have only one, which is
-    named ""."""
+    """List the names of the parsers that can read a run's replies. Most outputs have only one
+    parser, named ""."""
     return outputs.PARSERS.get(run.pinned_strategy().output, ("",))
 
 
 def can_reparse(run: Run) -> bool:
-    """Whether the replies of a run can be parsed again now."""
+    """True if the replies of a run can be parsed again now."""
     return run.state == Run.State.FINISHED and run.kind == Run.Kind.ASKED
 
 
 def build_preview(run: Run, parser: str | None = None) -> ReparsePreview:
-    """What would change if this parser read the run's replies; None means the current version of
-    the run's own parser. Only new readings are stored.
+    """Preview what would change if this parser read the run's replies; None means the current
+    version of the run's own parser. Only new readings are stored.
 
     Raises `Refused` for a run that is not finished or did not call an evaluator, and for an unknown
     parser.
@@ -83,7 +83,8 @@ def build_preview(run: Run, parser: str | None = None) -> ReparsePreview:
 def switch_parser(run: Run, member: Membership | None, parser: str | None = None) -> None:
     """Switch the run to this parser, and update its outcomes and derived runs.
 
-    Any worker can continue an interrupted switch: until it is done, the run is running.
+    Any worker can continue an interrupted switch; until the switch is complete, the run counts as
+    running.
     """
     switched = _with_parser(run, parser)
     with transactions.transact():
@@ -99,7 +100,7 @@ def switch_parser(run: Run, member: Membership | None, parser: str | None = None
 
 
 def _with_parser(run: Run, parser: str | None) -> Run:
-    """An unsaved copy of the run with another parser."""
+    """Return an unsaved copy of the run with another parser."""
     if not can_reparse(run):
         raise Refused(f"Run {run.number} {_explain_unavailable(run)}")
     if parser is not None and parser not in list_parsers(run):
@@ -132,6 +133,6 @@ def _batches(run: Run) -> Iterator[list[Outcome]]:
 
 
 def _format_outcome(decided: Any) -> str:
-    """The result of an outcome or a decision, with its detail or cause."""
+    """Format the result of an outcome or a decision, with its detail or cause."""
     more = decided.detail or decided.cause
     return f"{decided.result} {more}".strip()

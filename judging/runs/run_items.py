@@ -1,5 +1,5 @@
-"""Draw the items of a run and its few-shot examples, and build the columns that it copies from each
-item."""
+"""Draw the items and the few-shot examples of a run, and build the columns that its outcomes copy
+from the items."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,8 +37,8 @@ class DrawnItems:
     """The outcomes that a run will have, and its examples.
 
     `places` have the columns that an outcome copies, with the item's `key` and the digest of its
-    `texts`. `examples` are resolved items in the order shown, with their `answer`. `is_part`: other
-    items could have been included too.
+    `texts`. `examples` are resolved items in the order shown, with their `answer`. `is_part` is
+    True if other items could have been included too.
     """
 
     places: list[dict[str, Any]]
@@ -47,7 +47,7 @@ class DrawnItems:
 
     @property
     def items(self) -> set[int]:
-        """The ids of the items; an item may have several outcomes, one for each axis."""
+        """The ids of the items. An item may have several outcomes, one for each axis."""
         return {place["item_id"] for place in self.places}
 
 
@@ -62,10 +62,11 @@ def draw_items(
     own: run_config.RunOverrides = NO_OVERRIDES,
 ) -> DrawnItems:
     """The items that the strategy can judge, limited to the ids in `only`, or a random sample of
-    them, along the axes in `own`. With guidance they may be generated items.
+    them, along the axes in `own`. With guidance, generated items can be drawn too.
 
-    Examples are drawn first, and the run leaves out their clusters; with `only` they come from
-    other clusters than the run's items. Raises `Refused` if no items or too few examples are left.
+    Examples are drawn first, and the run leaves out the clusters of the examples. With `only`,
+    examples are taken from clusters that contain none of the run's items. Raises `Refused` if no
+    items or too few examples are left.
     """
     needs = frames.get_item_needs(strategy)
     again = only if own.guidance else None
@@ -94,14 +95,15 @@ def draw_items(
 
 
 def is_on_axes(axes: Collection[str], place: Mapping[str, Any]) -> bool:
-    """Whether a place is on one of these axes; without axes, every place counts as on them."""
+    """True if a place is on one of these axes, or if `axes` is empty."""
     return not axes or place["axis"] in axes or (run_config.MAIN_AXIS in axes and place["main"])
 
 
 def draw_for_check(
     base: Run, strategy: Strategy, *, seed: int, limit: int | None = None
 ) -> DrawnItems:
-    """The places of an explanation check: the items that a run scored equal to the gold answer.
+    """Draw the places of an explanation check: the items that a run scored equal to the gold
+    answer.
 
     Raises `Refused` for a run that is not finished, has several samples or no explanations, or
     scored no item equal.
@@ -128,7 +130,7 @@ def draw_for_check(
 
 
 def draw_as_pinned(run: Run) -> DrawnItems:
-    """Exactly the revisions and the examples that a run pinned."""
+    """Return exactly the revisions and the examples that a run pinned."""
     answers = run.pinned.get("answers", [])
     examples = [
         {"key": key, "texts": texts, "answer": answer}
@@ -138,13 +140,14 @@ def draw_as_pinned(run: Run) -> DrawnItems:
 
 
 def load_places(outcomes: OutcomeQuerySet) -> list[dict[str, Any]]:
-    """The places of stored outcomes, in the order of the items."""
+    """Load the places of stored outcomes, in the order of the items."""
     found = outcomes.order_by("item__position", "axis")
     return list(found.values(*COPIED_COLUMNS, key=F("item__key"), texts=F("revision__digest")))
 
 
 def build_places(strategy: Strategy, row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The places of a row of `selection.load_rows`: one for each axis that the strategy has."""
+    """Build the places of a row of `selection.load_rows`, one place for each axis of the
+    strategy."""
     truth = row["truth"] if frames.get_item_needs(strategy) in selection.REQUIRED_RESULTS else ""
     place = {
         "key": row["key"],
@@ -163,10 +166,10 @@ def build_places(strategy: Strategy, row: Mapping[str, Any]) -> Iterator[dict[st
 
 
 def _build_table_columns(row: Mapping[str, Any]) -> dict[str, str]:
-    """The ability and category that an item counts in. Score-invariant items are recognised by
-    their resolution, not by what was intended.
+    """Return the ability and category in which an item counts. Their resolution makes items
+    score-invariant, not the intended change.
 
-    Duplicates have a table row of their own and no ability, so that no total counts a text twice.
+    Duplicates have a separate table row and no ability, so that no total counts a text twice.
     """
     if row["duplicate_of"]:
         return {"ability": "", "category": row["category"]}
@@ -181,7 +184,7 @@ def _examples(
     taken: Iterable[dict[str, Any]],
     seed: int,
 ) -> list[dict[str, Any]]:
-    """As many items as the strategy shows, from different clusters, and none from a taken
+    """Draw as many examples as the strategy shows, from different clusters, and none from a taken
     cluster."""
     if not strategy.examples:
         return []
@@ -213,6 +216,6 @@ def _examples(
 
 
 def _load_final_values(items: Iterable[int]) -> dict[int, dict[str, Any]]:
-    """The final labels of all fields, by item id."""
+    """Load the final labels of all fields, by item id."""
     found = Resolution.objects.current().filter(item__in=list(items))
     return dict(found.values_list("item", "values"))

@@ -1,4 +1,4 @@
-"""Stored versions of strategies, endpoints, and the items that a run may cover."""
+"""Select stored versions of strategies, endpoints, and the items that a run may cover."""
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import reduce
@@ -20,16 +20,18 @@ from judging.runs.engine import digests
 
 BASELINE = "baseline"
 PERTURBATION = "perturbation"
-# The final labels that an item must have; other needs accept any resolution.
+# The final labels that an item must have, by need; needs not listed here accept any resolution.
 REQUIRED_RESULTS = {PERTURBATION: (ERROR_ITEM, SI_ITEM), "detection": ("error", "no_error")}
-# What generators need, whatever the item's label: a text with one of these names.
+# The texts that a generator needs, by need: an item must have a text with one of these names and
+# may have any label.
 SOURCE_TEXTS = {"prompt": ("prompt", "input"), "gold": ("gold",)}
 # The columns of an item that a run pins, besides its revision and final label.
 PINNED_COLUMNS = ("key", "category", "ability", "source_ability", "cluster", "duplicate_of")
 
 
 def get_strategy_version(slug: str) -> StrategyVersion:
-    """The stored version of a strategy file as it is now. Raises KeyError for an unknown slug."""
+    """Return the stored version of the current strategy file. Raises KeyError for an unknown
+    slug."""
     definition = strategies.load_all()[slug].definition
     digest = strategies.compute_digest(definition)
     with transactions.transact():
@@ -51,11 +53,11 @@ def get_strategy_version(slug: str) -> StrategyVersion:
 def select_resolutions(
     project: Project, needs: str = PERTURBATION, *, with_duplicates: bool = False
 ) -> ResolutionQuerySet:
-    """Current resolutions, on the current texts, of the items that a run may cover; one for each
-    item.
+    """Select the current resolutions, on the current texts, of the items that a run may cover; one
+    for each item.
 
     `needs` says how an item must be resolved for the strategy (see `frames.get_item_needs`). Exact
-    duplicates are left out unless asked for.
+    duplicates are left out by default.
     """
     found = Resolution.objects.of_current_texts().judgeable(REQUIRED_RESULTS.get(needs))
     found = found.of_project(project).exclude(value__in=_list_excluding_answers(project))
@@ -63,13 +65,13 @@ def select_resolutions(
 
 
 def _list_excluding_answers(project: Project) -> list[str]:
-    """Answers that exclude an item from the final set."""
+    """List the answers that exclude an item from the final set."""
     task = tasktypes.load_version(project.task_type)
     return [str(option.value) for option in task.deciding.options if option.drops]
 
 
 def explain_no_items(needs: str) -> str:
-    """What to do if no item is resolved as a strategy needs it."""
+    """Explain what to do if no item is resolved in the way that a strategy needs."""
     if needs in SOURCE_TEXTS:
         names = " or ".join(map(repr, SOURCE_TEXTS[needs]))
         return f"No item of this project has the source text {names}. Import such items."
@@ -87,13 +89,12 @@ def select_sources(
     with_duplicates: bool = False,
     again: Collection[int] | None = None,
 ) -> ItemQuerySet:
-    """The items whose current texts include the text that a generator starts from: "prompt" or
-    "gold".
+    """Select the items whose current texts include the text that a generator starts from, "prompt"
+    or "gold".
 
     Unresolved items are included, but not items whose text was labelled and rejected. A text called
     "input" is a prompt too. Only the first item of a cluster is included, unless duplicates are
-    asked for. With `again`, the result is the generated items with these ids instead, to regenerate
-    them.
+    requested. With `again`, select the generated items with these ids instead, to regenerate them.
     """
     every = Item.objects.in_project(project)
     if tasktypes.load_task_type(project).awaits == needs:
@@ -112,8 +113,8 @@ def load_rows(
     with_duplicates: bool = False,
     again: Collection[int] | None = None,
 ) -> list[dict[str, Any]]:
-    """What a run pins of each item that it may cover, in the order of the items; `again` is for
-    generators (see `select_sources`)."""
+    """Load the columns that a run pins of each item that it may cover, in the order of the items;
+    `again` is for generators (see `select_sources`)."""
     if needs in SOURCE_TEXTS:
         found = select_sources(project, needs, with_duplicates=with_duplicates, again=again)
         made = found.order_by("position")
@@ -127,7 +128,7 @@ def load_rows(
                 truth=Value(""),
             )
         )
-    # A resolution has its item and revision, so this is one flat join.
+    # A resolution points at its item and revision, so this is a single flat join.
     resolved = select_resolutions(project, needs, with_duplicates=with_duplicates)
     return list(
         resolved.order_by("item__position").values(
@@ -141,7 +142,7 @@ def load_rows(
 
 
 def find_first_item(project: Project, needs: str) -> int | None:
-    """The id of the first item that a run may cover; None if there is none."""
+    """Find the id of the first item that a run may cover; None if there is none."""
     if needs in SOURCE_TEXTS:
         made = select_sources(project, needs).order_by("position")
         return made.values_list("pk", flat=True).first()
@@ -150,15 +151,15 @@ def find_first_item(project: Project, needs: str) -> int | None:
 
 
 def accepts_item(project: Project, needs: str, item: Item) -> bool:
-    """Whether a run may cover an item, even if it is a duplicate."""
+    """True if a run may cover the item, which may be a duplicate."""
     if needs in SOURCE_TEXTS:
         return select_sources(project, needs, with_duplicates=True).filter(pk=item.pk).exists()
     return select_resolutions(project, needs, with_duplicates=True).filter(item=item).exists()
 
 
 def filter_by_category(rows: Iterable[dict[str, Any]], category: str) -> list[dict[str, Any]]:
-    """The rows whose source ability, or else ability, is one for which this category is
-    generated."""
+    """Keep the rows for whose ability this category is generated; the source ability counts if
+    there is one."""
     made_of = taxonomy.load().is_made_of
     return [row for row in rows if made_of(category, row["source_ability"] or row["ability"])]
 
@@ -166,7 +167,7 @@ def filter_by_category(rows: Iterable[dict[str, Any]], category: str) -> list[di
 def sample_rows(
     rows: Sequence[dict[str, Any]], seed: int, limit: int | None
 ) -> list[dict[str, Any]]:
-    """A random sample of `limit` items, drawn with the seed; all rows without a limit."""
+    """Draw a random sample of `limit` rows with the seed; without a limit, return all rows."""
     if limit is None:
         return list(rows)
     kept = set(digests.shuffle_keys(seed, {row["key"] for row in rows})[:limit])
@@ -174,7 +175,7 @@ def sample_rows(
 
 
 def list_all_endpoints() -> EndpointQuerySet:
-    """All endpoints. The offline baseline needs no setup, so it is created here if it does not
+    """List all endpoints. The offline baseline needs no setup, so it is created here if it does not
     exist."""
     Endpoint.objects.get_or_create(
         name=BASELINE, defaults={"provider": "baseline", "model": "offline", "in_flight": 64}

@@ -1,9 +1,10 @@
-"""The cost cap: reserve before a request is sent, settle when it has ended.
+"""The cost cap: reserve an amount before a request is sent, and settle it when the request has
+ended.
 
 The reserved amount is stored on the request, and run and project store the sums. So even if a
-worker is killed, returning a request frees exactly what was reserved for it. Every function must
-run inside the caller's transaction, and changes runs before projects, so that two transactions do
-not deadlock.
+worker is killed, a request that returns to the queue frees exactly the amount reserved for it.
+Every function must run inside the caller's transaction, and changes runs before projects, so that
+two transactions do not deadlock.
 """
 
 from collections import defaultdict
@@ -27,10 +28,10 @@ _SMALLEST = Decimal(1).scaleb(-DECIMAL_PLACES)
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """How many of the requests could be paid for: the first `count`.
+    """The result of a reservation: the first `count` requests can be paid for.
 
-    `stuck` is a message that says why not even one could be paid for. It is "" while calls in
-    flight may turn out cheaper than what is reserved for them.
+    `stuck` is a message that says why not even one request could be paid for. It is "" while calls
+    in flight may still cost less than the amounts reserved for them.
     """
 
     count: int
@@ -38,14 +39,14 @@ class Reservation:
 
 
 def estimate_request(endpoint: Endpoint, run: Run, body: bytes) -> Decimal | None:
-    """The estimated cost of a request, rounded up to the column's precision; None if unknown."""
+    """Estimate the cost of a request, rounded up to the column's precision; None if unknown."""
     price = estimate_cost(endpoint.prices(), body, run.pinned["parameters"])
     return None if price is None else price.quantize(_SMALLEST, ROUND_UP)
 
 
 def format_amount(amount: Decimal) -> str:
-    """An amount as text, without trailing zeros: six decimals, or four significant digits if it is
-    below 0.001, so that it does not look like 0."""
+    """Format an amount without trailing zeros, with up to six decimals. An amount below 0.001 gets
+    four significant digits, so that it does not look like 0."""
     places = _places(amount) if amount else 0
     said = f"{amount:,.{places}f}"
     return said.rstrip("0").rstrip(".") if places else said
@@ -56,12 +57,12 @@ def _places(amount: Decimal) -> int:
 
 
 def format_estimate(amount: Decimal | float) -> str:
-    """A rough amount as text: two decimals, or four significant digits if it is below 1."""
+    """Format a rough amount with two decimals, or with four significant digits if it is below 1."""
     return f"{amount:,.2f}" if amount >= 1 else format_amount(Decimal(f"{amount:.3e}"))
 
 
 def is_capped(run: Run) -> bool:
-    """Whether the run or its project has a cap, even a cap that is used up."""
+    """True if the run or its project has a cap, even if the cap is used up."""
     budget = Budget.objects.filter(project_id=run.project_id, cap__isnull=False)
     return run.cap is not None or budget.exists()
 
@@ -69,7 +70,7 @@ def is_capped(run: Run) -> bool:
 def reserve(run: Run, prices: Sequence[Decimal | None]) -> Reservation:
     """Reserve the prices in order, as many as the caps of run and project allow.
 
-    The updates themselves check the caps, so two workers cannot both take the remaining amount.
+    The UPDATE statements check the caps, so two workers cannot both reserve the remaining amount.
     """
     if None in prices and is_capped(run):
         name = run.endpoint.name
@@ -86,7 +87,8 @@ def reserve(run: Run, prices: Sequence[Decimal | None]) -> Reservation:
 
 
 def settle(requests: Iterable[RequestLease], paid: Iterable[tuple[int, Decimal]]) -> None:
-    """Free what is reserved for the requests, and book what was paid, as (run id, amount)."""
+    """Free the amounts reserved for the requests, and book the paid amounts, given as (run id,
+    amount)."""
     freed: dict[int, Decimal] = defaultdict(Decimal)
     spent: dict[int, Decimal] = defaultdict(Decimal)
     for request in requests:
@@ -132,7 +134,7 @@ def _explain_stuck(run: Run, price: Decimal) -> str:
 
 
 def _would_pass(cap: str, held: Run | Budget, price: Decimal) -> str:
-    """Which cap would be exceeded, and the value to raise it to, rounded up to the shown
+    """Say which cap would be exceeded, and to which value to raise it, rounded up to the shown
     decimals."""
     counted = held.spent + held.reserved
     needed = counted + price

@@ -1,7 +1,7 @@
-"""Start several runs at once, and estimate their cost before.
+"""Estimate the cost of several runs, and start them together.
 
-A `NewRuns` is one run for each compatible pair of a strategy and an endpoint. All of its runs are
-checked before the first one starts, so that an impossible request is refused as a whole.
+A `NewRuns` describes one run for each compatible pair of a strategy and an endpoint. All of these
+runs are checked before the first run starts, so that an impossible request is refused as a whole.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -17,7 +17,7 @@ from judging.runs.estimate import PILOT_CALLS, CostEstimate, RunEstimate
 from judging.runs.lifecycle import RunOptions
 from judging.runs.run_config import RunOverrides
 
-# More at once is probably a mistake.
+# A request for more runs at once is probably a mistake.
 MAX_RUNS = 40
 
 
@@ -40,7 +40,7 @@ class NewRuns:
     while_labelling: bool = False
 
     def options(self, strategy: StrategyVersion) -> RunOptions:
-        """The options of a run with this strategy."""
+        """Build the options of a run with this strategy."""
         checks = not self.canary and strategy.strategy().frame == "explanation"
         return RunOptions(
             seed=self.seed,
@@ -57,7 +57,7 @@ class NewRuns:
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One of the new runs before it starts, with its pilots that are in progress."""
+    """A new run before its start, with those of its pilots that are in progress."""
 
     strategy: StrategyVersion
     endpoint: Endpoint
@@ -66,18 +66,19 @@ class PlannedRun:
 
     @property
     def pilot_items(self) -> int:
-        """How many items a pilot would have, at most as many as the run."""
+        """The number of items in a pilot, at most the number of items in the run."""
         return min(self.foreseen.pilot_items, self.foreseen.items)
 
     @property
     def wants_pilot(self) -> bool:
-        """Whether a pilot would improve the estimate; a pilot costs what its calls cost."""
+        """True if a pilot would improve the estimate. The calls of a pilot must be paid for."""
         told = self.foreseen.pilot.is_enough or self.pilots
         return not (told or self.endpoint.is_offline) and self.foreseen.to_ask > PILOT_CALLS
 
 
 def build_pairs(wish: NewRuns) -> list[tuple[StrategyVersion, Endpoint]]:
-    """The pairs of strategy and endpoint: metrics go to the baseline, all others to evaluators.
+    """Build the pairs of strategy and endpoint: metrics with the baseline, all other strategies
+    with evaluators.
 
     Raises `Refused` for a strategy or an endpoint without a partner, and for more than MAX_RUNS
     pairs.
@@ -96,15 +97,16 @@ def build_pairs(wish: NewRuns) -> list[tuple[StrategyVersion, Endpoint]]:
 
 
 def estimate_runs(project: Project, wish: NewRuns) -> list[PlannedRun]:
-    """What each of the new runs would request. Raises `Refused` like `lifecycle.start_run`, but
-    ignores caps, and only counts items that are still being labelled."""
+    """Estimate what each of the new runs would request. Raises `Refused` like
+    `lifecycle.start_run`, but not for caps or for items that are still being labelled, which are
+    only counted."""
     return list(_estimate_each(project, wish))
 
 
 def start_pilots(project: Project, wish: NewRuns, member: Membership | None) -> list[Run]:
-    """Start a pilot of about 30 calls for each run that needs one; return those that were started.
+    """Start a pilot of about 30 calls for each run that needs one; return the started pilots.
 
-    A pilot covers a part of the run's own items, so that nothing is paid for twice.
+    A pilot covers a part of the run's own items, so that no call is paid for twice.
     """
     if wish.canary:
         raise Refused(
@@ -157,7 +159,8 @@ def _is_compatible(strategy: StrategyVersion, endpoint: Endpoint) -> bool:
 
 
 def _estimate_each(project: Project, wish: NewRuns) -> Iterator[PlannedRun]:
-    # Any unused occasion serves to estimate a canary: none of its requests was ever sent.
+    # Any unused occasion is good enough to estimate a canary, since no request with this occasion
+    # was ever sent.
     occasion = "foreseen" if wish.canary else ""
     for strategy, endpoint in build_pairs(wish):
         options = replace(wish.options(strategy), occasion=occasion)
@@ -170,7 +173,7 @@ def _estimate_each(project: Project, wish: NewRuns) -> Iterator[PlannedRun]:
 
 
 def _list_open_pilots(project: Project, strategy: StrategyVersion, endpoint: Endpoint) -> list[Run]:
-    """Pilots of this strategy and endpoint that have not ended yet."""
+    """List the pilots of this strategy and endpoint that have not ended yet."""
     open_states = [Run.State.PLANNING, Run.State.RUNNING, Run.State.PAUSED]
     mine = Run.objects.in_project(project).filter(strategy=strategy, endpoint=endpoint)
     return list(mine.filter(pinned__pilot=True, state__in=open_states).order_by("number"))
@@ -179,7 +182,7 @@ def _list_open_pilots(project: Project, strategy: StrategyVersion, endpoint: End
 def _check(
     project: Project, wish: NewRuns, wanted: Sequence[PlannedRun], member: Membership | None
 ) -> None:
-    """Raise `Refused` for what `lifecycle.start_run` would refuse, before the first of several runs
+    """Raise `Refused` if `lifecycle.start_run` would refuse a run, before the first of several runs
     starts."""
     for one in wanted:
         labelling, allowed = one.foreseen.labelling, wish.while_labelling
@@ -190,7 +193,7 @@ def _check(
 
 
 def sum_costs(askings: Sequence[PlannedRun]) -> CostEstimate | None:
-    """The total cost of all runs by their pilots; None if one of them has no estimate.
+    """Add up the costs of all runs, as estimated from pilots; None if a run has no estimate.
 
     The bounds of the interval are sums of bounds, so the interval is wider than necessary.
     """

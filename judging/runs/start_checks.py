@@ -22,7 +22,8 @@ def check_endpoint(
 ) -> None:
     """Raise `Refused` if the strategy cannot use the endpoint, or a cap cannot be enforced.
 
-    `parameters` are those of the run, by default the endpoint's, overridden by the strategy's.
+    `parameters` are the run's parameters, by default the endpoint's parameters overridden by the
+    strategy's.
     """
     if strategy.frame == "fold":
         raise Refused(
@@ -70,8 +71,9 @@ def check_budget(project: Project, endpoint: Endpoint) -> None:
 
 
 def count_being_labelled(run: Run, items: Collection[int]) -> int:
-    """How many of the items are still being labelled. It is 0 for a baseline, which only measures,
-    and for a generator, which only writes: neither gives a judgement that an annotator could copy.
+    """Count the items that are still being labelled. The count is 0 for baselines, which only
+    measure, and for generators, which only write, since neither gives a judgement that an annotator
+    could copy.
     """
     if run.generates or not run.endpoint.is_evaluator():
         return 0
@@ -82,9 +84,10 @@ def count_being_labelled(run: Run, items: Collection[int]) -> int:
 
 
 def check_labelling(labelling: int, *, allowed: bool, member: Membership | None) -> None:
-    """Raise `Refused` if items of the run are still being labelled and no lead allowed that.
+    """Raise `Refused` if items of the run are still being labelled and no lead has allowed such a
+    run.
 
-    `member` is None on the command line, where everything is allowed.
+    `member` is None on the command line, where no lead needs to allow it.
     """
     if not labelling:
         return

@@ -22,8 +22,8 @@ def change_state(
     reason: str = "",
     **data: Any,
 ) -> None:
-    """Change the state of a run. Raises `Refused` if it is not in one of the allowed states (any
-    more)."""
+    """Change the state of a run. Raises `Refused` if the run is not, or no longer, in an allowed
+    state."""
     finished = timezone.now() if state in END_STATES else None
     values = {"state": state, "reason": reason, "finished_at": finished}
     with transactions.transact():
@@ -37,7 +37,7 @@ def change_state(
 
 
 def list_pause_reasons(run: Run) -> list[str]:
-    """The reasons of the run's pauses at its current endpoint."""
+    """List the reasons of the run's pauses since it has its current endpoint."""
     events = Event.objects.filter(project=run.project_id, subject=f"run {run.number}")
     moved = events.filter(kind="run moved").order_by("pk").last()
     pauses = events.filter(kind=f"run {Run.State.PAUSED}", pk__gt=moved.pk if moved else 0)

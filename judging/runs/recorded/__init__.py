@@ -1,1 +1,1 @@
-"""Recorded replies: import of replies that were made outside this program."""
+"""Import of recorded replies, which evaluators or people gave outside this program."""

@@ -16,7 +16,8 @@ MAX_KINDS = 12
 
 @dataclass(frozen=True)
 class DifferenceKind:
-    """The two verdicts of `n` items, as text; None if there is no usable one."""
+    """A pair of stored and parsed verdicts, as text, that `n` items have in common; None for no
+    usable verdict."""
 
     stored: str | None
     parsed: str | None
@@ -34,10 +35,11 @@ class Difference:
 
 @dataclass(frozen=True)
 class VerdictComparison:
-    """The source files of a run's replies, and how its two verdicts compare.
+    """The source files of a run's replies, and a comparison of the stored with the parsed verdicts.
 
-    `compared` items have both verdicts; `differing` of them differ. `kinds` are the most frequent
-    differences, empty for scores; `first` are the first differing items, in item order.
+    `compared` is the number of items with both verdicts; for `differing` items the two verdicts
+    differ. `kinds` are the most frequent differences, empty for scores; `first` are the first
+    differing items, in item order.
     """
 
     files: list[str]
@@ -49,7 +51,7 @@ class VerdictComparison:
 
 
 def compare_verdicts(run: Run) -> VerdictComparison | None:
-    """The comparison for a recorded run; None for any other run."""
+    """Compare the verdicts of a recorded run; None for any other run."""
     if run.kind != Run.Kind.RECORDED:
         return None
     both = run.outcomes.filter(values__has_keys=[STORED, PARSED])
@@ -79,8 +81,8 @@ def _count_kinds(differing: OutcomeQuerySet) -> list[DifferenceKind]:
 
 
 def _format_verdict(value: Any) -> str | None:
-    """A verdict as it is; scores by metric, sorted, since databases do not keep the order of
-    keys."""
+    """Format a verdict as text. Scores by metric are sorted, since databases do not keep the order
+    of keys."""
     if not isinstance(value, dict):
         return value
     numbers = sorted((name, one) for name, one in value.items() if isinstance(one, int | float))

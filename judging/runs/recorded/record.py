@@ -1,9 +1,9 @@
 """Import replies that were made elsewhere into a project, as recorded runs.
 
-There is one run for each endpoint and strategy. Nothing is sent and no prompt is known. A value
-that somebody else read in a reply is stored as a reading of the parser `stored`, next to the
-reading of our own parser. The run's parser says which of the two decides the outcomes. Idempotent:
-importing the same rows again adds nothing.
+There is one run for each endpoint and strategy. No request is sent, and the prompts are not known.
+A value that somebody else read in a reply is stored as a reading of the parser `stored`, next to
+the reading of our own parser. The run's parser determines which reading decides the outcomes.
+Idempotent: a second import of the same rows adds nothing.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,17 +22,17 @@ from judging.runs.recorded.verdicts import JudgedPlace, PlaceKey
 from judging.runs.run_items import DrawnItems
 from judging.strategies import Strategy, frames
 
-# Recordings may leave out failed replies: a run over this share of the items still counts as
+# Recordings may leave out failed replies, so a run over this share of the items still counts as
 # complete.
 NEARLY_ALL_SHARE = 0.9
 
 
 @dataclass
 class ImportReport:
-    """The result of an import. `runs` are new, `known` already existed. With a row in `bad`,
-    nothing is stored. `values` counts rows without the text of a reply. `differing` counts items of
-    the new runs whose two verdicts differ. In the runs in `otherwise`, the wanted verdicts do not
-    exist, so the other ones decide."""
+    """The result of an import. `runs` are the new runs, `known` the runs that already existed. If
+    `bad` has any row, nothing is stored. `values` counts rows without the text of a reply.
+    `differing` counts items of the new runs whose stored and parsed verdicts differ. `otherwise`
+    lists runs without the wanted verdicts, in which the other verdicts decide."""
 
     runs: list[Run] = field(default_factory=list)
     known: list[Run] = field(default_factory=list)
@@ -56,9 +56,9 @@ def record_replies(
 ) -> ImportReport:
     """Create a finished run for each part. If a row of any part is bad, create none.
 
-    `wanted` says which verdicts decide, `stored` or `parsed`; with "" the stored ones if a part has
-    them. Raises `Refused` if the items are still being labelled, unless `while_labelling` allows
-    it.
+    `wanted` says which verdicts decide, `stored` or `parsed`; with "", the stored verdicts if a
+    part has any. Raises `Refused` if the items are still being labelled, unless `while_labelling`
+    allows it.
     """
     report, prepared = ImportReport(), []
     for part in parts:
@@ -80,7 +80,7 @@ def record_replies(
 
 
 def build_project_strategy(project: Project, version: StrategyVersion) -> Strategy:
-    """A strategy as the project's recorded runs use it, with the metrics of the task type."""
+    """Build a strategy for the project's recorded runs, with the metrics of the task type."""
     return pinning.draft_run(project, version, Endpoint(provider=PROVIDER)).pinned_strategy()
 
 
@@ -103,8 +103,8 @@ def _add_to_report(one: CheckedPart, report: ImportReport, wanted: str) -> None:
 
 
 def _check_part(part: RecordedPart, run: Run, bad: list[BadRow]) -> CheckedPart | None:
-    """The part with its verdicts for each place; None if it cannot be used, with the reasons in
-    `bad`."""
+    """Return the part with its verdicts for each place. If the part cannot be used, return None and
+    add the reasons to `bad`."""
     strategy = build_project_strategy(run.project, part.version)
     judged: dict[PlaceKey, JudgedPlace] = {}
     choice = run.pinned["recorded"]["verdicts"]
@@ -123,8 +123,8 @@ def _check_part(part: RecordedPart, run: Run, bad: list[BadRow]) -> CheckedPart 
 def _draw_items(
     project: Project, strategy: Strategy, judged: Mapping[PlaceKey, JudgedPlace]
 ) -> DrawnItems:
-    """The places that the replies are about, as far as their items are resolved in the project."""
-    # A folded run decides between error and no error, as in detection.
+    """Find the places of the replies whose items are resolved in the project."""
+    # A run with a "fold" strategy decides between error and no error, like detection.
     asked = replace(strategy, frame="detection") if strategy.frame == "fold" else strategy
     keys = {key for key, _ in judged}
     found = selection.load_rows(project, frames.get_item_needs(asked), with_duplicates=True)
@@ -138,7 +138,7 @@ def _draw_items(
 
 
 def _explain_lost(project: Project, lost: Sequence[Transcript]) -> Iterator[BadRow]:
-    """Why there is no place for these replies."""
+    """Explain why there is no place for these replies."""
     items = Item.objects.in_project(project).filter(key__in={told.item for told in lost})
     there = set(items.values_list("key", flat=True))
     for told in lost:
@@ -149,7 +149,7 @@ def _explain_lost(project: Project, lost: Sequence[Transcript]) -> Iterator[BadR
 
 
 def _draft_run(project: Project, part: RecordedPart, choice: str) -> Run:
-    """The unsaved run with its endpoint, which is created when the run is stored."""
+    """Build the unsaved run with its endpoint. The endpoint is created when the run is stored."""
     endpoint = Endpoint.objects.named(part.endpoint) or Endpoint(
         name=part.endpoint, provider=PROVIDER, model=part.endpoint
     )

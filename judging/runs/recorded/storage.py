@@ -1,7 +1,7 @@
 """Store recorded replies: requests that were never sent, replies, readings, outcomes and calls.
 
-The digest of a recorded request identifies the reply itself and proves no prompt. The same reply is
-stored once, even if it comes in another file.
+The digest of a recorded request identifies only the reply and does not prove a prompt. The same
+reply is stored once, even if a second file contains it too.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,28 +23,30 @@ from judging.strategies.replies import outputs
 from judging.strategies.replies.causes import FORMER_CAUSES
 
 PROVIDER = "recorded"
-# Small enough to commit a batch well within 200 ms, so that annotators can label meanwhile.
+# The batch size is small enough to commit a batch well within 200 ms, so that annotators can label
+# meanwhile.
 BATCH = 100
 _DIGESTED = {now: before for before, now in FORMER_CAUSES.items()}
 
 
 @dataclass(frozen=True)
 class RecordedPart:
-    """The replies of one endpoint to one strategy; they become one run."""
+    """The replies of one endpoint to one strategy, which are stored as one run."""
 
     endpoint: str
     version: StrategyVersion
     transcripts: Sequence[Transcript]
 
     def digest(self, choice: str) -> str:
-        """The digest of these rows with this choice of verdicts."""
+        """Compute the digest of these rows with the choice of verdicts."""
         rows = sorted(self.digest_of(told) for told in self.transcripts)
         return compute_digest({"recorded": [self.endpoint, self.version.digest, choice, rows]})
 
     def digest_of(self, told: Transcript) -> str:
-        """The digest of one recorded reply, from everything that is known about it."""
+        """Compute the digest of a recorded reply from everything that is known about the reply."""
         spec, stored = told.spec, told.stored
-        # With the former name of the cause, so that a file imported under it is recognised.
+        # Use the former name of the cause, so that a file imported under the former name is
+        # recognised.
         cause = _DIGESTED.get(told.cause, told.cause)
         said = [told.text, told.finish, told.model, told.tokens_in, told.tokens_out, cause]
         read: list[Any] = []
@@ -67,14 +69,15 @@ class CheckedPart:
     judged: Mapping[PlaceKey, JudgedPlace]
 
     def digest_of(self, told: Transcript) -> str:
-        """The digest that a reply is stored under; equal replies of one project share it."""
+        """Compute the digest under which a reply is stored. Equal replies of a project share a
+        digest."""
         return compute_digest(
             {"recorded": self.run.project.slug, "reply": self.part.digest_of(told)}
         )
 
 
 def find_same_run(run: Run) -> Run | None:
-    """The recorded run with exactly the same rows, or None."""
+    """Find the recorded run with exactly the same rows; None if there is none."""
     recorded = Run.objects.in_project(run.project).filter(kind=Run.Kind.RECORDED)
     digest = run.pinned["recorded"]["digest"]
     return recorded.filter(pinned__recorded__digest=digest).first()
@@ -117,7 +120,7 @@ def _batches(kept: Sequence[Transcript]) -> Iterator[Sequence[Transcript]]:
 
 
 def _store_replies(one: CheckedPart, kept: Sequence[Transcript], now: datetime) -> dict[str, int]:
-    """The requests of these replies by digest; missing ones are created."""
+    """Return the requests of these replies by digest; create missing requests."""
     by_digest = {one.digest_of(told): told for told in kept}
     Request.objects.bulk_create(
         (_request(one.run, found, told) for found, told in by_digest.items()),
@@ -163,7 +166,7 @@ def _reply(request: int, told: Transcript, now: datetime) -> Reply:
 
 
 def _readings(one: CheckedPart, told: Transcript, reply: int) -> Iterable[Reading]:
-    """The reading of our parser, and the reading that was stored with the reply."""
+    """Return the reading of our parser, and the reading that was stored with the reply."""
     ours = outputs.get_parser_version(one.strategy)
     for parser, read in (
         (ours, verdicts.parse_transcript(one.strategy, told)),

@@ -1,7 +1,7 @@
 """Recorded replies of evaluators or people, parsed from rows of files; pure.
 
-A row gives the item and the call that it answers, and a text, a value that somebody else read in
-the text, or the cause if there is no reply.
+A row names the item and the call that it answers. It contains a text, a value that somebody else
+read in the text, or the cause if there is no reply.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,7 +20,7 @@ from judging.strategies.replies import outputs
 from judging.strategies.replies.causes import CAUSES, FORMER_CAUSES
 from judging.strategies.replies.outputs import ParsedReply
 
-# The strategy for rows that give their detector and prompt, as the published folders do.
+# The strategy for rows with a detector and a prompt, as in the published folders.
 PUBLISHED_STRATEGIES = {
     "simple_prompt_baseline/baseline_errordetection_prompt_1": "detect-1a",
     "simple_prompt_baseline/baseline_errordetection_prompt_2": "detect-1b",
@@ -47,10 +47,10 @@ class _FaultError(ValueError):
 class Transcript:
     """One recorded reply, from one row.
 
-    `text` is None if it was not kept. `stored` is the value that somebody else read in it, None if
-    the row has none. A value off the scale is no reading; it is kept in `off_scale`. A reply that
-    never came has a `cause` and no text. `decided` is the verdict over all replies about the item,
-    as a tuple of length one, or () if the row has none.
+    `text` is None if it was not kept. `stored` is the value that somebody else read in the text,
+    None if the row has no value. A value off the scale is not a reading; it is kept in `off_scale`.
+    If the reply is missing, there is a `cause` and no text. `decided` is the verdict over all
+    replies about the item, as a tuple of length one, or () if the row has no such verdict.
     """
 
     row: Row
@@ -70,17 +70,18 @@ class Transcript:
 
     @property
     def is_kept(self) -> bool:
-        """Whether there is a reply or a failure to store; a value alone is stored in the
+        """True if there is a reply or a failure to store. A value without a text is stored in the
         outcome."""
         return self.text is not None or bool(self.cause and self.stored is None)
 
     def bad(self, field: str, reason: str) -> BadRow:
-        """A `BadRow` with this row's file and line."""
+        """Build a `BadRow` with this row's file and line."""
         return BadRow(self.row.file, self.row.line, field, reason)
 
 
 def parse_rows(rows: Iterable[Row | BadRow], strategy: Strategy) -> Iterator[Transcript | BadRow]:
-    """Each row as a reply to the strategy, or the reason why it is not one."""
+    """Parse each row as a reply to the strategy, or return the reason why the row is not a
+    reply."""
     for row in rows:
         if isinstance(row, BadRow):
             yield row
@@ -110,7 +111,8 @@ def _parse_row(row: Row, strategy: Strategy) -> Transcript:
 
 
 def _parse_result(told: Transcript, values: Mapping[str, Any], strategy: Strategy) -> Transcript:
-    """The reply, the value read in it, or the cause of a missing reply, from the row's columns."""
+    """Parse the row's columns: the reply, the value read in the reply, or the cause of a missing
+    reply."""
     text, cause = values.get("text"), _cause(values)
     if not isinstance(text, str | None):
         raise _FaultError("text", "is not text. Put it in quotes, or leave it out.")
@@ -137,7 +139,8 @@ def _item(values: Mapping[str, Any]) -> str:
 
 
 def _spec(values: Mapping[str, Any], strategy: Strategy) -> CallSpec:
-    """The call of the deciding step. If that step has only one call, a row need not say which."""
+    """Return the call of the deciding step. If this step has only one call, a row need not name the
+    call."""
     axis = _word(values, "axis")
     axes = [one.slug for one in strategy.axes]
     if axis not in (axes or [""]):
@@ -156,7 +159,7 @@ def _spec(values: Mapping[str, Any], strategy: Strategy) -> CallSpec:
 
 
 def _parse_provider_reply(told: Transcript, values: Mapping[str, Any]) -> Transcript:
-    """The reply of a provider, in the format of a batch output file."""
+    """Parse the reply of a provider, in the format of a batch output file."""
     if "error" in values:
         status = values["status"]
         cause = _CAUSES_OF_STATUS.get(status, "rejected" if status < 500 else "unavailable")
@@ -176,7 +179,7 @@ def _parse_provider_reply(told: Transcript, values: Mapping[str, Any]) -> Transc
 
 
 def _parse_vote(row: Row, strategy: Strategy) -> Transcript:
-    """The result of a vote, without the replies."""
+    """Parse the result of a vote, without the replies."""
     values = row.values
     if strategy.fold != "majority":
         raise _FaultError(
@@ -197,7 +200,7 @@ def _parse_decided(values: Mapping[str, Any], name: str) -> tuple[str | None, ..
 
 
 def _parse_stored(values: Mapping[str, Any], strategy: Strategy, cause: str) -> dict[str, Any]:
-    """The value that somebody else read in the reply, or one for each metric."""
+    """Parse the value that somebody else read in the reply, or the values by metric."""
     name = "values" if "values" in values else "value"
     if name not in values:
         return {}

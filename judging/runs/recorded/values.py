@@ -1,7 +1,7 @@
-"""Values in recorded files that somebody else read in replies; pure.
+"""Parse values in recorded files that somebody else read in replies; pure.
 
-They are parsed by the rules for a reply that consists of the value alone. A number off the scale is
-no reading, but it is kept as well: the original may be lost, and figures may use the number.
+A value is parsed like a reply that consists only of this value. A number off the scale is not a
+reading, but it is kept too: the original reply may be lost, and figures may use the number.
 """
 
 import json
@@ -12,25 +12,24 @@ from judging.strategies import Strategy, frames
 from judging.strategies.replies import json_objects, metric_scores, outputs
 from judging.strategies.replies.outputs import ParsedReply
 
-# One number, or numbers by metric.
+# A single number, or numbers by metric.
 Numbers = float | dict[str, float]
 
 OFF_SCALE = "off_scale"
-# No scale exceeds it, and larger whole numbers may not fit a float.
+# No scale exceeds this number, and larger whole numbers may not fit a float.
 _MAX_NUMBER = 10**15
 
 
 @dataclass(frozen=True)
 class RecordedValue:
-    """The reading of a value, and the given numbers if one is off its scale."""
+    """The reading of a value, with the original numbers if any of them is off its scale."""
 
     reading: ParsedReply
     off_scale: Numbers | None = None
 
 
 def parse_value(said: Any, strategy: Strategy) -> RecordedValue | None:
-    """The reading of a value, or of one for each metric; None if the strategy never gives such a
-    value."""
+    """Parse a value, or values by metric; None if the strategy never gives such a value."""
     output = strategy.step(strategy.last_step).output
     fields = said if isinstance(said, dict) else {output: said}
     plain = replace(strategy, parser="", worded=False)
@@ -44,7 +43,7 @@ def parse_value(said: Any, strategy: Strategy) -> RecordedValue | None:
 
 
 def describe_values(strategy: Strategy) -> str:
-    """The allowed values, as text."""
+    """Describe the allowed values as text."""
     output = strategy.step(strategy.last_step).output
     if output == "scores":
         return f"values of {', '.join(metric.slug for metric in strategy.metrics)}"

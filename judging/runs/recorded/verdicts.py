@@ -1,6 +1,7 @@
-"""The verdicts of recorded replies on each item: as stored, and as our parser reads them.
+"""The verdicts of recorded replies on each item: the stored verdicts, and the verdicts by our
+parser.
 
-Pure. Both are kept; one of them decides.
+Pure. Both verdicts are kept, but only one of them decides.
 """
 
 from collections import defaultdict
@@ -22,16 +23,16 @@ DIFFERS_KEY = "differs"
 VERDICT_CHOICES = (STORED, PARSED)
 _RESULT_OF_VALUE = {"error": "detected", "no_error": "undetected"}
 
-# Item key and axis, which together have one outcome.
+# Item key and axis; each such place has one outcome.
 PlaceKey = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class JudgedPlace:
-    """All replies about one place, and the two verdicts from them; a verdict is None if there is
-    none.
+    """All replies about one place, with the stored and the parsed verdict; a missing verdict is
+    None.
 
-    `decides` is the verdict that counts.
+    `decides` is the verdict that decides the outcome.
     """
 
     transcripts: tuple[Transcript, ...]
@@ -41,14 +42,15 @@ class JudgedPlace:
 
     @property
     def differs(self) -> bool:
-        """Whether the stored verdict contradicts the parsed one; False if either is missing."""
+        """True if the stored verdict contradicts the parsed verdict; False if either is missing."""
         return bool(self.stored and self.parsed) and get_decision_value(
             self.stored
         ) != get_decision_value(self.parsed)
 
     @property
     def values(self) -> dict[str, Any]:
-        """What the outcome stores: the values of the deciding verdict, and both verdicts."""
+        """The values to store in the outcome: the values of the deciding verdict, and both
+        verdicts."""
         both = {STORED: self.stored, PARSED: self.parsed}
         kept = {name: get_decision_value(one) for name, one in both.items() if one}
         flags: dict[str, Any] = {DIFFERS_KEY: True} if self.differs else {}
@@ -64,15 +66,15 @@ def _collect_off_scale(one: Transcript) -> dict[str, Any]:
 
 
 def get_decision_value(decision: Decision | None) -> Any:
-    """A decision as one value: its detail or its scores; None if it is missing."""
+    """Return a decision as one value, its detail or its scores; None for a missing decision."""
     if decision is None or decision.result == decisions.MISSING:
         return None
     return decision.detail or decision.values
 
 
 def choose_verdicts(transcripts: Sequence[Transcript], wanted: str) -> str:
-    """Which verdicts decide: the wanted ones, by default the stored ones. If only one kind exists,
-    it decides."""
+    """Choose the verdicts that decide: the wanted verdicts, by default the stored verdicts. If only
+    one of the two exists, it decides."""
     if not any(one.stored or one.decided for one in transcripts):
         return PARSED
     if not any(one.text is not None for one in transcripts):
@@ -83,7 +85,7 @@ def choose_verdicts(transcripts: Sequence[Transcript], wanted: str) -> str:
 def judge_places(
     strategy: Strategy, transcripts: Sequence[Transcript], choice: str
 ) -> dict[PlaceKey, JudgedPlace | BadRow]:
-    """The verdicts on every place, or the first problem with its rows."""
+    """Return the verdicts on every place, or the first problem in the rows of the place."""
     by_place: dict[PlaceKey, list[Transcript]] = defaultdict(list)
     for one in transcripts:
         by_place[one.item, one.spec.axis].append(one)
@@ -128,7 +130,8 @@ def _find_faults(
 def _list_expected_calls(
     strategy: Strategy, found: Sequence[Transcript], samples: int
 ) -> Iterator[tuple[CallSpec, int]]:
-    """Every call that an item needs, as often as the item with the most samples has it."""
+    """List the calls that each item needs, with the number of samples of the item that has most
+    samples."""
     if found[0].decided and found[0].text is None:
         return
     for spec in frames.list_calls(strategy, axis=found[0].spec.axis, step=strategy.last_step):
@@ -159,7 +162,7 @@ def _decide_parsed(strategy: Strategy, found: Sequence[Transcript]) -> Decision 
 
 
 def parse_transcript(strategy: Strategy, one: Transcript) -> ParsedReply | None:
-    """What our parser reads in a reply; None if its text was not kept."""
+    """Read a reply with our parser; None if the text of the reply was not kept."""
     if one.text is None:
         return None
     return outputs.parse_reply(strategy, one.text, one.finish, spec=one.spec)

@@ -20,8 +20,8 @@ RUNS_PER_PAGE = 50
 @never_cache
 @login_required
 def budget(request: HttpRequest, slug: str) -> HttpResponse:
-    """Cap, spent and reserved amounts of a project, and of each of its runs; a lead sets the
-    cap."""
+    """Show the cap and the spent and reserved amounts of a project, and the same for each of its
+    runs; a lead sets the cap."""
     sets = request.method == "POST"
     member = access.member_for(request, slug, right="manage" if sets else "results")
     standing = runs_budget.load_status(member.project)

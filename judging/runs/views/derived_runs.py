@@ -1,4 +1,5 @@
-"""Pages that start runs from runs (clone, move, canary, combine) or parse their replies again."""
+"""Views that start new runs from existing runs (clone, canary, combine), move runs, or parse their
+replies again."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -28,7 +29,8 @@ ONLY_PARSER = "Current parser"
 
 
 class RepeatRunForm(forms.Form):
-    """Repeat a run; only a lead may allow it while its items are being labelled."""
+    """Form to repeat a run. While the items are being labelled, only a lead may allow the
+    repetition."""
 
     while_labelling = forms.BooleanField(
         label="Include items still being labelled",
@@ -79,7 +81,7 @@ class CloneForm(RepeatRunForm):
         _set_choices(self.fields["endpoint"], others, f"Same: {same.name}")
 
     def clean_as_pinned(self) -> bool:
-        """Whether the endpoint is used as the run pinned it; False for an empty choice."""
+        """True if the items are used as the run pinned them; False for an empty choice."""
         return bool(self.cleaned_data["as_pinned"])
 
     def clean_cap(self) -> Any:
@@ -92,7 +94,7 @@ class CloneForm(RepeatRunForm):
 
 
 class MoveForm(forms.Form):
-    """The endpoint that a run uses from now on."""
+    """Form for the endpoint that a run will use from now on."""
 
     endpoint = forms.ModelChoiceField(
         label="Endpoint",
@@ -126,12 +128,12 @@ class DeriveForm(forms.Form):
         self.initial["strategy"] = next(iter(self.versions), "")
 
     def version(self) -> StrategyVersion:
-        """The chosen strategy version of a valid form."""
+        """The chosen strategy version, once the form is valid."""
         return self.versions[self.cleaned_data["strategy"]]
 
 
 class ReparseForm(forms.Form):
-    """The parser to read replies with."""
+    """Form for the parser of a run's replies."""
 
     parser = forms.ChoiceField(label="Parser", required=False)
 
@@ -241,7 +243,7 @@ def derive_run(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 @login_required
 def reparse_run(request: HttpRequest, slug: str, number: int) -> HttpResponse:
-    """Preview what another parser would change, and switch to it."""
+    """Preview what another parser would change, and switch to this parser."""
     member = access.member_for(request, slug, right="run")
     run = get_run_or_404(member, number)
     form = ReparseForm(
@@ -267,13 +269,13 @@ def reparse_run(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 
 
 def _submitted_data(request: HttpRequest) -> QueryDict | None:
-    """The submitted data, which may be empty; None for a GET."""
+    """Return the submitted data, which may be empty; None for a GET."""
     return request.POST if request.method == "POST" else None
 
 
 def _named_runs(request: HttpRequest, member: Membership) -> list[Run]:
-    """The runs with the numbers in the request; [] without numbers, since hardly anybody wants to
-    combine all runs."""
+    """Return the runs with the numbers in the request; [] without numbers, since hardly anybody
+    wants to combine all runs."""
     query = request.POST if request.method == "POST" else request.GET
     if "run" not in query:
         return []

@@ -22,7 +22,7 @@ from judging.runs.forms import StartForm
 from judging.runs.start import NewRuns, PlannedRun
 from judging.strategies import catalogue
 
-# How many pilots a page can follow; there are never more in progress.
+# The maximum number of pilots that a page can follow; never are more pilots in progress.
 MOST_PILOTS = 40
 
 
@@ -30,7 +30,8 @@ MOST_PILOTS = 40
 @never_cache
 @login_required
 def new_run(request: HtmxRequest, slug: str) -> HttpResponse:
-    """The form for new runs: estimates and pilots on request, then the start."""
+    """Show the form for new runs; estimate their costs and start pilots on request, then start the
+    runs."""
     member = access.member_for(request, slug, right="run")
     form = _build_form(request, member)
     askings: list[PlannedRun] = []
@@ -60,7 +61,7 @@ def new_run(request: HtmxRequest, slug: str) -> HttpResponse:
 @never_cache
 @login_required
 def pilots(request: HttpRequest, slug: str) -> HttpResponse:
-    """The progress of pilots, for the page that waits for them."""
+    """Return the progress of pilots to the page that waits for them."""
     member = access.member_for(request, slug, right="run")
     numbers = [int(one) for one in request.GET.getlist("run") if one.isdecimal() and len(one) < 10]
     found = Run.objects.in_project(member.project).numbered(numbers[:MOST_PILOTS]).for_page()
@@ -74,7 +75,7 @@ def _status(form: StartForm) -> int:
 
 
 def _estimate_context(askings: list[PlannedRun]) -> dict[str, Any]:
-    """The template context of the estimates."""
+    """Build the template context of the estimates."""
     return {
         "askings": askings,
         "total": start.sum_costs(askings),
@@ -99,7 +100,7 @@ def _build_form(request: HttpRequest, member: Membership) -> StartForm:
 
 
 def _initial_data(query: QueryDict) -> dict[str, Any]:
-    """The initial data from the query string, so that links can preselect values."""
+    """Return the initial data from the query string, so that links can preselect values."""
     several = ("strategy", "endpoint", "ability", "category", "axes")
     found: dict[str, Any] = {name: query.getlist(name) for name in several if name in query}
     return found | {name: query[name] for name in ("over", "keys", "samples") if name in query}

@@ -1,5 +1,4 @@
-"""The page of one item in one run: what the evaluator was shown, its replies, and their
-readings."""
+"""The page of one item in one run: the prompts, the evaluator's replies, and their readings."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from judging.strategies.replies.combination import PARTS_KEY
 @dataclass(frozen=True)
 class MetricScore:
     """The score of one metric. `means` describes this point of the scale; `value` is a number, or
-    the cause if there is none."""
+    the cause if there is no number."""
 
     title: str
     value: Any
@@ -35,10 +34,10 @@ class MetricScore:
 class CallLine:
     """One call with its request, reply and readings.
 
-    `prompt` is rendered again, None for a recorded reply; `verified` says whether its digest
-    matches the request that was sent. `shows` is the value of an earlier reply that the prompt
-    includes; `shown_from` names its call. `scored` are the metrics of the reading, `others` the
-    readings of other parsers.
+    `prompt` is rendered again; it is None for a recorded reply. `verified` is True if the digest of
+    the prompt matches the request that was sent. `shows` is the value of an earlier reply that the
+    prompt includes; `shown_from` names the call of the earlier reply. `scored` are the metrics of
+    the reading, `others` the readings of other parsers.
     """
 
     title: str
@@ -68,7 +67,7 @@ class SampleLine:
 @require_GET
 @login_required
 def run_item(request: HttpRequest, slug: str, number: int, key: str) -> HttpResponse:
-    """One item in one run: its texts as judged, and every call about it."""
+    """Show one item in one run, with the texts that were judged and every call about the item."""
     member = access.member_for(request, slug, right="results")
     found = get_object_or_404(Run.objects.in_project(member.project).for_page(), number=number)
     strategy = found.pinned_strategy()
@@ -97,7 +96,7 @@ def run_item(request: HttpRequest, slug: str, number: int, key: str) -> HttpResp
 
 
 def _call_lines(run: Run, strategy: Strategy, made: list[Call]) -> list[CallLine]:
-    """One line per call, sorted by sample, order, role and step."""
+    """Build one line per call, sorted by sample, order, role and step."""
     shown = {}
     if run.kind == Run.Kind.ASKED:
         shown = rendering.load_prompt_inputs(run, strategy, [call.request_id for call in made])
@@ -133,7 +132,8 @@ def _call_line(
 
 
 def _title(run: Run, strategy: Strategy, call: Call) -> str:
-    """What the call shows, with its sample number if there are several."""
+    """Return a title that says what the call shows, with the sample number if there are several
+    samples."""
     spec = CallSpec(call.role, call.order, call.axis, call.step)
     sample = f", sample {call.sample + 1}" if run.samples > 1 else ""
     return f"{descriptions.format_call_title(strategy, spec)}{sample}"
@@ -146,7 +146,7 @@ def _earlier_reply(strategy: Strategy, call: Call) -> str:
 
 
 def _metric_scores(strategy: Strategy, values: Any) -> list[MetricScore]:
-    """The metrics of a rating or a rubric with the meaning of their points; [] for other
+    """Return the metrics of a rating or a rubric, with the meaning of each score; [] for other
     outputs."""
     if not strategy.metrics or not isinstance(values, Mapping):
         return []
@@ -164,7 +164,7 @@ def _metric_scores(strategy: Strategy, values: Any) -> list[MetricScore]:
 
 
 def _sample_lines(run: Run, outcome: Outcome) -> list[SampleLine]:
-    """The samples of an outcome, or the outcomes of the runs that it was derived from."""
+    """Return the samples of an outcome or, for a derived run, the outcomes of its source runs."""
     if run.kind == Run.Kind.DERIVED:
         return [_source_line(one) for one in _source_outcomes(run, outcome)]
     said: Sequence[Mapping[str, Any]] = outcome.values.get(PARTS_KEY, ())

@@ -49,7 +49,7 @@ STEP_MESSAGES = {
 @require_GET
 @login_required
 def run_list(request: HttpRequest, slug: str) -> HttpResponse:
-    """The runs of the project, newest first, with filters."""
+    """List the runs of the project, newest first, with filters."""
     member = access.member_for(request, slug, right="results")
     every = Run.objects.in_project(member.project)
     narrowed = RunFilter(request.GET, queryset=every)
@@ -70,7 +70,8 @@ def run_list(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 @login_required
 def run(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
-    """One run: its progress and why it stopped, what it pins, and its outcome for each item."""
+    """Show a run: its progress, the reason if it stopped, what it pins, and its outcome for each
+    item."""
     member = access.member_for(request, slug, right="results")
     return render_run(request, member, get_run_or_404(member, number))
 
@@ -132,14 +133,15 @@ def cancel_run(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
 
 
 def get_run_or_404(member: Membership, number: int) -> Run:
-    """The run with this number in the member's project, as its page needs it. Raises `Http404`."""
+    """Return the run with this number in the member's project, loaded for its page. Raises
+    `Http404`."""
     return get_object_or_404(Run.objects.in_project(member.project).for_page(), number=number)
 
 
 def render_run(
     request: HtmxRequest, member: Membership, run: Run, *, problem: str = ""
 ) -> HttpResponse:
-    """The page of a run; a poll by htmx gets only the progress."""
+    """Render the page of a run; a poll by htmx gets only the progress."""
     context = {
         "project": member.project,
         "member": member,
@@ -151,7 +153,7 @@ def render_run(
     if request.htmx:
         response = render(request, "judging/run.html#progress", context)
         if run.state in {Run.State.FINISHED, Run.State.CANCELLED}:
-            # The list of outcomes below the progress is complete only now.
+            # Only now is the list of outcomes below the progress complete.
             response["HX-Refresh"] = "true"
         return response
     context |= _outcomes_context(request, run) | _related_context(run)
@@ -171,7 +173,8 @@ def _outcomes_context(request: HttpRequest, run: Run) -> dict[str, Any]:
 
 
 def _related_context(run: Run) -> dict[str, Any]:
-    """The source runs, the derived runs, and the actions that are possible with its results."""
+    """The template context with the source runs and derived runs of a run, and the possible actions
+    on its results."""
     return {
         "sources": run.sources.for_results(),
         "derived": run.derived.for_results(),

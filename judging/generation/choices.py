@@ -22,11 +22,11 @@ from judging.models import Outcome, Run
 # The default share released at once, in percent. Of gold answers only a sample, as in study 000.
 GOLD_SHARE, DEFAULT_SHARE = 25, 100
 FLAGS = flags.FLAG_TITLES
-# Items with the first three flags leave nothing to label; a lead should first check items with the
-# others.
+# Items with one of the first three flags have nothing to label. A lead should first check items
+# with one of the other flags.
 DEFAULT_FLAGS = ("identical", "white-space-only", "empty", "claim", "bound")
 PREVIEW_ROWS = 3
-# Longer texts are cut after this many characters.
+# Longer texts are cut after this number of characters.
 MAX_TEXT_LENGTH = 6_000
 
 

@@ -90,7 +90,7 @@ def load_rejected(
 
 
 def count_rejected(project: Project) -> dict[str, int]:
-    """The number of items from `rejected_items` in each category."""
+    """Count the items from `rejected_items` in each category."""
     return counting.count_by(rejected_items(project), "category")
 
 

@@ -23,8 +23,8 @@ FORGET_AFTER = timedelta(days=1)
 
 @dataclass
 class WorkerStatus:
-    """The status of a worker: did its last look for due work succeed, was nothing due, and how many
-    slices succeeded or failed."""
+    """The status of a worker: `looked` is True if its last look for due work succeeded, `idle` if
+    no work was due; the counters count slices that succeeded or failed."""
 
     name: str = field(default_factory=lambda: secrets.token_hex(8))
     looked: bool = False
@@ -42,7 +42,7 @@ class WorkerStatus:
 
 
 def record(life: WorkerStatus, now: datetime) -> None:
-    """Record a worker's heartbeat, and its progress since the last one."""
+    """Record a worker's heartbeat, and its progress since the last heartbeat."""
     worked = life.slices
     values = {"alive_until": now + ALIVE_FOR, "slices": worked, "failures": life.failures}
     values |= {"looked_at": now} if life.looked else {}

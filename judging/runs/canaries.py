@@ -90,7 +90,7 @@ def get_first_run(run: Run) -> Run:
 
 @dataclass(frozen=True)
 class Canary:
-    """All runs of one canary, the first one first, and the drift of each later run."""
+    """All runs of a canary in order, and the drift of each later run from the first run."""
 
     askings: list[Run]
     drifts: list[Drift]

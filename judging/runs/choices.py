@@ -44,7 +44,8 @@ def list_endpoints() -> EndpointQuerySet:
 
 
 def list_other_endpoints(run: Run) -> EndpointQuerySet:
-    """The other endpoints that a run could use: offline endpoints for a metric, else evaluators."""
+    """The other endpoints that a run could use: offline endpoints for a metric, evaluators for all
+    other strategies."""
     offline = Q(provider="baseline")
     fit = offline if run.strategy.strategy().metric else ~offline
     return list_endpoints().filter(fit).exclude(pk=run.endpoint_id)

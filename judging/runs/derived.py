@@ -173,7 +173,8 @@ def _check_same_question(fold: Strategy, asked: Sequence[Strategy]) -> None:
 
 
 def _endpoint(sources: Sequence[Run]) -> Endpoint:
-    """The endpoint of the sources if they share one; otherwise the panel endpoint."""
+    """Return the endpoint of the sources if all sources have the same endpoint, otherwise the panel
+    endpoint."""
     endpoints = {run.endpoint_id: run.endpoint for run in sources}
     if len(endpoints) == 1:
         return sources[0].endpoint

@@ -166,8 +166,8 @@ class StartForm(forms.Form):
         return cap
 
     def clean_keys(self) -> tuple[str, ...]:
-        """The keys, one a line, without blank lines and duplicates. Raises `ValidationError` for
-        more than `MOST_KEYS`."""
+        """The keys, given one per line, without blank lines and duplicates. Raises
+        `ValidationError` for more than `MOST_KEYS`."""
         keys = dict.fromkeys(line.strip() for line in self.cleaned_data["keys"].splitlines())
         if len(keys) > MOST_KEYS:
             raise ValidationError(f"Enter at most {MOST_KEYS:,} keys.")

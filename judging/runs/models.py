@@ -29,7 +29,7 @@ PAUSED_BY_HAND = "Paused by hand."
 
 class RunQuerySet(models.QuerySet["Run"]):
     def in_project(self, project: Project) -> RunQuerySet:
-        """The project's runs, archived ones and pilots included."""
+        """The project's runs, including archived runs and pilots."""
         return self.filter(project=project)
 
     def planning(self) -> RunQuerySet:

@@ -166,8 +166,8 @@ def build_places(strategy: Strategy, row: Mapping[str, Any]) -> Iterator[dict[st
 
 
 def _build_table_columns(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return the ability and category in which an item counts. Their resolution makes items
-    score-invariant, not the intended change.
+    """Return the ability and category in which an item counts. An item is score-invariant if its
+    resolution says so, whatever change was intended.
 
     Duplicates have a separate table row and no ability, so that no total counts a text twice.
     """

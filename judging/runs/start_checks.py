@@ -87,7 +87,7 @@ def check_labelling(labelling: int, *, allowed: bool, member: Membership | None)
     """Raise `Refused` if items of the run are still being labelled and no lead has allowed such a
     run.
 
-    `member` is None on the command line, where no lead needs to allow it.
+    `member` is None on the command line, which may do everything that a lead may do.
     """
     if not labelling:
         return

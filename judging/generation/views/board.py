@@ -122,7 +122,7 @@ def board(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 @login_required
 def release_items(request: HttpRequest, slug: str) -> HttpResponse:
-    """Release a category's held items to annotators, with or without flagged ones."""
+    """Release a category's held items to annotators, with or without flagged items."""
     member = access.member_for(request, slug, right="manage")
     category = request.POST.get("category", "")
     if category and taxonomy.load().find(category) is None:

@@ -174,7 +174,7 @@ def run_slice(
     last_calls: Callable[[], object] = lambda: None,
 ) -> bool:
     """Call one endpoint for up to `seconds`, then wait for the calls in flight. Returns False if
-    another worker is calling the endpoint and the limits are in memory, where only one worker can
+    another worker is calling the endpoint and the limits are in memory, so that only one worker can
     enforce them.
 
     New runs of the endpoint are planned first, even while its provider asks for a pause. The slice
@@ -387,7 +387,7 @@ async def _ask_requests(work: TimeSlice) -> None:
             work.over = work.over or isinstance(error, Halting)
             failed = error
         except Exception as error:
-            # A bug in one call must not lose the replies to the others.
+            # Because of a bug in one call, the replies to other calls must not get lost.
             log.exception("Request %s could not be sent.", leased.request_id)
             failed = EvaluatorError(f"{type(error).__name__} in Blindspot itself")
         finally:

@@ -178,7 +178,7 @@ def pause_endpoint_runs(endpoint: Endpoint, reason: str) -> None:
 
 
 def find_due_endpoints(now: datetime) -> list[int]:
-    """The ids of endpoints with work to do, in one query.
+    """Find the ids of endpoints with work to do, in one query.
 
     Work is a run to plan or to finish, a request to send, or a request to take over from a dead
     worker.

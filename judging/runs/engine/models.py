@@ -79,7 +79,7 @@ class RequestQuerySet(models.QuerySet[Any]):
         return [RequestLease(*row) for row in rows.values_list(*RequestLease._fields)]
 
     def unanswered(self) -> RequestQuerySet:
-        """Requests without an answer, failed ones included."""
+        """Requests without an answer, including failed requests."""
         return self.exclude(state="answered")
 
     def give_back(self) -> int:

@@ -1,6 +1,7 @@
 """Render requests from what a run pins. The result is always identical, byte by byte.
 
-Prompts are not stored. The digest of the request proves that a rendered prompt was the one sent.
+Prompts are not stored. The digest of the request proves that a rendered prompt is the prompt that
+was sent.
 """
 
 import json

@@ -348,9 +348,9 @@ def pause(run: Run, member: Membership | None, *, reason: str = PAUSED_BY_HAND) 
 
 
 def resume(run: Run, member: Membership | None, *, cap: Decimal | None = None) -> None:
-    """Resume a paused run; a given `cap` replaces the lower cap. If no request was answered,
-    requests that wait for another try get all of their tries again, since their failures paused the
-    run."""
+    """Resume a paused run. A given `cap` replaces the current cap and must not be lower. If no
+    request was answered, requests that wait for another try get all of their tries again, since
+    their failures paused the run."""
     _check_asked(run, "resumed")
     with transactions.transact():
         # Do this before the run is locked, because code that stores replies locks in this order

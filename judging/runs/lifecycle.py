@@ -31,7 +31,7 @@ PILOT = "pilot"
 RETRY_STATES = frozenset({Run.State.RUNNING, Run.State.PAUSED, Run.State.FINISHED})
 # States in which a run may move to another endpoint if no request of the run was answered.
 MOVABLE_STATES = frozenset({Run.State.PAUSED, Run.State.FINISHED})
-# The reason why a run of each kind calls no evaluator.
+# For each kind of run that calls no evaluator, the reason why.
 UNASKED_REASONS: dict[str, str] = {
     Run.Kind.RECORDED: "contains imported replies",
     Run.Kind.DERIVED: "is combined from other runs and sends no requests",

@@ -76,7 +76,7 @@ class TimeSlice:
     their requests. `stored` is set when results were stored, `all_stored` at the end. `last_calls`
     is called when only calls in flight are left, so that the next slice may begin.
 
-    `held` maps each run that sends nothing for now to the request of which a parameter was refused,
+    `held` maps each run that sends nothing for now to the request in which a parameter was refused,
     or to None once the refusal is stored. Then the run's state is checked, and the run may send
     again if it still runs. Otherwise a fast provider would refuse many more requests meanwhile.
     `refused` has all refusals so far, since a run is held only once for each parameter.
@@ -387,7 +387,7 @@ async def _ask_requests(work: TimeSlice) -> None:
             work.over = work.over or isinstance(error, Halting)
             failed = error
         except Exception as error:
-            # Because of a bug in one call, the replies to other calls must not get lost.
+            # A bug in one call must not cause the loss of replies to other calls.
             log.exception("Request %s could not be sent.", leased.request_id)
             failed = EvaluatorError(f"{type(error).__name__} in Blindspot itself")
         finally:

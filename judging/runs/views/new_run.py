@@ -22,7 +22,7 @@ from judging.runs.forms import StartForm
 from judging.runs.start import NewRuns, PlannedRun
 from judging.strategies import catalogue
 
-# The maximum number of pilots that a page can follow; never are more pilots in progress.
+# The maximum number of pilots that a page can follow; there are never more pilots in progress.
 MOST_PILOTS = 40
 
 

@@ -32,12 +32,12 @@ def permutation_p_value(
 
     A group is, for example, a category. All three arrays hold one value per item; `missing` is true
     or false. For each group, T_k is the number of missing replies minus the number expected from
-    the group's share of the items. It is divided by the square root of the sum over clusters of the
-    squared contribution of each cluster, since items of a cluster go missing together. The
-    statistic is the sum of the squares over the groups. It is compared with `draws` permutations:
-    if each cluster is in one group, the groups are permuted among whole clusters; otherwise the
-    missing replies are permuted among items. p = (1 + permutations at least as extreme) /
-    (1 + draws). `n` counts missing replies.
+    the group's share of the items. T_k is divided by the square root of the sum of the clusters'
+    squared contributions, since items of a cluster often go missing together. The statistic is the
+    sum of the squares over the groups. This statistic is compared with `draws` permutations: if
+    each cluster is in one group, the groups are permuted among whole clusters; otherwise the
+    missing replies are permuted among items. p = (1 + permutations at least as extreme) / (1 +
+    draws). `n` counts missing replies.
 
     p is None if there is one group, if there are under 10 clusters, or if all or no replies are
     missing.
@@ -67,7 +67,8 @@ def _undefined(groups: int, clusters: int, *, is_alike: bool) -> str:
 
 
 def _permute_groups(items: Ints, absent: Ints, rng: np.random.Generator) -> Iterator[float]:
-    """Statistics with the groups permuted among clusters, where each cluster has one group."""
+    """Yield the statistic for random permutations of the groups among clusters. Each cluster must
+    be in one group."""
     m, k = items.shape
     group = items.argmax(axis=1)
     while True:
@@ -77,7 +78,8 @@ def _permute_groups(items: Ints, absent: Ints, rng: np.random.Generator) -> Iter
 
 
 def _permute_missing(cell: Ints, items: Ints, n: int, rng: np.random.Generator) -> Iterator[float]:
-    """Statistics with the same number of missing replies, drawn at random among the items."""
+    """Yield the statistic for random choices of the items with missing replies; their number is
+    fixed."""
     settled = _Invariants.from_cells(cell, items, n)
     while True:
         yield settled.statistic(rng.choice(len(cell), n, replace=False, shuffle=False))
@@ -88,12 +90,13 @@ class _Invariants:
     """The quantities that are the same in every permutation. They are computed once, so that each
     permutation needs only the items with missing replies.
 
-    A cell has a missing replies and i items, its cluster has A and I, and r is the overall rate of
-    missing replies. The excess of the cell is e = a - r i, the excess of the cluster E = A - r I.
-    The sums over clusters of e^2, E^2 and E e are expanded; the parts without a are stored here.
-    The sum over cells of a times a term of the cell equals the sum over the missing items of that
-    term, taken for the item's cell. `cell`, `cluster`, `group`, `beside` (i) and `around` (I) have
-    one entry per item; `table` is clusters x groups.
+    A cell is the part of a cluster in one group. It has `a` missing replies among `i` items, its
+    cluster has A among I, and r is the overall rate of missing replies. The excess of the cell is e
+    = a - r i, the excess of the cluster E = A - r I. The sums over clusters of e^2, E^2 and E e are
+    expanded; the parts without `a` are stored here. The sum over cells of `a` times a term of the
+    cell equals the sum over the missing items of that term, taken for the item's cell. `cell`,
+    `cluster`, `group`, `beside` (i) and `around` (I) have one entry per item; `table` is clusters x
+    groups.
     """
 
     cell: Ints
@@ -129,7 +132,7 @@ class _Invariants:
         )
 
     def statistic(self, missing: Ints) -> float:
-        """The same value as `_statistic`, computed from the positions of the missing items."""
+        """Compute the value of `_statistic` from the positions of the missing items."""
         k, r = len(self.of_group), self.rate
         cluster, group, around = self.cluster[missing], self.group[missing], self.around[missing]
         own = np.bincount(cluster, minlength=len(self.table))[cluster]
@@ -142,8 +145,8 @@ class _Invariants:
         return _studentised(excess, squares, total, products, self.of_group)
 
     def _missing_beside(self, missing: Ints, own: Ints) -> Floats:
-        """For each missing item, how many items are missing in its cell. Most are the only missing
-        item in their cluster, so only the others are counted."""
+        """For each missing item, count the missing items in its cell. Most missing items are the
+        only one in their cluster, so only the rest need counting."""
         a = np.ones(len(missing))
         shared = np.flatnonzero(own > 1)
         _, place, n = np.unique(self.cell[missing[shared]], return_inverse=True, return_counts=True)
@@ -186,6 +189,6 @@ def _table(cell: Ints, m: int, k: int, weights: Ints | None = None) -> Ints:
 
 
 def _number_names(names: ArrayLike) -> tuple[int, Ints]:
-    """The number of distinct names, and for each entry the number of its name."""
+    """Return the number of distinct names and, for each entry, the index of its name."""
     known, number = np.unique(np.asarray(names), return_inverse=True)
     return len(known), number

@@ -1,10 +1,10 @@
 """Agreement between annotators who label the same items.
 
 Percent agreement, agreement with the majority of the others and accuracy against known answers are
-rates with the interval of a rate. The other measures are `Figure`s: `figure.point()` returns the
-value alone, and `bootstrap.estimate(figure, ratings.clusters, rng)` adds the interval. All have the
-maximum 1. For the chance-corrected measures 0 is chance level and below 0 is worse than chance. An
-undefined value is None with a reason, never 0 or 1.
+rates, and have the interval of a rate. The other measures are `Figure`s: `figure.point()` returns
+the value alone, and `bootstrap.estimate(figure, ratings.clusters, rng)` adds the interval. The
+maximum of every measure is 1. For the chance-corrected measures 0 is chance level and below 0 is
+worse than chance. An undefined value is None with a reason, never 0 or 1.
 """
 
 from typing import Literal
@@ -30,16 +30,17 @@ CONSTANT = "all labels are the same"
 def percent_agreement(ratings: Ratings) -> Estimate:
     """Share of agreeing pairs among all pairs of labels of the same item, as a rate.
 
-    This is the mean over pairs of annotators weighted by the number of items they share. An item
-    with more labels weighs more; if all items have the same number of labels, it equals Fleiss's
-    mean over items. A fraction of 1; `n` counts items with two labels or more.
+    This equals the mean over pairs of annotators, weighted by the number of items they share. An
+    item with more labels weighs more; if all items have the same number of labels, it equals
+    Fleiss's mean over items. The value is a fraction of 1; `n` counts items with two labels or
+    more.
     """
     two = rating_pairs(ratings)
     return _rate(ratings, two.item, two.code_a == two.code_b, NO_PAIR)
 
 
 def confusion_matrix(ratings: Ratings, a: int, b: int) -> NDArray[np.int_]:
-    """How often rater a (row) gave one class and rater b (column) another: classes x classes."""
+    """Count items by the class from rater a (row) and the class from rater b (column)."""
     both = (ratings.codes[:, [a, b]] != MISSING).all(axis=1)
     cells = ratings.codes[both, a] * ratings.classes + ratings.codes[both, b]
     shape = (ratings.classes, ratings.classes)
@@ -101,8 +102,8 @@ def krippendorff_alpha(ratings: Ratings, level: Level = "nominal") -> Figure:
     alpha = 1 - (n - 1) sum o_ck d_ck / sum n_c n_k d_ck, with o the coincidence matrix (each pair
     of an item's m labels in both orders, divided by m - 1), n_c its row sums and n their sum. The
     distance d is 0 or 1 (nominal), (x_c - x_k)^2 of the values (interval), or the squared distance
-    of the mid-ranks, where a mid-rank is n_c / 2 plus all counts below (ordinal, the same as
-    (n_c + ... + n_k - (n_c + n_k) / 2)^2). Krippendorff (2011). Undefined if all those labels are
+    of the mid-ranks, where a mid-rank is n_c / 2 plus all counts below (ordinal, the same as (n_c +
+    ... + n_k - (n_c + n_k) / 2)^2). Krippendorff (2011). Undefined if all labels on these items are
     the same.
     """
     two, size = rating_pairs(ratings), ratings.classes
@@ -166,8 +167,8 @@ def agreement_with_majority(ratings: Ratings, rater: int) -> Estimate:
 
 
 def majorities_of_others(ratings: Ratings, rater: int) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
-    """The positions of the items that the rater labelled and where the others have a majority, and
-    the code of the majority on each."""
+    """Find the items with a label from the rater and a majority of the others. Return their
+    positions and the code of the majority on each."""
     others = np.delete(ratings.codes, rater, axis=1)
     counts = Ratings(others, ratings.values, ratings.clusters).counts()
     decided = 2 * counts.max(axis=1, initial=0) > counts.sum(axis=1)
@@ -190,7 +191,8 @@ def accuracy_against_known(ratings: Ratings, rater: int, known: ArrayLike) -> Es
 def _rate(
     ratings: Ratings, items: NDArray[np.int_], hits: NDArray[np.bool_], empty: str
 ) -> Estimate:
-    """A rate over cases; each case has an item and is a hit or not. `n` counts items, not cases."""
+    """Estimate a rate over cases. Each case belongs to an item and is a hit or not. `n` counts
+    items, not cases."""
     if not items.size:
         return Estimate(None, None, None, 0, empty)
     cluster = ratings.clusters[items]
@@ -208,7 +210,8 @@ def _kappas(confusions: Floats, apart: Floats) -> tuple[Floats, Floats]:
 
 
 def _weights(values: Floats, weights: Weights) -> Floats:
-    """Closeness of each two classes, 1 on the diagonal, 0 for the farthest: classes x classes."""
+    """The closeness of every pair of classes, 1 on the diagonal and 0 for the farthest pair:
+    classes x classes."""
     steps = values[:, None] - values
     if weights == "ordinal":
         ranks = np.abs(np.subtract.outer(np.arange(len(values)), np.arange(len(values))))
@@ -220,7 +223,8 @@ def _weights(values: Floats, weights: Weights) -> Floats:
 
 
 def _distances(n_c: Floats, values: Floats, level: Level) -> Floats:
-    """The distances of alpha: draws x classes x classes, since ranks depend on the draw."""
+    """The distances between classes for alpha: draws x classes x classes, since ranks depend on the
+    draw."""
     if level == "nominal":
         return np.broadcast_to(1 - np.eye(len(values)), (len(n_c), len(values), len(values)))
     ranks = np.cumsum(n_c, axis=1) - n_c / 2 if level == "ordinal" else values[None, :]

@@ -12,8 +12,8 @@ from stats.estimates import Estimate
 
 DRAWS = 2_000
 FEWEST_CLUSTERS = 10
-# Draws without a value are left out of the percentiles. If there are more than this share of such
-# draws, there is no interval.
+# Draws without a value are left out of the percentiles. If their share exceeds this number, there
+# is no interval.
 MOST_UNDEFINED = 0.05
 # Draws that differ only by rounding count as equal.
 _ROUNDING = 1e-9
@@ -27,13 +27,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Figure:
-    """A figure that depends on its items only through sums of terms, so a draw is a weighted sum.
+    """A figure computed from sums of terms over its items, so a draw needs only weighted sums.
 
-    `terms` is items x terms. `of` takes sums, any number x terms, and returns that many values, nan
-    where undefined. `used` marks the items that enter the figure. `empty` is the reason if no item
-    enters, `undefined` the reason if items enter but the value does not exist, and `note` says what
-    the value leaves out. `parts` are sets of items that each need enough clusters, such as the two
-    sides of a difference.
+    `terms` is items x terms. `of` takes rows of sums, any number x terms, and returns one value per
+    row, nan where undefined. `used` marks the items that enter the figure. `empty` is the reason if
+    no item enters, `undefined` the reason if items enter but the value does not exist, and `note`
+    says what the value leaves out. `parts` are sets of items that each need enough clusters, such
+    as the two sides of a difference.
     """
 
     terms: csr_array
@@ -70,10 +70,10 @@ def estimate(
 
     `clusters` gives each item's cluster as a whole number. A sample draws as many clusters as there
     are, with replacement, each with all its items (Davison and Hinkley 1997, section 3.8). The
-    interval runs from the (1 - level) / 2 quantile of the values to the same quantile from the top.
-    There is no interval, and `reason` says why, with under 10 clusters, if more than one draw in
-    twenty has no value, or if all or nearly all draws agree. If one draw in twenty or fewer has no
-    value, these draws are left out.
+    interval runs from the (1 - level) / 2 quantile of the values to the (1 + level) / 2 quantile.
+    There is no interval, and `reason` says why, if there are under 10 clusters, if more than one
+    draw in twenty has no value, or if all or nearly all draws agree. If one draw in twenty or fewer
+    has no value, these draws are left out.
     """
     if not 0 < level < 1:
         raise ValueError(f"a level must be between 0 and 1, not {level}")
@@ -90,9 +90,9 @@ def estimates(
     draws: int = DRAWS,
     level: float = 0.95,
 ) -> list[Estimate]:
-    """Several figures over the same items, each as from `estimate`, with shared draws.
+    """Estimate several figures over the same items as `estimate` does, but with shared draws.
 
-    Each draw takes from the clusters that any of the figures uses, so several figures cost little
+    Each draw samples all clusters that at least one figure uses, so several figures cost little
     more than one. Raises ValueError for figures over different numbers of items.
     """
     if not 0 < level < 1:
@@ -120,7 +120,7 @@ def estimates(
 def share_not_above(
     figure: Figure, clusters: ArrayLike, rng: np.random.Generator, draws: int
 ) -> float | None:
-    """The share of `draws` samples of the clusters in which the figure is 0 or less, 0 to 1.
+    """The share (0 to 1) of `draws` bootstrap samples in which the figure is 0 or less.
 
     For a difference this is the one-sided p of the paired bootstrap (Koehn 2004, section 4): it is
     small if the difference is above 0 in nearly all draws. A draw without a value counts as not
@@ -135,9 +135,9 @@ def share_not_above(
 def combine_figures(figures: Sequence[Figure], of: Callable[[Floats], Floats]) -> Figure:
     """Combine several figures over the same items into one; all are drawn together.
 
-    `of` takes their values, any number x figures, and returns as many values. The notes of all
-    figures are joined, and each figure needs enough clusters. Raises ValueError for figures over
-    different numbers of items.
+    `of` takes rows of their values, any number x figures, and returns one value per row. The notes
+    of all figures are joined, and each figure needs enough clusters. Raises ValueError for figures
+    over different numbers of items.
     """
     none = [point.reason for point in (one.point() for one in figures) if point.value is None]
     widths = [figure.terms.shape[1] for figure in figures]
@@ -201,7 +201,7 @@ def _count_fewest_clusters(figure: Figure, cluster: NDArray[np.int_]) -> int:
 
 
 def _with_percentile_interval(point: Estimate, values: Floats | None, level: float) -> Estimate:
-    """The point with the quantiles of the drawn values as its interval."""
+    """The point estimate, with quantiles of the drawn values as its interval."""
     if values is None:
         return _without_interval(point, f"under {FEWEST_CLUSTERS} clusters")
     if reason := _why_undefined(values):
@@ -230,7 +230,7 @@ def _without_interval(point: Estimate, reason: str) -> Estimate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ClusterKinds:
-    """The distinct sums that clusters have, and how many clusters have each.
+    """The distinct rows of sums among the clusters, and the number of clusters with each of them.
 
     Clusters with the same sums are interchangeable, so a draw only needs the number of clusters
     of each kind: a hundred kinds can represent a hundred thousand clusters.
@@ -248,7 +248,7 @@ def _group_clusters(terms: csr_array, cluster: NDArray[np.int_]) -> _ClusterKind
     )
     sums = csr_array(group.tocsr() @ terms)[items > 0]
     sums.sort_indices()
-    # Equal sums have equal projections; on a random direction hardly any others do.
+    # Equal sums have equal projections. On a random direction, different sums almost never do.
     side = np.random.Generator(np.random.PCG64(0)).normal(size=terms.shape[1])
     _, first, kind, clusters = np.unique(
         sums @ side, return_index=True, return_inverse=True, return_counts=True
@@ -277,7 +277,7 @@ def _draw_samples(kinds: _ClusterKinds, rng: np.random.Generator, draws: int) ->
 
 
 def _draw_weights(clusters: NDArray[np.int_], rng: np.random.Generator, draws: int) -> Floats:
-    """How many clusters of each kind each draw took: draws x kinds.
+    """The number of clusters of each kind in each draw: draws x kinds.
 
     Draws either a multinomial number per kind or one number per cluster, whichever is less work:
     a multinomial number costs about five times as much.

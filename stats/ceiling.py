@@ -1,9 +1,9 @@
 """Compare the evaluator with human raters: human ceiling and alternative annotator test.
 
 Both take the raters' labels as items x raters and the evaluator's as one number per item, nan if
-missing. Each rater in turn is compared with the others, and the evaluator is compared with the same
-others on the same items. These items have a label from the rater, from another rater and from the
-evaluator.
+missing. Each rater in turn is compared with the other raters. The evaluator is compared with the
+same other raters on the same items. An item is used if the rater, another rater and the evaluator
+labelled it.
 """
 
 from collections.abc import Callable, Iterator
@@ -36,7 +36,7 @@ Scale = Literal["nominal", "interval"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RaterCeiling:
-    """A rater (column) and the evaluator, each against the mean of the other raters.
+    """A rater (column) and the evaluator, each compared with the mean of the other raters.
 
     `bootstrap.subtract_figures(evaluator, people)` is the evaluator's lead over the rater.
     """
@@ -49,8 +49,8 @@ class RaterCeiling:
 def rater_ceilings(table: ArrayLike, evaluator: ArrayLike, measure: Measure) -> list[RaterCeiling]:
     """The ceiling of each rater who shares items with another.
 
-    For the rater and for the evaluator it holds a measure of closeness, such as
-    `correlation.spearman`, to the mean of the other raters' labels.
+    A ceiling has the closeness of the rater and that of the evaluator to the mean of the other
+    raters' labels. The measure of closeness is, for example, `correlation.spearman`.
     """
     given, said = _check_sides(table, evaluator)
     found = []
@@ -63,9 +63,9 @@ def rater_ceilings(table: ArrayLike, evaluator: ArrayLike, measure: Measure) -> 
 
 
 def mean_ceiling(found: list[RaterCeiling]) -> RaterCeiling | None:
-    """The unweighted means over raters: human ceiling and evaluator; `rater` is -1.
+    """The unweighted means over raters of the human ceiling and of the evaluator; `rater` is -1.
 
-    A mean is undefined if one rater's value is undefined. None without raters.
+    A mean is undefined if one rater's value is undefined. The result is None without raters.
     """
     if not found:
         return None
@@ -108,7 +108,7 @@ class AltTest:
 
     @property
     def passed(self) -> bool | None:
-        """Whether `wins` is one half or more; None if it is unknown."""
+        """True if `wins` is one half or more; None if `wins` is unknown."""
         return None if self.wins is None else self.wins >= 0.5
 
 
@@ -172,7 +172,8 @@ def _advantage(
 
 
 def _p(differences: Floats, cluster: NDArray[np.int_], epsilon: float) -> float | None:
-    """The p that the mean of the differences is epsilon or more; None with one cluster."""
+    """The p of the hypothesis that the mean difference is epsilon or more; None with one
+    cluster."""
     items = np.bincount(cluster)
     sums = np.bincount(cluster, weights=differences)
     found = estimate_difference(
@@ -193,7 +194,7 @@ def _p(differences: Floats, cluster: NDArray[np.int_], epsilon: float) -> float 
 
 
 def _closeness(labels: Floats, others: Floats, scale: Scale) -> Floats:
-    """Closeness per item, higher is closer; rounded so that equal distances tie."""
+    """The closeness per item (higher is closer), rounded so that equal distances tie."""
     there = ~np.isnan(others)
     apart = np.where(there, labels[:, None] - others, 0.0)
     if scale == "nominal":

@@ -1,8 +1,8 @@
 """Distance between an evaluator's scores and people's (studies 002 and 003).
 
-All functions take people's scores and the evaluator's, one per item, in the unit of the scale, nan
-if missing. Items that lack either score are left out and `n` counts the others; if none is left,
-there is no value. Pass the figures to `bootstrap.estimate` for their interval.
+All functions take one score per item from people and one from the evaluator, in the unit of the
+scale, nan if missing. Items that lack either score are left out and `n` counts the others; if none
+is left, there is no value. Pass the figures to `bootstrap.estimate` for their interval.
 """
 
 from collections.abc import Callable
@@ -39,7 +39,8 @@ def bias(people: ArrayLike, evaluator: ArrayLike) -> Figure:
 def accuracy_002(people: ArrayLike, evaluator: ArrayLike) -> Figure:
     """Study 002's accuracy in per cent, 100 - 100 RMSE / 15, for every metric alike (figure 9).
 
-    15 is the range of the study's total, so a metric of 3 points cannot fall below 80.
+    15 is the range of the study's total, so the accuracy of a metric of 3 points cannot be below
+    80.
     """
     return _mean_of(
         people, evaluator, np.square, lambda mean: 100 - 100 * np.sqrt(mean) / STUDY_002_RANGE
@@ -84,7 +85,7 @@ def _mean_of(
     error: Callable[[Floats], Floats],
     shown: Callable[[Floats], Floats],
 ) -> Figure:
-    """A function (`shown`) of the mean over items of a function (`error`) of e - p."""
+    """Build the figure `shown`(mean of `error`(e - p) over items)."""
     p, e, used = paired_values(people, evaluator)
     errors = error(np.where(used, e - p, 0.0))
     terms = csr_array(np.column_stack([errors, used]))

@@ -25,7 +25,8 @@ _ROUNDING = 1e-12
 
 
 def paired_values(one: ArrayLike, other: ArrayLike) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Both sides as arrays, and which items have both. Raises ValueError for unequal lengths."""
+    """Return both sides as arrays, and a mask of the items with both numbers. Raises ValueError for
+    unequal lengths."""
     x, y = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
     if x.ndim != 1 or x.shape != y.shape:
         raise ValueError(f"{x.shape} and {y.shape} are not two scores per item")
@@ -86,7 +87,8 @@ def kendall(one: ArrayLike, other: ArrayLike) -> Figure:
 class _PairCells:
     """The distinct pairs of values; `x` and `y` are the positions of the values in ascending order.
 
-    `terms` is items x cells and marks each item's cell, so the sum over a draw is a cell's weight.
+    `terms` is items x cells and marks each item's cell, so its sum over a draw is the weight of
+    each cell.
     """
 
     x: Ints
@@ -127,8 +129,9 @@ def _by_level(weights: Floats, level: Ints) -> Floats:
 def _concordance_passes(few: Ints, many: Ints) -> list[Callable[[Floats], Floats]]:
     """Pairs in the same order minus pairs in the opposite order, split by binary digits of `few`.
 
-    One pass for each binary digit of `few`: among cells with equal higher digits, those with a 1
-    are above those with a 0. This takes log2 of the number of values, not its square.
+    There is one pass for each binary digit of `few`: among cells with equal higher digits, those
+    with a 1 are above those with a 0. The work grows with log2 of the number of values, not with
+    its square.
     """
     digits = range(int(few.max(initial=0)).bit_length())
     return [_concordance_pass(few, many, digit) for digit in digits]
@@ -156,14 +159,15 @@ def _concordance_pass(few: Ints, many: Ints, digit: int) -> Callable[[Floats], F
 
 
 def _runs(new: NDArray[np.bool_]) -> tuple[Ints, Ints]:
-    """The start and end of the run that each place belongs to; `new` marks where runs start."""
+    """For each position, the start and end of the run that contains it; `new` marks the starts of
+    runs."""
     starts = np.flatnonzero(new)
     run = np.cumsum(new) - 1
     return starts[run], np.append(starts[1:], len(new))[run]
 
 
 def _shifted(values: Floats, used: NDArray[np.bool_]) -> Floats:
-    """Values minus the one nearest to their mean, and 0 for unused items.
+    """The values minus the value nearest to their mean, and 0 for unused items.
 
     Sums of squares stay small, and a constant side is exactly 0.
     """

@@ -2,8 +2,8 @@
 
 Positive is an error. As in the study (tables 4 and 8), an item without a verdict, for whatever
 reason, counts as "not error" in precision, recall, F1 and MCC, and as wrong in accuracy. So
-accuracy is not (tp + tn) / n of the matrix behind the other scores. All are fractions of 1; MCC
-ranges from -1 to 1.
+accuracy is not (tp + tn) / n of the matrix behind the other scores. All scores are fractions of 1,
+except MCC, which ranges from -1 to 1.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -30,8 +30,8 @@ ONE_CLASS = "one kind alone"
 class ConfusionCounts:
     """Counts of items by truth and verdict.
 
-    `tp`, `fp`, `fn` and `tn` have a verdict. `missing_errors` and `missing_others` have none; the
-    former are errors, the latter are not.
+    `tp`, `fp`, `fn` and `tn` count items with a verdict. Of the items without a verdict,
+    `missing_errors` counts the errors and `missing_others` the rest.
     """
 
     tp: int = 0
@@ -43,12 +43,12 @@ class ConfusionCounts:
 
     @property
     def missing(self) -> int:
-        """Items without a verdict."""
+        """The number of items without a verdict."""
         return self.missing_errors + self.missing_others
 
     @property
     def n(self) -> int:
-        """All items, those without a verdict included."""
+        """The number of all items, including those without a verdict."""
         return self.tp + self.fp + self.fn + self.tn + self.missing
 
     def __add__(self, other: "ConfusionCounts") -> "ConfusionCounts":
@@ -59,8 +59,8 @@ class ConfusionCounts:
 class DetectionScores:
     """The scores of a detector; `n` counts items, `invalid` those without a verdict.
 
-    None where a score does not exist. `reason` is "no positive" if precision, recall or F1 was 0/0
-    and was set to 0, and "no items" if there are no items.
+    A score that does not exist is None. `reason` is "no positive" if precision, recall or F1 was
+    0/0 and was set to 0, and "no items" if there are no items.
     """
 
     n: int
@@ -75,7 +75,8 @@ class DetectionScores:
 
 @dataclass(frozen=True, slots=True)
 class ScoreBounds:
-    """The scores if all items without a verdict had been judged wrongly, and if all rightly."""
+    """The scores if all items without a verdict had been judged wrongly, and if all had been judged
+    rightly."""
 
     lowest: DetectionScores
     highest: DetectionScores
@@ -92,8 +93,8 @@ def count_verdicts(verdicts: Iterable[tuple[bool, bool | None]]) -> ConfusionCou
 def compute_scores(counts: ConfusionCounts) -> DetectionScores:
     """Accuracy, precision, recall, F1 and MCC as study 001 counts them.
 
-    Items without a verdict count as called "not error": precision tp / (tp + fp), recall
-    tp / (errors), F1 2 tp / (2 tp + fp + fn), each 0 where it is 0/0. Accuracy is (tp + tn) / n,
+    Items without a verdict count as called "not error": precision tp / (tp + fp), recall tp /
+    (errors), F1 2 tp / (2 tp + fp + fn), each set to 0 if it is 0/0. Accuracy is (tp + tn) / n,
     where only items with a verdict count in tn. MCC is None if all items, or all verdicts, are of
     one class.
     """
@@ -129,8 +130,8 @@ def bound_scores(counts: ConfusionCounts) -> ScoreBounds:
 def mean_scores(rows: Sequence[DetectionScores]) -> DetectionScores:
     """The unweighted mean of each score over rows, such as the four prompts of a detector.
 
-    A precision, recall or F1 that was 0/0 enters as 0. A row where a score does not exist is left
-    out of the mean of that score. `n` and `invalid` are sums over the rows.
+    A precision, recall or F1 that was 0/0 enters as 0. If a score does not exist in a row, the mean
+    of that score leaves the row out. `n` and `invalid` are sums over the rows.
     """
     if not any(row.n for row in rows):
         return DetectionScores(0, 0, None, None, None, None, None, NO_ITEMS)
@@ -141,13 +142,13 @@ def mean_scores(rows: Sequence[DetectionScores]) -> DetectionScores:
 
 
 def score_always_error(counts: ConfusionCounts) -> DetectionScores:
-    """The baseline that calls everything an error."""
+    """The scores of a baseline that calls every item an error."""
     errors = counts.tp + counts.fn + counts.missing_errors
     return compute_scores(ConfusionCounts(tp=errors, fp=counts.n - errors))
 
 
 def score_at_random(counts: ConfusionCounts) -> DetectionScores:
-    """The baseline that calls items errors at random, as often as errors occur.
+    """The scores of a baseline that calls items errors at random, as often as errors occur.
 
     With p the share of errors, precision, recall and F1 are p, as the study gives them (table 4);
     accuracy p^2 + (1 - p)^2 (table 8); MCC 0 unless p is 0 or 1.
@@ -170,7 +171,7 @@ def estimate_rate(
     `rates.estimate_mean_rate`.
 
     Accuracy is over all items, precision over items called errors, recall over errors. `verdicts`
-    is items x prompts, None without a verdict. 0/0 has no interval.
+    is items x prompts, None without a verdict. A rate of 0/0 has no interval.
     """
     is_error = np.array(truths, dtype=bool)[:, None]
     accused = np.array([[one is True for one in said] for said in verdicts], dtype=bool)
@@ -189,8 +190,8 @@ def make_figure(
 ) -> Figure:
     """The mean over prompts of a measure, as a figure for `bootstrap.estimate`.
 
-    `verdicts` is items x prompts, None without a verdict. All prompts have all items. In a draw, a
-    prompt whose MCC does not exist is left out, as in `mean_scores`.
+    `verdicts` is items x prompts, None without a verdict. Every prompt covers all items. In a draw,
+    a prompt whose MCC does not exist is left out, as in `mean_scores`.
     """
 
     def over_prompts(values: Floats) -> Floats:
@@ -203,7 +204,8 @@ def make_figure(
 def make_change_figure(
     measure: Measure, truths: Sequence[bool], verdicts: Sequence[tuple[bool | None, bool | None]]
 ) -> Figure:
-    """A measure after minus before, -1 to 1; `verdicts` has a pair (before, after) for each item.
+    """The value of a measure after minus before, -1 to 1; `verdicts` has a pair (before, after) for
+    each item.
 
     Undefined if one of the two values is undefined.
     """
@@ -248,7 +250,7 @@ def _to_array(counts: ConfusionCounts) -> Floats:
 
 
 def _fold_missing(cells: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """tp, fp, fn, tn where items without a verdict count as called "not error"."""
+    """Return tp, fp, fn and tn, where items without a verdict count as called "not error"."""
     tp, fp, fn, tn, errors, others = cells.T
     return tp, fp, fn + errors, tn + others
 
@@ -273,9 +275,10 @@ def _f1(cells: Floats) -> Floats:
 
 
 def _mcc(cells: Floats) -> Floats:
-    """Matthews correlation of truth and verdict (Matthews 1975); nan where one is constant."""
+    """Matthews correlation of truth and verdict (Matthews 1975); nan if truth or verdict is
+    constant."""
     tp, fp, fn, tn = _fold_missing(cells)
-    # Two roots, since the product of four counts soon exceeds what a float holds exactly.
+    # Take two roots, since a float cannot represent large products of four counts exactly.
     spread = np.sqrt((tp + fp) * (tp + fn)) * np.sqrt((tn + fp) * (tn + fn))
     return _ratio(tp * tn - fp * fn, spread, np.nan)
 

@@ -22,8 +22,8 @@ class Estimate:
 class PValue:
     """A p value from 0 to 1; None if the test could not be made, and `reason` says why.
 
-    The function that returns it says what `n` counts. `test` names the test where a function has
-    several.
+    The docstring of the function that returns the p value says what `n` counts. `test` names the
+    test if the function has several.
     """
 
     p: float | None

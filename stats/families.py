@@ -1,6 +1,7 @@
 """Families of tests: p values adjusted for multiple testing, and compact letter displays.
 
-If a test could not be made, its p is None. This p does not count in the family and stays None.
+If a test could not be made, its p is None. The test does not count in the family, and its p stays
+None.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -16,7 +17,11 @@ Floats = NDArray[np.float64]
 def holm(ps: Sequence[float | None]) -> list[float | None]:
     """Holm's step-down p values, which control the family-wise error rate (Holm 1979).
 
-    The i-th smallest of m becomes the largest of (m - j + 1) p_j over j <= i, at most 1.
+    The adjusted value of the i-th smallest of m p values is
+
+        max over j <= i of (m - j + 1) p_j
+
+    capped at 1.
     """
     return _adjust(ps, lambda p: np.maximum.accumulate(p * np.arange(len(p), 0, -1)))
 
@@ -25,7 +30,11 @@ def benjamini_hochberg(ps: Sequence[float | None]) -> list[float | None]:
     """q values that control the false discovery rate if tests are independent or positively
     dependent (Benjamini and Hochberg 1995).
 
-    The i-th smallest of m becomes the smallest of m p_j / j over j >= i, at most 1.
+    The adjusted value of the i-th smallest of m p values is
+
+        min over j >= i of m p_j / j
+
+    capped at 1.
     """
     return _adjust(ps, lambda p: _step_up(p, 1.0))
 
@@ -33,7 +42,11 @@ def benjamini_hochberg(ps: Sequence[float | None]) -> list[float | None]:
 def benjamini_yekutieli(ps: Sequence[float | None]) -> list[float | None]:
     """q values that control the false discovery rate under any dependence of the tests.
 
-    Those of Benjamini and Hochberg times 1 + 1/2 + ... + 1/m (Benjamini and Yekutieli 2001).
+    The adjusted value of the i-th smallest of m p values is
+
+        min over j >= i of (1 + 1/2 + ... + 1/m) m p_j / j
+
+    capped at 1 (Benjamini and Yekutieli 2001).
     """
     return _adjust(ps, lambda p: _step_up(p, float((1 / np.arange(1, len(p) + 1)).sum())))
 
@@ -41,9 +54,10 @@ def benjamini_yekutieli(ps: Sequence[float | None]) -> list[float | None]:
 def compact_letters(runs: int, different: Collection[tuple[int, int]]) -> list[str]:
     """Letters for runs 0 to runs - 1: two runs share a letter unless they are in `different`.
 
-    Insert and absorb (Piepho 2004): each different pair splits every group that holds both into
-    two, each without one of them; groups contained in other groups are dropped. Letters follow the
-    order of the runs, so pass the runs sorted. After z come aa, ab ..., then separated by spaces.
+    Insert and absorb (Piepho 2004): for each pair that differs, every group that contains both runs
+    is split into two groups, each without one of the two runs. Groups contained in other groups are
+    dropped. Letters follow the order of the runs, so pass the runs sorted. After z, the letters
+    continue with aa, ab ...; they are then separated by spaces.
     """
     groups = {frozenset(range(runs))}
     for one, other in sorted(different):

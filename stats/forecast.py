@@ -13,7 +13,7 @@ MOST_DAYS = 3650
 
 
 def days_left(counts: Sequence[int], left: int, level: float = 0.95) -> Estimate:
-    """How many days the `left` remaining pieces will take at the pace so far, rounded up.
+    """Forecast how many days the `left` remaining pieces will take at the pace so far, rounded up.
 
     `counts` is the output of each day, including days with none. The value is left / mean. The
     interval is a prediction interval: n further days yield n times the mean, plus or minus
@@ -47,7 +47,7 @@ def days_left(counts: Sequence[int], left: int, level: float = 0.95) -> Estimate
 
 
 def _first_day(holds: Callable[[int], bool]) -> int | None:
-    """The first day on which `holds` is true; it stays true afterwards, so the day is bisected."""
+    """Find the first day on which `holds` is true by bisection; it must stay true afterwards."""
     before, after = 0, 1
     while not holds(after):
         before, after = after, 2 * after

@@ -7,10 +7,10 @@ from statistics import fmean, stdev
 
 @dataclass(frozen=True, slots=True)
 class GroupMean:
-    """Mean of a figure over groups: `groups` counts the groups that have it, `undefined` the
-    others.
+    """The mean of a figure over groups: `groups` counts the groups with a value, `undefined` those
+    without.
 
-    `mean` is None without groups, `sd` (of a sample, n - 1) with fewer than two.
+    `mean` is None without such groups; `sd` (of a sample, n - 1) is None with fewer than two.
     """
 
     mean: float | None
@@ -22,7 +22,7 @@ class GroupMean:
 def mean_over_groups(values: Sequence[float | None]) -> GroupMean:
     """The unweighted mean and standard deviation of a figure over groups, such as tasks.
 
-    A value is None where the group has none, as for task 034 of study 003.
+    The value of a group is None if it is undefined, as for task 034 of study 003.
     """
     there = [value for value in values if value is not None]
     return GroupMean(

@@ -13,10 +13,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MajorityValues:
-    """For each item the aggregated value of its raters, nan where there is none.
+    """The aggregated value of the raters for each item, nan where there is none.
 
-    `decided` is 1 if more than half gave that value, 0 if not, nan without any label. Its mean is
-    the share of items with a majority (`rates.estimate_rate(majority.decided, clusters)`).
+    `decided` is 1 if more than half of the labels have that value, 0 if not, nan without any label.
+    Its mean is the share of items with a majority (`rates.estimate_rate(majority.decided,
+    clusters)`).
     """
 
     values: Floats
@@ -36,7 +37,8 @@ def majority_values(table: ArrayLike) -> MajorityValues:
     there = ~np.isnan(given)
     labels = there.sum(axis=1)
     ordered = np.sort(given, axis=1)
-    # A value that more than half have is in the middle of the sorted labels; nan sorts last.
+    # If more than half of the labels have a value, it is in the middle of the sorted labels; nan
+    # sorts last.
     middle = np.take_along_axis(
         np.column_stack([ordered, np.full(len(given), np.nan)]), labels[:, None] // 2, axis=1
     )
@@ -53,8 +55,8 @@ def agreement_by_score(
 ) -> dict[float, Estimate]:
     """How often the evaluator gives the same score as people, for each score (003, 4.3).
 
-    For example, on items scored 1 or on items scored 3. Both arrays hold one value per item, nan
-    if missing. Returns rates by score; `n` counts items with both.
+    An example is the agreement on the items that people scored 1. Both arrays hold one value per
+    item, nan if missing. Returns rates by score; `n` counts items with both.
     """
     said, given = np.asarray(people, dtype=float), np.asarray(evaluator, dtype=float)
     same = np.where(np.isnan(given), np.nan, (said == given).astype(float))

@@ -31,7 +31,7 @@ def student_mean(values: Sequence[float], level: float = 0.95) -> Estimate:
 
 
 def clustered_mean(values: ArrayLike) -> Figure:
-    """The mean of one value per item, sum x / n, in the unit of the values; nan if missing.
+    """The mean sum x / n of one value per item, in the unit of the values; missing values are nan.
 
     Items without a value are left out; `n` counts the others. Pass it to `bootstrap.estimate` for
     an interval that takes clusters into account.

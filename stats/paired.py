@@ -25,7 +25,7 @@ MOST_POINTS = 2**22
 DRAWS = 10**6
 MANY_CLUSTERS = 200
 EXACT, DRAWN, TAIL_OF_T = "exact", "drawn", "t"
-# A share of repeats is a fraction, and a cluster adds up a few of them.
+# A share of repeats is a fraction, and the sum of a cluster adds up a few such fractions.
 _LARGEST_DENOMINATOR = 10_000
 _AT_A_TIME = 4_000_000
 # Sums of shares that differ only by rounding count as equal.
@@ -86,10 +86,11 @@ def estimate_difference(sums: ClusterSums, level: float = 0.95) -> RateDifferenc
 
 
 def test_difference(differences: ArrayLike, rng: np.random.Generator) -> PValue:
-    """The two-sided p that two runs have the same rate, from the sum of differences per cluster.
+    """The two-sided p of the hypothesis that two runs have the same rate, from the sum of
+    differences per cluster.
 
     Uses a sign-flip test over clusters. If every sum is -1, 0 or 1, as with one item per cluster,
-    this is the exact McNemar test, which is then used. `n` counts clusters that differ.
+    this equals the exact McNemar test, which is then used. `n` counts clusters that differ.
     """
     sums = np.asarray(differences, dtype=float)
     if not sums.size:
@@ -114,15 +115,15 @@ def mcnemar_test(only_first: int, only_second: int) -> PValue:
 
 
 def sign_flip_test(differences: ArrayLike, rng: np.random.Generator) -> PValue:
-    """The two-sided p that the sum of the clusters' differences is 0, by flipping their signs.
+    """The two-sided p for the sum of the clusters' differences, by flipping their signs.
 
     If the runs are alike, each cluster could as well have differed in the other direction (Fisher
-    1935, section 21). p is the share of all 2^k sign patterns of the k clusters that differ whose
-    sum is at least as far from 0 as the observed one. Sums of shares of repeats are multiples of
-    one fraction, so p is counted exactly on the grid of these multiples. If that grid has more than
-    4 million points, p comes from a million random patterns plus the observed one, (1 + as far) /
-    (1 + draws), or, with 200 clusters or more, from the tail of Student's t; `test` says which. `n`
-    is k. p is 1 if no cluster differs.
+    1935, section 21). If k clusters differ, there are 2^k sign patterns. p is the share of patterns
+    whose sum is at least as far from 0 as the observed sum. Sums of shares of repeats are multiples
+    of one fraction, so p is counted exactly on the grid of these multiples. If that grid has more
+    than 4 million points, p comes from a million random patterns plus the observed one, (1 + as
+    far) / (1 + draws), or, with 200 clusters or more, from the tail of Student's t; `test` says
+    which. `n` is k. p is 1 if no cluster differs.
     """
     sums = np.asarray(differences, dtype=float)
     apart = np.abs(sums[sums != 0])
@@ -146,7 +147,8 @@ def sign_flip_test(differences: ArrayLike, rng: np.random.Generator) -> PValue:
 
 
 def _on_grid(sizes: Floats) -> Ints | None:
-    """Sizes as whole multiples of the largest number of which all are multiples.
+    """Express the sizes as whole multiples of their greatest common divisor, which may be a
+    fraction.
 
     None if a size is not a fraction, or if there is no useful common denominator.
     """
@@ -160,11 +162,11 @@ def _on_grid(sizes: Floats) -> Ints | None:
 
 
 def _share_up_to(most: int, steps: Ints, alike: Ints) -> float:
-    """P(T <= most) for T = sum of steps x Binomial(alike, 1/2), exact up to rounding however small.
+    """P(T <= most) for T = sum of steps x Binomial(alike, 1/2), exact up to rounding even if tiny.
 
     `most` is at most half of the largest T. The distribution is computed by convolving one kind of
-    cluster after the other. It is tilted first so that T has the mean `most` (Esscher 1932), so
-    that the probability is not lost in the rounding of larger terms.
+    cluster after the other. First it is tilted so that T has the mean `most` (Esscher 1932);
+    otherwise a small probability would be lost in the rounding of larger terms.
     """
     k = int(alike.sum())
     if most <= 0:
@@ -174,7 +176,7 @@ def _share_up_to(most: int, steps: Ints, alike: Ints) -> float:
     for order, (step, n) in enumerate(zip(steps.tolist(), alike.tolist(), strict=True)):
         part = _binomial(n, step, tilt)[: most + 1]
         heappush(parts, (len(part), order, part))
-    # The shortest two first, so that each array is convolved as few times as possible.
+    # Convolve the two shortest first, so that each array is convolved as few times as possible.
     while len(parts) > 1:
         (_, order, one), (_, _, other) = heappop(parts), heappop(parts)
         both = _convolve(one, other)[: most + 1]
@@ -186,7 +188,7 @@ def _share_up_to(most: int, steps: Ints, alike: Ints) -> float:
 
 
 def _saddle_point(most: int, steps: Ints, alike: Ints) -> float:
-    """The x at most 0 where sum steps alike / (1 + e^(-x steps)) is `most`, or near enough."""
+    """Find x <= 0 where sum steps alike / (1 + e^(-x steps)) is approximately `most`."""
     low, high = -log(float(steps @ alike)), 0.0
     for _ in range(30):
         middle = (low + high) / 2
@@ -215,7 +217,8 @@ def _convolve(one: Floats, other: Floats) -> Floats:
 
 
 def _count_extreme_draws(apart: Floats, least: float, rng: np.random.Generator) -> int:
-    """In how many of `DRAWS` random sign patterns the sum is at least `least` away from 0."""
+    """Count the sign patterns, out of `DRAWS` random ones, with a sum at least `least` away from
+    0."""
     far, block = 0, max(1, _AT_A_TIME // len(apart))
     for start in range(0, DRAWS, block):
         signs = rng.integers(2, size=(min(block, DRAWS - start), len(apart)), dtype=np.int8)

@@ -13,7 +13,7 @@ from stats.estimates import Estimate
 
 @dataclass(frozen=True, slots=True)
 class ClusterSums:
-    """The sums over clusters that a rate's interval needs; a database can compute them.
+    """The sums over clusters for the interval of a rate; a database can compute them.
 
     With n_c items and y_c hits in cluster c: `m` clusters with at least one item, `n` = sum n_c,
     `y` = sum y_c, `nn` = sum n_c^2, `ny` = sum n_c y_c, `yy` = sum y_c^2. Hits may be fractions
@@ -55,8 +55,8 @@ def sum_clusters(clusters: Iterable[tuple[int, float]]) -> ClusterSums:
 
 
 def sum_cluster_arrays(items: NDArray[np.int_], hits: NDArray[np.float64]) -> ClusterSums:
-    """The same for arrays with one entry per cluster; hits are rounded to 9 digits, so that whole
-    sums of shares are whole again."""
+    """Do the same as `sum_clusters` for arrays with one entry per cluster. Hits are rounded to 9
+    digits, so that sums of shares that should be whole numbers are whole."""
     held = items > 0
     n, y = items[held], np.round(hits[held], 9)
     return ClusterSums(
@@ -95,7 +95,8 @@ def estimate_mean_rate(
     the weight u, the mean over j of its cases / n_j. The effective n = (sum u)^2 / sum u^2 (Kish
     1965) items in m clusters have the linearised variance v = m / (m - 1) sum e_c^2, where e_c is
     the sum over the items of cluster c of the mean over j of (hit - p_j case) / n_j. `n` of the
-    estimate counts items with a case. Without one there is no value, with one cluster no interval.
+    estimate counts items with a case. Without such items there is no value, and with one cluster
+    there is no interval.
     """
     if not 0 < level < 1:
         raise ValueError(f"a level must be between 0 and 1, not {level}")
@@ -155,7 +156,8 @@ def design_effect(sums: ClusterSums) -> float:
         return 1.0
     if y in (0, n):
         return n / m
-    # n^2 times the residual sum of squares: whole hits stay whole, so no digits cancel.
+    # This is n^2 times the residual sum of squares. If the hits are whole, it is whole and loses no
+    # digits.
     residual = sums.yy * n * n - 2 * y * n * sums.ny + y * y * sums.nn
     return max(1.0, m / (m - 1) * residual / n / (y * (n - y)))
 
@@ -175,7 +177,8 @@ def bound_rate(undetected: int, missing: int, total: int) -> RateBounds:
 
 
 def bound_difference(one: RateBounds, other: RateBounds) -> RateBounds:
-    """The bounds of one rate minus another: each at its opposite extreme, -1 to 1."""
+    """The bounds of one rate minus another, -1 to 1, where the two rates are at opposite
+    extremes."""
     if one.lowest is None or one.highest is None or other.lowest is None or other.highest is None:
         return RateBounds(None, None)
     return RateBounds(one.lowest - other.highest, one.highest - other.lowest)
@@ -203,7 +206,8 @@ def items_to_overturn(sums: ClusterSums, bar: float, level: float = 0.95) -> int
     The largest k such that k further items, each a cluster of its own and all against the rate
     (misses if the interval is above the threshold, hits if below), leave the whole interval on the
     same side. None if the interval contains the threshold or is not defined, since then nothing is
-    settled. 0 means that a single item could change it. Raises ValueError unless 0 < bar < 1.
+    settled. 0 means that a single item could change the result. Raises ValueError unless 0 < bar <
+    1.
     """
     if not 0 < bar < 1:
         raise ValueError(f"a threshold must be between 0 and 1, not {bar}")
@@ -224,7 +228,8 @@ def items_to_overturn(sums: ClusterSums, bar: float, level: float = 0.95) -> int
 
 
 def _side_of_threshold(estimate: Estimate, bar: float) -> int:
-    """1 if the whole interval is above `bar`, -1 if below, 0 if it contains it or is undefined."""
+    """1 if the whole interval is above `bar`, -1 if below, 0 if it contains `bar` or is
+    undefined."""
     if estimate.low is None or estimate.high is None:
         return 0
     return int(estimate.low > bar) - int(estimate.high < bar)

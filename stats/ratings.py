@@ -27,7 +27,7 @@ class Ratings:
 
     @property
     def classes(self) -> int:
-        """The number of classes, including those that no label has."""
+        """The number of classes, including classes without labels."""
         return len(self.values)
 
     def only(self, *raters: int) -> "Ratings":
@@ -82,12 +82,14 @@ def ratings_from_values(
 
 
 def rating_pairs(ratings: Ratings) -> RatingPairs:
-    """All pairs of labels of the same item. The cost depends on the labels, not on the raters."""
+    """All pairs of labels of the same item. The cost depends on the number of labels, not of
+    raters."""
     item, rater = np.nonzero(ratings.codes != MISSING)
     code = ratings.codes[item, rater]
     labels = np.bincount(item, minlength=len(ratings.codes))
     first, second = [], []
-    # Labels are sorted by item: pair each with the one `step` further if it is of the same item.
+    # Labels are sorted by item: pair each label with the label `step` positions further if both are
+    # of the same item.
     for step in range(1, int(labels.max(initial=0))):
         left = np.flatnonzero(item[:-step] == item[step:])
         first.append(left)

@@ -44,13 +44,14 @@ def youden_j(detection: Estimate, alarm: Estimate) -> Estimate:
 
 
 def d_prime(detected: ArrayLike, invariant: ArrayLike) -> Figure:
-    """d' = z((hits + 0.5) / (errors + 1)) - z((alarms + 0.5) / (invariant + 1)), in deviations.
+    """d' = z((hits + 0.5) / (errors + 1)) - z((alarms + 0.5) / (invariant + 1)), in standard
+    deviations.
 
     Both arrays have one entry per item: `detected` is 0, 1 or the share of repeats, nan if missing;
-    `invariant` says whether the item is score-invariant. z is the normal quantile; the halves keep
-    rates of 0 and 1 finite (Hautus 1995). An interval needs the bootstrap's minimum number of
-    clusters for each kind of item. Not for pairs, where the choice between two answers follows
-    another model (Macmillan and Creelman 2005, chapter 7).
+    `invariant` says whether the item is score-invariant. z is the normal quantile; the added 0.5
+    keeps d' finite for rates of 0 and 1 (Hautus 1995). An interval needs the bootstrap's minimum
+    number of clusters for each kind of item. Not for pairs, where the choice between two answers
+    follows another model (Macmillan and Creelman 2005, chapter 7).
     """
     hits, calm = np.asarray(detected, dtype=float), np.asarray(invariant, dtype=bool)
     used = ~np.isnan(hits)

@@ -30,8 +30,8 @@ Ints = NDArray[np.int_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SliceTable:
-    """Items with slice membership, numbers of their cluster and stratum, and residuals: values
-    minus the mean of their stratum."""
+    """Items with their slice membership, the numbers of their cluster and stratum, and their
+    residuals (value minus the mean of the stratum)."""
 
     residuals: Floats
     inside: Bools
@@ -60,7 +60,8 @@ class SliceTable:
 
 
 def permute_clusters(table: SliceTable, rng: np.random.Generator, draws: int) -> Iterator[Floats]:
-    """Scores of clusters, draws x clusters, with the same number of random clusters in the slice.
+    """Return the clusters' scores, draws x clusters, for random slices with the same number of
+    clusters.
 
     If each cluster is in one stratum, clusters are permuted within strata.
     """
@@ -80,10 +81,10 @@ def permute_clusters(table: SliceTable, rng: np.random.Generator, draws: int) ->
 
 
 def permute_items(table: SliceTable, rng: np.random.Generator, draws: int) -> Iterator[Floats]:
-    """Scores of clusters, draws x clusters, with the same number of random items of each stratum in
-    the slice."""
+    """Return the clusters' scores, draws x clusters, for random slices with the same number of
+    items from each stratum."""
     residual = table.residuals
-    # Sparse times dense; the other order takes a hundred times as long.
+    # Multiply sparse by dense; the other order takes a hundred times as long.
     groups = csr_array(coo_array((residual, (table.cluster, np.arange(len(residual))))))
     expected = groups @ table.shares()[table.stratum]
     for size in _block_sizes(draws, len(residual)):
@@ -140,9 +141,10 @@ FEWEST_ITEMS = 20
 FEWEST_CLUSTERS = 10
 LEAST_DIFFERENCE = 0.10
 DRAWS = 9_999
-# Enough extreme draws: p is known to a tenth of its value.
+# With this many extreme draws, p is known to a tenth of its value.
 ENOUGH_EXTREME = 100
-# From these sizes on (clusters on either side), the permuted statistic follows its limit.
+# From these sizes on (clusters on either side), the permuted statistic follows its limiting
+# distribution.
 MANY_ITEMS, MANY_CLUSTERS = 20_000, 200
 _ROUNDING = 1e-9
 
@@ -182,7 +184,7 @@ def contrast_slice(
     strata: ArrayLike | None = None,
     draws: int = DRAWS,
 ) -> SliceContrast:
-    """The rate of a slice minus the rate of the rest, and the one-sided p that it is no higher.
+    """The rate of a slice minus the rate of the rest, and the one-sided p of "it is no higher".
 
     `values` are 1 for an item that was not detected, 0 for one that was, the share of repeats in
     between, nan if missing (left out); `inside` says which items are in the slice. Let s and y be
@@ -195,15 +197,17 @@ def contrast_slice(
     cluster's s y)^2, so that it remains valid if items of a cluster are alike (Janssen 1997; Chung
     and Romano 2013). It is compared with permuted memberships. If the slice splits no cluster,
     whole clusters are permuted (within strata if each cluster is in one), otherwise the items of
-    each stratum. p is (1 + as far) / (1 + draws), or 100 / the number of draws needed to find 100
-    as far (Besag and Clifford 1991).
+    each stratum. p is (1 + extreme draws) / (1 + draws), or 100 / the number of draws needed to
+    find 100 extreme ones (Besag and Clifford 1991). A draw is extreme if its statistic is at least
+    the observed one.
 
-    If no draw is as far, Student's t says how much smaller p is, so that p can survive a correction
-    for any number of slices. t is sum s y divided by the root of a sum of squares over clusters:
-    either the sum for the scores with the difference subtracted from y, or the mean sum over the
-    permuted scores, whichever is larger. Its degrees of freedom are the number of clusters of the
-    side with fewer, minus 1. With at least 20,000 items in all and 200 clusters on either side, t
-    with m - 1 degrees of freedom (m clusters) replaces the permutation, whose limit it is.
+    If no draw is extreme, Student's t shows how much smaller p is, so that p can stay small after a
+    correction for any number of slices. t is sum s y divided by the root of a sum of squares over
+    clusters: either the sum for the scores with the difference subtracted from y, or the mean sum
+    over the permuted scores, whichever is larger. Its degrees of freedom are the number of clusters
+    on the side with fewer clusters, minus 1. With at least 20,000 items in all and 200 clusters on
+    either side, t with m - 1 degrees of freedom (m clusters) replaces the permutation, since it is
+    the limit of the permuted statistic.
 
     There is no p if the slice has under 20 items or 10 clusters in strata that the rest is in too,
     if there is no rest, or if within every such stratum all items are alike.
@@ -250,7 +254,8 @@ class SliceableItems:
     def contrast(
         self, inside: ArrayLike, rng: np.random.Generator, draws: int = DRAWS
     ) -> SliceContrast:
-        """A slice against the other items; `inside` says for all items which are in the slice."""
+        """Compare a slice with the other items; `inside` says for each of all items whether it is
+        in the slice."""
         part = _SliceItems.from_places(
             self, np.flatnonzero(np.asarray(inside, dtype=bool)[self.there])
         )
@@ -395,6 +400,7 @@ def _permuted_scores(
 
 
 def _studentised(scores: Floats) -> Floats:
-    """Sum over root of sum of squares, from draws x clusters; 0 where no cluster has a score."""
+    """The sum of each draw's cluster scores divided by the root of their sum of squares; 0 if no
+    cluster has a score."""
     spread = np.sqrt((scores**2).sum(axis=1))
     return np.divide(scores.sum(axis=1), spread, out=np.zeros(len(scores)), where=spread > 0)

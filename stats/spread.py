@@ -21,7 +21,7 @@ class Quartiles:
 
 
 def quartiles(counts: Mapping[float, int], limit: float = float("inf")) -> Quartiles:
-    """The quartiles of values given as {value: how often}, interpolated between neighbours.
+    """The quartiles of values given as {value: count}, interpolated between neighbours.
 
     Quartile q of n sorted values is at position q (n - 1), counted from 0 (definition 7 of Hyndman
     and Fan 1996). Values above `limit` are left out and counted in `beyond`.

@@ -1,4 +1,4 @@
-"""The API of figures: all tables that the command prints, with the same rows."""
+"""The API of figures. It has all tables that the command prints, with the same rows."""
 
 from typing import Any
 

@@ -18,7 +18,7 @@ from judging.strategies import compute_digest
 JUDGING_FRAMES = ("single", "pair", "reference")
 AT_A_TIME = 5_000
 READING_STEP = "reading outcomes"
-# A plain field: the million values are numbers already, so Django need not convert them.
+# A plain field, so that Django does not convert a million values that are already numbers.
 _NUMBER: "Field[Any, Any]" = Field()
 # 1, 0 or the share of repeats, null if missing.
 _DETECTED = Case(
@@ -51,7 +51,7 @@ class RunArrays:
     fields: dict[str, NDArray[Any]]
 
     def only(self, these: Bools | Ints) -> "RunArrays":
-        """Some of the items, selected by a mask or by positions."""
+        """Select some of the items by a mask or by positions."""
         return RunArrays(
             self.run,
             self.item[these],
@@ -63,8 +63,8 @@ class RunArrays:
 
 
 def select_judging(runs: Iterable[Run]) -> list[Run]:
-    """The runs that judge error items or score-invariant items. A vote has its members'
-    strategy."""
+    """Select the runs that judge error items or score-invariant items. A vote has the strategy of
+    its members."""
     runs = list(runs)
     asked = counted.load_strategies(runs)
     return [run for run in runs if asked[run.pk].frame in JUDGING_FRAMES]
@@ -77,12 +77,12 @@ def load_arrays(
     *,
     among: OutcomeQuerySet | None = None,
 ) -> list[RunArrays]:
-    """The counted items of runs that judge error items or score-invariant items.
+    """Load the counted items of runs that judge error items or score-invariant items.
 
     Duplicates are left out. `fields` are fields of outcomes and `groups` are groupings of items;
-    both are returned by name. `among` is a queryset: only its outcomes are loaded, and its
-    annotations can be used as fields. Makes one query for all runs, or one per run if progress is
-    reported, or none if no run judges such items.
+    both are returned by name. If `among` (a queryset) is given, only its outcomes are loaded, and
+    its annotations can be used as fields. Makes one query for all runs, or one per run if progress
+    is reported, or none if no run judges such items.
     """
     chosen = select_judging(runs)
     if not chosen:
@@ -107,7 +107,8 @@ def load_arrays(
 
 
 def make_generator(table: str, runs: Iterable[Run], *filters: Any) -> np.random.Generator:
-    """A random generator seeded only by the request, so every machine draws the same numbers."""
+    """Create a random generator whose seed depends only on the request, so every machine draws the
+    same numbers."""
     seed = int(compute_digest([table, [run.digest for run in runs], *filters])[:32], 16)
     return np.random.Generator(np.random.PCG64(seed))
 
@@ -115,7 +116,8 @@ def make_generator(table: str, runs: Iterable[Run], *filters: Any) -> np.random.
 def _build_arrays(
     runs: Sequence[Run], rows: Mapping[int, Sequence[tuple[Any, ...]]], names: Sequence[str]
 ) -> Iterator[RunArrays]:
-    """The arrays of each run, sorted by item. The database may return the rows in any order."""
+    """Build the arrays of each run, sorted by item. The database may return the rows in any
+    order."""
     clusters = sorted({row[2] for found in rows.values() for row in found})
     numbers = {cluster: number for number, cluster in enumerate(clusters)}
     for run in runs:

@@ -20,8 +20,8 @@ def tabulate(project: Project, runs: Sequence[Run]) -> list[dict[str, Any]]:
     audited quality; `missing` counts the explanations that are not judged yet.
 
     The unit is the item, not the call: if an item has several explanations, such as one per sample,
-    each counts as a fraction. The explanations are items of other projects. It does not matter who
-    created these. One query.
+    each counts as a fraction. The explanations are items of other projects, whoever created these
+    projects. Makes one query.
     """
     found = _count_by_quality(project)
     return [

@@ -3,8 +3,9 @@
 A fingerprint describes the data behind a table; figures are valid as long as their fingerprint is
 the same. It depends on the changes that triggers counted in the runs' outcomes, replies, items and
 resolutions (`judging.results.change_counters`), on the configuration that the runs pin, and on the
-code that computes figures. Take the fingerprint before you compute the figures. A change during the
-computation then belongs to a later state, so old figures are never taken for new ones.
+code that computes figures. Take the fingerprint before you compute the figures. If the data change
+during the computation, the fingerprint is then out of date, and old figures are never taken for new
+ones.
 """
 
 import hashlib
@@ -39,9 +40,9 @@ CODE = (
 
 
 def compute_fingerprint(project: Project, runs: Sequence[Run], *, of_people: bool) -> str:
-    """A digest of the data behind figures of these runs. Set `of_people` if the figures also depend
-    on the project's labels and other items. Two short queries, however many outcomes and labels
-    exist."""
+    """Compute a digest of the data behind figures of these runs. Set `of_people` if the figures
+    also depend on the project's labels and other items. Makes two short queries, however many
+    outcomes and labels exist."""
     checks = _checking_runs(runs)
     resting = [*(run.pk for run in runs), *(pk for pk, *_ in checks)]
     subjects = [change_counters.run_subject(pk) for pk in resting]
@@ -61,7 +62,7 @@ def _run_state(run: Run) -> list[Any]:
 
 
 def _checking_runs(runs: Sequence[Run]) -> list[list[Any]]:
-    """Runs that build on these, such as checks of their explanations, with their state."""
+    """The runs that build on these runs, such as checks of their explanations, with their state."""
     over = Run.objects.filter(sources__in=runs).order_by("pk").distinct()
     found = over.values_list("pk", "state", "archived_at", "parser")
     return [[pk, state, str(archived), parser] for pk, state, archived, parser in found]
@@ -69,7 +70,7 @@ def _checking_runs(runs: Sequence[Run]) -> list[list[Any]]:
 
 @cache
 def code_digest() -> str:
-    """A digest of the code that computes figures."""
+    """Compute a digest of the code that computes figures."""
     found = hashlib.sha256(f"numpy {np.__version__} scipy {scipy.__version__}".encode())
     for path in code_files():
         found.update(path.read_bytes())
@@ -77,7 +78,7 @@ def code_digest() -> str:
 
 
 def code_files() -> list[Path]:
-    """The files of `CODE`, sorted: all modules of a package; for a module also its TOML file.
+    """List the files of `CODE`, sorted. A package has all its modules, a module also its TOML file.
 
     Raises ModuleNotFoundError if a module of `CODE` does not exist, for example after a move.
     """
@@ -120,23 +121,23 @@ class CacheKey:
     by: tuple[str, ...]
 
     def key(self) -> str:
-        """The digest that the table is stored under; the order of runs and fields matters."""
+        """The digest under which the table is stored. The order of runs and fields matters."""
         return compute_digest([self.project.pk, self.table, self.runs, self.by])
 
 
 def find(wish: CacheKey) -> StoredFigure | None:
-    """The stored table, current or not; None if it was never requested."""
+    """Find the stored table, whether current or outdated; None if it was never requested."""
     return StoredFigure.objects.filter(key=wish.key()).first()
 
 
 def load_rows(figure: StoredFigure) -> Rows:
-    """The stored rows, parsed from JSON with each call."""
+    """Load the stored rows. Each call parses the JSON again."""
     rows: Rows = json.loads(figure.rows)
     return rows
 
 
 def enqueue(wish: CacheKey, now: datetime) -> StoredFigure:
-    """Request the table from the next worker; requesting it again changes nothing."""
+    """Ask for a worker to compute the table; a repeated request changes nothing."""
     with transactions.transact():
         asked = {"runs": wish.runs, "by": wish.by}
         figure, _ = StoredFigure.objects.get_or_create(
@@ -179,12 +180,13 @@ def _ignore_progress(step: str, done: int, total: int) -> None:
 
 
 def list_due(now: datetime) -> list[int]:
-    """The ids of tables that wait for a worker, in one query."""
+    """List the ids of tables that wait for a worker, in one query."""
     return list(StoredFigure.objects.due(now).values_list("pk", flat=True))
 
 
 def run_job(pk: int, make: Callable[[CacheKey], tuple[str, Iterable[dict[str, Any]]]]) -> bool:
-    """Compute a requested table, unless another worker has it; returns whether it was computed.
+    """Compute a requested table, unless another worker is computing it. Return True if it was
+    computed.
 
     `make` takes the state of the data, computes the rows, and returns both. Errors are logged and
     shown to users who wait. If the database connection is lost, the table is released to the next
@@ -241,7 +243,7 @@ def _claim(pk: int) -> StoredFigure | None:
 
 
 def _release(figure: StoredFigure) -> None:
-    """Release a table to the next worker, unless another one has it by now."""
+    """Release a table to the next worker, unless another worker has taken it by now."""
     ours = StoredFigure.objects.filter(pk=figure.pk, held_until__lte=figure.held_until)
     ours.update(held_until=None)
 
@@ -252,7 +254,7 @@ def _read_key(figure: StoredFigure) -> CacheKey:
 
 
 def _make_progress_callback(figure: StoredFigure) -> progress.ProgressCallback:
-    """A callback that stores progress in the figure's row, at intervals."""
+    """Create a callback that stores progress in the figure's row, at intervals."""
     noted = 0.0
 
     def note(step: str, done: int, total: int) -> None:
@@ -267,5 +269,5 @@ def _make_progress_callback(figure: StoredFigure) -> progress.ProgressCallback:
 
 
 def _to_python(value: Any) -> Any:
-    """A NumPy number as a Python number."""
+    """Convert a NumPy number to a Python number."""
     return value.item()

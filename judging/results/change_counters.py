@@ -1,9 +1,9 @@
 """Counters of changes to the data behind figures, kept by the database itself.
 
-Since triggers count, code that writes cannot forget to count, and labelling code does not depend on
-figures. A trigger counts in the transaction that makes the change, so both become visible together.
-On PostgreSQL a subject has one row for each simultaneous writer, so that writers do not wait for
-each other. The subject's count is the sum of these rows.
+The triggers count every write, so no code can forget to count, and labelling code does not depend
+on figures. A trigger counts in the transaction that makes the change, so both become visible
+together. On PostgreSQL a subject has one row for each simultaneous writer, so that writers do not
+wait for each other. The subject's count is the sum of these rows.
 
 Migrations run without the triggers, since SQLite recreates tables during migrations, which drops or
 breaks triggers. The triggers are installed again after each migration, and everything then counts
@@ -22,9 +22,9 @@ ALL_SUBJECTS = "all"
 
 @dataclass(frozen=True)
 class CountedTable:
-    """A table whose changes are counted: the events that count, and SQL statements that select the
-    subjects of a row. `used` select subjects that a new row cannot have yet. An update counts if
-    any of the `columns` changes."""
+    """A table whose changes are counted, with the events to count and the SQL statements that
+    select the subjects of a row. The statements in `used` select subjects that a new row cannot
+    have yet. An update counts if any of the `columns` changes."""
 
     table: str
     events: tuple[str, ...]
@@ -33,12 +33,12 @@ class CountedTable:
     used: tuple[str, ...] = ()
 
     def about(self, event: str, row: str) -> Iterator[str]:
-        """SQL statements that select the subjects of the event's row; SQL knows it as `row`."""
+        """SQL statements that select the subjects of the event's row, which SQL calls `row`."""
         told = self.subjects if event == "INSERT" else self.subjects + self.used
         return (subject.format(row=row) for subject in told)
 
 
-# What triggers call the row of an event.
+# The name of an event's row in triggers.
 ROW_NAMES = {"INSERT": "NEW", "UPDATE": "NEW", "DELETE": "OLD"}
 ALL_EVENTS = tuple(ROW_NAMES)
 _OF_PROJECT = "SELECT 'project ' || {row}.project_id AS subject"
@@ -67,7 +67,7 @@ COUNTED_TABLES = (
         ),
     ),
     CountedTable("annotation_label", ALL_EVENTS, (_OF_PROJECT,)),
-    # Only columns that group items or decide whether an item counts, none of the queue's.
+    # Only columns that group items or decide whether an item counts; no columns of the queue.
     CountedTable(
         "annotation_item",
         ALL_EVENTS,
@@ -80,8 +80,8 @@ COUNTED_TABLES = (
 
 
 def load_counts(subjects: Iterable[str]) -> dict[str, int]:
-    """The number of changes of each subject, and of changes to everything; zeros are left out. One
-    short query, or two inside a transaction on PostgreSQL."""
+    """Load the number of changes of each subject, and of changes to everything; zeros are left out.
+    Makes one short query, or two inside a transaction on PostgreSQL."""
     named = sorted({ALL_SUBJECTS, *subjects})
     places = ", ".join(["%s"] * len(named))
     with connection.cursor() as cursor:
@@ -97,23 +97,23 @@ def load_counts(subjects: Iterable[str]) -> dict[str, int]:
 
 
 def run_subject(run_id: int) -> str:
-    """The name of a run's change counter; the triggers write the same."""
+    """The name of a run's change counter; the triggers write the same name."""
     return f"run {run_id}"
 
 
 def project_subject(project_id: int) -> str:
-    """The name of a project's change counter; the triggers write the same."""
+    """The name of a project's change counter; the triggers write the same name."""
     return f"project {project_id}"
 
 
 def has_all_tables() -> bool:
-    """Whether all tables exist; some may be missing while migrations run."""
+    """True if all tables exist; some may be missing while migrations run."""
     tables = {"judging_touch", *(source.table for source in COUNTED_TABLES)}
     return tables <= set(connection.introspection.table_names())
 
 
 def install_triggers() -> None:
-    """Install the current triggers; triggers that are already installed are left alone."""
+    """Install the current triggers. Triggers that are already installed stay unchanged."""
     wanted = dict(_triggers())
     if set(wanted) == set(_load_installed()):
         return
@@ -133,7 +133,7 @@ def drop_triggers() -> None:
 
 
 def _load_installed() -> dict[str, str]:
-    """The installed triggers, each with its table."""
+    """Load the installed triggers, each with its table."""
     found = """
         SELECT t.tgname, c.relname FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid
         WHERE starts_with(t.tgname, %s) AND pg_table_is_visible(c.oid)
@@ -174,7 +174,7 @@ def _on_sqlite(source: CountedTable, event: str) -> str:
 
 
 def _on_postgresql(source: CountedTable, event: str) -> str:
-    # Per statement, since imports and workers often insert many rows at once.
+    # One call per statement, since imports and workers often insert many rows at once.
     each = f"FOR EACH ROW {_build_condition(source, event, 'IS DISTINCT FROM')}"
     if event == "INSERT":
         each = "REFERENCING NEW TABLE AS added FOR EACH STATEMENT"
@@ -215,8 +215,8 @@ def _build_subject_queries(source: CountedTable, event: str) -> Iterator[str]:
     return (f"{each} ({told}) AS about" for told in source.about(event, "one"))
 
 
-# One count per transaction is enough, however many rows it writes. A row locked by another writer
-# is skipped: waiting for it would mean waiting for the other's whole transaction.
+# One count per transaction is enough, however many rows the transaction writes. A row locked by
+# another writer is skipped: waiting for it would mean waiting for the other's whole transaction.
 _COUNT_FUNCTION = """
     CREATE OR REPLACE FUNCTION judging_touch(about text) RETURNS void LANGUAGE plpgsql AS $$
     DECLARE done text := COALESCE(current_setting('judging.touched', true), '');

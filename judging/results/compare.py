@@ -31,14 +31,14 @@ class RunPair(NamedTuple):
 
 
 def compare(runs: Iterable[Run]) -> list[dict[str, Any]]:
-    """The table `compare`: all pairs of runs on the error items that both parsed, then the same by
-    ability.
+    """The table `compare`: all pairs of runs, compared on the error items that both parsed; first
+    over all abilities, then by ability.
 
     `difference` is a's detection rate minus b's over `n` items; `only_a` and `only_b` count the
-    items that only one of them detected. `total` counts the items of either run; `missing` of them
-    are left out. p comes from `paired.test_difference`, and `test` says whether p is exact, from
-    random draws or from Student's t. `p_holm` is p adjusted for all pairs. If two runs share no
-    letter, they differ: `p_holm` is below 0.05. Rows by ability are exploratory and have q
+    items that only that run detected. `total` counts the items of either run; `missing` of these
+    items are left out. p comes from `paired.test_difference`, and `test` says whether p is exact,
+    from random draws or from Student's t. `p_holm` is p adjusted for all pairs. If two runs share
+    no letter, they differ: `p_holm` is below 0.05. Rows by ability are exploratory and have q
     (Benjamini and Hochberg) instead.
     """
     found = [one.only(~one.invariant) for one in arrays.load_arrays(runs, (ABILITY,))]
@@ -105,7 +105,7 @@ def _common_items(a: RunArrays, b: RunArrays) -> tuple[Floats, Floats, Ints]:
 
 
 def _sum_clusters(apart: Floats, cluster: Ints) -> tuple[ClusterSums, Floats]:
-    """The sums for the interval, and the difference of each cluster."""
+    """Compute the sums for the interval, and the difference of each cluster."""
     counted = np.bincount(cluster)
     held = counted > 0
     items = counted[held]

@@ -51,15 +51,15 @@ GROUP_COLUMNS = (
 def tabulate_alignment(
     project: Project, runs: Sequence[Run], by: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
-    """The table `alignment`: for each run, metric and group, how close the evaluator's numbers are
-    to people's. If `by` is empty, the rows are over all items.
+    """The table `alignment`: for each run, metric and group, the closeness of the evaluator's
+    numbers to people's. If `by` is empty, the rows are over all items.
 
-    `total` items have a number from people. `missing` of them have none from the evaluator; the
-    other `n` have both, and all figures are over these. Errors are in the unit of the scale and
-    need the same scale on both sides; `rmse_lowest` and `rmse_highest` are the bounds of the RMSE
-    over all possible values of the missing numbers. Means are scaled to 0..1 by each side's own
-    scale. If recorded numbers are off the scale, there is one row with these numbers `kept` and one
-    with them `left out`. Raises `UnknownField`.
+    `total` items have a number from people. Of these, `missing` items have no number from the
+    evaluator. The other `n` have both numbers, and all figures are over these `n`. Errors are in
+    the unit of the scale and need the same scale on both sides; `rmse_lowest` and `rmse_highest`
+    are the bounds of the RMSE over all possible values of the missing numbers. Means are scaled to
+    0..1 by each side's own scale. If recorded numbers are off the scale, there are two rows: one
+    with these numbers `kept` and one with these numbers `left out`. Raises `UnknownField`.
     """
     for named, part in split_scores(project, runs, by):
         yield {**named, **_figures(part, list(named.values()))}
@@ -124,8 +124,8 @@ def _leading_columns(sides: PairedScores) -> dict[str, Any]:
 
 
 def build_figure(sides: PairedScores, name: str) -> Figure | str:
-    """A figure over some items, for `bootstrap.estimate`, or the reason why the scales do not allow
-    one."""
+    """Build a figure over some items for `bootstrap.estimate`, or return the reason why the two
+    scales do not allow it."""
     metric = sides.metric
     if name in CORRELATIONS:
         return CORRELATIONS[name](sides.people, sides.evaluator)
@@ -142,7 +142,7 @@ def build_figure(sides: PairedScores, name: str) -> Figure | str:
 
 
 def _why_incomparable(metric: ScoredMetric) -> str:
-    """Why the numbers of the two sides cannot be subtracted; "" if they can."""
+    """The reason why the numbers of the two sides cannot be subtracted; "" if they can."""
     if metric.is_comparable:
         return ""
     if metric.people is None:
@@ -169,7 +169,7 @@ def _without_value(sides: PairedScores, reason: str) -> Estimate:
 
 
 def _interval_estimates(sides: PairedScores, which: list[Any]) -> dict[str, Estimate]:
-    """All figures with their intervals, from the same draws."""
+    """Estimate all figures with their intervals, from the same draws."""
     made = {name: build_figure(sides, name) for name in WITH_INTERVAL}
     figures = {name: one for name, one in made.items() if not isinstance(one, str)}
     rng = arrays.make_generator("alignment", [sides.run], *which)

@@ -15,7 +15,7 @@ COLUMNS = (
     "requests", "answered", "tokens_in", "tokens_out", "without_tokens", "without_price", "paid",
     "detected",
 )  # fmt: skip
-# Items with an error that are not duplicates; those of study 001's frame may have no ability.
+# Items with an error that are not duplicates. In study 001's frame, such items may have no ability.
 ERROR_ITEM = (
     "(o.truth = 'error' OR (o.truth <> 'no_error' AND o.ability <> '' AND NOT o.invariant))"
 )
@@ -29,11 +29,11 @@ def tabulate(runs: Iterable[Run]) -> list[dict[str, Any]]:
 
     `total`, `missing` and `detected` count only items with an error; calls, tokens and money are
     over all items. A request shared by several calls counts once. `cost` is the cost of all replies
-    of the run, even those that another run paid for. `paid` is what this run paid, None if no reply
-    has a known price. Both have 15 digits, as stored. `per_detected` is cost divided by detected
-    error items. If the tokens or price of any reply are unknown, the sum is None, and
-    `without_tokens` or `without_price` counts these replies. For a run without calls, such as a
-    vote, `calls`, `tokens` and `cost` are None.
+    of the run, including replies that another run paid for. `paid` is what this run paid, None if
+    no reply has a known price. Both are rounded to 15 digits, as stored. `per_detected` is cost
+    divided by detected error items. If the tokens or price of any reply are unknown, the sum is
+    None, and `without_tokens` or `without_price` counts these replies. For a run without calls,
+    such as a vote, `calls`, `tokens` and `cost` are None.
     """
     runs = list(runs)
     asked, judged = _sum_requests(runs), _count_errors(runs)
@@ -41,7 +41,7 @@ def tabulate(runs: Iterable[Run]) -> list[dict[str, Any]]:
 
 
 def _count_errors(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
-    """How many items with an error count, are missing and were detected, for each run with such
+    """Count the items with an error, the missing ones and the detected ones, for each run with such
     items."""
     if not runs:
         return {}
@@ -60,11 +60,11 @@ def _count_errors(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
 
 
 def _sum_requests(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
-    """Calls, and sums over distinct requests and replies, for each run with calls.
+    """Count the calls, and sum over distinct requests and replies, for each run with calls.
 
-    Whole units of money and fractions are summed apart, the fractions in units of the last decimal
-    place. SQLite adds fractions with a rounding error that depends on their order, and its integers
-    reach only nine million if they count those small units.
+    Whole units of money and fractions are summed separately, the fractions in units of the last
+    decimal place. SQLite adds fractions with a rounding error that depends on their order, and its
+    integers, if they count those small units, hold at most nine million units of money.
     """
     if not runs:
         return {}
@@ -115,7 +115,8 @@ def _row(run: Run, asked: Mapping[str, Any] | None, judged: Mapping[str, Any]) -
 
 
 def _to_float(money: Decimal) -> float:
-    """Money as a float with 15 digits, as SQLite keeps it, so that all databases give the same."""
+    """Convert money to a float with 15 digits, the precision of SQLite, so that all databases give
+    the same result."""
     number = float(f"{money:.15g}")
     return int(number) if number.is_integer() else number
 

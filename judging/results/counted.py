@@ -18,7 +18,7 @@ from stats.rates import ClusterSums
 
 FIELDS = ("ability", "category", "source_ability")
 PARSED_SQL = "o.result IN ('detected', 'undetected')"
-# The undetected part of an item: a share with repeats, else 0 or 1.
+# The undetected part of an item: a share if there are repeats, else 0 or 1.
 UNDETECTED_SQL = """
     CASE o.result
         WHEN 'detected' THEN 1 - COALESCE(o.share, 1)
@@ -31,14 +31,14 @@ RateSql = tuple[str, str]
 
 
 class UnknownField(ValueError):
-    """A field that outcomes cannot be grouped by; the message names the possible ones."""
+    """Outcomes cannot be grouped by this field; the message names the possible fields."""
 
 
 @dataclass(frozen=True)
 class GroupSums:
     """The outcomes of one run in one group.
 
-    `rates` has the sums over clusters that the interval of each kind of hit needs; `counts` has the
+    `rates` has, for each kind of hit, the sums over clusters for its interval; `counts` has the
     other sums. `total` counts items, including missing ones.
     """
 
@@ -52,11 +52,11 @@ class GroupSums:
 
     @property
     def missing(self) -> int:
-        """Items without a parsed verdict."""
+        """The number of items without a parsed verdict."""
         return self.total - self.parsed
 
     def head(self) -> dict[str, Any]:
-        """The columns that every table starts with."""
+        """The first columns of every table."""
         return {**run_columns(self.run), **self.group, "total": self.total, "missing": self.missing}
 
 
@@ -77,9 +77,9 @@ def sum_outcomes(
     counts: Mapping[str, str] | None = None,
     joined: str = "",
 ) -> list[GroupSums]:
-    """Sum the outcomes of these runs that count, by fields, in the order of the taxonomy.
+    """Sum the counted outcomes of these runs by fields, in the order of the taxonomy.
 
-    `counts` are SQL expressions over an outcome `o`; `joined` are the joins that they need.
+    `counts` are SQL expressions over an outcome `o`; `joined` are the joins for these expressions.
     Outcomes that must not be summed together are kept apart. If `by` has neither ability nor
     category, score-invariant items are left out, since their rate has the opposite meaning. Unless
     `by` has both, duplicates are left out. Duplicates in one category make two rows if some are
@@ -106,8 +106,8 @@ def sum_outcomes(
 
 
 def counted_condition(runs: Iterable[int]) -> str:
-    """The condition for all headline numbers: the outcome is settled and on the item's own axis,
-    and the item's final label is the same as when it was judged."""
+    """The condition for all headline numbers: the outcome is settled, it is on the item's own axis,
+    and the final label of the item has not changed since it was judged."""
     return f"""
         o.run_id IN ({", ".join(str(int(pk)) for pk in runs)}) AND o.main
         AND o.result <> 'pending' AND EXISTS (
@@ -119,8 +119,8 @@ def counted_condition(runs: Iterable[int]) -> str:
 
 
 def separate_condition(by: Sequence[str]) -> str:
-    """SQL that keeps groups pure: it leaves out duplicates unless `by` has ability and category,
-    and score-invariant items unless it has one of the two."""
+    """SQL that keeps groups pure. It leaves out duplicates unless `by` has both ability and
+    category, and score-invariant items unless `by` has at least one of the two."""
     repeats = "AND o.ability <> ''" if not {"ability", "category"} <= set(by) else ""
     invariant = "AND NOT o.invariant" if not {"ability", "category"} & set(by) else ""
     return f"{repeats} {invariant}"
@@ -145,7 +145,7 @@ def one_if(condition: str) -> str:
 
 
 def fetch_dicts(statement: str) -> list[dict[str, Any]]:
-    """The rows of an SQL statement without parameters, as dicts by column."""
+    """Run an SQL statement without parameters, and return its rows as dicts by column."""
     with connection.cursor() as cursor:
         cursor.execute(statement)
         columns = [column[0] for column in cursor.description]
@@ -153,7 +153,7 @@ def fetch_dicts(statement: str) -> list[dict[str, Any]]:
 
 
 def round_sum(total: Any) -> float:
-    """A sum of shares, rounded to 9 digits, since sums of shares such as thirds are inexact."""
+    """Round a sum of shares to 9 digits, since sums of shares such as thirds are inexact."""
     rounded = round(float(total), 9)
     return int(rounded) if rounded.is_integer() else rounded
 
@@ -176,8 +176,8 @@ def taxonomy_order(group: Mapping[str, str]) -> list[int]:
 
 
 def load_strategies(runs: Iterable[Run]) -> dict[int, Strategy]:
-    """The strategy of each run, by run id; a vote or panel has the strategy of its members. One
-    query if there are votes or panels."""
+    """The strategy of each run, by run id; a vote or panel has the strategy of its members. Makes
+    one query if there are votes or panels."""
     runs = list(runs)
     found = {run.pk: run.pinned_strategy() for run in runs}
     folded = [run.pk for run in runs if found[run.pk].frame == "fold"]

@@ -28,12 +28,13 @@ def tabulate(project: Project, by: Sequence[str]) -> list[dict[str, Any]]:
     """The table `dataset`: items are grouped by columns or own fields. Each group has a row for
     each label, each category, each value of other answers and fields, and each text.
 
-    `count` of the `n` items have the label (None: no final label) or category in `value`; `share`
+    Of the `n` items, `count` have the label (None: no final label) or category in `value`; `share`
     is count / n. The same applies to fields such as `answers.error_type` and `fields.topic`; an
     item may have several of their values, so the shares can add up to more than 1. Texts, and
     fields with more than 50 values, have no such rows. For each text, `mean` is the mean number of
-    words over the `count` items that have the text. Words are split as ROUGE-L does in any script.
-    Duplicates and items for qualification and control are left out. Raises `UnknownField`.
+    words over the `count` items that have the text. Texts are split into words as in ROUGE-L for
+    any script. Duplicates and items for qualification and control are left out. Raises
+    `UnknownField`.
     """
     named = detectors.check_groupings(project, by)
     items = Item.objects.in_project(project).originals().of_tests()
@@ -59,8 +60,7 @@ def tabulate(project: Project, by: Sequence[str]) -> list[dict[str, Any]]:
 def _count_items(
     items: Any, keys: dict[str, Any], value: dict[str, Any]
 ) -> Iterator[tuple[GroupKey, str | None, int]]:
-    """The number of items by group and value; without groups and values, the number of all
-    items."""
+    """Count the items by group and value; without groups and values, count all items."""
     if not keys and not value:
         yield (), None, items.count()
         return
@@ -79,7 +79,7 @@ def _group_counts(
 
 
 def _with_open(n: int, labels: Counter[str | None]) -> Counter[str | None]:
-    """The items without a final label, as a count under None."""
+    """Return the number of items without a final label as a count under None."""
     left: Counter[str | None] = Counter({None: n - labels.total()})
     return +left
 
@@ -90,7 +90,7 @@ def _share_rows(of: str, counts: Counter[str | None], n: int) -> Iterator[dict[s
 
 
 def _count_answers(project: Project, held: Any, named: Sequence[Grouping]) -> ValueCounts:
-    """Counts of the items' final answers in the other fields with options to choose from."""
+    """Count the items' final answers in the other fields with options."""
     task = tasktypes.load_task_type(project)
     names = [field.name for field in task.fields if field.level and field is not task.deciding]
     groups = [one.expression() for one in named]
@@ -107,8 +107,8 @@ def _count_fields(items: Any, named: Sequence[Grouping]) -> ValueCounts:
 
 
 def _count_values(kind: str, rows: Iterable[tuple[dict[str, Any], Sequence[Any]]]) -> ValueCounts:
-    """The number of items with each value; an item may count for several values. Fields with too
-    many values are left out."""
+    """Count the items with each value; an item may count for several values. Fields with too many
+    values are left out."""
     found: ValueCounts = defaultdict(lambda: defaultdict(Counter))
     seen: dict[str, set[str]] = defaultdict(set)
     for fields, group in rows:
@@ -125,18 +125,19 @@ def _count_values(kind: str, rows: Iterable[tuple[dict[str, Any], Sequence[Any]]
 
 
 def _names_groups(values: set[str]) -> bool:
-    """Whether these values can name groups of items: few enough, and none of them a long text."""
+    """True if these values can name groups of items: there are few values, and none is a long
+    text."""
     return len(values) <= MAX_GROUPS and all(len(one) <= LONGEST_VALUE for one in values)
 
 
 def _value_texts(value: Any) -> set[str]:
-    """The value of a field as words, several if it is a list."""
+    """The value of a field as texts; a list has several."""
     several = value if isinstance(value, list) else [value]
     return {str(one) for one in several if one not in (None, "")}
 
 
 def _merge_kinds(*kinds: ValueCounts) -> dict[GroupKey, list[tuple[str, Counter[str | None]]]]:
-    """The counts of all fields, by group."""
+    """Merge the counts of all fields, by group."""
     found: dict[GroupKey, list[tuple[str, Counter[str | None]]]] = defaultdict(list)
     for values in kinds:
         for group, fields in values.items():
@@ -145,8 +146,7 @@ def _merge_kinds(*kinds: ValueCounts) -> dict[GroupKey, list[tuple[str, Counter[
 
 
 def _count_words(items: Any, named: Sequence[Grouping]) -> dict[GroupKey, dict[str, list[int]]]:
-    """For each group and text, the number of items that have the text and the number of words in
-    these texts."""
+    """Count, for each group and text, the items that have the text and the words in these texts."""
     found: dict[GroupKey, dict[str, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
     current = Revision.objects.filter(item__in=items, number=F("item__revision_number"))
     groups = [one.expression("item__") for one in named]
@@ -160,7 +160,7 @@ def _count_words(items: Any, named: Sequence[Grouping]) -> dict[GroupKey, dict[s
 
 
 def _join_text(text: Any) -> str:
-    """A text, or several texts such as references, as one text."""
+    """Return a text unchanged; join several texts, such as references, into one."""
     return "\n".join(map(str, text)) if isinstance(text, list) else str(text)
 
 

@@ -1,4 +1,4 @@
-"""How a changed prompt affects an evaluator's detection of errors (study 001).
+"""The effect of a changed prompt on an evaluator's detection of errors (study 001).
 
 Section 4.3 changes the wording and the order of the options; appendix A adds samples or steps. Only
 items that count in all compared runs are compared.
@@ -47,9 +47,9 @@ class DetectorChange:
     """One row of the `changes` table: a figure of a run compared with the same figure for prompt
     1-A.
 
-    `total` and `missing` are the run's own. The figures are over the `n` items that count in both
-    runs; `left_out` items count in only one. `p` is one-sided and uncorrected: the share of 1,000
-    bootstrap draws of the clusters in which the figure is not higher than before.
+    `total` and `missing` are those of the run. The figures are over the `n` items that count in
+    both runs; `left_out` items count in only one of the runs. `p` is one-sided and uncorrected: the
+    share of 1,000 bootstrap draws of the clusters in which the figure is not higher than before.
     """
 
     run: Run
@@ -67,7 +67,7 @@ class DetectorChange:
     reason: str
 
     def as_row(self) -> dict[str, Any]:
-        """The row by column; `starred` is None without a p-value."""
+        """The values of the row by column; `starred` is None without a p-value."""
         return {
             "run": self.run.number,
             "endpoint": self.run.endpoint.name,
@@ -146,14 +146,14 @@ def _group_changes(
 def _estimate_difference(
     measure: Measure, run: Run, base: Run, pairs: Sequence[tuple[DetectorVerdict, DetectorVerdict]]
 ) -> tuple[Estimate, float | None]:
-    """After minus before with its interval, and the p for the hypothesis that the difference is not
-    above 0."""
+    """Estimate the difference (after minus before) with its interval, and the p for the hypothesis
+    that it is not above 0."""
     truths = [one.is_error for one, _ in pairs]
     figure = detection.make_change_figure(
         measure, truths, [(a.verdict, b.verdict) for a, b in pairs]
     )
     _, clusters = np.unique([one.cluster for one, _ in pairs], return_inverse=True)
-    # The seed depends only on the runs, so that every machine draws the same.
+    # The seed depends only on the runs, so that every machine draws the same samples.
     seed = int(compute_digest(["changes", measure, run.digest, base.digest])[:32], 16)
     rng = np.random.Generator(np.random.PCG64(seed))
     estimate = bootstrap.estimate(figure, clusters, rng)
@@ -164,8 +164,8 @@ def _estimate_difference(
 class PromptBias:
     """One row of the `bias` table: a figure for one way to ask, minus the same figure for another.
 
-    A row without an endpoint is the mean over evaluators and groups, which `cells` counts; `sd` is
-    the population standard deviation (section 4.3).
+    A row without an endpoint is the mean over evaluators and groups. `cells` is the number of
+    values in the mean, and `sd` is their population standard deviation (section 4.3).
     """
 
     endpoint: str
@@ -188,7 +188,8 @@ class PromptBias:
         return self.first - self.second
 
     def as_row(self) -> dict[str, Any]:
-        """The row by column; a mean over evaluators has no endpoint, and `MEAN` as its strategy."""
+        """The values of the row by column; a mean over evaluators has no endpoint, and `MEAN` as
+        its strategy."""
         return {
             "run": None,
             "endpoint": self.endpoint or None,

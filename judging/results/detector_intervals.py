@@ -30,8 +30,8 @@ def tabulate(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterat
     (None with under 10 clusters or if all draws agree). A mean treats the prompts as fixed, so it
     says nothing about other wordings. `lowest` and `highest` are the values if every item without a
     verdict had been judged wrongly, or rightly. `valid` is the value over only the items with a
-    verdict. `total` and `missing` are as in `detector`. Chance and people have no rows. Raises
-    `UnknownField`.
+    verdict. `total` and `missing` are as in `detector`. There are no rows for chance and people.
+    Raises `UnknownField`.
     """
     said = detectors.load_verdicts(runs, detectors.check_groupings(project, by))
     for part in progress.iterate(list(detector_verdicts.build_lines(runs, said, by)), DRAWING_STEP):
@@ -68,7 +68,7 @@ def _rows(part: DetectorLine) -> Iterator[dict[str, Any]]:
 
 
 def _estimates(part: DetectorLine, counts: Sequence[ConfusionCounts]) -> list[Estimate]:
-    """All figures with their intervals; figures that are not rates share their draws."""
+    """Estimate all figures with their intervals; figures that are not rates share their draws."""
     scores = detection.mean_scores([detection.compute_scores(one) for one in counts])
     plain = [
         _without_interval(getattr(scores, name), part.n, part.reason or scores.reason)

@@ -39,7 +39,7 @@ class DetectorLine:
         return sorted(set.intersection(*(set(said) for said in self.said)))
 
     def head(self) -> dict[str, Any]:
-        """The columns that its row starts with."""
+        """The first columns of its row."""
         is_run = self.strategy != MEAN
         return {
             "run": self.runs[0].number if is_run else None,
@@ -51,7 +51,8 @@ class DetectorLine:
 def build_lines(
     runs: Sequence[Run], said: Mapping[int, Mapping[GroupKey, VerdictsByItem]], by: Sequence[str]
 ) -> Iterator[DetectorLine]:
-    """Every run with every group that it judged, then the means, in the order of `detector`."""
+    """Build a line for every run and every group that the run judged, then the means, in the order
+    of `detector`."""
     for run in runs:
         for group, found in sorted(said[run.pk].items()):
             yield DetectorLine((run,), run.strategy.slug, _group_columns(by, group), (found,))
@@ -64,8 +65,8 @@ def build_lines(
 def last_by_group(
     runs: Sequence[Run], said: Mapping[int, Mapping[GroupKey, VerdictsByItem]]
 ) -> dict[GroupKey, tuple[Run, VerdictsByItem]]:
-    """For each group, the last run that judged its items, and the verdicts of that run. The parts
-    of a study may be separate runs."""
+    """Find the last run that judged the items of each group, with its verdicts. The parts of a
+    study may be separate runs."""
     groups = ((group, run, judged) for run in runs for group, judged in said[run.pk].items())
     return {group: (run, judged) for group, run, judged in groups}
 

@@ -23,15 +23,16 @@ from stats.detection import ConfusionCounts, DetectionScores, Measure
 ERROR, NO_ERROR = "error", "no_error"
 VERDICT_BY_ANSWER = {ERROR: True, NO_ERROR: False}
 
-# By member and item: (is it an error, did the member say so), None if not sure.
+# By member and item: whether the item is an error, and whether the member called it an error (None
+# if not sure).
 ByMember = dict[int, dict[int, tuple[bool, bool | None]]]
 
 
 def load_people_verdicts(
     project: Project, named: Sequence[Grouping]
 ) -> dict[tuple[str, ...], ByMember]:
-    """For each group of items, each person's verdicts with the final labels of the same texts.
-    Labels are left out if the texts were corrected later. One query."""
+    """Load each person's verdicts for each group of items, with the final labels of the same texts.
+    Labels are left out if the texts were corrected later. Makes one query."""
     found: dict[tuple[str, ...], ByMember] = defaultdict(lambda: defaultdict(dict))
     labels = Label.objects.in_project(project).at_stage(Stage.BASELINE).counted().of_live_items()
     held = labels.filter(
@@ -55,7 +56,7 @@ FIGURES: tuple[Measure, ...] = ("accuracy", "precision", "recall", "f1", "mcc")
 COLUMNS = ("n", "invalid", *FIGURES, "reason")
 
 VERDICT_BY_RESULT = {"detected": True, "undetected": False}
-# Baselines: "error" at random, as often as errors occur, and always "error" (tables 4, 8).
+# Baselines: say "error" at random, as often as errors occur; always say "error" (tables 4, 8).
 BASELINES = {"random": detection.score_at_random, "always-error": detection.score_always_error}
 
 GroupKey = tuple[str, ...]
@@ -91,7 +92,7 @@ class DetectorRow:
     invalid: float
 
     def as_row(self) -> dict[str, Any]:
-        """The row by column; a baseline has neither run nor endpoint."""
+        """The values of the row by column; a baseline has neither run nor endpoint."""
         return {
             "run": self.run.number if self.run else None,
             "endpoint": self.endpoint or None,
@@ -107,8 +108,8 @@ class DetectorRow:
 
 
 def tabulate(project: Project, runs: Sequence[Run], by: Sequence[str]) -> list[DetectorRow]:
-    """The scores of every run that judged error items, by fields of the items. Then come the
-    baselines on all these items, people on their baseline items, and the means.
+    """Compute the scores of every run that judged error items, by fields of the items. These are
+    followed by the baselines on all these items, people on their baseline items, and the means.
 
     `by` names columns of items (category, origin ...) or own fields of items; if it is empty, there
     is one row per run. If an endpoint has several runs of one prompt over a group, the mean uses
@@ -134,13 +135,13 @@ def check_groupings(project: Project, by: Sequence[str]) -> list[Grouping]:
 
 
 def counted_outcomes(runs: Sequence[Run]) -> OutcomeQuerySet:
-    """The outcomes of these runs that count."""
+    """The counted outcomes of these runs."""
     held = Outcome.objects.counted().main().filter(run__in=runs, truth__in=(ERROR, NO_ERROR))
     return held.order_by()
 
 
 def make_group_key(values: Iterable[Any]) -> GroupKey:
-    """The key of a group as texts; a missing value is ""."""
+    """Build the key of a group as a tuple of texts; a missing value is ""."""
     return tuple("" if value is None else str(value) for value in values)
 
 
@@ -179,7 +180,7 @@ def score_items(said: VerdictsByItem, items: Iterable[int]) -> DetectionScores:
 
 
 def why_no_mean(prompts: Collection[str], sizes: Iterable[int]) -> str:
-    """Why there is no mean over prompts with these numbers of items; "" if there is one."""
+    """The reason why prompts with these numbers of items have no mean; "" if they have one."""
     if absent := [slug for slug in PROMPTS if slug not in prompts]:
         return f"no run of {', '.join(absent)}"
     return "the prompts have unequal numbers of items" if len(set(sizes)) > 1 else ""
@@ -262,7 +263,8 @@ def _mean_rows(rows: Iterable[DetectorRow]) -> Iterator[DetectorRow]:
 
 
 def _mean_row(endpoint: str, rows: Sequence[DetectorRow]) -> DetectorRow:
-    """The mean over the four prompts; no value unless all four have equal numbers of items."""
+    """The mean over the four prompts. It has no value unless all four have the same number of
+    items."""
     scores = detection.mean_scores([row.scores for row in rows])
     if reason := why_no_mean({row.strategy for row in rows}, (row.n for row in rows)):
         scores = DetectionScores(scores.n, scores.invalid, None, None, None, None, None, reason)

@@ -1,4 +1,4 @@
-"""Responses of runs to the number of errors (dose), and to the penalty that people expect."""
+"""The response of runs to the number of errors (dose), and to the penalty that people expect."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -38,8 +38,9 @@ def tabulate_doses(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any
 
     `detection` is the rate over the `parsed` items, with Wilson's interval for clustered items.
     `penalty` is the mean of gold minus perturbed score in points of the scale, over the `scored`
-    items, with a cluster bootstrap interval. Doses may be based on different questions; `clusters`
-    says on how many. Values of None have a reason. Raises `UnknownField`.
+    items, with a cluster bootstrap interval. Different doses may be based on different questions;
+    `clusters` is the number of questions. A reason is given for every value that is None. Raises
+    `UnknownField`.
     """
     runs = list(runs)
     counted.check_fields(by)
@@ -60,9 +61,9 @@ def tabulate_penalties(
     people expect, the smallest first, with the columns of `doses`.
 
     `expected` is the answer that more than half of the respondents gave, as a value of the task
-    type's field; "people disagree" without such a majority, "nobody said" if nobody answered.
-    Score-invariant items have no expected penalty. They have their own rows, where `detection` is
-    the false-alarm rate. Raises `UnknownField`.
+    type's field; it is "people disagree" without such a majority, and "nobody said" if nobody
+    answered. Score-invariant items have no expected penalty. They have rows of their own, in which
+    `detection` is the false-alarm rate. Raises `UnknownField`.
     """
     runs = list(runs)
     counted.check_fields(by)

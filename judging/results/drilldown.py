@@ -26,7 +26,7 @@ from judging.results import expected_effect, item_features
 from judging.runs.models import NUL, OutcomeQuerySet
 
 OUTCOME_FIELDS = ("ability", "category", "source_ability")
-# Comparison with another run: which of the two detected more of an item that both parsed.
+# Comparison with another run: which of the two runs detected more of an item that both parsed.
 ONLY_HERE, ONLY_THERE, DIFFERS_FROM, IN_BOTH = "only_here", "only_there", "differs_from", "in_both"
 # Items that count in both runs, parsed or missing.
 SHARED_WITH = "shared_with"
@@ -39,8 +39,8 @@ _WHOLE = re.compile(r"0|[1-9][0-9]{0,4}")
 
 
 def detected_share() -> Any:
-    """The detected part of an item in SQL: the share of its repeats, else 1 or 0; null if the
-    outcome is missing."""
+    """The detected part of an item in SQL: the detected share of its repeats, 1 or 0 without
+    repeats, null if the outcome is missing."""
     return Case(
         When(result="detected", then=Coalesce("share", Value(1.0))),
         When(result="undetected", then=Coalesce("share", Value(0.0))),
@@ -51,7 +51,7 @@ def detected_share() -> Any:
 def filter_by_other_run(found: OutcomeQuerySet, number: int, which: str) -> OutcomeQuerySet:
     """Filter by the outcomes of another run of the same project, for the cells of Compare. The
     other run parsed the item too (`in_both`) and detected less of it (`only_here`), more of it
-    (`only_there`), or either (`differs_from`).
+    (`only_there`), or less or more of it (`differs_from`).
 
     With repeats, the shares are compared. `shared_with` selects items that count in both runs,
     parsed or missing.
@@ -78,7 +78,8 @@ def filter_by_other_run(found: OutcomeQuerySet, number: int, which: str) -> Outc
 
 
 def filter_changing(found: OutcomeQuerySet) -> OutcomeQuerySet:
-    """Outcomes with a detected and an undetected sample, whether samples are repeats or votes."""
+    """Keep outcomes with both a detected and an undetected sample. Samples may be repeats or
+    votes."""
     runs = Run.objects.filter(pk__in=found.order_by().values("run"))
     samples = range(runs.aggregate(most=Max("samples"))["most"] or 0)
     one, other = Q(pk=None), Q(pk=None)
@@ -108,8 +109,9 @@ def filter_by_slice(found: OutcomeQuerySet, text: str) -> OutcomeQuerySet:
 
 
 def _split_slice(found: OutcomeQuerySet, text: str) -> tuple[str, str]:
-    """Name and value of a slice. Of the first MOST_EQUAL_SIGNS equal signs, the last one that
-    follows the name of an item field splits the text, else the very first one."""
+    """Split a slice into name and value. The text is split at the last of the first
+    MOST_EQUAL_SIGNS equal signs that follows the name of an item field, else at the very first
+    equal sign."""
     parts = text.split("=", MOST_EQUAL_SIGNS)
     cuts = [("=".join(parts[:n]), "=".join(parts[n:])) for n in range(len(parts) - 1, 0, -1)]
     named = (cut for cut in cuts[:-1] if found.filter(item__fields__has_key=cut[0]).exists())
@@ -122,7 +124,8 @@ def filter_dosed(found: OutcomeQuerySet) -> OutcomeQuerySet:
 
 
 def read_dose(held: int | None, own: object) -> int:
-    """An item's dose from its column, else from its field; -1 if neither has a whole number."""
+    """Read an item's dose from its column, else from its field; -1 if neither has a whole
+    number."""
     if held is None:
         return int(str(own)) if _WHOLE.fullmatch(str(own)) else -1
     return held

@@ -20,7 +20,7 @@ AT_A_TIME = 5_000
 
 
 def find_field(project: Project) -> Field | None:
-    """The field in which people are asked; None if the task type has none."""
+    """Find the field with people's answers; None if the task type has no such field."""
     task = tasktypes.load_version(project.task_type)
     return next((one for one in task.fields if one.option == EFFECT_OPTION), None)
 
@@ -32,9 +32,10 @@ def effect_order(project: Project) -> list[str]:
 
 
 def load_expected_effects(project: Project) -> dict[int, str]:
-    """By item id: the answer that more than half of the respondents gave, else `DISAGREE`.
+    """Load, by item id, the answer that more than half of the respondents gave, else `DISAGREE`.
 
-    It uses counted labels of the stage `label`. Items without an answer are left out. One query.
+    Only counted labels of the stage `label` are used. Items without an answer are left out. Makes
+    one query.
     """
     asked = find_field(project)
     if asked is None:

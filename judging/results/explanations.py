@@ -29,9 +29,9 @@ def tabulate(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
 
     Of the `equal` items, `found` are those whose explanation nevertheless reports an error; an
     unparsed check counts as not found. `rate_after` = (undetected - found) / parsed is the
-    undetected rate after that credit, and `unnoticed` is its numerator; both are None if only a
-    part was checked. `false_credit` is the share of the checked explanations of gold answers that
-    report an error.
+    undetected rate after that credit, and `unnoticed` is its numerator; both are None if only some
+    of the explanations were checked. `false_credit` is the share of the checked explanations of
+    gold answers that report an error.
     """
     runs = list(runs)
     checks, gold = (_find_checks(runs, side) for side in SIDES)
@@ -69,7 +69,8 @@ def _find_checks(runs: Sequence[Run], side: str) -> dict[int, Run]:
 
 
 def _join_check(checks: Checks, name: str) -> str:
-    """A join of the outcomes of each run's check, as `name`; null without a check."""
+    """SQL that joins the outcomes of each run's check as `name`; the columns are null without a
+    check."""
     table = Outcome._meta.db_table
     if not checks:
         return f" LEFT JOIN {table} AS {name} ON 1 = 0"

@@ -42,7 +42,7 @@ GROUPING_HELP = (
     f"columns and fields of items, and {', '.join(item_features.FEATURES)}"
 )
 
-# Query parameters about the whole table, not about its rows.
+# Query parameters for the whole table, not for its rows.
 TABLE_PARAMETERS = ("run", "by")
 
 
@@ -52,7 +52,8 @@ class UnknownRun(ValueError):
 
 @dataclass(frozen=True)
 class FigureTable:
-    """A table with its ordered columns and its rows; `at` is when a stored table was computed."""
+    """A table with its ordered columns and its rows; `at` is the time when a stored table was
+    computed."""
 
     table: str
     columns: tuple[str, ...]
@@ -108,16 +109,17 @@ class TableRequest:
         )
 
     def rows(self) -> list[dict[str, Any]]:
-        """The rows, computed now, however long it takes."""
+        """Compute the rows now, however long it takes."""
         return list(self._kind.rows(self.project, self.runs, self.by))
 
     @property
     def may_be_large(self) -> bool:
-        """Whether a worker may have to compute it; if so, `is_small` decides with a query."""
+        """True if a worker may have to compute the table; in that case, `is_small` decides with a
+        query."""
         return self._kind.at_once is not None
 
     def is_small(self) -> bool:
-        """Whether it can be computed while the user waits, since it has few outcomes or items."""
+        """True if the table is small enough to compute while the user waits."""
         most = self._kind.at_once
         if most is None:
             return True
@@ -136,8 +138,8 @@ class TableRequest:
 
 
 def compute_table(project: Project, table: str, query: MultiValueDict[str, str]) -> FigureTable:
-    """A table of `tables.RESULT_TABLES` for `?run=N&run=M&by=field,field`, however long it takes;
-    `&column=value` selects the rows with that value.
+    """Compute a table of `tables.RESULT_TABLES` for `?run=N&run=M&by=field,field`, however long it
+    takes; `&column=value` selects the rows with that value.
 
     Raises `UnknownRun` for an unknown run, `UnknownField` for an unknown field.
     """
@@ -153,7 +155,8 @@ def compute_table(project: Project, table: str, query: MultiValueDict[str, str])
 def request_table(
     project: Project, table: str, query: MultiValueDict[str, str]
 ) -> FigureTable | PendingTable:
-    """The table of `compute_table` if it is cached or quick to compute, else a worker's progress.
+    """Return the table of `compute_table` if it is cached or quick to compute, else the progress of
+    a worker.
 
     Call `tasks.notify_of_figure` afterwards; otherwise a worker starts some seconds later. Raises
     the same errors as `compute_table`.
@@ -227,7 +230,7 @@ def fetch_or_enqueue(
 
 
 def compute_or_fetch(asked: TableRequest) -> FigureTable:
-    """The requested table, as from `compute_table`; a large one is stored for the next time."""
+    """Compute or load the requested table; a large table is stored for the next time."""
     if asked.is_small():
         return FigureTable(asked.table, asked.columns, asked.rows())
     wish, state = asked.wish(), asked.state()
@@ -238,17 +241,18 @@ def compute_or_fetch(asked: TableRequest) -> FigureTable:
 
 
 def list_due(now: datetime) -> list[int]:
-    """The ids of figures that wait for a worker."""
+    """List the ids of figures that wait for a worker."""
     return cache.list_due(now)
 
 
 def run_job(figure: int) -> bool:
-    """Compute requested figures; returns whether they were computed."""
+    """Compute requested figures; return True if they were computed."""
     return cache.run_job(figure, _compute_key)
 
 
 def parse_fields(text: str) -> list[str]:
-    """The fields in `field,field`, without repetitions, which some databases refuse."""
+    """Parse the fields in `field,field`. Repetitions are removed, since some databases refuse
+    them."""
     names = (name.strip() for name in text.split(","))
     return list(dict.fromkeys(name for name in names if name))
 
@@ -259,7 +263,7 @@ def select_project_runs(project: Project, query: MultiValueDict[str, str]) -> li
 
 
 def select_runs(runs: Iterable[Run], query: MultiValueDict[str, str]) -> list[Run]:
-    """The same, selected from all judging runs of a project."""
+    """Do the same as `select_project_runs`, but choose from all judging runs of a project."""
     named = set(query.getlist("run"))
     if not named:
         return run_marks.select_default(runs)
@@ -273,20 +277,21 @@ def select_runs(runs: Iterable[Run], query: MultiValueDict[str, str]) -> list[Ru
 
 
 def matches_query(row: Mapping[str, Any], names: Iterable[str], query: Mapping[str, str]) -> bool:
-    """Whether a row matches the query in these columns; "" or no value in the query matches all."""
+    """True if a row matches the query in these columns; "" or no value in the query matches all
+    rows."""
     return all(
         query.get(name, "") in ("", format_value(row[name])) for name in names if name in row
     )
 
 
 def filter_rows(made: FigureTable, query: Mapping[str, str]) -> FigureTable:
-    """The table with only the rows that match the query."""
+    """Keep only the rows of the table that match the query."""
     names = [name for name in made.columns if name not in TABLE_PARAMETERS]
     return replace(made, rows=[row for row in made.rows if matches_query(row, names, query)])
 
 
 def format_value(value: Any) -> str:
-    """A row's value as written in a URL."""
+    """Format a value of a row as in a URL."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

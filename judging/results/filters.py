@@ -76,7 +76,7 @@ class RunFilter(django_filters.FilterSet):
         fields: list[str] = []
 
     def as_they_are(self, found: RunQuerySet, name: str, value: bool) -> RunQuerySet:
-        """All runs: `filter_queryset` applies this filter itself."""
+        """Return all runs, since `filter_queryset` applies this filter itself."""
         return found
 
     def filter_queryset(self, queryset: RunQuerySet) -> RunQuerySet:
@@ -86,7 +86,8 @@ class RunFilter(django_filters.FilterSet):
         return found.listed(archived=bool(self.form.cleaned_data.get("archived")))
 
     def offer(self, kinds: Iterable[tuple[str, str]]) -> forms.Form:
-        """The filter's form, with the strategies and endpoints of these runs as choices."""
+        """Build the form of the filter, with the strategies and endpoints of these runs as
+        choices."""
         pairs = list(kinds)
         for place, name in enumerate(("strategy", "endpoint")):
             held = dict.fromkeys(sorted({pair[place] for pair in pairs}))
@@ -223,7 +224,7 @@ class OutcomeFilter(django_filters.FilterSet):
         return drilldown.filter_by_expected_effect(found, value)
 
     def beside(self, found: OutcomeQuerySet, name: str, value: Decimal) -> OutcomeQuerySet:
-        """Compare with the run of this number; a value that is no run number matches no run."""
+        """Compare with the run of this number; an invalid number matches no run."""
         number = int(value) if value == int(value) and 0 < value < 10**9 else 0
         return drilldown.filter_by_other_run(found, number, name)
 
@@ -250,7 +251,7 @@ class OutcomeFilter(django_filters.FilterSet):
         return own.counted() if value == "yes" else own.not_counted()
 
     def offer(self, kinds: Iterable[Mapping[str, Any]]) -> forms.Form:
-        """The filter's form, with only the values that occur in the run as choices."""
+        """Build the form of the filter, with only the values that occur in the run as choices."""
         kinds = list(kinds)
         for name in ("ability", "category", "source_ability", "detail", "cause"):
             held = dict.fromkeys(kind[name] for kind in kinds if kind[name])
@@ -267,7 +268,8 @@ class OutcomeFilter(django_filters.FilterSet):
 
 
 def _missing_choice(chosen: str | None, held: Mapping[str, None]) -> list[str]:
-    """The requested value if it is not offered, so that the form shows it instead of "All"."""
+    """Return the requested value if it is not among the choices, so that the form shows it instead
+    of "All"."""
     return [chosen] if chosen and chosen not in held else []
 
 

@@ -19,7 +19,7 @@ _SCORE = "score"
 
 @dataclass(frozen=True, slots=True)
 class ScoredMetric:
-    """A metric, and the scale of either side for it; None if a side has none.
+    """A metric with its scale on either side; None if a side has no scale.
 
     `parts` are people's fields (several for a total), and `titles` their titles in the strategy.
     `value` is the name of the evaluator's number in outcomes.
@@ -34,17 +34,18 @@ class ScoredMetric:
 
     @property
     def is_comparable(self) -> bool:
-        """Whether both sides have the same scale, so that their difference is an error."""
+        """True if both sides have the same scale, so that their difference is an error."""
         if self.people is None or self.evaluator is None:
             return False
         return (self.people.low, self.people.high) == (self.evaluator.low, self.evaluator.high)
 
     def of_people(self, held: Mapping[str, Any]) -> float:
-        """The number in people's answers by field; nan if a part of it is missing."""
+        """Return people's number from their answers by field; nan if a part of the number is
+        missing."""
         return _sum_or_nan([held.get(part) for part in self.parts])
 
     def of_evaluator(self, values: Mapping[str, Any]) -> float:
-        """The number in an outcome's values; nan without one."""
+        """Return the evaluator's number from the values of an outcome; nan without a number."""
         return _number_or_nan(values.get(self.value))
 
     def of_given(self, said: Any) -> float:
@@ -118,7 +119,8 @@ def _add_scales(scales: Sequence[Scale | None]) -> Scale | None:
 
 
 def _option_scale(field: Field) -> Scale | None:
-    """The scale formed by a field's options; without a step if their distances differ."""
+    """The scale formed by the options of a field. It has no step if the distances between options
+    differ."""
     values = sorted(float(one.value) for one in field.options)
     if len(values) < 2:
         return None
@@ -128,7 +130,7 @@ def _option_scale(field: Field) -> Scale | None:
 
 
 def _common_step(steps: Iterable[float | None]) -> float | None:
-    """The common step; None if the steps differ."""
+    """The step if all steps are equal; None if they differ."""
     found = set(steps)
     return found.pop() if len(found) == 1 else None
 

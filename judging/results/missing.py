@@ -85,7 +85,7 @@ def _sort_key(by: Sequence[str], key: Key) -> list[int]:
 
 
 def _lost_sql() -> str:
-    """SQL for 1 if only one order was parsed and it did not choose gold, else 0."""
+    """SQL for 1 if only one order was parsed and its choice was not gold, else 0."""
     # SQLite returns 0 for a JSON false.
     chose_gold = f"CAST({json_text('chose_gold')} AS TEXT)"
     return one_if(f"o.cause = 'one_order' AND {chose_gold} IN ('false', '0')")

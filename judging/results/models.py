@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 class SavedViewQuerySet(models.QuerySet[Any]):
     def of_member(self, member: Membership) -> SavedViewQuerySet:
-        """The views that a member saved."""
+        """The views saved by a member."""
         return self.filter(member=member.pk)
 
     def seen_by(self, member: Membership) -> SavedViewQuerySet:
@@ -34,7 +34,8 @@ class StoredFigureQuerySet(models.QuerySet[Any]):
         return self.filter(free, wanted_at__isnull=False).order_by("wanted_at")
 
     def spare(self, project: Project, keep: int) -> list[int]:
-        """The ids of figures nobody waits for, except the `keep` most recently computed."""
+        """The ids of figures that nobody waits for, except the `keep` most recently computed
+        figures."""
         idle = self.filter(project=project, wanted_at=None).order_by("-made_at", "-pk")
         return list(idle.values_list("pk", flat=True)[keep:])
 
@@ -98,7 +99,7 @@ class StoredFigure(models.Model):
         return f"{self.table} of {self.project}"
 
     def want(self, now: datetime) -> None:
-        """Request a new computation by the next worker, unless one is already requested."""
+        """Request a new computation by the next worker, unless a request is already waiting."""
         if self.wanted_at is None:
             self.wanted_at, self.failure, self.step = now, "", ""
             self.done, self.total, self.held_until = 0, 0, None
@@ -107,7 +108,7 @@ class StoredFigure(models.Model):
             ])  # fmt: skip
 
     def rests(self, now: datetime) -> bool:
-        """Whether computing it failed so recently that a retry should wait."""
+        """True if the last attempt failed so recently that a retry should wait."""
         return bool(self.failure) and self.held_until is not None and self.held_until > now
 
     def hold(self, step: str, done: int, total: int, *, until: datetime) -> None:

@@ -1,4 +1,4 @@
-"""Items as points of people's and the evaluator's numbers, and how often the two agree."""
+"""Items as points (people's number, evaluator's number), and how often the two numbers agree."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

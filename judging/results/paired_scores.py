@@ -2,7 +2,7 @@
 
 People's score is the final value of the item by the project's rule for that field: with three
 people the majority (003) or the median. The strategy decides whether an evaluator sees the gold
-answer, so each run is either with or without gold.
+answer, so each run judges either with or without gold.
 """
 
 import json
@@ -34,7 +34,7 @@ ANSWER_LENGTH = "answer_length"
 SHORT, LONG = "short", "long"
 # Whether recorded numbers off the scale are used as given, or count as missing.
 KEPT, LEFT_OUT = "kept", "left out"
-# A key in the values of recorded runs' outcomes.
+# A key in the values of outcomes of recorded runs.
 _OFF_SCALE = "off_scale"
 _ARRAYS = ("key", "position", "cluster", "group", "people", "evaluator", "given", "cause")
 
@@ -75,8 +75,8 @@ class PairedScores:
         return replace(self, **{name: getattr(self, name)[these] for name in _ARRAYS})
 
     def ways(self) -> Iterator[tuple[str | None, "PairedScores"]]:
-        """The items once, or twice if recorded numbers are off the scale: with these kept, and left
-        out."""
+        """Return the items once. If recorded numbers are off the scale, return them twice: with
+        these numbers kept, and with them left out."""
         there = ~np.isnan(self.given)
         if not there.any():
             yield None, self
@@ -129,7 +129,7 @@ class _PeopleScores:
 
 
 class _Numbering(dict[Any, int]):
-    """Numbers things in the order in which they are first looked up."""
+    """Gives each thing a number, in the order of their first lookup."""
 
     def __missing__(self, one: Any) -> int:
         self[one] = len(self)
@@ -141,10 +141,10 @@ def load_paired_scores(
 ) -> list[PairedScores]:
     """Every metric of every run that gives numbers, over the items that count, without duplicates.
 
-    `by` names columns of items, own fields, or `answer_length`. The latter is short if the expected
-    answer has at most the median number of words over all items of these runs, else long. With
-    several gold answers, the mean length counts; without gold, the response. An own field named
-    `answer_length` replaces it. A fixed number of queries. Raises `UnknownField`.
+    `by` names columns of items, own fields, or `answer_length`. The group `answer_length` is short
+    if the expected answer has at most the median number of words over all items of these runs, else
+    long. With several gold answers, the mean length counts; without gold, the response. An own
+    field named `answer_length` replaces it. Makes a fixed number of queries. Raises `UnknownField`.
     """
     runs = list(runs)
     groupings = check_groupings(project, by)
@@ -244,7 +244,7 @@ def _group_numbers(
 
 
 def _classify_lengths(runs: Sequence[Run]) -> dict[int, str]:
-    """Whether the expected answer of each item is short or long, by item id."""
+    """Find out by item id whether the expected answer is short or long."""
     judged = Outcome.objects.filter(run__in=runs).values("revision")
     texts = Revision.objects.filter(pk__in=judged).order_by().values_list("item", "texts")
     words = {item: _mean_words(one) for item, one in texts.iterator(AT_A_TIME)}
@@ -276,7 +276,8 @@ def _load_people(project: Project, metrics: Iterable[ScoredMetric]) -> _PeopleSc
 
 
 def _evaluator_arrays(metric: ScoredMetric, read: _RunOutcomes) -> dict[str, NDArray[Any]]:
-    """The evaluator's number for each item, off-scale numbers, and causes of missing ones."""
+    """The evaluator's number for each item, the off-scale numbers, and the causes of missing
+    numbers."""
     given = np.array([_off_scale_number(metric, values) for values in read.said])[read.which]
     evaluator = np.array([metric.of_evaluator(values) for values in read.said])[read.which]
     causes = np.array([_cause(metric, values) for values in read.said], dtype=object)[read.which]
@@ -288,8 +289,8 @@ def _evaluator_arrays(metric: ScoredMetric, read: _RunOutcomes) -> dict[str, NDA
 
 
 def _off_scale_number(metric: ScoredMetric, values: Mapping[str, Any]) -> float:
-    """A recorded number off the scale, if it comes from a single reply. With several replies, the
-    mean of the numbers on the scale counts."""
+    """Return a recorded number off the scale if it comes from a single reply. With several replies,
+    the mean of the numbers on the scale counts instead."""
     off_scale = values.get(_OFF_SCALE, [])
     if len(off_scale) != 1:
         return nan
@@ -297,7 +298,7 @@ def _off_scale_number(metric: ScoredMetric, values: Mapping[str, Any]) -> float:
 
 
 def _cause(metric: ScoredMetric, values: Mapping[str, Any]) -> str:
-    """The cause of a missing number, if the causes differ between parts. A total has the cause of
-    its first missing part."""
+    """Return the cause of a missing number if the causes differ between parts. A total has the
+    cause of its first missing part."""
     causes = values.get(item_decisions.MISSING_KEY, {})
     return next((causes[part] for part in metric.parts if part in causes), "")

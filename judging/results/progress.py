@@ -15,7 +15,7 @@ _callback: ContextVar[ProgressCallback | None] = ContextVar("hears", default=Non
 
 @contextmanager
 def with_progress_callback(by: ProgressCallback) -> Iterator[None]:
-    """Within the context, `by` receives the progress of every step; it may be called often."""
+    """Within the context, call `by` with the progress of every step; this may happen often."""
     token = _callback.set(by)
     try:
         yield
@@ -24,15 +24,15 @@ def with_progress_callback(by: ProgressCallback) -> Iterator[None]:
 
 
 def report(step: str, done: int, total: int) -> None:
-    """Report that `done` of `total` are done of a step such as "comparing runs"."""
+    """Report that `done` of `total` parts of a step, such as "comparing runs", are done."""
     hears = _callback.get()
     if hears:
         hears(step, done, total)
 
 
 def split_if_watched(parts: Sequence[T], step: str) -> Iterator[Sequence[T]]:
-    """All parts together, for a single query. If progress is reported, one part at a time, since
-    all parts together take long."""
+    """Return all parts together, for a single query. If progress is reported, return one part at a
+    time, since all parts together take long."""
     if _callback.get() is None:
         yield parts
     else:
@@ -40,7 +40,7 @@ def split_if_watched(parts: Sequence[T], step: str) -> Iterator[Sequence[T]]:
 
 
 def iterate(parts: Sequence[T], step: str) -> Iterator[T]:
-    """The parts one by one, reporting how many are done."""
+    """Yield the parts one by one, and report how many are done."""
     for done, part in enumerate(parts):
         report(step, done, len(parts))
         yield part

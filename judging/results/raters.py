@@ -50,7 +50,7 @@ class RaterTable:
     said: Mapping[int, Mapping[str, Mapping[str, Any]]]
 
     def numbers_of(self, metric: ScoredMetric, positions: Ints) -> Floats:
-        """Their numbers, items x people, nan where a person has none."""
+        """The people's numbers, items x people, nan where a person has no number."""
         found = np.full((len(positions), len(self.people)), np.nan)
         for row, position in enumerate(positions.tolist()):
             for column, person in enumerate(self.people):
@@ -61,7 +61,8 @@ class RaterTable:
 
 
 def load_raters(project: Project) -> RaterTable:
-    """Each person's last counted label given before they could see the answers of others."""
+    """Load each person's last counted label that was given before the person could see the answers
+    of others."""
     said: dict[int, dict[str, Mapping[str, Any]]] = defaultdict(dict)
     for one in agreement_answers.load_label_answers(project):
         said[one.position][one.person] = one.answers
@@ -74,9 +75,9 @@ def tabulate_ceiling(
     """The table `ceiling`: each person against the mean of the others, and the evaluator against
     the same means on the same items; rows without a rater are the means over people.
 
-    `difference` is the evaluator's figure minus the person's. Above 0, the evaluator is closer for
-    a correlation and farther for an error. Errors need the same scale on both sides. Raises
-    `UnknownField`.
+    `difference` is the evaluator's figure minus the person's. If it is above 0, the evaluator is
+    closer than the person (for a correlation) or farther away (for an error). Errors need the same
+    scale on both sides. Raises `UnknownField`.
     """
     people = load_raters(project)
     for named, sides in correlations.split_scores(project, runs, by):
@@ -101,8 +102,9 @@ def tabulate_alt_test(
     """The table `alt_test`: may the evaluator replace a person? (`stats.ceiling.alt_test`)
 
     For each `epsilon` a row per person, and one without a rater for all: the mean advantage as
-    `evaluator`, the share of people that it beats as `wins`, and whether that is half or more.
-    Closeness is the distance of numbers, so both sides need the same scale. Raises `UnknownField`.
+    `evaluator`, the share of people that the evaluator beats as `wins`, and whether this share is
+    half or more. Closeness is the distance of numbers, so both sides need the same scale. Raises
+    `UnknownField`.
     """
     people = load_raters(project)
     for named, sides in correlations.split_scores(project, runs, by):
@@ -119,8 +121,8 @@ def filter_outcomes(found: OutcomeQuerySet, row: Mapping[str, Any]) -> OutcomeQu
     """The outcomes of one run behind a row of `ceiling` or `alt_test`.
 
     The row is identified by its `metric`, `off_scale`, `rater` and, in `group`, its grouping
-    fields. Without a rater, it covers the outcomes of all raters. No outcomes if there is no such
-    row.
+    fields. Without a rater, it covers the outcomes of all raters. If there is no such row, there
+    are no outcomes.
     """
     run = Run.objects.for_results().filter(pk__in=found.order_by().values("run")).first()
     group = row.get("group")

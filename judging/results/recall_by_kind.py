@@ -26,8 +26,8 @@ def tabulate(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterat
 
     The categories are the values of each resolved field with choices, except the deciding one, such
     as `error_type`; an item may have several, and has the `value` "" if people named none.
-    `detected` of `n` items were called an error; `missing` have no verdict and count as not
-    detected, as in recall. `low` and `high` are Wilson's interval for clustered items. Raises
+    `detected` of `n` items were called an error; The `missing` items have no verdict and count as
+    not detected, as in recall. `low` and `high` are Wilson's interval for clustered items. Raises
     `UnknownField`.
     """
     said = detectors.load_verdicts(runs, detectors.check_groupings(project, by))
@@ -43,7 +43,7 @@ def error_kind_fields(project: Project) -> list[Field]:
 
 
 def _load_kinds(project: Project) -> dict[int, list[ErrorKind]]:
-    """The categories of each item whose final label is an error."""
+    """Load the categories of each item whose final label is an error."""
     names = [one.name for one in error_kind_fields(project)]
     errors = Resolution.objects.current().of_project(project).filter(value=ERROR)
     return {

@@ -1,4 +1,4 @@
-"""Which runs are compared by default, and why the others are not.
+"""The runs that are compared by default, and why other runs are not.
 
 The default runs are finished, cover all items that existed when they began, and are not superseded
 by a later run with the same strategy and evaluator. Canaries, runs over part of the items, stopped
@@ -18,7 +18,7 @@ RUN_HELP = (
     "only these runs; default: finished runs over all items, without canaries and superseded "
     "runs; if there are none, all runs that are not archived"
 )
-# The kinds of marks, with words for one such run and for several.
+# The kinds of marks, with a text for one such run and a text for several.
 KIND_NAMES = {
     "canary": ("canary", "canaries"),
     "part": ("over part of the items", "over part of the items"),
@@ -40,7 +40,8 @@ class RunMark(NamedTuple):
 
 
 def load_marked_runs(project: Project) -> list[Run]:
-    """All judging runs, including archived ones, in order and with their `marks`. Two queries.
+    """Load all judging runs, including archived runs, in order and with their `marks`. Makes two
+    queries.
 
     A run is superseded by the last unmarked run with the same strategy version, evaluator and
     options. Runs made from marked runs are marked too, unless the mark is "archived".
@@ -62,7 +63,7 @@ def load_marked_runs(project: Project) -> list[Run]:
 
 
 def select_default(runs: Iterable[Run]) -> list[Run]:
-    """The runs without a mark; if all have one, all that are not archived."""
+    """Select the runs without a mark; if all runs have a mark, select all that are not archived."""
     there = [run for run in runs if run.archived_at is None]
     return [run for run in there if not run.marks] or there
 
@@ -77,8 +78,8 @@ def describe_set_aside(runs: Sequence[Run]) -> str:
 
 
 def _load_sources(project: Project, runs: Sequence[Run]) -> Mapping[int, list[Run]]:
-    """The earlier runs that each run is made from or is about, by run id. Canary runs have none:
-    that they follow the first canary run is no reason for a mark."""
+    """The earlier runs that each run is made from or is about, by run id. Canary runs have no such
+    sources: they follow the first canary run, but that is no reason for a mark."""
     known = {run.pk: run for run in runs}
     found: dict[int, list[Run]] = {run.pk: [] for run in runs}
     pairs = Run.sources.through.objects.filter(from_run__project=project)

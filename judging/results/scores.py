@@ -1,4 +1,4 @@
-"""Scores of runs by category: against gold, in bins below the top, and how far they moved.
+"""Scores of runs by category: compared with gold, in bins below the top, and by score change.
 
 Study 000, tables 6 to 10 and 18 (gold and perturbed answer scored apart), 16, 17 and 20 (bins).
 """
@@ -39,7 +39,7 @@ def tabulate_scores(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, An
 
 
 def tabulate_changes(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
-    """The table `score_changes`: how many parsed items scored apart moved by how much.
+    """The table `score_changes`: the number of parsed items, scored apart, for each score change.
 
     `change` is perturbed minus gold, to the nearest step of the scale (to the nearest whole number
     without a step); `share` is among the `parsed` items.
@@ -77,7 +77,7 @@ def _count_sql(frames: Mapping[int, Strategy]) -> dict[str, str]:
 
 
 def _scale_end_sql(frames: Mapping[int, Strategy], name: str) -> str:
-    """SQL for the end of each run's scale; null without a scale."""
+    """SQL for one end of each run's scale; null without a scale."""
     ends = {pk: getattr(one.scale, name) for pk, one in frames.items() if one.scale}
     cases = " ".join(f"WHEN {pk} THEN {float(end)!r}" for pk, end in ends.items())
     return f"CASE o.run_id {cases} END" if cases else "NULL"
@@ -109,7 +109,7 @@ Key = tuple[Any, ...]
 def _count_by_step(
     runs: Sequence[Run], by: Sequence[str], frames: Mapping[int, Strategy]
 ) -> dict[Key, dict[int, int]]:
-    """The number of items of a run and group by how many steps they moved."""
+    """Count the items of each run and group by how many steps their score moved."""
     if not runs:
         return {}
     names = ", ".join(f"o.{name}" for name in ("run_id", *by, "invariant"))

@@ -25,12 +25,13 @@ COLUMNS = (
 
 
 def tabulate(runs: Iterable[Run]) -> list[dict[str, Any]]:
-    """The table `sensitivity`: for each run a row over all items, one per ability, one per origin.
+    """The table `sensitivity`: for each run a row over all items, a row per ability and a row per
+    origin.
 
     Score-invariant items belong to the ability of the answer they were made from; the rows of
     origins compare all error items with the score-invariant items of that origin. J = detection -
-    false alarm, with Newcombe's interval; d' has a bootstrap interval and is not given for pairs.
-    Values of None have a reason.
+    false alarm, with Newcombe's interval; d' has a bootstrap interval and is not given for pairs. A
+    reason is given for every value that is None.
     """
     runs = list(runs)
     asked = counted.load_strategies(runs)

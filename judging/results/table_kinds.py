@@ -7,8 +7,8 @@ from typing import Any, Literal
 from annotation.models import Project
 from judging.models import Run
 
-# How many outcomes the database can sum in a tenth of a second, and how many can be bootstrapped,
-# permuted or searched in that time.
+# The number of outcomes that the database can sum in a tenth of a second, and the number that can
+# be bootstrapped, permuted or searched in that time.
 SUM_LIMIT, DRAW_LIMIT = 50_000, 5_000
 # The same if every group is bootstrapped several times.
 GROUP_DRAW_LIMIT = 500
@@ -24,9 +24,10 @@ class TableKind:
 
     `before` are columns between the run and the fields; a table that is `of_items` has no run.
     `at_once`: with up to this many outcomes (or items) it is computed while the user waits, with
-    more by a worker; None means always at once. `of_people`: it also depends on labels, or on items
-    that are not in the runs. `groups`: the kind of fields it is grouped by, if that can be checked
-    in advance. `with_duplicates`: if grouped by ability and category, it has rows for duplicates.
+    more by a worker; None means always at once. `of_people`: the table also depends on labels, or
+    on items that are not in the runs. `groups`: the kind of fields it is grouped by, if that can be
+    checked in advance. `with_duplicates`: if the table is grouped by ability and category, it has
+    rows for duplicates.
     """
 
     columns: tuple[str, ...]
@@ -41,7 +42,7 @@ class TableKind:
 
 
 def from_runs(rows: Callable[[Sequence[Run], Sequence[str]], Rows]) -> RowsFunction:
-    """For a table that needs only the runs and the fields."""
+    """Wrap the function of a table that needs only the runs and the fields."""
 
     def made(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
         return rows(runs, by)
@@ -50,7 +51,7 @@ def from_runs(rows: Callable[[Sequence[Run], Sequence[str]], Rows]) -> RowsFunct
 
 
 def from_runs_ungrouped(rows: Callable[[Sequence[Run]], Rows]) -> RowsFunction:
-    """For a table that needs only the runs and has its own groups."""
+    """Wrap the function of a table that needs only the runs and has its own groups."""
 
     def made(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
         return rows(runs)
@@ -59,7 +60,7 @@ def from_runs_ungrouped(rows: Callable[[Sequence[Run]], Rows]) -> RowsFunction:
 
 
 def from_project(rows: Callable[[Project], Rows]) -> RowsFunction:
-    """For a table that needs no run and has its own groups."""
+    """Wrap the function of a table that needs no run and has its own groups."""
 
     def made(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
         return rows(project)
@@ -68,7 +69,7 @@ def from_project(rows: Callable[[Project], Rows]) -> RowsFunction:
 
 
 def from_items(rows: Callable[[Project, Sequence[str]], Rows]) -> RowsFunction:
-    """For a table of a project's items, which needs no run."""
+    """Wrap the function of a table of a project's items, which needs no run."""
 
     def made(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
         return rows(project, by)
@@ -79,7 +80,7 @@ def from_items(rows: Callable[[Project, Sequence[str]], Rows]) -> RowsFunction:
 def summed_table(
     columns: Sequence[str], rows: Callable[[Sequence[Run], Sequence[str]], Rows]
 ) -> TableKind:
-    """A table that the database sums from outcomes, by fields of the outcomes."""
+    """Describe a table that the database sums from outcomes, by fields of the outcomes."""
     return TableKind(
         ("total", "missing", *columns),
         True,

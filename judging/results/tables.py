@@ -58,7 +58,8 @@ from judging.results.table_kinds import (
 
 
 def from_report(rows: Callable[[Project, Grouping], Rows]) -> RowsFunction:
-    """For a leads' report as a table; it ignores runs, and `by` names the grouping of items."""
+    """Wrap a report for leads as a table. The table ignores runs, and `by` names the grouping of
+    items."""
 
     def made(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
         return rows(project, tables.find_grouping(project, list(by)))
@@ -285,7 +286,8 @@ RESULT_TABLES: dict[str, TableKind] = {
     "dataset": TableKind(
         data_set.COLUMNS, True, from_items(data_set.tabulate), of_items=True, groups="items"
     ),
-    # Never cached, since it depends on other projects, and their changes are not counted here.
+    # This table is never cached: it depends on other projects, and their changes are not counted
+    # here.
     "audits": TableKind((*RUN_COLUMNS, *audit_results.COLUMNS), False, _audited, at_once=None),
     **LEAD_TABLES,
 }
@@ -304,7 +306,7 @@ def list_columns(table: str, by: Sequence[str]) -> tuple[str, ...]:
 
 
 def read_calls(project: Project) -> Iterator[dict[str, Any]]:
-    """Every call of the project's runs with its reply and the reply's reading."""
+    """Every call of the project's runs, with its reply and the parsed reply."""
     named = ("outcome__item", "outcome__revision", "request__reply")
     bulky = ("outcome__item__fields", "outcome__revision__texts", "outcome__values")
     found = Call.objects.order_by("outcome__item__position", "pk")

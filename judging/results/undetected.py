@@ -28,10 +28,10 @@ LEFT_OUT_COLUMNS = (
 class UndetectedRow:
     """One row of the `undetected` table: counts and the undetected rate of a group of items.
 
-    rate = undetected / parsed; for score-invariant items this is the share left unchanged. None
-    with a reason if nothing was parsed. `total` = parsed + missing. An item with repeats counts in
-    `undetected` by the share of its repeats. `invariant` says whether the items are
-    score-invariant, so that a detection is a false alarm.
+    rate = undetected / parsed; for score-invariant items this is the share left unchanged. If
+    nothing was parsed, the rate is None with a reason. `total` = parsed + missing. An item with
+    repeats counts in `undetected` by the share of its repeats. `invariant` says whether the items
+    are score-invariant, so that a detection is a false alarm.
     """
 
     run: Run
@@ -45,11 +45,11 @@ class UndetectedRow:
 
     @property
     def detected(self) -> float:
-        """`parsed` minus `undetected`; not a whole number if items were repeated."""
+        """`parsed` minus `undetected`; it may be fractional if items were repeated."""
         return counted.round_sum(self.parsed - self.undetected)
 
     def as_row(self) -> dict[str, Any]:
-        """The row by column; rates are fractions of 1."""
+        """The values of the row by column; rates are fractions of 1."""
         return {
             "run": self.run.number,
             "endpoint": self.run.endpoint.name,
@@ -90,13 +90,14 @@ def tabulate_undetected(
 
 
 def tabulate_left_out(runs: Iterable[Run]) -> list[dict[str, Any]]:
-    """The table `left_out`: how many outcomes of each run are in no figure, by reason.
+    """The table `left_out`: the number of outcomes of each run that are in no figure, by reason.
 
     `pending` outcomes have no result yet; `other_revision` are outcomes whose item has changed
-    since it was judged (corrected texts, another final label). `items` is how many items count, and
-    `shared` how many of them count in every run; `shared` is None for checks of explanations, which
-    judge no items. Both leave out duplicates where figures do; the columns `..._with_duplicates`
-    include them, as tables by ability and category do. Four queries, and none without a run.
+    since it was judged (corrected texts, another final label). `items` is the number of items that
+    count, and `shared` the number of those that count in every run; `shared` is None for checks of
+    explanations, which judge no items. Both leave out duplicates where figures do; the columns
+    `..._with_duplicates` include them, as tables by ability and category do. Four queries, and none
+    without a run.
     """
     known = {run.pk: run for run in runs}
     if not known:
@@ -126,7 +127,7 @@ def tabulate_left_out(runs: Iterable[Run]) -> list[dict[str, Any]]:
 
 
 class _Counts(NamedTuple):
-    """A number of outcomes, and how many of them are in totals."""
+    """The number of outcomes, and the number of those that are in totals."""
 
     every: int
     in_totals: int
@@ -134,8 +135,8 @@ class _Counts(NamedTuple):
 
 def _total_condition(runs: Iterable[Run]) -> str:
     """The condition that a counted outcome must also meet to be in totals. For runs with rates it
-    needs an ability, which duplicates lack; for ratings it must be no duplicate; for detectors it
-    need not meet any."""
+    needs an ability, which duplicates lack; for ratings it must not be a duplicate; for detectors
+    there is no further condition."""
     needs = {pk: get_item_needs(one) for pk, one in counted.load_strategies(runs).items()}
     rated = [pk for pk, need in needs.items() if need not in frames.NEEDS_WITHOUT_RATE]
     values = [pk for pk, need in needs.items() if need == "values"]
@@ -150,7 +151,8 @@ def _join(ids: Iterable[int]) -> str:
 
 
 def _count_by_run(such: str, total: str = "1 = 1") -> dict[int, _Counts]:
-    """How many outcomes of each run meet the condition `such`, and how many meet `total` too."""
+    """Count the outcomes of each run that meet the condition `such`, and those that meet `total`
+    too."""
     statement = f"""
         SELECT o.run_id, COUNT(*) AS every, SUM({counted.one_if(total)}) AS in_totals
         FROM {Outcome._meta.db_table} AS o WHERE {such} GROUP BY o.run_id
@@ -162,7 +164,7 @@ def _count_by_run(such: str, total: str = "1 = 1") -> dict[int, _Counts]:
 
 
 def _count_shared(runs: Sequence[int], total: str) -> _Counts:
-    """The number of items that count in all these runs, and how many of them meet `total`."""
+    """Count the items that count in all these runs, and those among them that meet `total`."""
     if not runs:
         return _Counts(0, 0)
     in_totals = f"COUNT(DISTINCT CASE WHEN {total} THEN o.run_id END)"

@@ -46,7 +46,8 @@ def tabulate_verdicts(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, 
 
 
 def tabulate_order_effect(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
-    """The table `order_effect`: in how many parsed pairs the order of the answers decided."""
+    """The table `order_effect`: the number of parsed pairs in which the order of the answers
+    decided."""
     chosen = [run for run in _pair_runs(runs) if _asked_once(run)]
     rates = {name: (PARSED_SQL, one_if(_effect_sql(name))) for name in EFFECTS}
     return [
@@ -67,8 +68,8 @@ def tabulate_repeats(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, A
     """The table `repeats` of runs with several samples, as repeats or as votes.
 
     It compares the undetected rate of the first sample alone (over the items where that sample was
-    parsed) with the rate of all `samples`. The `repeated` items have two parsed samples or more;
-    `changing` counts those of them whose result changed.
+    parsed) with the rate of all `samples`. The `repeated` items have two or more parsed samples;
+    `changing` is the number of these items whose result changed.
     """
     runs = list(runs)
     asked = counted.load_strategies(runs)

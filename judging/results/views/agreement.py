@@ -33,7 +33,7 @@ class AnswerTable:
     in order.
 
     `people` are the two annotators, or None if several pairs are counted, each both ways. In that
-    case `of` has what the pairs have in common.
+    case `of` describes the pairs.
     """
 
     counts: Mapping[tuple[str, str], int]
@@ -47,7 +47,7 @@ class AnswerTable:
         return self.people or ("One annotator", "the other annotator")
 
     def n(self, one: str, other: str) -> int:
-        """The number of items with these two answers; 0 if no item has them."""
+        """The number of items with these two answers; 0 if there is no such item."""
         return self.counts.get((one, other), 0)
 
     def whole(self, one: str) -> int:
@@ -141,7 +141,7 @@ def _confusion_line(asked: PageQuery, met: AnswerTable, name: str) -> GridLine:
 
 
 def _count_cell(asked: PageQuery, met: AnswerTable, one: str, other: str) -> Cell:
-    """A cell with a count; its heat is the share of the row if the two answers differ."""
+    """A cell with a count; if the two answers differ, its heat is its share of the row."""
     n, whole = met.n(one, other), met.whole(one)
     if not n:
         return Cell(written.number(n), n)

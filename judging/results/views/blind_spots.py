@@ -41,7 +41,8 @@ FAMILY_TITLES = {
     blindspots.VALUES: "values of other fields",
     blindspots.PAIRS: "pairs of values",
 }
-# The number of closest slices shown for a run without a blind spot, and the most shown otherwise.
+# The number of slices closest to a blind spot that are shown for a run without one, and the maximum
+# number shown for other runs.
 NEAREST_SLICES, MOST_SLICES = 5, 40
 LEADING_COLUMNS = (
     Column("Slice", "slice", is_number=False),
@@ -89,7 +90,7 @@ def _headline(rows: Rows) -> str:
 
 
 def _lines_note(rows: Rows, told: Rows, which: str) -> str:
-    """A note about the lines below if they are not blind spots."""
+    """A note about the lines below the headline if these are not blind spots."""
     if which != SPOTS or all(row["blind"] for row in told):
         return ""
     if all(row["p"] is None for row in rows):
@@ -113,7 +114,7 @@ def _run_number(row: Row) -> int:
 
 
 def _select_slices(rows: Rows, which: str) -> Rows:
-    """The slices of one run that are to be shown."""
+    """Select the slices of one run to show."""
     if which == SPOTS:
         blind = [row for row in rows if row["blind"]]
         worse = [row for row in rows if (row["difference"] or 0) > 0]
@@ -144,7 +145,7 @@ def _line(run: Run, row: Row) -> GridLine:
 
 
 def _rate(row: Row, such: RateColumns, href: str = "") -> Cell:
-    # The reason for a missing p does not apply to a rate that exists.
+    # If the rate exists, the reason for the missing p does not apply to it.
     reason = row["reason"] if row[such.value] is None else ""
     return cells.rate_cell({**row, "reason": reason}, such, href=href)
 

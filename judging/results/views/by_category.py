@@ -46,7 +46,7 @@ REPEATS = "Duplicates (no ability)"
 class MatrixKey(NamedTuple):
     """The group of a line; "" stands for all.
 
-    `invariant`: the items are score-invariant; if they are duplicates, they have no ability.
+    `invariant` is true if the items are score-invariant; duplicates among them have no ability.
     """
 
     ability: str
@@ -56,12 +56,12 @@ class MatrixKey(NamedTuple):
 
     @property
     def group(self) -> dict[str, str]:
-        """The fields of the group by name, as the tables have them."""
+        """The fields of the group by name, as in the rows of the tables."""
         return {name: getattr(self, name) for name in NAMES}
 
     @property
     def is_part(self) -> bool:
-        """Whether the line is part of an ability, by category or by origin."""
+        """True if the line is a part of an ability: a category or an origin."""
         return bool(self.category or self.source_ability)
 
     @property
@@ -97,8 +97,7 @@ def _column(run: Run) -> Column:
 def _block(
     ability: str, heads: RowsByKey, parts: RowsByKey, runs: Sequence[Run], measure: RateMeasure
 ) -> LineBlock:
-    """An ability and the lines below it, which show for score-invariant items what these were made
-    from."""
+    """An ability and the lines below it. For score-invariant items, these lines are the origins."""
     invariant = ability == SI_ITEM
     lines = [
         _line(key, parts[key], runs, measure)
@@ -140,7 +139,7 @@ def _cell(key: MatrixKey, run: Run, row: Row | None, measure: RateMeasure) -> Ce
 
 
 def _note(key: MatrixKey, measure: RateMeasure) -> str:
-    """A note if the line's rate has the opposite meaning."""
+    """A note if the rate of the line has the opposite meaning."""
     if key.ability == SI_ITEM and not key.invariant:
         return "labelled as errors: no false alarms"
     if not key.invariant or key.source_ability:
@@ -193,7 +192,7 @@ _ENDS = {
 
 
 def build_counts(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """The table as in the study: counts of items, and how many were detected."""
+    """The table as in the study: the number of items and the number of detected items."""
     judging = {run.number for run in page_parts.select_judging_runs(asked)}
     rows = [row for row in tables[0] if row["run"] in judging]
     figures = (
@@ -258,7 +257,7 @@ def build_changes(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def build_ends(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """Gold scores at the ends of the scale, where no further change is visible."""
+    """The number of gold scores at the ends of the scale, where no further change is visible."""
     rows = [
         {**row, "between": row["parsed"] - row["gold_at_bottom"] - row["gold_at_top"]}
         for row in tables[0]
@@ -289,7 +288,7 @@ def _total(run: Run, row: Row) -> Cell:
 
 
 def _count_in(name: str) -> stacked_charts.CellFunction:
-    """A cell with the count in a column that is also a result, with a link."""
+    """A cell with the count of a result, named like its column, and a link to the items."""
 
     def cell(run: Run, row: Row) -> Cell:
         return cells.count_cell(row[name], cells.items_url(run, row, result=name))
@@ -309,8 +308,8 @@ def _undetected(run: Run, row: Row) -> Cell:
 
 
 def fill_steps(steps: Sequence[float]) -> Sequence[float]:
-    """All steps from the lowest to the highest; whole steps that do not occur are added if
-    there are not too many."""
+    """All steps from the lowest to the highest. Whole steps that do not occur are added unless
+    there would be too many."""
     if not steps or any(step != int(step) for step in steps):
         return steps
     every = range(int(steps[0]), int(steps[-1]) + 1)
@@ -327,7 +326,8 @@ def _merge_steps(rows: Rows) -> Rows:
 
 
 def _moved_cell(step: float, scales: Mapping[int, Scale | None]) -> stacked_charts.CellFunction:
-    """A cell with a link to the items that moved this far, to the nearest step of the scale."""
+    """A cell with a link to the items with this score change, rounded to the nearest step of the
+    scale."""
 
     def cell(run: Run, row: Row) -> Cell:
         scale = scales[run.number]

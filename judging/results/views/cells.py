@@ -21,7 +21,7 @@ SortKey = float | str
 
 @dataclass(frozen=True)
 class Column:
-    """A column; `name` is the key to sort by it, "" if it cannot be sorted."""
+    """A column; `name` is its sort key in the URL, "" if the table cannot be sorted by it."""
 
     title: str
     name: str = ""
@@ -34,8 +34,8 @@ class Column:
 class Cell:
     """One cell of a table.
 
-    `text` is the value as shown, a dash if there is none; `reason` then says why, or why there is
-    no interval. `n` is the number of items behind the value, None if it is a count itself;
+    `text` is the value as shown, a dash if there is none. `reason` says why there is no value or no
+    interval. `n` is the number of items behind the value, None if the value is a count itself;
     `missing` is the number of items left out. `place` is the sort key. `heat` from 0 to 4 says how
     bad the value is. `note` is for other remarks.
     """
@@ -54,7 +54,7 @@ class Cell:
 
     @property
     def is_there(self) -> bool:
-        """Whether there is a value to show, even if it is 0."""
+        """True if there is a value to show, even if the value is 0."""
         return self.text != DASH
 
 
@@ -69,7 +69,7 @@ class GridLine:
 
 @dataclass(frozen=True)
 class LineBlock:
-    """Lines that are sorted together; `kind` can be "invariant"."""
+    """Lines that are sorted as a unit; `kind` can be "invariant"."""
 
     lines: tuple[GridLine, ...]
     kind: str = ""
@@ -85,18 +85,19 @@ class Grid:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no block has a line."""
+        """True if no block has a line."""
         return not any(block.lines for block in self.blocks)
 
     @property
     def has_intervals(self) -> bool:
-        """Whether any cell has an interval, so that the page explains them."""
+        """True if any cell has an interval; the page then explains intervals."""
         return any(
             cell.interval for block in self.blocks for line in block.lines for cell in line.cells
         )
 
     def sorted(self, sort: str) -> "Grid":
-        """Sorted by a column's name, descending with a leading "-"; unchanged for other names."""
+        """Sort the table by the name of a column, descending with a leading "-". Other names change
+        nothing."""
         names = [column.name for column in self.columns]
         name = sort.removeprefix("-")
         if not name or name not in names:
@@ -130,7 +131,7 @@ POINTS_UNIT = "points"
 
 
 class RateColumns(NamedTuple):
-    """The columns of a row that form a rate: value, interval, number of items.
+    """The columns of a row that make up a rate: value, interval, number of items.
 
     `missing` is the column of items left out, "" if a rate has none. With `rest`, 1 minus the value
     is shown. `bad` says which values are bad: "high", "low", or "" for neither.
@@ -168,24 +169,24 @@ def _endpoint_text(run: Run) -> str:
 
 
 def text_cell(text: str, place: float | str | None = None, *, note: str = "") -> Cell:
-    """A text; sorted by itself unless `place` is given."""
+    """A cell with a text; it is sorted by the text unless `place` is given."""
     return Cell(text or written.DASH, text if place is None else place, note=note, is_number=False)
 
 
 def count_cell(value: float | None, href: str = "", *, note: str = "") -> Cell:
-    """A number of items."""
+    """A cell with a number of items."""
     return Cell(written.number(value), value, href if value else "", note=note)
 
 
 def number_cell(value: float | None, *, note: str = "") -> Cell:
-    """A number with two decimals, such as a mean."""
+    """A cell with a number to two decimals, such as a mean."""
     return Cell(
         written.DASH if value is None else _with_minus_sign(f"{value:.2f}"), value, note=note
     )
 
 
 def percent_cell(value: float | None) -> Cell:
-    """A fraction of 1 in percent, without an n of its own."""
+    """A cell with a fraction of 1 in percent, without an n of its own."""
     return Cell(written.share(value), value)
 
 
@@ -195,7 +196,7 @@ def points_cell(
     high: float | None = None,
     reason: str | None = "",
 ) -> Cell:
-    """A difference of rates in percentage points, with sign and interval."""
+    """A cell with a difference of rates in percentage points, with sign and interval."""
     interval = (
         "" if low is None or high is None else f"{_format_signed(low)} to {_format_signed(high)}"
     )
@@ -208,19 +209,20 @@ def points_cell(
 
 
 def distance_cell(value: float | None) -> Cell:
-    """A distance between two rates in percentage points, without sign."""
+    """A cell with the distance between two rates in percentage points, without sign."""
     return Cell(written.DASH if value is None else f"{100 * value:.1f}", value)
 
 
 def p_value_cell(value: float | None, reason: str | None = "") -> Cell:
-    """A p with three decimals; None has a reason."""
+    """A cell with a p to three decimals; if p is None, it has a reason."""
     if value is None:
         return Cell(reason=reason or "")
     return Cell("< 0.001" if value < 0.0005 else f"{value:.3f}", value)
 
 
 def figure_cell(row: Row, name: str) -> Cell:
-    """A figure with two decimals, its interval and reason, from columns that start with `name`."""
+    """A cell with a figure to two decimals, its interval and its reason, from the columns that
+    start with `name`."""
     value, low, high = (row[f"{name}{end}"] for end in ("", "_low", "_high"))
     interval = "" if low is None else f"{number_cell(low).text} to {number_cell(high).text}"
     return Cell(
@@ -231,7 +233,8 @@ def figure_cell(row: Row, name: str) -> Cell:
 def rate_cell(
     row: Row | None, such: RateColumns, *, href: str = "", missing_href: str = "", note: str = ""
 ) -> Cell:
-    """A rate with its n, interval and missing items; a row of None means no such items."""
+    """A cell with a rate, its n, interval and missing items. The row is None if there are no such
+    items."""
     if row is None:
         return Cell(reason="no items")
     found = read_estimate(row, such)
@@ -251,7 +254,7 @@ def rate_cell(
 
 
 def read_estimate(row: Row, such: RateColumns) -> Estimate:
-    """A rate as shown, with its interval or the reason why it has none."""
+    """A rate as shown, with its interval or the reason why there is no interval."""
     value, low, high = row[such.value], row[such.low], row[such.high]
     if such.rest:
         value, low, high = _complement(value), _complement(high), _complement(low)
@@ -262,7 +265,7 @@ def read_estimate(row: Row, such: RateColumns) -> Estimate:
 
 
 def share_cell(part: float | None, n: float, href: str = "") -> Cell:
-    """A part of n items as a count with its share; a dash if the part does not apply."""
+    """A cell with a part of n items, as a count and a share; a dash if the part does not apply."""
     if part is None:
         return Cell()
     of_all = f"{written.share(part / n)} of {written.number(n)}" if n else ""
@@ -292,7 +295,7 @@ def _format_signed(value: float) -> str:
 
 
 def _with_minus_sign(number: str) -> str:
-    """The number with a minus sign as wide as a plus, and without a sign if it is zero."""
+    """Format a number with a minus sign as wide as a plus; zero has no sign."""
     return number.replace("-", "−") if float(number) else number.lstrip("+-")
 
 

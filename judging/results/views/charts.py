@@ -33,10 +33,10 @@ NOTHING_TO_DRAW, TRY_LATER = 409, 503
 @require_GET
 @login_required
 def download_chart(request: HttpRequest, slug: str, page: str, picture: str) -> HttpResponse:
-    """The chart of a page, as its URL shows it, as a file.
+    """Return the chart that the URL of a page shows, as a file.
 
-    A separate process makes it while the user waits. This takes a second or two; `files.render`
-    sets the limit.
+    A separate process renders the chart while the user waits. This takes a second or two;
+    `files.render` sets the limit.
     """
     member = access.member_for(request, slug, right="results")
     if picture not in files.TYPES:
@@ -61,8 +61,8 @@ def draw_view(wish: PageQuery, answers: Sequence[Rows]) -> ChartSpec | None:
 
 
 def draw_all(project: Project, runs: Sequence[Run]) -> Iterator[tuple[str, ChartSpec]]:
-    """The charts of all views of all pages for these runs, if there is something to draw, with the
-    names of page and view."""
+    """Draw the charts of all views of all pages for these runs, with the names of page and view.
+    Views with nothing to draw are left out."""
     for slug, page in PAGES.items():
         for view in page.views:
             numbers = "&".join(f"{RUN_PARAMETER}={run.number}" for run in runs)
@@ -72,7 +72,7 @@ def draw_all(project: Project, runs: Sequence[Run]) -> Iterator[tuple[str, Chart
 
 
 def draw_query(project: Project, page: str, query: QueryDict) -> ChartSpec | None:
-    """The chart for the URL of a page, however long its figures take.
+    """Draw the chart for the URL of a page, however long its figures take.
 
     Raises Http404 for an unknown page, view, run or field, and for a parameter that the view does
     not use: a page may ignore parts of an old URL, but a printed figure must not.

@@ -27,7 +27,7 @@ ADJUSTMENT_WORDS = {
     ALL: "adjusted for all pairs (Holm). Runs with a letter in common do not differ.",
     ABILITY: "adjusted for all rows (Benjamini-Hochberg): exploratory.",
 }
-# Notes below a p that is not exact.
+# The notes shown below a p that is not exact.
 TEST_WORDS = {
     paired.DRAWN: "from a million random sign patterns",
     paired.TAIL_OF_T: "from Student’s t",
@@ -94,7 +94,8 @@ def _line(row: Row, a: Run, b: Run) -> GridLine:
 
 
 def _shared_items_url(a: Run, b: Run, row: Row, which: str) -> str:
-    """The URL of run a's items that run b parsed too, or that a detected more, or less, of."""
+    """The URL of run a's items that run b parsed too, or of those that a detected more, or less,
+    than b."""
     group = {"ability": row["ability"]} if row["ability"] else {}
     return cells.items_url(a, group, items="errors", **{which: str(b.number)})
 
@@ -119,7 +120,7 @@ def _name(row: Row, runs: Mapping[int, Run]) -> str:
 
 
 def _drawing(rows: Rows, runs: Mapping[int, Run]) -> ChartSpec | None:
-    # Imported here, since Altair takes a second and nothing else should wait for it.
+    # Imported here, since importing Altair takes a second and nothing else should wait for it.
     from charts import differences
 
     there = [row for row in rows if row["difference"] is not None]

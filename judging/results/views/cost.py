@@ -30,7 +30,7 @@ COLUMNS = (
     Column("Cost per detected error", "per_detected"),
 )
 FREE_CELL = Cell("free", 0)
-# What the chart can show.
+# The quantities that the chart can show.
 DRAWN_TITLES = {"per_detected": "Cost per detected error", "tokens": "Tokens, input and output"}
 
 
@@ -54,7 +54,8 @@ def build_costs(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def money_cell(value: float | None, reason: str = "") -> Cell:
-    """An amount of money, with four digits if small; None has a reason."""
+    """A cell with an amount of money, to four digits if it is small. If the amount is None, it has
+    a reason."""
     return Cell(reason=reason) if value is None else Cell(format_estimate(value), value)
 
 
@@ -84,7 +85,7 @@ def _line(run: Run, row: Row, asked: Mapping[int, Strategy]) -> GridLine:
 
 
 def _error_items_url(run: Run, *, detects: bool, **which: str) -> str:
-    """The URL of a run's error items; for error detection those labelled as errors."""
+    """The URL of a run's error items; for error detection, of the items labelled as errors."""
     if detects:
         return cells.outcomes_url(run, truth="error", counted="yes", **which)
     return cells.items_url(run, {}, **which)
@@ -129,7 +130,7 @@ def _drawing(runs: dict[int, Run], rows: Rows) -> ChartSpec | None:
 
 
 def _why_no_cost(rows: Rows) -> str:
-    """Why there is no cost per detected error."""
+    """The reason why there is no cost per detected error."""
     if any(row["cost"] for row in rows):
         return "The paid runs detected nothing."
     return "No cost is known."

@@ -64,7 +64,7 @@ def select_kind(rows: RowsOfGroup, of: str) -> list[Row]:
 
 
 def get_size(rows: RowsOfGroup) -> int:
-    """The number of items of a group. Each of its rows has this number, so pass at least one
+    """The number of items of a group. Every row of the group has this number, so pass at least one
     row."""
     return int(next(iter(rows.values()))["n"])
 
@@ -123,15 +123,16 @@ class GroupedItems:
         return cells.count_cell(row["count"], self.items(group, row["of"], row["value"]))
 
     def share_of(self, group: GroupValues, rows: RowsOfGroup, of: str, value: str | None) -> Cell:
-        """The number of a group's items with a value, with their share; 0 if none has it."""
+        """The number of a group's items with a value, and their share; 0 if there are no such
+        items."""
         row = rows.get((of, value))
         return cells.share_cell(
             row["count"] if row else 0, get_size(rows), self.items(group, of, value)
         )
 
     def items(self, group: GroupValues, of: str = "", value: str | None = "") -> str:
-        """The URL of these items; "" if no list shows exactly these, such as items that lack a
-        value."""
+        """The URL of these items; "" if no list shows exactly these items, for example items
+        without a value."""
         said = {name: one for name, one in zip(self.by, group, strict=True) if one}
         if of == CATEGORY:
             said[CATEGORY] = value or ""
@@ -150,7 +151,7 @@ class GroupedItems:
 
 
 def kind_title(of: str) -> str:
-    """The title of a field or answer, made from its name without the prefix."""
+    """The title of a field or answer, from its name without the prefix."""
     name = of.removeprefix(FIELDS).removeprefix(ANSWERS)
     return name.replace("_", " ").capitalize()
 

@@ -41,9 +41,9 @@ DRAWN = ("precision", "recall", "f1")
 CHART_SWITCH = Switch(
     "chart", "In the chart", {"by-detector": "By detector", "plane": "Precision and recall"}
 )
-# The items that a figure links to: the items of its denominator.
+# A figure links to the items of its denominator.
 ITEM_FILTERS = {"precision": {"result": "detected"}, "recall": {"truth": "error"}}
-# The heat of a figure that is below chance in the same group.
+# The heat of a figure that is below that of chance in the same group.
 SHADES = 3
 NOT_NAMED = "none named"
 
@@ -229,7 +229,8 @@ def _titles(asked: PageQuery) -> KindTitles:
 
 
 def _kind(row: Row, titles: KindTitles) -> str:
-    """The title of an error category; a value that is no longer an option is its own title."""
+    """The title of an error category; a value that is no longer an option is used as its own
+    title."""
     field, value = row["field"], row["value"]
     return titles.get((field, value), value or NOT_NAMED)
 
@@ -348,7 +349,7 @@ def build_changes(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def _labels(page: DetectorPage, rows: Sequence[Row]) -> list[str]:
-    """Labels of an evaluator with several prompts, without run numbers."""
+    """The labels of an evaluator with several prompts, without run numbers."""
     return page.labels([{**row, "run": None} for row in rows])
 
 

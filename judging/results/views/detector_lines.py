@@ -64,7 +64,7 @@ class DetectorPage:
         return self.ordered(found)
 
     def ordered(self, rows: Iterable[Row]) -> Rows:
-        """Rows sorted by group and detector; baselines are last."""
+        """Sort the rows by group and detector; baselines come last."""
         places = [Grouping(name, name) for name in self.fields]
 
         def place(row: Row) -> tuple[Any, ...]:
@@ -147,7 +147,7 @@ class DetectorPage:
 
 
 def _names(row: Row) -> tuple[str, str]:
-    """An evaluator and its run ("" for a mean), or a baseline."""
+    """The names of an evaluator and its run ("" for a mean), or of a baseline."""
     if row["strategy"] in BASELINES:
         return BASELINES[row["strategy"]][0], ""
     run = "" if row["run"] is None else f"{row['run']} · {row['strategy']}"
@@ -155,14 +155,14 @@ def _names(row: Row) -> tuple[str, str]:
 
 
 def items_cell(value: float, href: str = "") -> Cell:
-    """A number of items; a mean over prompts has one decimal."""
+    """A cell with a number of items; a mean over prompts has one decimal."""
     if float(value).is_integer():
         return cells.count_cell(int(value), href)
     return Cell(f"{value:,.1f}", value, href)
 
 
 def select_first(labels: Sequence[str]) -> set[str]:
-    """The labels that fit into a chart."""
+    """Select the labels that fit into a chart."""
     return set(list(dict.fromkeys(labels))[:MOST_LINES])
 
 

@@ -1,4 +1,4 @@
-"""Sensitivity: responses of runs to the number of errors (dose) and to the expected penalty."""
+"""Sensitivity: the response of runs to the number of errors (dose) and to the expected penalty."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -105,7 +105,7 @@ def _expected_filter(row: Row) -> dict[str, str]:
 
 
 def _figures(narrow: RowFilter) -> tuple[FigureColumn, ...]:
-    """The columns that both tables have in common."""
+    """The columns that both tables share."""
 
     def items(result: str) -> Callable[[Run, Row], str]:
         return lambda run, row: cells.items_url(run, row, **narrow(row), result=result)
@@ -134,7 +134,7 @@ def _figures(narrow: RowFilter) -> tuple[FigureColumn, ...]:
 
 
 def _points(row: Row, href: str) -> Cell:
-    """The mean penalty, with a link to its items if it covers all parsed items."""
+    """The mean penalty. It has a link to its items if it covers all parsed items."""
     found = cells.figure_cell(row, "penalty")
     if row["penalty"] is None:
         return found
@@ -160,8 +160,8 @@ def _response(row: Row, which: str) -> Estimate:
 
 
 def _axis(which: str, found: Sequence[Estimate]) -> Axis:
-    """The full axis for rates; otherwise an axis to the next tenth of the scale, if necessary below
-    0."""
+    """The axis from 0 to 1 for rates; otherwise an axis that ends at the next tenth of the scale
+    and may start below 0."""
     if which == "detection":
         return RATES
     ends = dot_charts.list_ends(found)
@@ -196,19 +196,20 @@ def _is_grouped(row: Row) -> bool:
 
 
 def _series_kind(rows: Rows) -> str:
-    """The title of the lines of a chart."""
+    """The title of the legend of a chart's lines."""
     return "Items" if any(map(_is_grouped, rows)) else "Run"
 
 
 def _series_name(asked: PageQuery, row: Row) -> str:
-    """A line's name: its run, or its group with the run's number if there are several runs."""
+    """The name of a line: the run's name, or, with several runs, the group's name followed by the
+    run's number."""
     if not _is_grouped(row):
         return next(cells.run_name(run) for run in asked.runs if run.number == row["run"])
     return run_group_tables.chart_label(asked, row).replace(": ", " · ")
 
 
 def _title(expected: str, field: Field | None) -> str:
-    """The title of an expected penalty: from the task's options if it has one there."""
+    """The title of an expected penalty, from the options of the task if they have one."""
     titles = {str(one.value): one.title for one in (field.options if field else ())}
     own = {
         SI_ITEM: "None: score-invariant",

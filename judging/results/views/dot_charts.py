@@ -19,8 +19,8 @@ def draw_dots(
     faint: Iterable[Dot] = (),
     axis: Axis = RATES,
 ) -> ChartSpec | None:
-    """A dot chart; `title` names the rate, faint dots are published figures for comparison. None if
-    no dot has a value.
+    """Draw a dot chart; `title` names the rate, and faint dots are published figures for
+    comparison. The result is None if no dot has a value.
 
     Values that are not rates need their own `axis`.
     """
@@ -41,6 +41,6 @@ def draw_dots(
 
 
 def list_ends(found: Iterable[Estimate]) -> list[float]:
-    """All values and interval ends that an axis must cover; None is left out."""
+    """List all values and interval ends that an axis must cover; None is left out."""
     every = (end for one in found for end in (one.value, one.low, one.high))
     return [end for end in every if end is not None]

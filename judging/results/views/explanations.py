@@ -149,7 +149,7 @@ def _result_cell(name: str) -> stacked_charts.CellFunction:
 
 
 def _found_cell(run: Run, row: Row) -> Cell:
-    """A cell with a link to the items in the check that found them."""
+    """A cell with a link to the items in the check that found an error in their explanations."""
     href = cells.items_url(run, row, row["check"], result="detected")
     return cells.share_cell(row["found"], row["parsed"], href)
 

@@ -14,5 +14,5 @@ def list_fields(project: Project) -> dict[str, str]:
 
 
 def list_fields_with_length(project: Project) -> dict[str, str]:
-    """The same, plus the length of the expected answer."""
+    """Like `list_fields`, with the length of the expected answer in addition."""
     return {**list_fields(project), **ANSWER_LENGTH_TITLE}

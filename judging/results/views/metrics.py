@@ -37,7 +37,7 @@ EMPTY = (
 
 
 def title_value(asked: PageQuery, column: str, value: str) -> str:
-    """The title of a metric, a number, or whether people agree."""
+    """The title of a value in a column: a metric, a number, or whether people agree."""
     if column in ("people", "evaluator"):
         return value.removesuffix(".0")
     known = {"metric": MetricPage(asked).titles, "decided": {"true": "yes", "false": "no"}}
@@ -102,7 +102,7 @@ class MetricPage:
         return [*named, *words]
 
     def begin(self, row: Row, fields: Iterable[str]) -> list[Cell]:
-        """The cells before the figures."""
+        """The cells of a row before the figures."""
         return [*self.groups_of(row, fields), self.run_cell(self.runs[row["run"]])]
 
     def groups_of(self, row: Row, fields: Iterable[str]) -> list[Cell]:
@@ -180,7 +180,7 @@ _OFF_SCALE_FILTER = {"cause": "off_scale"}
 
 
 def sees_gold(run: Run) -> bool:
-    """Whether the evaluator sees the gold answer; matching methods such as ROUGE-L count as seeing
+    """True if the evaluator sees the gold answer. Matching methods such as ROUGE-L count as seeing
     it."""
     strategy = run.strategy.strategy()
     prompts = [strategy.prompt, *(step.prompt for step in strategy.steps)]
@@ -194,12 +194,12 @@ def run_name(run: Run) -> str:
 
 
 def off_scale_text(row: Row) -> str:
-    """How a row treats numbers off the scale; "" if there are none."""
+    """The text on how a row treats numbers off the scale; "" if there are none."""
     return f"off the scale {row['off_scale']}" if row.get("off_scale") in _OFF_SCALE_OPTIONS else ""
 
 
 def with_link(cell: Cell, href: str) -> Cell:
-    """A cell with a link, if it has a value."""
+    """Add the link to a cell if the cell has a value."""
     return replace(cell, href=href) if cell.is_there else cell
 
 

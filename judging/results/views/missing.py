@@ -1,4 +1,4 @@
-"""Missing: unusable replies, their causes, and the bounds that they leave for the rates."""
+"""Missing: unusable replies, their causes, and the resulting bounds of the rates."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -81,7 +81,7 @@ def _items_url(run: Run, row: Row, **which: str) -> str:
 
 
 def _has_rate(row: Row) -> bool:
-    """Whether there is an undetected rate; detectors and ratings have none."""
+    """True if the row has an undetected rate; detectors and ratings have none."""
     return row["lowest"] is not None
 
 
@@ -91,7 +91,7 @@ def _rate_cell(run: Run, row: Row) -> Cell:
 
 
 def _bound_cell(name: str) -> stacked_charts.CellFunction:
-    """A bound over all items, with usable and missing replies."""
+    """A cell with a bound over all items, with usable and missing replies."""
 
     def cell(run: Run, row: Row) -> Cell:
         return replace(cells.percent_cell(row[name]), n=row["total"]) if _has_rate(row) else Cell()
@@ -104,7 +104,7 @@ def _dependence_cell(run: Run, row: Row) -> Cell:
 
 
 def _drawing(asked: PageQuery, rows: Rows) -> ChartSpec | None:
-    """A chart with one mark per run and group, however many causes it has."""
+    """Draw one mark per run and group, however many causes there are."""
     groups = {undetected_beside.row_key(row): row for row in rows if row["of_rate"]}
     found = [
         (

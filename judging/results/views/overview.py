@@ -1,6 +1,6 @@
 """Overview: detection rates of runs by ability (study 000, tables 3 to 5).
 
-Checkboxes add published figures for comparison, which have their own lines and marks.
+Checkboxes add published figures for comparison. These have lines and marks of their own.
 """
 
 import csv
@@ -46,7 +46,8 @@ class PublishedRate:
     """An undetected rate of study 000's tables 3 to 5 as printed, a fraction of 1.
 
     For score-invariant items it is the share left unchanged. `denominator` is one of
-    `DENOMINATORS`, or "" if the rate is not based on counts. `reason` says what contradicts it.
+    `DENOMINATORS`, or "" if the rate is not based on counts. `reason` says what contradicts the
+    printed rate.
     """
 
     table: str
@@ -65,13 +66,13 @@ class PublishedRate:
 
     @property
     def invariant(self) -> bool:
-        """Whether it is about score-invariant items."""
+        """True if the rate is about score-invariant items."""
         return self.ability == SI_ITEM
 
     def estimate(self) -> Estimate:
         """The rate with Wilson's plain interval on its own n, since clusters are not printed.
 
-        Without counts there is no interval, and `reason` says so.
+        There is no interval without counts, and `reason` says so.
         """
         if not self.denominator or NO_COUNTS in self.reason:
             return Estimate(self.rate, None, None, self.total, NO_COUNTS)
@@ -201,7 +202,7 @@ def _compare_intervals(runs: Iterable[Run], one: PublishedRate, ours: OwnRows) -
 
 
 ABILITY = Grouping("ability", "Ability")
-# By run, its row over all abilities.
+# By run: the row over all abilities.
 RowsByRun = dict[int, Row]
 RowsByAbility = dict[tuple[str, ...], dict[int, Row]]
 
@@ -209,7 +210,7 @@ _SCORE_STRATEGIES = ("vanilla-score", "vanilla", "rubric", "axis", "axis-rubric"
 _PAIR_STRATEGIES = (
     "pairwise-verdict", "pairwise", "pairwise-rules", "pairwise-axis", "pairwise-axis-rules"
 )  # fmt: skip
-# The measure that the study prints.
+# The measure that is printed in the study.
 _UNDETECTED_QUERY = {"measure": "undetected"}
 TABLES = (
     StudyFigure(

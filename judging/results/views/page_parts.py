@@ -56,7 +56,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class ChoiceGroup:
-    """Further things to show, as checkboxes; `name` is the URL parameter."""
+    """Optional additions to a page, as checkboxes; `name` is the URL parameter."""
 
     name: str
     title: str
@@ -74,7 +74,7 @@ class ChartSpec:
 @dataclass(frozen=True)
 class ViewContent:
     """The content of a view; `words` explain how to read the figures. `headline` is the result in
-    one sentence, and `under` a remark on it; both come first on the page."""
+    one sentence, and `under` is a remark on it; both are shown first on the page."""
 
     grid: Grid
     drawing: ChartSpec | None = None
@@ -87,8 +87,9 @@ class ViewContent:
 class StudyFigure:
     """A table or figure of a study, by its name there.
 
-    `strategies` are those that it is about (none: any), and `query` is the URL query with which a
-    view shows it. It is grouped `by` these fields if the items have all of them.
+    `strategies` are the strategies in the figure (none: any), and `query` is the URL query with
+    which a view shows the figure. The figure is grouped by the fields in `by` if the items have all
+    of them.
     """
 
     name: str
@@ -104,12 +105,12 @@ def study_figures(*names: str, by: tuple[str, ...] = ()) -> tuple[StudyFigure, .
 
 @dataclass(frozen=True)
 class ResultView:
-    """One way to answer the question of a page: tables of figures, and what is shown of them.
+    """One way to answer the question of a page: tables of figures and the way to show them.
 
     `build` gets the rows of each table in `asks`, filtered as the URL says. `studies` names the
     tables and figures of each study that the view reproduces. `empty` says what to do if there is
     nothing to show. `groups` offers fields for grouping its tables, several at once, with their
-    titles. If `grouped`, the first of them is used if the URL names none. The URL can also filter
+    titles. With `grouped`, the first field is used if the URL names none. The URL can also filter
     by `columns`. `titles` has the titles of columns whose name is not a title; `named` gives the
     title of a value, "" to show the value itself. A view that is not `of_runs` is available before
     the first run.
@@ -142,8 +143,8 @@ class ResultPage:
 
     @cached_property
     def taken_names(self) -> frozenset[str]:
-        """Names that are taken. An item field with one of them cannot be used for grouping, since
-        rows and URLs need unique names."""
+        """The names that are taken. An item field with such a name cannot be used for grouping,
+        since rows and URLs need unique names."""
         views = [view for view in self.views if view.groups]
         asks = [ask for view in views for ask in view.asks]
         columns = (name for ask in asks for name in tables.list_columns(ask.table, ()))
@@ -187,7 +188,7 @@ class PageQuery:
 
     @property
     def intervals(self) -> bool:
-        """Whether the table shows intervals; charts always do."""
+        """True if the table shows intervals; charts always do."""
         return INTERVALS_PARAMETER in self.query
 
     def switch_value(self, name: str) -> str:
@@ -205,11 +206,11 @@ class PageQuery:
 
     @property
     def withheld(self) -> list[str]:
-        """Fields of items that cannot be offered, since no URL can name them."""
+        """Fields of items that cannot be offered, because a URL cannot contain their names."""
         return [name for name in self._named if not self._can_name(name)]
 
     def _can_name(self, field: str) -> bool:
-        """Whether a name is free and survives in a comma-separated list."""
+        """True if a name is free and can be part of a comma-separated list."""
         # SQLite cannot find a name with a quotation mark in JSON.
         is_found = figures.parse_fields(field) == [field] and '"' not in field
         return is_found and field not in self.page.taken_names
@@ -266,7 +267,7 @@ class PageQuery:
         return f"?{query.urlencode(safe=',')}"
 
     def link_of(self, runs: Iterable[Run]) -> str:
-        """The URL with these runs instead."""
+        """The URL with these runs instead of the current ones."""
         query = self.query.copy()
         query.setlist(RUN_PARAMETER, [str(run.number) for run in runs])
         return f"?{query.urlencode(safe=',')}"
@@ -274,8 +275,8 @@ class PageQuery:
 
 @dataclass(frozen=True)
 class RateMeasure:
-    """A measure; `title` is the rate's name for error items, `on_invariant` for score-invariant
-    ones."""
+    """A measure; `title` is the name of the rate for error items, and `on_invariant` its name for
+    score-invariant items."""
 
     slug: str
     title: str
@@ -322,12 +323,12 @@ def get_measure(asked: PageQuery) -> RateMeasure:
 
 
 def is_invariant(row: Row) -> bool:
-    """Whether a row is about score-invariant items, by its column or by its ability."""
+    """True if a row is about score-invariant items, according to its column or its ability."""
     return bool(row["score_invariant"]) or row.get("ability") == SI_ITEM
 
 
 def group_by_run(rows: Sequence[Row], *fields: str) -> dict[tuple[str, ...], dict[int, Row]]:
-    """Rows by the values of these fields, and then by run number."""
+    """Group the rows by the values of these fields, and then by run number."""
     found: dict[tuple[str, ...], dict[int, Row]] = {}
     for row in rows:
         found.setdefault(tuple(row.get(field, "") for field in fields), {})[row["run"]] = row

@@ -1,7 +1,7 @@
-"""The index of the result pages, and every page of them.
+"""The index of the result pages, and the pages themselves.
 
-Parses the URL of a page and gets the figures for it. Also lists which views reproduce the printed
-tables and figures of the studies from a project's own data.
+Parses the URL of a page and gets the figures for it. Also lists the views that reproduce the
+printed tables and figures of the studies from a project's own data.
 """
 
 import shlex
@@ -79,12 +79,14 @@ def select_runs_or_404(every: Sequence[Run], query: QueryDict) -> list[Run]:
 
 
 def request_tables(wish: PageQuery) -> list[figures.FigureTable | figures.PendingTable]:
-    """The tables of a view and the table `left_out`, or a worker's progress. Raises Http404."""
+    """Request the tables of a view and the table `left_out`; returns a worker's progress until they
+    are ready. Raises Http404."""
     return [*(_request_table(wish, ask) for ask in wish.view.asks), _request_left_out(wish)]
 
 
 def compute_tables(wish: PageQuery) -> list[Rows]:
-    """The rows of these tables, however long they take; nothing is stored. Raises Http404."""
+    """Compute the rows of these tables, however long it takes; nothing is stored. Raises
+    Http404."""
     found = []
     for ask in (*wish.view.asks, LEFT_OUT_TABLE):
         try:
@@ -96,7 +98,7 @@ def compute_tables(wish: PageQuery) -> list[Rows]:
 
 
 def list_files(wish: PageQuery) -> list[TableFile]:
-    """Each table of a view, with its download and command."""
+    """List each table of a view with its download and command."""
     return [_build_file(wish, ask.table, wish.fields(ask)) for ask in wish.view.asks]
 
 
@@ -173,7 +175,7 @@ class SwitchLink:
 
 @dataclass(frozen=True)
 class ColumnHeading:
-    """The header of a column: the link to sort by it, and the current sort order."""
+    """The header of a column: the link that sorts by the column, and the current sort order."""
 
     column: Column
     href: str
@@ -252,8 +254,8 @@ def _content_context(wish: PageQuery, found: list[Rows]) -> dict[str, Any]:
 
 
 def _compare_items(wish: PageQuery, left_out: Rows) -> str:
-    """A sentence on whether the chosen runs judged the same items, or for one run on how many; ""
-    without such a run."""
+    """A sentence on whether the chosen runs judged the same items (for one run: how many items it
+    judged); "" without such a run."""
     runs = {run.number: run for run in wish.runs}
     of_runs = [row for row in left_out if row["shared"] is not None]
     if not of_runs:
@@ -278,7 +280,7 @@ def _compare_items(wish: PageQuery, left_out: Rows) -> str:
 
 
 def _has_duplicates(wish: PageQuery) -> bool:
-    """Whether a table of the view counts duplicates."""
+    """True if a table of the view counts duplicates."""
     return any(
         RESULT_TABLES[ask.table].with_duplicates and {"ability", "category"} <= {*wish.fields(ask)}
         for ask in wish.view.asks
@@ -398,7 +400,8 @@ STUDIES = {
 
 @dataclass(frozen=True)
 class StudyLink:
-    """A table or figure, the view that reproduces it, and whether its strategies have a run."""
+    """A table or figure of a study, the view that reproduces it, and whether there is a run with
+    its strategies."""
 
     place: StudyFigure
     href: str
@@ -406,13 +409,13 @@ class StudyLink:
 
     @property
     def strategy(self) -> str:
-        """Its strategy, if there is exactly one."""
+        """The strategy of the figure, if there is exactly one."""
         return self.place.strategies[0] if len(self.place.strategies) == 1 else ""
 
 
 # The fields of a project, by the function that lists them.
 FieldsBySource = Mapping[Callable[[Project], Mapping[str, str]], set[str]]
-# By the title of a page.
+# Keys are the titles of pages.
 LinksByPage = list[tuple[str, list[StudyLink]]]
 
 

@@ -111,7 +111,8 @@ def build_means(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def measure_axis(measure: str, found: Iterable[Estimate]) -> Axis:
-    """The axis for a measure: its full range if it has one, else the range of the values."""
+    """The axis for a measure: the full range of the measure if there is one, else the range of the
+    values."""
     ends = dot_charts.list_ends(found)
     if measure in CORRELATIONS:
         return axes.coefficient_axis(ends)
@@ -170,7 +171,8 @@ def _difference_cell(run: Run, row: Row) -> Cell:
 
 
 def _with_distances(page: MetricPage, grid: Grid, over: Rows) -> Grid:
-    """The grid with a line per run and metric on top: the mean distance over groups."""
+    """Add lines at the top of the grid, one per run and metric, with the mean distance over
+    groups."""
     lines = [_distance(page, row) for row in over if row["figure"] == DISTANCE]
     return Grid(grid.title, grid.columns, (LineBlock(tuple(lines)), *grid.blocks))
 

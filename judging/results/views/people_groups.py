@@ -88,7 +88,7 @@ def _mean(row: Row) -> Cell:
 
 
 def _find_reversals(over: Rows) -> dict[Key, list[str]]:
-    """What is reversed within groups, by row: the sign, or the order of two runs."""
+    """Find what is reversed within groups, by row: the sign, or the order of two runs."""
     found: dict[Key, list[str]] = {}
     for row in over:
         said = ["the sign"] if _opposite_signs(row["pooled"], row["mean"]) else []
@@ -109,7 +109,7 @@ def _difference(one: Row, other: Row, name: str) -> float | None:
 
 
 def _opposite_signs(one: float | None, other: float | None) -> bool:
-    """Whether one is above 0 and the other below; rounding errors count as 0."""
+    """True if one value is above 0 and the other below 0; rounding errors count as 0."""
     return one is not None and other is not None and round(one, 9) * round(other, 9) < 0
 
 

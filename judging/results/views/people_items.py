@@ -148,7 +148,7 @@ def _evaluator(run: Run, row: Row) -> Cell:
 
 
 def _distance(page: MetricPage, row: Row) -> float:
-    """The absolute difference; below 0 if it is undefined."""
+    """The absolute difference; a number below 0 if the difference is undefined."""
     apart = _difference(page.runs[row["run"]], row)
     return -1 if apart is None else abs(apart)
 
@@ -162,7 +162,8 @@ def _distance_cell(page: MetricPage) -> metrics.CellFunction:
 
 
 def _difference(run: Run, row: Row) -> float | None:
-    """None without the evaluator's number, and for a strategy with a scale of its own."""
+    """The result is None without the evaluator's number, and for a strategy with a scale of its
+    own."""
     if row["evaluator"] is None or run.strategy.strategy().frame == "matching":
         return None
     return float(row["evaluator"] - row["people"])

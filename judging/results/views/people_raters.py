@@ -32,7 +32,7 @@ EPSILON_SWITCH = Switch(
 )
 MEAN = "Mean over people"
 SIDES = {"people": "The person", "evaluator": "The evaluator"}
-# The view that lists items with people's numbers, and the most lines that it shows.
+# The view that lists items with people's numbers, and the maximum number of lines that it shows.
 RATINGS, MOST_LINES = "ratings", 200
 SHARE = RateColumns("share", n="n", missing="")
 
@@ -185,7 +185,8 @@ def _majority_line(page: MetricPage, row: Row, fields: Sequence[str]) -> GridLin
 
 
 def build_ratings(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """One line per item and metric: the number of people, and whether most gave the same."""
+    """One line per item and metric: the number of people, and whether most of them gave the same
+    number."""
     page = MetricPage(asked)
     rows = page.ordered(tables[0])
     columns = (

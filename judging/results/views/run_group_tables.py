@@ -9,7 +9,7 @@ from judging.results.views import cells
 from judging.results.views.cells import Cell, Column, Grid, GridLine, Row
 from judging.results.views.page_parts import BY_PARAMETER, PageQuery, Rows, Switch
 
-# What outcomes can be grouped by; the first is the default.
+# The fields that outcomes can be grouped by; the first is the default.
 BY_ABILITY, BY_CATEGORY, BY_SOURCE, BY_RUN = (
     "ability",
     "ability,category",

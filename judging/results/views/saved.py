@@ -40,7 +40,8 @@ class ChangeSavedForm(forms.Form):
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def saved_views(request: HttpRequest, slug: str) -> HttpResponse:
-    """The member's own saved views and shared ones; POST saves one or changes an own one."""
+    """Show the member's own saved views and the shared ones. POST saves a view or changes one of
+    the member's own."""
     member = access.member_for(request, slug, right="results")
     if "view" in request.POST:
         return _change_view(request, member)

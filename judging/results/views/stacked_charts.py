@@ -15,7 +15,7 @@ MOST_BARS = 60
 def draw_groups(
     asked: PageQuery, rows: Rows, kinds: Mapping[str, str], title: str, caption: str
 ) -> ChartSpec | None:
-    """Bars of these kinds, given by column names; None without rows."""
+    """Draw bars of these kinds, given by column names; the result is None without rows."""
     words = f"{caption}, as shares of the items with a usable reply; the numbers are items."
     return draw_bars(
         [(run_group_tables.chart_label(asked, row), row) for row in rows], kinds, title, words
@@ -25,7 +25,7 @@ def draw_groups(
 def draw_bars(
     rows: Sequence[tuple[str, Row]], kinds: Mapping[str, str], title: str, caption: str
 ) -> ChartSpec | None:
-    """The same, where each row comes with the name of its bar."""
+    """Do the same as `draw_groups` for rows that are paired with the names of their bars."""
     # Imported here, since Altair takes a second and nothing else should wait for it.
     from charts import stacked
 
@@ -48,7 +48,8 @@ def cut_note(number: int) -> str:
 
 
 def make_share_cell(name: str, detail: str = "") -> CellFunction:
-    """A count with its share of the parsed items, and a link to the items with that detail."""
+    """A cell with a count, its share of the parsed items, and a link to the items with that
+    detail."""
 
     def cell(run: Run, row: Row) -> Cell:
         href = cells.items_url(run, row, result="parsed", detail=detail or name)

@@ -16,7 +16,7 @@ def row_key(row: Row) -> tuple[Any, ...]:
 
 
 def add_rates(rows: Rows, undetected: Rows) -> Rows:
-    """Rows with the `undetected` row for the same run and group as `of_rate`."""
+    """Add to each row, as `of_rate`, the row of `undetected` for the same run and group."""
     found = {row_key(row): row for row in undetected}
     return [{**row, "of_rate": found.get(row_key(row))} for row in rows]
 

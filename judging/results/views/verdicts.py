@@ -91,7 +91,7 @@ def build_verdicts(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def build_order_effect(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """How often the position of the answers decided."""
+    """How often the position of the answers decided the verdict."""
     rows = _merge_effects(tables[0])
     rates = [(Column(EFFECT_TITLES[name], name), _effect(name)) for name in EFFECTS]
     grid = run_group_tables.build_table(

@@ -33,7 +33,7 @@ def tabulate(project: Project, runs: Sequence[Run]) -> list[dict[str, Any]]:
 
 
 def _count_by_quality(project: Project) -> dict[tuple[str, str], dict[str, Fraction]]:
-    """The number of items with an explanation of each quality, by run and verdict."""
+    """Count the items with an explanation of each quality, by run and verdict."""
     found: dict[tuple[str, str], dict[str, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
     several: Counter[tuple[str, str]] = Counter()
     rows = explanation_audits.judged_explanations().filter(fields__project=project.slug)

@@ -1,4 +1,4 @@
-"""Slices of the items that a run misses more often than the rest: candidates for blind spots."""
+"""Candidates for blind spots: slices of the items with more undetected errors than the rest."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ STRATUM_FIELDS = (CATEGORY, ABILITY)
 GROUPS, VALUES, PAIRS = "groups", "values", "pairs"
 OUTCOME_FIELDS = (*STRATUM_FIELDS, "source_ability")
 SIGNIFICANT = 0.05
-# A field with more values than this identifies items rather than groups, so it is not sliced.
+# A field with more values than this identifies items rather than groups, so it forms no slices.
 VALUE_LIMIT = 50
 COLUMNS = (
     "total", "missing", "slice", "field", "value", "second_field", "second_value",
@@ -43,9 +43,10 @@ class ItemGroup(NamedTuple):
 
 
 class ItemSlice(NamedTuple):
-    """One group or the intersection of two; `within` says whether it is compared within categories.
+    """One group, or the intersection of two groups; `within` is true if the slice is compared
+    within categories.
 
-    The items are computed when needed, since there may be hundreds of slices.
+    The items of a slice are computed when needed, since there may be hundreds of slices.
     """
 
     groups: tuple[ItemGroup, ...]
@@ -58,19 +59,19 @@ class ItemSlice(NamedTuple):
 
     @property
     def family(self) -> str:
-        """The family of tests that its p-value is corrected in."""
+        """The family of tests for the correction of its p-value."""
         if len(self.groups) > 1:
             return PAIRS
         return GROUPS if self.groups[0].name in STRATUM_FIELDS else VALUES
 
     @property
     def inside(self) -> Bools:
-        """Whether each item is in all of the groups."""
+        """For each item, true if it is in all of the groups."""
         return np.logical_and.reduce([one.inside for one in self.groups])
 
     @property
     def known(self) -> Bools:
-        """Whether each item has a value in all of the fields."""
+        """For each item, true if it has a value in all of the fields."""
         return np.logical_and.reduce([one.known for one in self.groups])
 
 
@@ -93,7 +94,7 @@ class PreparedRun:
     ready: dict[tuple[bool, bytes], SliceableItems] = field(default_factory=dict)
 
     def contrast(self, one: ItemSlice) -> SliceContrast:
-        """The undetected rate inside the slice compared with the rate of the other known items.
+        """Compare the undetected rate inside the slice with the rate of the other known items.
         Random draws depend only on the run and the slice's name, so a repeated call gives the same
         result."""
         known = one.known
@@ -112,7 +113,7 @@ def tabulate(project: Project, runs: Iterable[Run], by: Sequence[str]) -> list[d
     the largest difference comes first.
 
     Fields are columns of items, own fields of items, or measured features. `rate` is the undetected
-    rate over the slice's `n` parsed items, `rest` that over the `rest_n` other items that have a
+    rate over the slice's `n` parsed items. `rest` is the rate over the `rest_n` other items with a
     value of these fields. Slices other than an ability or a category are compared within
     categories, and `difference` is the Mantel-Haenszel difference. `p` is one-sided; `q` is
     adjusted (Benjamini and Hochberg) over the `tests` of the slice's `family` in the run: abilities
@@ -137,12 +138,12 @@ def tabulate(project: Project, runs: Iterable[Run], by: Sequence[str]) -> list[d
 
 
 def check_fields(project: Project, by: Sequence[str]) -> list[Grouping]:
-    """The groupings for these fields, without measured features. Raises `UnknownField`."""
+    """Return the groupings for these fields, without measured features. Raises `UnknownField`."""
     return detectors.check_groupings(project, [name for name in by if name not in FEATURES])
 
 
 def _load_columns(project: Project, runs: Sequence[Run], by: Sequence[str]) -> ItemColumns:
-    """The values of items apart from their outcomes, loaded once for all runs."""
+    """Load the values of items other than their outcomes, once for all runs."""
     measures = [name for name in by if name in FEATURES]
     own = item_features.shadowed_features(project, measures) if measures else set()
     named = [
@@ -192,8 +193,8 @@ def _run_rows(found: RunArrays, read: ItemColumns) -> list[dict[str, Any]]:
 
 
 def _columns(found: RunArrays, read: ItemColumns) -> dict[str, Any]:
-    """The values of each item for the requested fields, without fields that repeat another one.
-    Abilities and categories form one family, so a request for either needs both."""
+    """The values of each item for the requested fields, without fields that have the same values as
+    another field. Abilities and categories form one family, so a request for either needs both."""
     own = {
         name: list(_column(found, read, name))
         for name in STRATUM_FIELDS
@@ -237,14 +238,15 @@ def _groups(name: str, column: Any) -> list[ItemGroup]:
     values, codes = _encode(column)
     known = codes != values.index("") if "" in values else np.full(codes.shape, True)
     there = [value for value in values if value]
-    # If a field has one value, there is no rest. If it has many, they identify single items.
+    # A field with a single value has no rest. If a field has many values, they identify single
+    # items.
     if not 1 < len(there) <= VALUE_LIMIT:
         return []
     return [ItemGroup(name, value, codes == values.index(value), known) for value in there]
 
 
 def _encode(column: Any) -> tuple[list[str], Ints]:
-    """The sorted values of a column, and for each item the position of its value."""
+    """Return the sorted values of a column, and for each item the position of its value."""
     held = list(column)
     values = sorted(set(held))
     places = {value: place for place, value in enumerate(values)}

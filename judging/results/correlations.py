@@ -92,7 +92,7 @@ def tabulate_groups(
 
 
 def compute_points(sides: PairedScores) -> dict[str, Estimate]:
-    """All figures over some items, without intervals."""
+    """Compute all figures over some items, without intervals."""
     found = {name: _point_estimate(sides, name) for name in WITH_INTERVAL}
     people, evaluator = (found[name] for name in MEANS)
     apart, reason = None, people.reason or evaluator.reason
@@ -104,7 +104,7 @@ def compute_points(sides: PairedScores) -> dict[str, Estimate]:
 def split_scores(
     project: Project, runs: Sequence[Run], by: Sequence[str]
 ) -> Iterator[tuple[dict[str, Any], PairedScores]]:
-    """The items of each run, metric, treatment of off-scale numbers and group, with the leading
+    """Yield the items of each run, metric, treatment of off-scale numbers and group, with the first
     columns of their rows."""
     for one in paired_scores.load_paired_scores(project, runs, by):
         for way, sides in one.ways():
@@ -159,7 +159,7 @@ def _figures(sides: PairedScores, which: list[Any]) -> dict[str, Any]:
 
 
 def _point_estimate(sides: PairedScores, name: str) -> Estimate:
-    """A figure over some items, without its interval."""
+    """Estimate a figure over some items, without its interval."""
     made = build_figure(sides, name)
     return _without_value(sides, made) if isinstance(made, str) else made.point()
 

@@ -38,7 +38,7 @@ from stats.lots import draw_number
 
 TASK = "explanation-audit"
 KEY_LENGTH = 200
-# A longer text is more than one word, also in scripts that write no spaces.
+# A longer text is more than one word, even in scripts without spaces.
 LONGEST_WORD = 20
 _FENCES = re.compile(r"\A\s*```[\w-]{0,20}\s|```\s*\Z")
 REFERENCE = "Reference answer that the evaluator saw:"
@@ -47,8 +47,7 @@ QUALITIES = ("correct", "insufficient", "wrong", "none")
 UNJUDGED = "open"
 
 PARSED_RESULTS = frozenset({Outcome.Result.DETECTED, Outcome.Result.UNDETECTED})
-# For each frame, the call whose explanation is judged, and the titles of the texts that the call
-# showed.
+# For each frame: the call whose explanation is judged, and the titles of the texts in that call.
 _CALLS_BY_FRAME: dict[str, tuple[CallSpec, dict[str, str]]] = {
     "single": (CallSpec("perturbed"), {"": "perturbed"}),
     "reference": (CallSpec("perturbed"), {"": "perturbed"}),
@@ -67,7 +66,7 @@ class AuditRefused(ValueError):
 
 
 class ExplainedVerdict(NamedTuple):
-    """An evaluator's verdict in words, whether it was right, and in what way."""
+    """An evaluator's verdict in words, whether the verdict was right, and in what way."""
 
     words: str
     is_right: bool
@@ -84,8 +83,8 @@ class ItemTruth(NamedTuple):
 
 @dataclass(frozen=True)
 class CreatedAudit:
-    """An audit: its project, how many items were drawn, how many all runs decided (`available`),
-    and the report of the import of the explanations."""
+    """An audit: its project, the number of drawn items, the number of items that all runs decided
+    (`available`), and the report of the import of the explanations."""
 
     project: Project
     drawn: int
@@ -96,12 +95,13 @@ class CreatedAudit:
 def create_audit(
     runs: Sequence[Run], *, n: int, seed: int, into: str, member: Membership | None = None
 ) -> CreatedAudit:
-    """Draw `n` items that all runs decided, and create an audit item for each explanation of them.
+    """Draw `n` items that all runs decided, and create an audit item for each explanation of these
+    items.
 
     The draw depends only on the seed and the keys, so repeating it adds nothing, and a larger n
-    adds to the earlier draw. A reply that is only the JSON of a verdict has no explanation and
-    becomes a bad row. The project is created if necessary. Raises `AuditRefused` for runs without
-    explanations or without common items, and for a project with another task type.
+    adds to the earlier draw. A reply with only the JSON of a verdict has no explanation, so it is
+    reported as a bad row. The project is created if necessary. Raises `AuditRefused` for runs
+    without explanations or without common items, and for a project with another task type.
     """
     for run in runs:
         _check_run(run)
@@ -187,14 +187,13 @@ def _deciding_metrics(run: Run) -> list[ScoredMetric]:
 
 
 def _shared_keys(runs: Sequence[Run]) -> set[str]:
-    """The keys of the items that every run decided and whose final label is unchanged since."""
+    """The keys of the items that every run decided and whose final label has not changed since."""
     found = [_decided_keys(run) for run in runs]
     return set.intersection(*found) if found else set()
 
 
 def _decided_keys(run: Run) -> set[str]:
-    """The keys of the items where the run has a stored reply and a verdict that is right or
-    wrong."""
+    """The keys of the items with a stored reply of the run and a verdict that is right or wrong."""
     counted = run.outcomes.counted().main().filter(pk__in=_answered_calls(run).values("outcome"))
     if run.pinned_strategy().frame not in _SCORED:
         return set(counted.parsed().values_list("item__key", flat=True))
@@ -213,8 +212,8 @@ def _answered_calls(run: Run) -> CallQuerySet:
 
 
 def _load_truths(run: Run, items: Sequence[int]) -> dict[int, ItemTruth]:
-    """The final labels of these items by id. `errors` is the comment of the resolution, else the
-    texts of current labels with the same answer."""
+    """Load the final labels of these items by id. `errors` is the comment of the resolution or,
+    without a comment, the texts of current labels with the same answer."""
     task = tasktypes.load_task_type(run.project)
     texts = [field.name for field in task.fields if field.in_own_words]
     said: dict[tuple[int, str], list[str]] = defaultdict(list)
@@ -246,7 +245,7 @@ def _audit_rows(runs: Sequence[Run], keys: list[str]) -> Iterator[dict[str, Any]
         strategy = run.pinned_strategy()
         spec, _ = _CALLS_BY_FRAME[strategy.frame]
         found = _answered_calls(run).filter(outcome__main=True, outcome__item__key__in=keys)
-        # In a chain, the last step gives the explanation.
+        # In a chain, the explanation is in the reply of the last step.
         found = found.filter(role=spec.role, order=spec.order, step=strategy.last_step)
         found = found.select_related("outcome__item", "outcome__revision", "request__reply")
         calls = list(found.prefetch_related("request__reply__readings"))
@@ -258,7 +257,8 @@ def _audit_rows(runs: Sequence[Run], keys: list[str]) -> Iterator[dict[str, Any]
 
 
 def _sample_result(call: Call) -> Mapping[str, Any]:
-    """The result and values of a sample; with several samples, those of its part of the outcome."""
+    """The result and values of a sample. With several samples, they come from the sample's part of
+    the outcome."""
     outcome = call.outcome
     if PARTS_KEY not in outcome.values:
         return {"result": outcome.result, "values": outcome.values}
@@ -267,7 +267,7 @@ def _sample_result(call: Call) -> Mapping[str, Any]:
 
 
 def _readings(run: Run, call: Call) -> list[Reading]:
-    """The readings of a reply: by the run's parser first, then by the strategy's."""
+    """The readings of a reply: first by the run's parser, then by the strategy's parser."""
     names = [run.parser, outputs.get_parser_version(run.pinned_strategy())]
     there = {one.parser: one for one in call.request.reply.readings.all()}
     return [there[name] for name in dict.fromkeys(names) if name in there]
@@ -300,16 +300,16 @@ def _audit_row(run: Run, call: Call, verdict: ExplainedVerdict, truth: ItemTruth
 
 
 def _explanation(run: Run, call: Call) -> str:
-    """The parsed explanation, else the whole reply; "" if the reply is only the JSON of a
-    verdict."""
+    """The parsed explanation, or the whole reply if there is none; "" if the reply is only the JSON
+    of a verdict."""
     read = (reading.explanation.strip() for reading in _readings(run, call))
     text = call.request.reply.text
     return next(filter(None, read), "") or ("" if _is_bare(run.pinned_strategy(), text) else text)
 
 
 def _is_bare(strategy: Strategy, text: str) -> bool:
-    """Whether a reply is one JSON object, in a code block or not, with no words besides the answer.
-    Every other field is checked, since models may give the explanation another name."""
+    """True if a reply is one JSON object, in a code block or not, that has no words besides the
+    answer. Every other field is checked, since models may use another name for the explanation."""
     fields = json_objects.parse_whole(_FENCES.sub("", text))
     output = outputs.OUTPUTS.get(strategy.step(strategy.last_step).output)
     answers_in = output.keys(strategy) if output else frozenset()
@@ -354,13 +354,15 @@ def _response(strategy: Strategy, texts: Mapping[str, Any]) -> str:
 
 
 def _text(texts: Mapping[str, Any], name: str, spec: CallSpec) -> str:
-    """A text as a prompt shows it; "" if the item lacks it, as in some recorded runs."""
+    """A text as shown in a prompt; "" if the item does not have the text, as in some recorded
+    runs."""
     there = name in texts or (name == "question" and texts.keys() & {"prompt", "input"})
     return frames.format_text(texts, name, spec) if there else ""
 
 
 def _verdict(run: Run, call: Call, truth: ItemTruth) -> ExplainedVerdict | None:
-    """The verdict of a reply, and whether it is right; None if it is neither right nor wrong."""
+    """The verdict of a reply, and whether the verdict is right; None if it is neither right nor
+    wrong."""
     if run.pinned_strategy().frame == "detection":
         said = next((one.value for one in _readings(run, call)), None)
         return _detection_verdict(str(said), truth.value) if said in _DETECTION_TITLES else None
@@ -399,7 +401,7 @@ def _score_verdict(
 def _scores_match(
     metrics: Sequence[ScoredMetric], held: Mapping[str, Any], values: Mapping[str, Any]
 ) -> bool | None:
-    """Whether an evaluator's numbers equal people's; None if one of them is missing."""
+    """True if an evaluator's numbers equal people's; None if one of the numbers is missing."""
     apart = [abs(one.of_people(held) - one.of_evaluator(values)) for one in metrics]
     return None if any(map(isnan, apart)) else all(one < _NEAR for one in apart)
 
@@ -412,8 +414,8 @@ def _format_number(metric: ScoredMetric, number: float, *, with_scale: bool = Fa
 
 
 def _perturbation_verdict(run: Run, call: Call, judged: Mapping[str, Any]) -> ExplainedVerdict:
-    """The verdict on a perturbed answer: right if an error is detected, or if a score-invariant
-    change is not."""
+    """The verdict on a perturbed answer. It is right if an error is detected, or if a
+    score-invariant change is not detected."""
     invariant = call.outcome.invariant
     is_right = (judged["result"] == Outcome.Result.DETECTED) is not invariant
     if invariant:

@@ -63,8 +63,8 @@ class FigureTable:
 
 @dataclass(frozen=True)
 class PendingTable:
-    """A table that a worker computes: `figure` is the id to notify about, `since` the time of the
-    request.
+    """A table that a worker computes. `figure` is the id to send in a notification, and `since` is
+    the time of the request.
 
     The worker has done `done` of `total` parts of a `step`; all three are empty before the start.
     `failure` says why computing failed; a worker tries again later. `last` is the table from before
@@ -96,7 +96,7 @@ class TableRequest:
         return tables.list_columns(self.table, self.by)
 
     def wish(self) -> CacheKey:
-        """The cache key: what the rows depend on, and nothing else."""
+        """The cache key: everything that the rows depend on, and nothing else."""
         runs = tuple(run.pk for run in self._resting)
         by = tuple(self.by) if self._kind.grouped or self._kind.groups else ()
         return CacheKey(self.project, self.table, runs, by)

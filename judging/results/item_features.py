@@ -2,11 +2,11 @@
 
 About the judged revision: `edit_size` is the share of both texts' characters that changed, `place`
 the position of the first change in the gold answer (as a share), `changes` the number of places
-that differ, `length` the characters of the perturbed answer. From human labels: `detectability` is
-the share that reported an error among annotators who first saw the item blind; `surgicality` is the
-share of the changed pieces in a claim check that the claim explains, as a mean over labels. The
-bins are fixed, so that projects can be compared; only the bins of `length` are the quartiles of the
-items at hand.
+that differ, `length` the characters of the perturbed answer. From human labels: among the
+annotators who first saw the item blind, `detectability` is the share that reported an error;
+`surgicality` is the share of the changed pieces in a claim check that the claim explains, as a mean
+over labels. The bins are fixed, so that projects can be compared; only the bins of `length` are the
+quartiles of the items at hand.
 """
 
 import json
@@ -30,16 +30,16 @@ from judging.runs.models import OutcomeQuerySet
 
 AT_A_TIME = 5_000
 QUARTERS = (0.25, 0.5, 0.75)
-# The judged text in all frames that compare it with a gold answer.
+# The text that is judged in all frames with a gold answer for comparison.
 JUDGED_TEXT = "perturbed"
-# A bin of lengths; URLs may contain any.
+# The form of a bin of lengths; a URL may contain any such bin.
 _LENGTHS = re.compile("([0-9]{1,9})-to-([0-9]{1,9})")
 
 FeatureValues = Mapping[int, float | None]
 
 
 class FeatureBin(NamedTuple):
-    """A bin of values under `below` that are in no earlier bin."""
+    """A bin with the values under `below` that are not in an earlier bin."""
 
     slug: str
     title: str
@@ -107,10 +107,10 @@ DIFF_FEATURES = ("edit_size", "place", "changes")
 
 
 def load_features(project: Project, names: Sequence[str], judged: Any) -> dict[str, FeatureValues]:
-    """The values of each feature, by the id of the revision or item.
+    """Load the values of each feature, by the id of the revision or item.
 
-    `judged` are the revisions; missing diffs are computed. One query for all features of diffs, and
-    one for each other feature.
+    `judged` are the revisions; missing diffs are computed. Makes one query for all features of
+    diffs, and one query for each other feature.
     """
     found: dict[str, FeatureValues] = {}
     asked = [name for name in names if name in DIFF_FEATURES]
@@ -129,7 +129,7 @@ def load_features(project: Project, names: Sequence[str], judged: Any) -> dict[s
 
 
 def assign_bins(name: str, numbers: Sequence[float | None]) -> Any:
-    """The slug of each number's bin, "" for None."""
+    """Find the slug of the bin of each number, "" for None."""
     values = np.array(numbers, dtype=float)
     there = ~np.isnan(values)
     slugs = np.full(values.shape, "", dtype=object)
@@ -141,8 +141,8 @@ def assign_bins(name: str, numbers: Sequence[float | None]) -> Any:
 
 
 def bin_title(name: str, slug: str) -> str:
-    """The title of a bin; if items have an own field with that name, the field's title and
-    value."""
+    """The title of a bin. If items have an own field with the name of the feature, it is the
+    field's title and value."""
     if name == "length" and (ends := _LENGTHS.fullmatch(slug)):
         least, most = map(int, ends.groups())
         return f"{least:,} to {most:,} characters"
@@ -184,7 +184,8 @@ def _bin_range(name: str, slug: str) -> tuple[float, float]:
 
 
 def _quartile_bins(values: Any) -> list[FeatureBin]:
-    """Bins with a quarter of the values each, in whole numbers, ends included."""
+    """Build bins that each have a quarter of the values. Their ends are whole numbers and belong to
+    the bin."""
     if not len(values):
         return []
     cuts = np.unique([*np.floor(np.quantile(values, QUARTERS)), values.max()]).astype(int)
@@ -208,7 +209,7 @@ def _load_lengths(project: Project) -> FeatureValues:
 
 
 def _load_detectability(project: Project) -> FeatureValues:
-    """Detectability from blind labels, as on the category board."""
+    """Compute detectability from blind labels, as on the category board."""
     blind = tasktypes.load_version(project.task_type).blind
     options = blind.fields[0].options if blind else ()
     if not options:
@@ -220,7 +221,7 @@ def _load_detectability(project: Project) -> FeatureValues:
 
 
 def _load_surgicality(project: Project) -> FeatureValues:
-    """Surgicality from counted labels with a claim check, as on the category board."""
+    """Compute surgicality from counted labels with a claim check, as on the category board."""
     shares: dict[int, list[float]] = defaultdict(list)
     fields = tasktypes.load_version(project.task_type).fields
     for name in (one.name for one in fields if one.per_change):
@@ -234,7 +235,8 @@ def _load_surgicality(project: Project) -> FeatureValues:
 
 
 def shadowed_features(project: Project, names: Sequence[str]) -> set[str]:
-    """The feature names that are also own fields of items. Such a field replaces the feature."""
+    """The names of features that are also own fields of items. Such a field replaces the
+    feature."""
     known = [name for name in names if name in FEATURES]
     items = Item.objects.in_project(project)
     return {name for name in known if items.filter(fields__has_key=name).exists()}

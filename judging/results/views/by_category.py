@@ -288,7 +288,7 @@ def _total(run: Run, row: Row) -> Cell:
 
 
 def _count_in(name: str) -> stacked_charts.CellFunction:
-    """A cell with the count of a result, named like its column, and a link to the items."""
+    """Build a function for cells with the count of the result `name` and a link to the items."""
 
     def cell(run: Run, row: Row) -> Cell:
         return cells.count_cell(row[name], cells.items_url(run, row, result=name))

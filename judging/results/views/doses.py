@@ -196,7 +196,7 @@ def _is_grouped(row: Row) -> bool:
 
 
 def _series_kind(rows: Rows) -> str:
-    """The title of the legend of a chart's lines."""
+    """The title for the lines of a chart: items or runs."""
     return "Items" if any(map(_is_grouped, rows)) else "Run"
 
 

@@ -79,8 +79,8 @@ def select_runs_or_404(every: Sequence[Run], query: QueryDict) -> list[Run]:
 
 
 def request_tables(wish: PageQuery) -> list[figures.FigureTable | figures.PendingTable]:
-    """Request the tables of a view and the table `left_out`; returns a worker's progress until they
-    are ready. Raises Http404."""
+    """Request the tables of a view and the table `left_out`. A table that is not ready is returned
+    as a worker's progress. Raises Http404."""
     return [*(_request_table(wish, ask) for ask in wish.view.asks), _request_left_out(wish)]
 
 

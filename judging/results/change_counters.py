@@ -215,8 +215,9 @@ def _build_subject_queries(source: CountedTable, event: str) -> Iterator[str]:
     return (f"{each} ({told}) AS about" for told in source.about(event, "one"))
 
 
-# One count per transaction is enough, however many rows the transaction writes. A row locked by
-# another writer is skipped: waiting for it would mean waiting for the other's whole transaction.
+# One count per transaction is enough, however many rows the transaction writes. A row that another
+# writer has locked is skipped: waiting for it would mean waiting for the end of the other
+# transaction.
 _COUNT_FUNCTION = """
     CREATE OR REPLACE FUNCTION judging_touch(about text) RETURNS void LANGUAGE plpgsql AS $$
     DECLARE done text := COALESCE(current_setting('judging.touched', true), '');

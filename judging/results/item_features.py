@@ -141,8 +141,8 @@ def assign_bins(name: str, numbers: Sequence[float | None]) -> Any:
 
 
 def bin_title(name: str, slug: str) -> str:
-    """The title of a bin. If items have an own field with the name of the feature, it is the
-    field's title and value."""
+    """The title of a bin. A value that is not a bin, from an own field of items with the same name,
+    follows the title of the feature."""
     if name == "length" and (ends := _LENGTHS.fullmatch(slug)):
         least, most = map(int, ends.groups())
         return f"{least:,} to {most:,} characters"

@@ -20,8 +20,8 @@ Key = tuple[Any, ...]
 
 
 def tabulate(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
-    """The table `missing`: for each run and group a row per cause, the most frequent first; a group
-    without missing outcomes has one row without a cause.
+    """The table `missing`: for each run and group, a row per cause, the most frequent first. A
+    group without missing outcomes has one row without a cause.
 
     `lowest` and `highest` are the bounds of the group's undetected rate over all values of the
     missing outcomes: undetected / total and (undetected + missing) / total. A pair with one parsed

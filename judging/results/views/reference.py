@@ -1,4 +1,4 @@
-"""Reference: how far errors bring an answer below the top score (study 000, tables 16, 17, 20)."""
+"""Reference: how far errors move an answer below the top score (study 000, tables 16, 17, 20)."""
 
 from collections.abc import Sequence
 

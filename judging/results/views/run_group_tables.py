@@ -83,5 +83,5 @@ def _name(field: str) -> str:
 def _title(field: str, row: Row) -> str:
     title = Grouping(field, field).title_of(row[field])
     invariant = field == "category" and row["score_invariant"] and row[field] != SI_ITEM
-    # If the URL groups by category only, no ability column says that it is score-invariant.
+    # If the URL groups by category only, there is no ability column to mark score-invariant rows.
     return f"{title}, score-invariant" if invariant and not row.get("ability") else title

@@ -52,7 +52,8 @@ def build_sensitivity(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def _linked_rate_cell(run: Run, row: Row, such: RateColumns) -> Cell:
-    """A rate with a link to its items; score-invariant ones by source ability or by origin."""
+    """A cell with a rate and a link to its items. Score-invariant items are selected by source
+    ability or by origin."""
     which, group = {"items": "errors", "result": "parsed"}, {"ability": row["ability"] or ""}
     if such is FALSE_ALARM:
         which["items"], group = "invariant", {"source_ability": row["ability"] or ""}

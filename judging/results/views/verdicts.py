@@ -110,7 +110,7 @@ def build_order_effect(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def build_repeats(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """The first sample compared with all samples, and how many items changed their result."""
+    """The first sample compared with all samples, and the number of items whose result changed."""
     rows = tables[0]
     figures = (
         (Column("Samples", "samples"), _samples),

@@ -1,4 +1,4 @@
-"""Candidates for blind spots: slices of the items with more undetected errors than the rest."""
+"""Candidates for blind spots: slices of the items with a higher undetected rate than the rest."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -2,11 +2,11 @@
 
 About the judged revision: `edit_size` is the share of both texts' characters that changed, `place`
 the position of the first change in the gold answer (as a share), `changes` the number of places
-that differ, `length` the characters of the perturbed answer. From human labels: among the
-annotators who first saw the item blind, `detectability` is the share that reported an error;
-`surgicality` is the share of the changed pieces in a claim check that the claim explains, as a mean
-over labels. The bins are fixed, so that projects can be compared; only the bins of `length` are the
-quartiles of the items at hand.
+that differ, `length` the characters of the perturbed answer. From human labels: `detectability` is
+the share that reported an error of all annotators who first saw the item blind; `surgicality` is
+the share of the changed pieces in a claim check that the claim explains, as a mean over labels. The
+bins are fixed, so that projects can be compared; only the bins of `length` are the quartiles of the
+items at hand.
 """
 
 import json

@@ -26,7 +26,7 @@ def tabulate(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterat
 
     The categories are the values of each resolved field with choices, except the deciding one, such
     as `error_type`; an item may have several, and has the `value` "" if people named none.
-    `detected` of `n` items were called an error; The `missing` items have no verdict and count as
+    `detected` of `n` items were called an error. The `missing` items have no verdict and count as
     not detected, as in recall. `low` and `high` are Wilson's interval for clustered items. Raises
     `UnknownField`.
     """

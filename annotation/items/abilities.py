@@ -1,4 +1,4 @@
-"""Queries for items by ability: sorted or not, and with a suggested ability or without."""
+"""Queries that select items by their ability or by the ability that a model suggests."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from annotation.items.models import ItemQuerySet
     from annotation.models import Item
 
-# Keys in the fields of an item: the ability that a model suggests, and which model.
+# Keys in the fields of an item: the ability that a model suggests, and the name of the model.
 SUGGESTED, SUGGESTED_BY = "suggested_ability", "suggested_by"
 SUGGESTION = (SUGGESTED, SUGGESTED_BY)
 
 
 def filter_unsorted(items: ItemQuerySet) -> ItemQuerySet:
-    """Items without one of the abilities that prompts are sorted into; an import may have set
-    another one."""
+    """Return the unsorted items: they have no ability, or one (from an import) that prompts are not
+    sorted into."""
     return items.exclude(ability__in=_slugs())
 
 
@@ -33,13 +33,13 @@ def filter_suggested(items: ItemQuerySet) -> ItemQuerySet:
 
 
 def order_unsorted_first(items: ItemQuerySet) -> ItemQuerySet:
-    """Items without a known ability first, then the others, each by position."""
+    """Order by position, with the items that have no known ability before all others."""
     rank = Case(When(ability__in=_slugs(), then=Value(1)), default=Value(0))
     return items.alias(rank=rank).order_by("rank", "position")
 
 
 def text_beginnings(items: Iterable[Item], text: str, length: int) -> dict[int, str]:
-    """The first `length` characters of a text in the current revision, by item id."""
+    """Map item ids to the first `length` characters of this text in the current revision."""
     from annotation.models import Revision
 
     start = Left(Cast(KeyTextTransform(text, "texts"), models.TextField()), length)

@@ -1,7 +1,8 @@
 """People sort prompts into abilities: one by one, several at once, or as a model suggests.
 
-A change never overwrites an ability that the page did not show. Each change is recorded with the
-previous ability, so that it can be undone. A suggestion changes nothing until somebody accepts it.
+A change never overwrites an ability that the person could not see on the page. Each change is
+recorded with the previous ability, so that it can be undone. A suggestion changes nothing until
+somebody accepts it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -40,8 +41,8 @@ class AbilityChange:
 
 @dataclass
 class SortResult:
-    """The items that were changed, and the items that somebody else had changed in the meantime,
-    which stay as they are."""
+    """The changed items, and the items left alone because somebody else had changed them
+    meanwhile."""
 
     changed: list[Item] = field(default_factory=list)
     missed: list[Item] = field(default_factory=list)
@@ -75,7 +76,7 @@ def check_sortable(project: Project) -> None:
 
 
 def list_prompts(project: Project, which: str = "all") -> ItemQuerySet:
-    """The prompts to sort, unsorted ones first; `which` is one of `SELECTIONS`."""
+    """Return the prompts to sort, unsorted prompts first; `which` is one of `SELECTIONS`."""
     found = Item.objects.in_project(project).of_tests()
     narrow = {"unsorted": abilities.filter_unsorted, "suggested": abilities.filter_suggested}.get(
         which
@@ -84,8 +85,8 @@ def list_prompts(project: Project, which: str = "all") -> ItemQuerySet:
 
 
 def count_prompts(project: Project) -> PromptCounts:
-    """The numbers of the project's prompts; abilities without prompts count 0. A prompt whose
-    ability is not one to sort into counts as unsorted."""
+    """The numbers of the project's prompts; abilities without prompts count 0. A prompt counts as
+    unsorted if prompts are not sorted into its ability."""
     found = list_prompts(project)
     by_ability = counting.count_by(found, "ability")
     known = tuple((one, by_ability.get(one.slug, 0)) for one in taxonomy.load().sorts())
@@ -97,7 +98,7 @@ def count_prompts(project: Project) -> PromptCounts:
 
 
 def set_abilities(member: Membership, wishes: Sequence[AbilityChange]) -> SortResult:
-    """Set the requested abilities; items that already have the requested ability stay as they are.
+    """Set the requested abilities. Items that already have theirs are left unchanged.
 
     Raises `Refused` for an item that does not exist, for more than `MAX_AT_ONCE` changes and for a
     project whose items have categories, and `FieldError` for an unknown ability.
@@ -112,8 +113,8 @@ def set_abilities(member: Membership, wishes: Sequence[AbilityChange]) -> SortRe
 
 
 def undo_last(member: Membership) -> SortResult:
-    """Undo the member's last change that is not undone yet, for all items that it changed together.
-    Items that others have changed since stay as they are."""
+    """Undo the member's last change that is not undone yet, for all items of that change. Items
+    that others have changed since are left unchanged."""
     check_sortable(member.project)
     missed: list[Item] = []
     for step, events in _undoable_steps(member):
@@ -138,11 +139,11 @@ def store_suggestions(
     by: str,
     member: Membership | None = None,
 ) -> int:
-    """Store suggestions with their items, in place of earlier ones; returns how many are new.
+    """Store suggestions in their items, replacing earlier ones. Return the number of new ones.
 
-    Nothing is sorted: people accept the suggestions that they agree with. Suggestions of an
+    This sorts no item: people accept the suggestions that they agree with. Suggestions of an
     unknown ability are ignored. Raises `Refused` for a project whose items have categories.
-    `member` is who asked for it, None for a command.
+    `member` is the person who requested the suggestions; None for a command.
     """
     check_sortable(project)
     known = {ability.slug for ability in taxonomy.load().sorts()}

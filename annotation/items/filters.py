@@ -42,8 +42,8 @@ def _parse_object(text: str) -> dict[str, Any] | None:
 
 
 def _is_of(value: str, task: TaskType, offered: list[str]) -> bool:
-    """Whether a label can have this value: options of the deciding field joined by "/", or for a
-    task with ratings numbers or "-" joined by "/"."""
+    """True if a label can have this value: options of the deciding field joined by "/", or, for a
+    task with ratings, numbers or "-" joined by "/"."""
     number = r"(-|-?\d+(\.\d+)?)"
     if task.rates:
         return bool(re.fullmatch(rf"{number}(/{number})*", value, re.ASCII))
@@ -51,13 +51,13 @@ def _is_of(value: str, task: TaskType, offered: list[str]) -> bool:
 
 
 class ItemFilter(filters.FilterSet):
-    """Items by category, ability, resolution ("none": unresolved), flag and part of the key.
+    """Filter items by category, ability, resolution ("none": unresolved), flag and part of the key.
 
     `annotator`, `choice` and `longer_than` (seconds) must all match one current label. `fields` is
-    a JSON object of names and values of the item's own fields, `answers` one of the other answers
-    in its final label. `agreement` is a JSON object that selects the items behind a row: field,
-    measure and people for a row of the agreement table; field, a, b, choice_a and choice_b for a
-    row of the confusion table."""
+    a JSON object of names and values of the item's own fields. `answers` is a JSON object of
+    answers in its final label other than the deciding one. `agreement` is a JSON object that
+    selects the items behind a row: field, measure and people for a row of the agreement table;
+    field, a, b, choice_a and choice_b for a row of the confusion table."""
 
     category = filters.ChoiceFilter(choices=_categories, empty_label="Any", label="Category")
     ability = filters.ChoiceFilter(choices=_abilities, empty_label="Any", label="Ability")
@@ -89,8 +89,8 @@ class ItemFilter(filters.FilterSet):
         self.form.fields["resolution"].validators.append(self._check_resolution)
 
     def _check_resolution(self, value: str) -> None:
-        """Raise `ValidationError` for a value that no resolution in the project can have; without
-        items the project is unknown and every value passes."""
+        """Raise `ValidationError` for a value that no resolution in the project can have. Without
+        items the project is unknown, so that every value is accepted."""
         first = self.queryset.order_by().values("project")[:1]
         project = Project.objects.filter(pk__in=first).select_related("task_type").first()
         if value == UNRESOLVED or project is None:
@@ -106,14 +106,16 @@ class ItemFilter(filters.FilterSet):
             )
 
     def resolved_as(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
-        """Items with this final label; for `UNRESOLVED`, those without any."""
+        """Return the items with this final label; for `UNRESOLVED`, the items without a final
+        label."""
         return items.unresolved() if value == UNRESOLVED else items.resolved_as(value)
 
     def flagged(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
         return items.flagged(value)
 
     def said_to_be(self, items: ItemQuerySet, name: str, value: Any) -> ItemQuerySet:
-        """Items with one current label that fits all label filters of the form at once."""
+        """Return the items with at least one current label that matches all label filters of the
+        form."""
         asked = self.form.cleaned_data
         given = {one: asked[one] for one in LABEL_FILTERS if asked.get(one) not in ("", None)}
         if name != next(iter(given)):
@@ -123,22 +125,23 @@ class ItemFilter(filters.FilterSet):
         return items.said_to_be(given.get("annotator", ""), given.get("choice", ""), longer_than)
 
     def as_tests(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
-        """Without duplicates, qualification and control items, whatever the value."""
+        """Leave out duplicates, qualification and control items, whatever the value is."""
         return items.originals().of_tests()
 
     def having(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
-        """Items with these values; none if the value is not a JSON object."""
+        """Return the items with these field values; no items if the value is not a JSON object."""
         said = _parse_object(value)
         return items.none() if said is None else items.having(said)
 
     def answered(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
-        """Items whose final label has these answers; none if the value is not a JSON object."""
+        """Return the items whose final label has these answers; no items if the value is not a JSON
+        object."""
         said = _parse_object(value)
         return items.none() if said is None else items.answered(said)
 
     def behind_agreement(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
-        """The items that a row of the agreement table counts; none if the value is not a JSON
-        object."""
+        """Return the items that a row of the agreement table counts; no items if the value is not a
+        JSON object."""
         row, first = _parse_object(value), items.order_by().values("project")[:1]
         project = Project.objects.filter(pk__in=first).first()
         if row is None or project is None:
@@ -180,7 +183,8 @@ class ItemPageFilter(ItemFilter):
 
 
 class LabelFilter(filters.FilterSet):
-    """Labels by item, annotator and choice, and whether they are current and counted."""
+    """Filter labels by item, annotator and choice, by whether they are current and by whether they
+    count."""
 
     item = filters.CharFilter(field_name="item__key", max_length=200)
     annotator = filters.CharFilter(field_name="member__alias", max_length=80)
@@ -197,7 +201,7 @@ class LabelFilter(filters.FilterSet):
 
 
 class ResolutionFilter(filters.FilterSet):
-    """Resolutions by item, value and source, and whether they are current."""
+    """Filter resolutions by item, value and source, and by whether they are current."""
 
     item = filters.CharFilter(field_name="item__key", max_length=200)
     value = filters.CharFilter(max_length=40)

@@ -40,14 +40,15 @@ BOOLEAN_SPELLINGS = {"True": ("true", "1"), "False": ("false", "0")}
 
 
 class ItemQuerySet(models.QuerySet["Item"]):
-    """Queries of items. Only `live`, and what uses it, leaves out deleted items."""
+    """Queries of items. They include deleted items, except `live` and the methods that use it."""
 
     def locked(self) -> ItemQuerySet:
-        """Lock the rows for this transaction; waits for transactions that hold them."""
+        """Lock the rows for this transaction; first wait for other transactions that have locked
+        them."""
         return self.select_for_update(no_key=True, of=("self",))
 
     def live(self) -> ItemQuerySet:
-        """Without deleted items."""
+        """Leave out deleted items."""
         return self.filter(deleted_at__isnull=True)
 
     def in_project(self, project: Project) -> ItemQuerySet:
@@ -55,34 +56,35 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return self.live().filter(project=project)
 
     def originals(self) -> ItemQuerySet:
-        """Without exact duplicates."""
+        """Leave out exact duplicates."""
         return self.filter(duplicate_of__isnull=True)
 
     def of_tests(self) -> ItemQuerySet:
-        """Without qualification and control items."""
+        """Leave out qualification and control items."""
         return self.filter(purpose="test")
 
     def sources(self, text: str) -> ItemQuerySet:
-        """Items from which other items can be generated: their current texts include this one, they
-        are not qualification or control items, and they were not generated themselves."""
+        """Return the items from which other items can be generated. Their current texts include
+        this text, they are not qualification or control items, and they were not generated
+        themselves."""
         return self.of_tests().with_text(text).filter(parent=None)
 
     def with_text(self, name: str) -> ItemQuerySet:
-        """Items whose current texts include this one."""
+        """Return the items whose current texts include a text of this name."""
 
         revisions = Revision.objects.filter(item=OuterRef("pk"))
         current = revisions.filter(number=OuterRef("revision_number"))
         return self.filter(Exists(current.filter(texts__has_key=name)))
 
     def without_places(self) -> ItemQuerySet:
-        """Items without any slot at stage `label`, whatever its state."""
+        """Return the items that have no slot at stage `label`, in whatever state."""
         from annotation.models import Slot
 
         return self.filter(~Exists(Slot.objects.filter(item=OuterRef("pk"), stage="label")))
 
     def count_by_stage(self, stages: Iterable[str]) -> dict[str, int]:
-        """Item counts by stage in which they have a slot in use, "" for none; an item with slots at
-        several stages counts at the first of them."""
+        """Count items by the stage at which they have a slot in use ("" for items without such a
+        slot). An item with slots at several stages counts at the first of these stages."""
         from annotation.models import Slot
 
         slots = Slot.objects.in_use().filter(item=OuterRef("pk"))
@@ -90,55 +92,56 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return count_by(self.annotate(waits_at=Case(*waits, default=Value(""))), "waits_at")
 
     def lacking(self, text: str) -> ItemQuerySet:
-        """Items whose current texts do not include this one."""
+        """Return the items whose current texts do not include a text of this name."""
         return self.exclude(pk__in=self.with_text(text).values("pk"))
 
     def first_of_clusters(self) -> ItemQuerySet:
-        """The first item of this queryset for each source question."""
+        """Return the first item of this queryset for each source question."""
         before = self.filter(cluster=OuterRef("cluster"), position__lt=OuterRef("position"))
         return self.filter(~Exists(before))
 
     def resolved_as(self, value: str) -> ItemQuerySet:
-        """Items whose current final label is this value."""
+        """Return the items whose current final label is this value."""
         return self.filter(Exists(self._resolutions().filter(item=OuterRef("pk"), value=value)))
 
     def resolved_as_one_of(self, values: Iterable[str]) -> ItemQuerySet:
-        """Items whose current final label is one of these values."""
+        """Return the items whose current final label is one of these values."""
         held = self._resolutions().filter(item=OuterRef("pk"), value__in=list(values))
         return self.filter(Exists(held))
 
     def childless(self) -> ItemQuerySet:
-        """Items without live child items."""
+        """Return the items from which no live item was made."""
 
         made = Item.objects.live().filter(parent=OuterRef("pk"))
         return self.filter(~Exists(made))
 
     def not_resolved_as(self, value: str) -> ItemQuerySet:
-        """Items with another final label, or with none."""
+        """Return the items with a different final label or none."""
         held = self._resolutions().filter(item=OuterRef("pk"), value=value)
         return self.filter(~Exists(held))
 
     def unresolved(self) -> ItemQuerySet:
-        """Items without a current final label."""
+        """Return the items without a current final label."""
         return self.filter(~Exists(self._resolutions().filter(item=OuterRef("pk"))))
 
     def flagged(self, flag: str) -> ItemQuerySet:
-        """Items that have this flag."""
+        """Return the items with this flag."""
         # SQLite cannot search a JSON list; flags are slugs, so their quotes delimit them.
         return self.annotate(flags_text=Cast("flags", models.TextField())).filter(
             flags_text__contains=f'"{flag}"'
         )
 
     def with_key_like(self, part: str) -> ItemQuerySet:
-        """Items whose key contains this part, in upper or lower case."""
+        """Return the items whose key contains this text, ignoring case."""
         return self.filter(key__icontains=part)
 
     def for_list(self) -> ItemQuerySet:
-        """With what a list shows of each item, without texts."""
+        """Load everything that a list of items shows, but no texts."""
         return self.with_resolution().select_related("duplicate_of").defer("fields")
 
     def for_page(self, key: str) -> Item | None:
-        """The item with this key and what its page shows; None if there is none."""
+        """Return the item with this key and everything that its page shows; None if no item has the
+        key."""
         if "\0" in key:  # PostgreSQL refuses to search for it
             return None
         found = self.with_resolution().filter(key=key)
@@ -149,7 +152,8 @@ class ItemQuerySet(models.QuerySet["Item"]):
         )
 
     def with_resolution(self) -> ItemQuerySet:
-        """With `resolution`, `resolution_source` and `resolution_rule`, null if there is none."""
+        """Add `resolution`, `resolution_source` and `resolution_rule`; null for items without a
+        resolution."""
         settled = self._resolutions().filter(item=OuterRef("pk"))
         return self.annotate(
             resolution=Subquery(settled.values("value")[:1]),
@@ -158,48 +162,49 @@ class ItemQuerySet(models.QuerySet["Item"]):
         )
 
     def behind(self, item_id: int) -> ItemQuerySet:
-        """Items after this one in the order of `work_slots`."""
+        """Return the items that follow this item in the order of `work_slots`."""
         return self.filter(pk__gt=item_id)
 
     def work_slots(self) -> models.QuerySet[Any, Any]:
-        """Rows (id, key, number of regular slots that are not closed) of the items to label, by id.
-        Regular slots are the slots of the overlap and of the double-annotated sample."""
+        """Return rows (id, key, number of regular slots that are not closed) of the items to label,
+        in the order of their ids. Regular slots are the slots of the overlap and of the
+        double-annotated sample."""
         slots = Q(slots__stage="label", slots__reason__in=["", "share"])
         counted = Count("slots", filter=slots & ~Q(slots__state="closed"))
         work = self.filter(slots__stage="label", purpose="test").order_by("pk")
         return work.annotate(work_slots=counted).values_list("pk", "key", "work_slots")
 
     def at_work(self) -> ItemQuerySet:
-        """Items with slots at stage `label`, open or not."""
+        """Return the items that have slots at stage `label`, open or not."""
         from annotation.models import Slot
 
         slots = Slot.objects.filter(item=OuterRef("pk"), stage="label")
         return self.filter(Exists(slots), purpose="test")
 
     def at_positions(self, positions: Iterable[int]) -> ItemQuerySet:
-        """Items at these positions, by position, without their own `fields`. Positions are numbered
-        per project, so filter by project too."""
+        """Return the items at these positions, in order, without loading their `fields`. Positions
+        are numbered per project, so filter by project too."""
         found = self.filter(position__among=list(positions))
         return found.order_by("position").defer("fields")
 
     def having(self, fields: Mapping[str, Any]) -> ItemQuerySet:
-        """Items with these values in `KIND_COLUMNS` or in their own fields; a field with a list
-        matches if the list contains the value."""
+        """Return the items with these values in `KIND_COLUMNS` or in their own fields. A field that
+        is a list matches if it contains the value."""
         columns = {name: str(value) for name, value in fields.items() if name in KIND_COLUMNS}
         own = {name: value for name, value in fields.items() if name not in KIND_COLUMNS}
         return _with_json_values(self.filter(**columns), "fields", own)
 
     def answered(self, answers: Mapping[str, Any]) -> ItemQuerySet:
-        """Items whose resolution has these answers to fields other than the deciding one; a list of
-        choices matches if it contains the answer."""
+        """Return the items whose resolution has these answers to fields other than the deciding
+        field. A list of choices matches if it contains the answer."""
         held = _with_json_values(self._resolutions().filter(item=OuterRef("pk")), "values", answers)
         return self.filter(Exists(held))
 
     def said_to_be(
         self, annotator: str, choice: str, longer_than: float | None = None
     ) -> ItemQuerySet:
-        """Items with a current label at stage `label` by this annotator, with this choice, that
-        took more than `longer_than` seconds; "" and None mean any."""
+        """Return the items with a current label at stage `label` that is by this annotator, has
+        this choice and took more than `longer_than` seconds; "" and None mean any."""
         from annotation.models import Label
 
         labels = Label.objects.filter(item=OuterRef("pk"), stage="label", current=True)
@@ -213,11 +218,12 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return self.filter(Exists(labels))
 
     def with_keys(self, keys: Iterable[str]) -> ItemQuerySet:
-        """Items with these keys; keys that no column can hold are ignored."""
+        """Return the items with these keys; keys that a database cannot store are ignored."""
         return self.filter(key__in=[key for key in keys if "\0" not in key])
 
     def on_the_desk_of(self, member_id: int) -> ItemQuerySet:
-        """Items that the member has reserved, skipped or flagged, or has a draft of."""
+        """Return the items that the member has reserved, skipped or flagged, or for which the
+        member has a draft."""
         from annotation.models import Draft, Mark, Slot
 
         marks = Mark.objects.in_force().filter(member=member_id)
@@ -226,22 +232,23 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return self.filter(held | marked | begun)
 
     def unlabelled(self) -> ItemQuerySet:
-        """Items without a current label at stage `label`."""
+        """Return the items without a current label at stage `label`."""
         from annotation.models import Label
 
         labels = Label.objects.filter(item=OuterRef("pk"), stage="label", current=True)
         return self.filter(~Exists(labels))
 
     def with_current_texts(self) -> ItemQuerySet:
-        """With `current_revisions`, a list of one, fetched chunk by chunk when iterated."""
+        """Add `current_revisions`, a list of one revision; they are fetched in chunks during
+        iteration."""
 
         current = Revision.objects.filter(number=F("item__revision_number"))
         return self.prefetch_related(Prefetch("revisions", current, to_attr="current_revisions"))
 
     def values_as_text(self, *columns: str) -> models.QuerySet[Any, tuple[Any, ...]]:
-        """Tuples of these columns, JSON as text. `revision__` columns are of the current revision,
-        `held__` columns of the current resolution; `repeats` is the key of the item that this one
-        duplicates, `made_from` the key of its parent."""
+        """Return tuples of these columns, with JSON as text. `revision__` columns belong to the
+        current revision, `held__` columns to the current resolution. `repeats` is the key of the
+        item that the item duplicates, `made_from` the key of its parent."""
         others = self.model._default_manager.order_by()
         joined = self.annotate(
             revision=_only("revisions", number=F("revision_number")),
@@ -252,7 +259,8 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return joined.values_list(*map(_as_text, columns))
 
     def with_known_answer(self, purpose: str) -> ItemQuerySet:
-        """Items of a purpose with a known correct answer for the current texts, by position."""
+        """Return the items with this purpose and a known correct answer for the current texts, by
+        position."""
         known = self._resolutions().filter(
             item=OuterRef("pk"),
             source="known",
@@ -261,11 +269,11 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return self.filter(Exists(known), purpose=purpose).order_by("position")
 
     def for_purposes(self, purposes: Iterable[str]) -> ItemQuerySet:
-        """Items for one of these purposes, by position."""
+        """Return the items with one of these purposes, by position."""
         return self.filter(purpose__in=list(purposes)).order_by("position")
 
     def untouched_by(self, member_id: int) -> ItemQuerySet:
-        """Items that the member has not labelled, skipped or reserved, at any stage."""
+        """Return the items that the member has not labelled, skipped or reserved at any stage."""
         from annotation.models import Label, Mark, Slot
 
         mine = {"item": OuterRef("pk"), "member_id": member_id}
@@ -274,8 +282,8 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return self.filter(~Exists(labelled), ~Exists(held), ~Exists(skipped))
 
     def values_of(self, name: str) -> list[str]:
-        """The distinct values of a column in `KIND_COLUMNS` or of an own field as sorted strings,
-        without empty ones."""
+        """Return the distinct non-empty values of a column in `KIND_COLUMNS` or of an item's own
+        field, as sorted strings."""
         value = F(name) if name in KIND_COLUMNS else KeyTransform(name, "fields")
         found = self.order_by().annotate(one=value).values_list("one", flat=True).distinct()
         return sorted({str(value) for value in found if value not in (None, "")})
@@ -286,12 +294,12 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return Resolution.objects.filter(current=True)
 
     def per_project(self, projects: Iterable[Project]) -> dict[int, int]:
-        """Item counts by project id; projects without items are left out."""
+        """Count items by project id; projects without items are left out."""
         return count_by(self.filter(project__in=projects), "project")
 
     def by_category_and_repeats(self) -> models.QuerySet[Any, dict[str, Any]]:
-        """A dict for each ability and category that has items: `items` without duplicates,
-        `repeats` the number of duplicates."""
+        """Return a dict for each ability and category that has items: `items` is their number
+        without duplicates, `repeats` the number of duplicates."""
         repeating = Q(duplicate_of__isnull=False)
         return (
             self.values("ability", "category")
@@ -300,11 +308,12 @@ class ItemQuerySet(models.QuerySet["Item"]):
         )
 
     def by_category(self) -> models.QuerySet[Any, dict[str, Any]]:
-        """A dict for each ability and category with its number of `items`, duplicates included."""
+        """Return a dict for each ability and category; `items` is the number of its items,
+        including duplicates."""
         return self.values("ability", "category").annotate(items=Count("pk")).order_by()
 
     def of_cluster(self, item: Item) -> ItemQuerySet:
-        """The other items of the same source question."""
+        """Return the other items with the same source question."""
         return self.filter(cluster=item.cluster).exclude(pk=item.pk).order_by("position")
 
 
@@ -314,17 +323,18 @@ def _only(relation: str, **conditions: Any) -> FilteredRelation:
 
 
 def _as_text(column: str) -> str | ExpressionWrapper:
-    """A column; JSON as its text, which is passed on without parsing."""
+    """Return an expression for a column; JSON columns give their text, so that it is not parsed."""
     is_json = column.rpartition("__")[2] in ("fields", "flags", "texts", "values")
     return ExpressionWrapper(F(column), models.TextField()) if is_json else column
 
 
 def _with_json_values(found: Any, column: str, values: Mapping[str, Any]) -> Any:
-    """Rows whose JSON object in a column has these values; a list matches if it contains one."""
+    """Return the rows whose JSON object in a column has these values; a list matches if it contains
+    the value."""
     for place, (name, value) in enumerate(values.items()):
         own, among = f"{column}_{place}", json.dumps(str(value), ensure_ascii=False)
         listed = Q(**{f"{own}__startswith": "[", f"{own}__contains": among})
-        # As a text, or SQLite would compare it as JSON.
+        # Cast to text: otherwise SQLite would compare it as JSON.
         text = Cast(KeyTextTransform(name, column), models.TextField())
         same = {f"{own}__in": [str(value), *BOOLEAN_SPELLINGS.get(str(value), ())]}
         found = found.alias(**{own: text}).filter(Q(**same) | listed)
@@ -339,31 +349,32 @@ _NUMBER = re.compile("[0-9]{1,9}")
 
 class SnapshotQuerySet(models.QuerySet["Snapshot"]):
     def in_project(self, project: Project) -> SnapshotQuerySet:
-        """The project's snapshots, incomplete ones too."""
+        """Return the project's snapshots, including incomplete snapshots."""
         return self.filter(project=project)
 
     def completed(self) -> SnapshotQuerySet:
-        """Snapshots that are completely stored."""
+        """Return the snapshots that are completely stored."""
         return self.filter(made_at__isnull=False)
 
     def numbered(self, number: str) -> Snapshot | None:
-        """The snapshot with this number, given as text of one to nine digits; None otherwise."""
+        """Return the snapshot with this number, a text of one to nine digits; None if there is
+        none."""
         return self.filter(number=int(number)).first() if _NUMBER.fullmatch(number) else None
 
     def named(self, name: str) -> Snapshot | None:
-        """A snapshot with this name, complete or not; None if there is none."""
+        """Return the snapshot with this name, complete or not; None if there is none."""
         return self.filter(name=name).first()
 
     def before(self, one: Snapshot) -> Snapshot | None:
-        """The snapshot before this one, None for the first."""
+        """Return the snapshot before `one`; None if it is the first."""
         return self.filter(number__lt=one.number).order_by("-number").first()
 
     def for_list(self) -> SnapshotQuerySet:
-        """The latest first, with their members and jobs."""
+        """Order from the latest to the earliest, and load the members and jobs."""
         return self.select_related("member", "job").order_by("-number")
 
     def left_over(self) -> SnapshotQuerySet:
-        """Incomplete snapshots whose job has ended."""
+        """Return the incomplete snapshots whose job has ended."""
         return self.filter(made_at=None, job__finished_at__isnull=False)
 
 
@@ -374,21 +385,22 @@ class FrozenQuerySet(models.QuerySet[Any]):
         return self.filter(snapshot=snapshot)
 
     def absent_from(self, other: Snapshot) -> FrozenQuerySet:
-        """States of items that the other snapshot does not have."""
+        """Return the states of items that are not in the other snapshot."""
         return self.filter(~Exists(self._in(other)))
 
     def changed_since(self, other: Snapshot) -> FrozenQuerySet:
-        """States of items that the other snapshot has in another state, whose id is `before`."""
+        """Return the states of items whose state differs in the other snapshot; `before` is the id
+        of that other state."""
         rows = self._in(other)
         there = self.filter(Exists(rows.exclude(frozen=OuterRef("frozen"))))
         return there.annotate(before=Subquery(rows.values("frozen")[:1]))
 
     def retexted(self) -> FrozenQuerySet:
-        """The changed states with another revision of the texts."""
+        """Return the changed states in which the revision of the texts differs."""
         return self._unlike("revision")
 
     def reheld(self) -> FrozenQuerySet:
-        """The changed states with another resolution."""
+        """Return the changed states in which the resolution differs."""
         return self._unlike("value")
 
     def _unlike(self, column: str) -> FrozenQuerySet:
@@ -462,17 +474,17 @@ class Item(models.Model):
         return self.key
 
     def revision(self, number: int | None = None) -> Revision:
-        """The revision of this number, by default the current one."""
+        """Return the revision with this number, by default the current revision."""
         return self.revisions.get(number=self.revision_number if number is None else number)
 
     def sort_into(self, ability: str) -> None:
-        """Set this ability, also as the one of the item's answer (`source_ability`)."""
+        """Set the ability of the item and of its unchanged answer (`source_ability`)."""
         self.ability = self.source_ability = ability
         self.save(update_fields=["ability", "source_ability"])
 
     def suggest(self, ability: str, by: str) -> bool:
-        """Store a suggested ability in place of an earlier suggestion; False if the same is stored
-        already."""
+        """Store a suggested ability, replacing an earlier one. Return False if it is already
+        stored."""
         said = {SUGGESTED: ability, SUGGESTED_BY: by}
         if self.fields.items() >= said.items():
             return False
@@ -481,7 +493,8 @@ class Item(models.Model):
         return True
 
     def value_of(self, name: str) -> Any:
-        """The value of a column in `KIND_COLUMNS`, else of an own field; None if there is none."""
+        """Return the value of a column in `KIND_COLUMNS`, otherwise of the item's own field; None
+        if it has no such field."""
         return getattr(self, name) if name in KIND_COLUMNS else self.fields.get(name)
 
 
@@ -497,7 +510,7 @@ class Revision(models.Model):
     note = models.TextField(blank=True)
     created_at = models.DateTimeField(default=timezone.now)
 
-    # The diff, if it was loaded with the revision, to save a query.
+    # Use the diff without a query if it was loaded with the revision.
     stored_diff: Diff | None = None
 
     class Meta:
@@ -568,7 +581,7 @@ class Snapshot(models.Model):
 
 
 class Frozen(models.Model):
-    """The state of an item in a snapshot; snapshots share it as long as the item does not change.
+    """The state of an item. All snapshots share it until the item changes.
 
     `facts` are described in `annotation.items.snapshots.facts`; `digest` is their digest. `value`
     is the item's resolution, "" if it had none.
@@ -590,7 +603,7 @@ class Frozen(models.Model):
 
 
 class FrozenIn(models.Model):
-    """The state of one item in a snapshot."""
+    """Links a snapshot to the state of one of its items."""
 
     snapshot = models.ForeignKey(Snapshot, models.PROTECT, related_name="frozen")
     item = models.ForeignKey("Item", models.PROTECT, related_name="+", db_index=False)

@@ -1,5 +1,5 @@
-"""Items that cannot be labelled yet: they lack the text that their task type awaits, or a lead has
-not released them."""
+"""Items that cannot be labelled yet: a text that their task type needs is missing, or a lead has
+not released them yet."""
 
 from collections.abc import Iterable
 
@@ -14,13 +14,13 @@ GENERATION_EVENTS = ("answers", "made")
 
 
 def lacks_texts(item: Item) -> bool:
-    """Whether the item's current texts lack what annotators need to see; it then gets no slots."""
+    """True if the item lacks a text that annotators need to see. Such an item gets no slots."""
     task = tasktypes.load_version(item.project.task_type)
     return bool(task.awaits) and not task.is_ready(item.revision().texts)
 
 
 def check_ready(item: Item) -> None:
-    """Raise `Refused` if the item lacks a text and cannot be labelled yet."""
+    """Raise `Refused` if the item cannot be labelled yet because it lacks a text."""
     if lacks_texts(item):
         text = tasktypes.load_version(item.project.task_type).awaited
         title = text.title if text else ""
@@ -36,8 +36,7 @@ def projects_with_waiting(projects: Iterable[Project]) -> set[int]:
 
 
 def count_waiting(project: Project, role: str = "") -> int:
-    """The number of waiting items of the project, without duplicates, qualification and control
-    items.
+    """Count the waiting items of the project, without duplicates, qualification and control items.
 
     Counting a large project takes a while, so the number may be some seconds old. A project that
     cannot have waiting items need not be counted (see `projects_with_waiting`).
@@ -47,9 +46,9 @@ def count_waiting(project: Project, role: str = "") -> int:
 
 
 def describe_waiting(project: Project, number: int, role: str = "") -> str:
-    """What `number` items wait for, such as "10 prompts wait for their gold answer."; "" for 0.
+    """Say what `number` items wait for, such as "10 prompts wait for their gold answer."; "" for 0.
 
-    The items are called by the title of their first text, the one that they were imported with.
+    The items are named after the title of their first text, with which they were imported.
     """
     if not number:
         return ""
@@ -78,5 +77,5 @@ def _test_items(project: Project) -> ItemQuerySet:
 
 
 def _lower_title(title: str) -> str:
-    """A title with a lower-case first letter, for use inside a sentence."""
+    """Return a title with its first letter in lower case, for use inside a sentence."""
     return title[:1].lower() + title[1:]

@@ -7,9 +7,9 @@ from annotation.models import Item, Label, Membership, Resolution, Revision, dig
 
 
 def merge_texts(shown: Mapping[str, str], texts: Mapping[str, str]) -> dict[str, str]:
-    """All texts of the revision, with the corrected ones in place of the shown ones.
+    """Return all texts of the revision, with the corrected texts in place of the shown texts.
 
-    Line breaks stay as they were: a page sends all of them back as LF, and a diff would show
+    Line breaks stay as they were: a page sends every line break as LF, so that a diff would show
     every line of a text with CR LF as changed.
     """
     return {
@@ -21,7 +21,7 @@ def merge_texts(shown: Mapping[str, str], texts: Mapping[str, str]) -> dict[str,
 def add_revision(
     item: Item, texts: dict[str, str], *, author: Membership, note: str, now: datetime
 ) -> None:
-    """Add a revision to a locked item; labels of older revisions stop counting.
+    """Add a revision to a locked item; labels of its older revisions no longer count.
 
     The slots of these labels reopen, except the author's own, and the resolution ends.
     """
@@ -41,13 +41,14 @@ def add_revision(
 
 
 def match_line_breaks(shown: str, text: str) -> str:
-    """The text with CR LF line breaks if the shown text has only these; otherwise unchanged."""
+    """Return the text with CR LF line breaks if the shown text has only CR LF; otherwise
+    unchanged."""
     only_crlf = 0 < shown.count("\n") == shown.count("\r\n")
     return text.replace("\n", "\r\n") if only_crlf and "\r" not in text else text
 
 
 def _stop_older_labels(item: Item, author: Membership) -> None:
-    # Whoever has the old texts open gets `Stale` when they submit.
+    # A person who still has the old texts open gets `Stale` on submitting.
     for older in Label.objects.counted().filter(item=item).select_related("slot"):
         older.stop_counting()
         if older.slot and older.member_id != author.pk:

@@ -12,19 +12,19 @@ EFFECTS = ("penalty", "none")
 
 
 class TaxonomyError(ValueError):
-    """A taxonomy that cannot be used; the message names the entry and what to change."""
+    """Raised for a taxonomy that cannot be used; the message names the entry and what to change."""
 
 
 class UnknownSlugError(TaxonomyError, LookupError):
-    """A slug that no entry has; the message lists the known slugs."""
+    """Raised for a slug that no entry has; the message lists the known slugs."""
 
 
 @dataclass(frozen=True)
 class Ability:
     """A group of categories.
 
-    `axis` is the axis whose outcome counts for items of the ability (study 000, section 4).
-    It is empty for score-invariant, whose items take the axis of their source ability.
+    `axis` is the axis that determines the outcome of the ability's items (study 000, section 4). It
+    is empty for score-invariant, whose items take the axis of their source ability.
     """
 
     slug: str
@@ -47,7 +47,8 @@ class Category:
     """A perturbation category. `expected_effect` on the score is "penalty" or "none".
 
     `in_paper` is False for categories that only study 000's published archive has. `keeps_text` is
-    False for categories whose answers may be rewritten, so that little of the gold answer is left.
+    False for categories whose answers may be rewritten, so that little of the gold answer may
+    remain.
     """
 
     slug: str
@@ -78,15 +79,15 @@ class Taxonomy:
         return len(self.categories)
 
     def find(self, slug: str) -> Category | None:
-        """The category of this slug, or None."""
+        """Return the category with this slug, or None."""
         return next((category for category in self.categories if category.slug == slug), None)
 
     def category(self, slug: str) -> Category:
-        """The category of this slug. Raises `UnknownSlugError`."""
+        """Return the category with this slug. Raises `UnknownSlugError`."""
         return _find("category", self.categories, slug)
 
     def ability(self, slug: str) -> Ability:
-        """The ability of this slug. Raises `UnknownSlugError`."""
+        """Return the ability with this slug. Raises `UnknownSlugError`."""
         return _find("ability", self.abilities, slug)
 
     def sorts(self) -> tuple[Ability, ...]:
@@ -94,7 +95,8 @@ class Taxonomy:
         return tuple(ability for ability in self.abilities if ability.axis)
 
     def ability_called(self, word: str) -> str:
-        """The slug of the ability with this slug, name or code, ignoring case; else the word."""
+        """Return the slug of the ability with this slug, name or code, ignoring case. If there is
+        none, return the word unchanged."""
         said = word.casefold()
         names = {
             name.casefold(): ability.slug
@@ -104,14 +106,14 @@ class Taxonomy:
         return names.get(said, word)
 
     def is_made_of(self, category: str, ability: str) -> bool:
-        """Whether items of a category are made from answers of an ability: the ability of the
-        category, or any ability if that one has no axis (score-invariant). Raises
-        `UnknownSlugError`."""
+        """True if items of the category are made from answers of the ability. This must be the
+        ability of the category, unless the category's ability has no axis (score-invariant): then
+        it can be any. Raises `UnknownSlugError`."""
         own = self.ability(self.category(category).ability)
         return not own.axis or own.slug == ability
 
     def score_invariant(self) -> tuple[Category, ...]:
-        """The categories whose changes should leave a score as it is."""
+        """The categories whose changes should not affect a score."""
         return tuple(c for c in self.categories if c.expected_effect == "none")
 
     def in_paper(self) -> tuple[Category, ...]:

@@ -31,8 +31,8 @@ class AbilitiesSerializer(serializers.Serializer[ability_sorting.PromptCounts]):
 
 
 class WishSerializer(serializers.Serializer[AbilityChange]):
-    """The new ability of an item. `shown` is the ability that you read before ("" for none): the
-    item is not changed if it has another one by now."""
+    """The new ability of an item. `shown` is the ability that you last read ("" for none). If the
+    item has a different ability by now, it is not changed."""
 
     item = serializers.CharField(max_length=200, trim_whitespace=False)
     ability = serializers.ChoiceField([ability.slug for ability in taxonomy.load().sorts()])
@@ -48,7 +48,8 @@ class SortSerializer(serializers.Serializer[Any]):
 
 
 class SortedSerializer(serializers.Serializer[SortResult]):
-    """The keys of the changed items, and of the items whose ability was not the one shown."""
+    """The keys of the changed items, and of the items that were not changed because their ability
+    differs from `shown`."""
 
     changed = serializers.ListField(child=serializers.CharField())
     missed = serializers.ListField(child=serializers.CharField())
@@ -68,7 +69,7 @@ class SortedSerializer(serializers.Serializer[SortResult]):
 )
 @api_view(["GET", "PATCH"])
 def abilities(request: Request, slug: str) -> Response:
-    """How many prompts are sorted; a PATCH sorts some of them."""
+    """The numbers of prompts by ability. A PATCH sets the abilities of some prompts."""
     lead = access.member_for(request, slug, right="manage")
     if request.method == "GET":
         return Response(AbilitiesSerializer(ability_sorting.count_prompts(lead.project)).data)
@@ -80,7 +81,7 @@ def abilities(request: Request, slug: str) -> Response:
 @extend_schema(request=None, responses={200: SortedSerializer, **SUBMISSION_RESPONSES})
 @api_view(["POST"])
 def undo(request: Request, slug: str) -> Response:
-    """Undo your last change of abilities that is not undone yet; does nothing if there is none."""
+    """Undo your last change of abilities that is not undone yet, if there is one."""
     lead = access.member_for(request, slug, right="manage")
     return Response(
         SortedSerializer(ability_sorting.undo_last(access.ensure_membership(lead))).data

@@ -25,7 +25,7 @@ from annotation.projects import access
 class ItemList(ListAPIView[Item]):
     """Items without their texts, in project order.
 
-    If the list shows you final labels, your later labels of these items count as informed.
+    If the list shows you final labels, labels that you give to these items later count as informed.
     """
 
     serializer_class = ItemSerializer

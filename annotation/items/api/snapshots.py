@@ -61,7 +61,7 @@ class FactSerializer(serializers.Serializer[Any]):
 
 
 class ChangeSerializer(serializers.Serializer[Any]):
-    """An item that was added, removed or changed; a changed one lists each changed fact."""
+    """An item that was added, removed or changed. A changed item comes with its changed facts."""
 
     item = serializers.CharField(source="key")
     kind = serializers.ChoiceField(["added", "removed", "changed"])
@@ -69,7 +69,7 @@ class ChangeSerializer(serializers.Serializer[Any]):
 
 
 class SnapshotList(ListAPIView[Snapshot]):
-    """All snapshots of a project, the latest first; a POST asks a worker for a new one."""
+    """All snapshots of a project, the latest first. A POST starts a new snapshot."""
 
     serializer_class = SnapshotSerializer
     pagination_class = CursorPages
@@ -92,7 +92,7 @@ class SnapshotList(ListAPIView[Snapshot]):
     )
     @make_idempotent("manage")
     def post(self, request: Request, slug: str) -> Response:
-        """Ask a worker for a snapshot under a new name."""
+        """Have a worker create a snapshot under a new name."""
         member = access.member_for(request, slug, right="manage")
         data = validate_body(SnapshotBody(data=request.data))
         try:
@@ -105,9 +105,9 @@ class SnapshotList(ListAPIView[Snapshot]):
 
 
 class ChangeList(ListAPIView[FrozenIn]):
-    """What changed since another snapshot, item by item.
+    """The changes since another snapshot, item by item.
 
-    Your later labels of the listed items count as informed.
+    Labels that you give to the listed items later count as informed.
     """
 
     serializer_class = ChangeSerializer
@@ -150,7 +150,7 @@ class ChangeList(ListAPIView[FrozenIn]):
 @extend_schema(responses={200: SnapshotSerializer, **PROBLEM_RESPONSES})
 @api_view(["GET"])
 def snapshot(request: Request, slug: str, number: int) -> Response:
-    """One snapshot, complete or not."""
+    """One snapshot, which may still be incomplete."""
     member = access.member_for(request, slug, right="items")
     found = Snapshot.objects.in_project(member.project).for_list().filter(number=number).first()
     if found is None:

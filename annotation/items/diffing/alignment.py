@@ -1,13 +1,13 @@
 """Aligns two lists of tokens as alternating equal and changed spans, as a person would pair them.
 
 1. Lines and sentences that occur once in each text, in the same order, are matched first. Between
-   them rapidfuzz finds the longest common subsequence. There is no time limit, because a diff that
-   stops by the clock would differ between machines. Instead, the size is limited: a section above
+   them rapidfuzz finds the longest common subsequence. There is no time limit, because the result
+   would then depend on the speed of the machine. Instead, the size is limited: a section above
    `ALIGNMENT_LIMIT` is first cut at passages that occur once on both sides. A part that is still
    too large becomes one change.
 2. An equal span that is short compared with the changes on both sides is merged into the change, so
    that chance matches do not split it. (The idea of diff-match-patch's clean-up, but for whole
-   tokens and in linear time; the library's own needs seconds for long texts and cuts words.)
+   tokens and in linear time; the library's function takes seconds for long texts and cuts words.)
 3. A lone insertion or removal is moved to the start of a line, a sentence or a word.
 """
 
@@ -57,7 +57,7 @@ class Sides:
 
     @classmethod
     def from_tokens(cls, gold: Tokens, perturbed: Tokens) -> "Sides":
-        """Both sides with the offsets of their tokens, in characters."""
+        """Create both sides and compute the offsets of their tokens in characters."""
         return cls(gold, perturbed, _offsets(gold), _offsets(perturbed))
 
     def weight(self, span: Span) -> int:
@@ -70,9 +70,9 @@ class Sides:
     def hold(self, span: Span) -> float:
         """Return the weight that both neighbouring changes need to absorb an equal span.
 
-        It is the span's weight for white space and twice that for other text (20 + 19 + 18 for
-        20 * 19 * 18 is two changes). It is infinite for a span of `MIN_EQUAL_CHARACTERS` characters
-        or more, which is never absorbed.
+        For white space it is the weight of the span, for other text twice that weight (so a change
+        from 20 * 19 * 18 to 20 + 19 + 18 stays two changes). A span of `MIN_EQUAL_CHARACTERS`
+        characters or more is never absorbed: the result is infinite.
         """
         weight = self.weight(span)
         if weight >= MIN_EQUAL_CHARACTERS:
@@ -81,7 +81,8 @@ class Sides:
 
 
 def align(sides: Sides, pins: AbstractSet[str] = frozenset()) -> list[Span]:
-    """Return the spans, which cover both sides; `pins` are tokens that occur once in each."""
+    """Return spans that cover both sides completely; `pins` are tokens that occur once on each
+    side."""
     calm = _trim_shared_ends(_absorb_short_equals(_align_section(sides, pins), sides), sides)
     return _slide_changes(calm, sides)
 
@@ -118,7 +119,8 @@ def _gaps(starts: list[Pair], gold: Pair, perturbed: Pair) -> Iterator[tuple[int
 
 
 def _number_tokens(gold: Tokens, perturbed: Tokens) -> tuple[list[int], list[int]]:
-    """Return both as numbers by first occurrence; hashes of numbers, unlike strings', are fixed."""
+    """Replace tokens by numbers in order of first occurrence. Unlike strings, numbers have the same
+    hash in every process."""
     known = {token: number for number, token in enumerate(dict.fromkeys(chain(gold, perturbed)))}
     return list(map(known.__getitem__, gold)), list(map(known.__getitem__, perturbed))
 
@@ -144,12 +146,12 @@ def _match_pins(sides: Sides, pins: AbstractSet[str]) -> list[Pair]:
 
 
 def _match_common(here: dict[K, int], there: dict[K, int]) -> list[Pair]:
-    """Return the positions of the keys that both have, in the order of the first."""
+    """Return the positions of the keys that occur in both dicts, in the order of the first dict."""
     return sorted((place, there[key]) for key, place in here.items() if key in there)
 
 
 def _passages(tokens: list[int]) -> dict[tuple[int, ...], int]:
-    """Return the start of each passage that occurs only once."""
+    """Return each passage that occurs only once, with its start."""
     seen: dict[tuple[int, ...], int] = {}
     shifted = (tokens[start:] for start in range(PASSAGE_TOKENS))
     for start, passage in enumerate(zip(*shifted, strict=False)):
@@ -189,10 +191,10 @@ def _merge_neighbours(spans: Iterable[Span]) -> list[Span]:
 
 
 def _absorb_short_equals(spans: list[Span], sides: Sides) -> list[Span]:
-    """Merge an equal span with the changes around it if both of them are heavy enough.
+    """Merge an equal span with its two neighbouring changes if both have enough weight.
 
-    A merged change may absorb the equal span before it as well, hence the inner loop. Every span
-    is absorbed at most once, so the time is linear.
+    After a merge, the larger change may also absorb the equal span before it, hence the inner loop.
+    Every span is absorbed at most once, so the time is linear.
     """
     calm: list[Span] = []
     for span in spans:
@@ -244,7 +246,7 @@ def _slide_changes(spans: list[Span], sides: Sides) -> list[Span]:
 
 
 def _best_shift(tokens: Tokens, start: int, end: int, back: int, ahead: int) -> int:
-    """Return by how many tokens to move tokens[start:end], from -`back` to `ahead`."""
+    """Return how far to move tokens[start:end]: a number of tokens from -`back` to `ahead`."""
     least = 0
     while least < back and tokens[start - least - 1] == tokens[end - least - 1]:
         least += 1
@@ -258,7 +260,8 @@ def _best_shift(tokens: Tokens, start: int, end: int, back: int, ahead: int) -> 
 
 
 def _rate_cut(tokens: Tokens, at: int) -> int:
-    """Rate a cut before tokens[at]: from 4 at the start of a line with text to 0 inside a word."""
+    """Rate a cut before tokens[at]: 4 at the start of a line with text (best) down to 0 inside a
+    word."""
     if at in (0, len(tokens)):
         return 4
     before, after = tokens[at - 1], tokens[at]

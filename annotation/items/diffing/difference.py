@@ -1,15 +1,17 @@
 """The difference of two texts, as segments that a person can read.
 
 Both texts are cut into tokens, and `alignment` pairs the tokens. Inside a changed segment,
-characters are aligned like the tokens and cleaned up by diff-match-patch. They are marked only if
-both sides share most of them, since scattered marks in two different words are noise.
+characters are aligned like the tokens and cleaned up by diff-match-patch. Changed characters are
+marked only if both sides share most characters: scattered marks in two different words would only
+confuse.
 
 Tokens are words with their marks, numbers with their separators ("1,250.50"), single line breaks,
 other runs of white space, single signs, and single characters in scripts written without spaces.
-People read a change in words; a diff of bare characters splinters them.
+People read changes word by word; a diff by characters would break words into pieces.
 
-A base character is never parted from its combining marks, joiners, variation selectors or the other
-half of a flag. Which characters are marks depends on the Unicode tables of this Python.
+A base character is never separated from its combining marks, joiners or variation selectors, nor
+one half of a flag from the other. Which characters are marks depends on the Unicode tables of this
+Python.
 """
 
 import re
@@ -37,8 +39,8 @@ def tokenise(text: str) -> list[str]:
 def tokenise_pair(gold: str, perturbed: str) -> tuple[list[str], list[str], set[str]]:
     """Return the tokens of both texts, and the long tokens that occur once in each.
 
-    The long tokens are whole lines and sentences: two compared texts are mostly the same, and the
-    equal parts need not be split into words.
+    The long tokens are whole lines and sentences. Two compared texts are mostly equal, so that most
+    of them need not be split into words.
     """
     left, right = _units(gold), _units(perturbed)
     shared = _occurring_once(left) & _occurring_once(right)
@@ -46,10 +48,11 @@ def tokenise_pair(gold: str, perturbed: str) -> tuple[list[str], list[str], set[
 
 
 def bond_clusters(gold: str, perturbed: str) -> tuple[str, str, dict[int, str]]:
-    """Return both texts with a private character for each inseparable cluster, and a table for
-    `str.translate` that restores the clusters.
+    """Replace each inseparable cluster in both texts by a private-use character. Return both texts
+    and a table for `str.translate` that restores the clusters.
 
-    Private characters in the texts themselves are replaced in the same way, so they never clash.
+    Private-use characters of the texts themselves are replaced in the same way, so that they never
+    clash with these.
     """
     if gold.isascii() and perturbed.isascii() and "\r" not in gold + perturbed:
         return gold, perturbed, {}
@@ -63,7 +66,7 @@ def bond_clusters(gold: str, perturbed: str) -> tuple[str, str, dict[int, str]]:
 
 
 def _units(text: str) -> list[str]:
-    """Split a text after line breaks and sentences, where a token always ends."""
+    """Split a text after each line break and each sentence; no token crosses such a place."""
     cuts = [0, *(match.end() for match in _UNIT_END.finditer(text)), len(text)]
     return [text[start:end] for start, end in pairwise(cuts)]
 
@@ -84,7 +87,7 @@ def _split(units: list[str], shared: set[str]) -> list[str]:
 
 
 def _character_class(members: Iterable[int]) -> str:
-    """Return the inside of a regular expression's [...] for the given sorted code points."""
+    """Return what a regular expression needs between [ and ] to match these sorted code points."""
     ranges: list[list[int]] = []
     for point in members:
         if ranges and point == ranges[-1][1] + 1:
@@ -117,7 +120,7 @@ _UNSPACED = (
 _PICTURE = "\u203c-\u2bff\U0001f000-\U0001f1e5\U0001f200-\U0001faff"
 _TAIL = rf"(?:\u200d[{_PICTURE}]|[{_VIRAMA}]\u200d?\w|[{_EXTEND}])"
 _LETTERS = rf"(?:[^\W{_UNSPACED}]++(?:(?=[{_EXTEND}]){_TAIL}++)?)++"
-# Plain ASCII, which is nearly all of most texts, is tried first: the sets of marks are slow.
+# Plain ASCII is tried first: it makes up nearly all of most texts, and the sets of marks are slow.
 _PLAIN = r"[A-Za-z_]++(?=[ !-&(-/:-@[-^`{-~\r\n])| (?=[!-~])|[!-&(-/:-@[-^`{-~](?=[ -~\r\n])"
 _TOKEN = re.compile(
     rf"{_PLAIN}|{_LETTERS}(?:(?:(?<=\d)[.,](?=\d)|['’](?=[^\W{_UNSPACED}])){_LETTERS})*+"
@@ -157,8 +160,9 @@ class Part:
 class Segment:
     """A section of both texts; `number` is its index among all segments.
 
-    The kinds: `equal` has the same single unchanged part on both sides, `removed` nothing on the
-    perturbed side, `added` nothing on the gold side, `changed` something on both.
+    The kinds: an `equal` segment has the same single unchanged part on both sides; a `removed` one
+    has no text on the perturbed side, an `added` one none on the gold side, and a `changed` one has
+    text on both sides.
     """
 
     number: int
@@ -171,14 +175,15 @@ class Segment:
 class Difference:
     """The result of `compare`.
 
-    segments: joined in order, the gold parts give the gold text, the perturbed parts the other.
-    edit_size: characters (code points) in changed parts over characters of both texts, 0 to 1;
+    segments: the gold parts, joined in order, give the gold text, and the perturbed parts the
+        perturbed text.
+    edit_size: characters (code points) in changed parts divided by those of both texts, 0 to 1;
         0 for equal texts, also for two empty ones, and 1 if only one of the two is empty.
-    place: characters of the gold text before the first change over all of them, 0 to 1;
-        1 if the perturbed text only adds to the end, 0 for an empty gold text, None for equal
+    place: characters of the gold text before the first change divided by all of its characters, 0
+        to 1; 1 if the perturbed text only adds to the end, 0 for an empty gold text, None for equal
         texts.
-    white_space_only: the texts differ, but have the same words between white space. ("every day"
-        and "everyday" differ in words.)
+    white_space_only: True if the texts differ but consist of the same words, separated by white
+        space. ("every day" and "everyday" differ in words.)
     """
 
     segments: tuple[Segment, ...]
@@ -190,7 +195,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of one segment within one line of one side; its line break, if any, ends it."""
+    """A part of one segment within one line of one side, including the line break if it has one."""
 
     text: str
     changed: bool
@@ -200,8 +205,8 @@ class Piece:
 
 @dataclass(frozen=True)
 class SideBySideRow:
-    """One line of each side; a side without pieces has no line in this row (a blank line has a
-    break)."""
+    """One line of each side. A side without pieces has no line in this row (even a blank line has a
+    piece: its line break)."""
 
     gold: tuple[Piece, ...]
     perturbed: tuple[Piece, ...]
@@ -214,18 +219,18 @@ def compare(gold: str, perturbed: str) -> Difference:
     """Compare two texts; the result is the same on every machine.
 
     Takes about half a millisecond for answers of 2,000 characters, and some tenths of a second for
-    100,000 with a fifth of the words changed. Sections that are too large to align and share no
-    passage become one change.
+    100,000 with a fifth of the words changed. A section that is too large to align and has no
+    passage in common becomes one change.
     """
     return _difference(tuple(_segments(gold, perturbed)))
 
 
 def to_json(difference: Difference) -> dict[str, Any]:
-    """Return the difference as plain JSON data, little larger than the texts.
+    """Return the difference as plain JSON data, which is only a little larger than the texts.
 
     `segments` has a string for an equal segment, otherwise a pair [gold, perturbed] of lists of
-    strings that alternate between unchanged and changed, beginning with unchanged ("" if there is
-    none).
+    strings, which are unchanged and changed by turns. The first string is unchanged ("" if the
+    segment begins with a change).
     """
     return {
         "algorithm": ALGORITHM,
@@ -234,17 +239,17 @@ def to_json(difference: Difference) -> dict[str, Any]:
 
 
 def from_json(data: dict[str, Any]) -> Difference:
-    """Return the difference that `to_json` wrote. Raises `ValueError` for another algorithm."""
+    """Read what `to_json` returned. Raises `ValueError` if another algorithm computed it."""
     if data.get("algorithm") != ALGORITHM:
         raise ValueError(f"made by {data.get('algorithm')!r}, not {ALGORITHM!r}: compare again")
     return _difference(tuple(_unpack(n, packed) for n, packed in enumerate(data["segments"])))
 
 
 def align_lines(difference: Difference) -> tuple[SideBySideRow, ...]:
-    """Return the two texts line by line, side by side; every piece occurs once.
+    """Return the two texts line by line, side by side. Every piece is in exactly one row.
 
-    Equal lines share a row. Lines of a change are paired in order; extra lines of one side have
-    nothing next to them, so that the text after the change is aligned again. In such a change, a
+    Equal lines share a row. Lines of a change are paired in order. Extra lines of one side have an
+    empty cell beside them, so that the text after the change is aligned again. In such a change, a
     line of the shorter side may continue in a later row, but a list item stays whole. Two empty
     texts give no rows.
     """
@@ -263,7 +268,8 @@ def align_lines(difference: Difference) -> tuple[SideBySideRow, ...]:
 
 
 def _refine(gold: str, perturbed: str) -> tuple[Parts, Parts]:
-    """Return the parts of two differing texts, with changed characters marked where that helps."""
+    """Return the parts of two differing texts, with changed characters marked if most are
+    shared."""
     whole = _parts([(gold, True)]), _parts([(perturbed, True)])
     if not gold or not perturbed or max(len(gold), len(perturbed)) > REFINEMENT_LIMIT:
         return whole
@@ -289,14 +295,15 @@ def _refine(gold: str, perturbed: str) -> tuple[Parts, Parts]:
 
 
 def _as_diffs(gold: str, perturbed: str) -> list[tuple[int, str]]:
-    """Return what diff-match-patch calls diffs: -1 removed, 0 equal, 1 inserted."""
+    """Return the diffs of diff-match-patch; their operations are -1 removed, 0 equal, 1
+    inserted."""
     if gold == perturbed:
         return [(0, gold)]
     return [(sign, text) for sign, text in ((-1, gold), (1, perturbed)) if text]
 
 
 def _parts(pieces: Iterable[tuple[str, bool]]) -> Parts:
-    """Return parts without empty ones, with neighbours of the same kind merged."""
+    """Return the parts; empty parts are dropped, and neighbours of the same kind are merged."""
     parts = (
         Part("".join(text for text, _ in group), changed)
         for changed, group in groupby((piece for piece in pieces if piece[0]), lambda p: p[1])
@@ -350,7 +357,7 @@ def _difference(segments: tuple[Segment, ...]) -> Difference:
 
 
 def _before_change(segments: tuple[Segment, ...]) -> int:
-    """Return how many characters of the gold text come before the first change."""
+    """Return the number of characters of the gold text before the first change."""
     total = 0
     for segment in segments:
         if segment.kind != "equal":
@@ -387,9 +394,9 @@ def _unpack(number: int, packed: Any) -> Segment:
 def _paired_lines(
     segment: Segment, gold: list[Piece], perturbed: list[Piece]
 ) -> list[tuple[list[Piece], list[Piece]]]:
-    """Return a segment's lines side by side; the first lines continue the pieces of the open row.
+    """Return the lines of a segment side by side; its first lines continue those of the open row.
 
-    The last line of each side has no break yet; both are in the last row, which stays open.
+    The last line of each side has no line break yet; the last row, which contains both, stays open.
     """
     left = _lines(segment, segment.gold, gold)
     right = _lines(segment, segment.perturbed, perturbed)
@@ -400,10 +407,10 @@ def _paired_lines(
 
 
 def _pad_lines(lines: list[list[Piece]], height: int, begun: list[Piece]) -> list[list[Piece]]:
-    """Return the lines, padded to `height` with blank lines before the last one.
+    """Return the lines, padded to `height` with blank lines before the last line.
 
-    The blank lines come after it if it is the only line and has text in the open row. A list mark
-    or an indentation does not count as text, so that a list item stays in one row.
+    The blank lines follow the last line if it is the only one and has text in the open row. A list
+    mark or an indentation does not count as text, so that a list item stays in one row.
     """
     blanks: list[list[Piece]] = [[] for _ in range(height - len(lines))]
     if len(lines) == 1 and any(sign.isalpha() for piece in begun for sign in piece.text):
@@ -412,7 +419,7 @@ def _pad_lines(lines: list[list[Piece]], height: int, begun: list[Piece]) -> lis
 
 
 def _lines(segment: Segment, parts: Parts, begun: list[Piece]) -> list[list[Piece]]:
-    """Return the parts split after each line break; the last line has none and may be empty."""
+    """Split the parts after each line break; the last line has no break and may be empty."""
     lines = [begun.copy()]
     for part in parts:
         for text in re.findall(r"[^\r\n]*(?:\r\n|[\r\n])|[^\r\n]+", part.text):

@@ -11,7 +11,7 @@ from annotation.db.sql import PreparedQuery
 from annotation.items.diffing import difference as diffing_difference
 from annotation.models import Diff, Project, Revision
 
-# Diffs per transaction: a hundred take about 100 ms, so other writers do not wait longer.
+# Diffs per transaction: a hundred take about 100 ms, so other writers wait no longer than that.
 BATCH_SIZE = 100
 
 _STORED_QUERY = PreparedQuery(
@@ -20,8 +20,8 @@ _STORED_QUERY = PreparedQuery(
 
 
 def load_difference(revision: Revision) -> diffing_difference.Difference | None:
-    """The difference of the two texts that the project's task type compares; None if the revision
-    lacks one of them. Raises `ValueError` if the task type does not compare texts."""
+    """Return the difference of the two texts that the task type compares; None if the revision
+    lacks one of these texts. Raises `ValueError` if the task type does not compare texts."""
     texts = _compared(revision)
     if texts is None:
         return None
@@ -35,7 +35,7 @@ def load_difference(revision: Revision) -> diffing_difference.Difference | None:
 
 def load_json(revision: Revision) -> dict[str, Any] | None:
     """The stored difference as plain data with `edit_size`, `place`, `identical` and
-    `white_space_only`; otherwise like `load_difference`."""
+    `white_space_only`; otherwise this works like `load_difference`."""
     texts = _compared(revision)
     if texts is None:
         return None
@@ -59,7 +59,8 @@ class ChangeCount(Func):
     output_field = IntegerField()
 
     def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
-        """On PostgreSQL a changed segment is found by its JSON type: changes are arrays."""
+        """Count the segments that are JSON arrays, with PostgreSQL's functions; only changes are
+        arrays."""
         path = "'strict $.segments[*] ? (@.type() == \"array\")'"
         found = f"jsonb_path_query_array(%(expressions)s, {path})"
         return super().as_sql(
@@ -67,7 +68,8 @@ class ChangeCount(Func):
         )
 
     def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
-        """On SQLite a changed segment is found by its JSON type: changes are arrays."""
+        """Count the segments that are JSON arrays, with SQLite's functions; only changes are
+        arrays."""
         each = "json_each(%(expressions)s, '$.segments')"
         counted = f"(SELECT COUNT(*) FROM {each} WHERE type = 'array')"
         return super().as_sql(compiler, connection, template=counted, **context)
@@ -82,9 +84,11 @@ def stored_diffs(project: Project) -> Any:
 
 
 def store_missing(revisions: Any) -> Iterator[int]:
-    """Compute and store the missing diffs of these revisions in batches; yields how many are done.
+    """Compute and store the missing diffs of these revisions in batches. Yields the number of
+    finished diffs.
 
-    Revisions without both compared texts get none. It can be stopped at any time.
+    A revision that lacks one of the compared texts gets no diff. The loop can be stopped at any
+    time.
     """
     lacking = revisions.filter(
         ~Exists(

@@ -1,8 +1,10 @@
-"""Classifies changes of a text: of a number, a unit or a negation, or of appearance only.
+"""Classifies the changes of a text: changes of a number, a unit or a negation, or of the appearance
+only.
 
 Readers look more closely at "5 km" changed to "5 m" than at "large" changed to "big", and may want
-to skip a line that was only wrapped differently. The words are in `change_kinds.toml`. A mark is a
-hint for readers: it decides nothing, and a change without a mark may matter as much.
+to skip a line that only has different line breaks. The words are in `change_kinds.toml`. A mark is
+a hint for readers: it has no effect on results, and a change without a mark may be just as
+important.
 """
 
 import re
@@ -28,11 +30,11 @@ CONTEXT_LENGTH = 60
 
 @dataclass(frozen=True)
 class ClassifiedChange:
-    """A segment that differs.
+    """A segment that differs between the two texts.
 
     number: number of its segment. place: index among the changes, from 1. marks: in the order of
-    `CHANGE_KINDS`, empty for a change of other words. offset: characters before it, counting
-    removed and added ones as the inline view does. gold, perturbed: its text on each side.
+    `CHANGE_KINDS`, empty for a change of other words. offset: characters before the change in the
+    inline view, which shows both removed and added text. gold, perturbed: its text on each side.
     """
 
     number: int
@@ -45,21 +47,21 @@ class ClassifiedChange:
 
     @property
     def folds(self) -> bool:
-        """Whether readers may fold the change: the words are the same on both sides."""
+        """True if readers may fold the change, because the words are the same on both sides."""
         return not FOLDED_KINDS.isdisjoint(self.marks)
 
 
 def classify_changes(difference: Difference) -> tuple[ClassifiedChange, ...]:
-    """The segments that differ, in order, with their marks."""
+    """Return the segments that differ, in order, with their marks."""
     return tuple(_classify_segments(difference.segments))
 
 
 def classify_change(
     gold: str, perturbed: str, before: str = "", after: str = ""
 ) -> tuple[ChangeKind, ...]:
-    """The marks of one change between the unchanged texts `before` and `after`.
+    """Return the marks of one change; `before` and `after` are the unchanged texts around it.
 
-    "white-space" or "formatting" is the only mark of its change: no word differs then.
+    If no word differs, "white-space" or "formatting" is the only mark.
     """
     before, after = (
         before[-CONTEXT_LENGTH:].rpartition("\n")[2],
@@ -129,7 +131,7 @@ def _unformatted(text: str) -> list[str]:
 
 
 def _list_numbers(text: str) -> list[str]:
-    """The numbers of list items: if they differ, more than the appearance has changed."""
+    """The numbers of list items: a change of these numbers is more than a change of appearance."""
     return re.findall(r"^[ \t]*(\d{1,3})[.)][ \t]", text, re.MULTILINE)
 
 
@@ -170,15 +172,16 @@ def _split_words(text: str) -> list[str]:
 
 
 def _numbers(text: str, words: list[str]) -> list[str]:
-    """Numbers in digits, then number words, each in the order of the text; "10,000" is "10000"."""
+    """Return numbers in digits, then number words, each in the order of the text; "10,000" is
+    "10000"."""
     known = _lexicon().numbers
     digits = [re.sub(r",(?=\d{3}(?!\d))", "", number) for number in _NUMBER.findall(text)]
     return digits + [part for word in words for part in word.split("-") if part in known]
 
 
 def _units(text: str, words: list[str], before: str) -> list[str]:
-    """Unit words, signs and symbols, each in their order; symbols only after a number, which may be
-    at the end of `before`."""
+    """Return unit words, then signs, then symbols, each in the order of the text. A symbol counts
+    only after a number, which may be at the end of `before`."""
     lexicon = _lexicon()
     named = [word for word in words if word in lexicon.units]
     signs = [sign for sign in text if sign in lexicon.signs]
@@ -193,7 +196,7 @@ def _negations(words: list[str]) -> int:
 
 
 def _negated(gold: list[str], perturbed: list[str]) -> bool:
-    """Whether one side has a word that the other side has with a negating prefix."""
+    """True if a word of one side occurs on the other side with a negating prefix."""
     left, right = set(gold) - set(perturbed), set(perturbed) - set(gold)
     return any(
         len(word) > 3 and prefix + word in others

@@ -1,9 +1,9 @@
 """Draws the difference of two texts as safe HTML: removed text in `del`, added text in `ins`.
 
-The changed characters inside a changed word are in `b`. For a change that is only white space,
-`data-blank` names the characters; the style sheet draws them, so that the text itself stays as it
-is. Every element has the number of its change in `data-change`, so that a key can jump to it. It
-has the kinds of its change in `data-mark`, and the letters for them in `data-badge`.
+The changed characters inside a changed word are in `b`. For a change of white space only,
+`data-blank` names the characters. The style sheet draws them, so the text itself is unchanged.
+Every element has the number of its change in `data-change`, so that a key can jump to it. The kinds
+of the change are in `data-mark`, and their letters in `data-badge`.
 """
 
 import re
@@ -51,7 +51,7 @@ _CUT = None
 
 @dataclass(frozen=True)
 class DifferenceRenderer:
-    """Draws the views of a difference; the views share its changes and attributes."""
+    """Draws all views of a difference. Changes and attributes are computed once for all of them."""
 
     difference: Difference
 
@@ -67,7 +67,7 @@ class DifferenceRenderer:
 
     @cached_property
     def length(self) -> int:
-        """Characters of the inline view."""
+        """The number of characters in the inline view."""
         segments = self.difference.segments
         return sum(
             len(_text(segment.gold)) + len(_text(segment.perturbed)) * (segment.kind != "equal")
@@ -79,18 +79,20 @@ class DifferenceRenderer:
         return "".join(_text(_side(segment, side)) for segment in self.difference.segments)
 
     def inline(self) -> str:
-        """Both texts as one: for each change the removed text, then the added text.
+        """Both texts merged into one: each change shows the removed text, then the added text.
 
-        If one text has nothing at a change, an empty element is added for views of that text alone.
+        If one text has nothing at a change, an empty element marks the place in views of only that
+        text.
         """
         return _joined(self._inline(), self.length)
 
     def sides(self) -> str:
-        """Table rows with a line of the gold text on the left, of the perturbed on the right."""
+        """Table rows with a line of the gold text on the left and a line of the perturbed text on
+        the right."""
         return "\n".join(self._row(row) for row in align_lines(self.difference))
 
     def render_side(self, side: Side, form: Format) -> str:
-        """One text alone in this format, with its changes marked."""
+        """Return one of the texts in this format, with its changes marked."""
         return texts.render_marked(self._stretches(side), form, self._drawn(side))
 
     def raw(self) -> str:
@@ -177,7 +179,8 @@ def render_plain(text: str) -> str:
 
 
 def render_excerpt(change: change_kinds.ClassifiedChange) -> str:
-    """The removed and the added text of a change, each of at most `EXCERPT_LENGTH` characters."""
+    """Return the removed and the added text of a change, each cut to `EXCERPT_LENGTH`
+    characters."""
     sides = (("del", change.gold), ("ins", change.perturbed))
     marked = _marks(change)
     return " ".join(
@@ -220,7 +223,7 @@ def _text(parts: Iterable[Part | Piece]) -> str:
 
 
 def _render_parts(parts: Sequence[Part | Piece]) -> str:
-    """The parts; changed ones are marked, unless all of them changed."""
+    """Return the parts, with changed parts marked unless all parts are changed."""
     if all(part.changed for part in parts):
         return invisible_characters.escape_text(_text(parts))
     safe = ((invisible_characters.escape_text(part.text), part.changed) for part in parts)
@@ -236,7 +239,7 @@ def _lines(text: str) -> Iterator[str | None]:
 
 
 def _drawn_lines(drawn: str) -> Iterator[str | None]:
-    """The lines of a text whose white space is drawn, with `_CUT` between them."""
+    """Return the lines of a text with visible white space, with `_CUT` between the lines."""
     first, *others = _LINE_DRAWN.split(drawn)
     yield first
     for line in others:
@@ -245,7 +248,8 @@ def _drawn_lines(drawn: str) -> Iterator[str | None]:
 
 
 def _joined(pieces: Iterable[str | None], length: int) -> str:
-    """The pieces joined; from `LONG_TEXT` characters on in chunks of about `CHUNK_LENGTH`."""
+    """Join the pieces; from `LONG_TEXT` characters on, put them in chunks of about
+    `CHUNK_LENGTH`."""
     if length < LONG_TEXT:
         return "".join(filter(None, pieces))
     chunks: list[list[str]] = [[]]

@@ -1,7 +1,8 @@
-r"""Markdown rules for formulas in `\(..\)` and `\[..\]`; a plugin parses those in dollars.
+r"""Markdown rules for formulas in `\(..\)` and `\[..\]`; a plugin parses formulas between dollar
+signs.
 
-`\[..\]` that begins a line may span several lines, up to the first blank one, whatever they
-contain: otherwise a line that begins with a minus would become a list.
+A formula that begins a line with `\[` may span several lines, up to the first blank line. These
+lines are not parsed as Markdown: otherwise a line that begins with a minus would become a list.
 """
 
 import re
@@ -37,13 +38,13 @@ _MAY_OCCUR = re.compile(r"\$|\\[(\[]|\\begin")
 
 
 def may_contain_formula(text: str) -> bool:
-    """Whether a text contains a sign that can begin a formula."""
+    """True if a text contains a sign that can begin a formula."""
     return _MAY_OCCUR.search(text) is not None
 
 
 def brackets_plugin(parser: MarkdownIt) -> None:
-    r"""Make the parser recognise formulas in `\(…\)` and `\[…\]`, before it takes the backslashes
-    for escapes."""
+    r"""Make the parser recognise formulas in `\(…\)` and `\[…\]`, before it treats the backslashes
+    as escapes."""
     parser.inline.ruler.before("escape", "brackets", _inline)
     parser.block.ruler.before(
         "fence", "brackets", _block, {"alt": ["paragraph", "reference", "blockquote", "list"]}

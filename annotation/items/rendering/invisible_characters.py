@@ -1,10 +1,10 @@
-"""Texts as safe HTML that hides nothing: each invisible character shows a short name.
+"""Renders texts as safe HTML in which each invisible character shows a short name.
 
-A text may contain characters that change its direction, join or separate letters, or spell a
-message that no reader sees. Each is put in `<span class="sign" data-sign="RLO">`: the style sheet
-draws the name, and the character itself stays in the text, so that copying gives the original. A
-joiner within an emoji or between letters of a script that needs it is normal writing and is left
-alone.
+A text may contain characters that change its direction, join or separate letters, or contain a
+message that no reader can see. Each is put in `<span class="sign" data-sign="RLO">`: the style
+sheet draws the name, and the character itself stays in the text, so that copying gives the
+original. A joiner within an emoji or between letters of a script that needs it is normal writing
+and is not marked.
 
 Raw texts show white space in the same way: `<i data-blank="·"> </i>`.
 """
@@ -38,17 +38,17 @@ _INDIC = (("\u0900", "\u109f"), ("\u1780", "\u1cff"), ("\ua800", "\uabff"))
 
 
 def escape_text(text: str) -> str:
-    """Safe HTML of a text, with its invisible characters named."""
+    """Return safe HTML of a text, with its invisible characters named."""
     if not _SPECIAL.search(text):  # true for most words; a long difference has thousands
         return text
     return _SIGN.sub(_name_sign, html.escape(text))
 
 
 def render_raw(text: str, *, sparing: bool = False, before: str = "", after: str = "") -> str:
-    """Safe HTML of a text, with its invisible characters named and its white space drawn.
+    """Return safe HTML of a text, with its invisible characters named and its white space visible.
 
-    With `sparing`, single spaces between words are not drawn, since each drawn space is an element.
-    The characters `before` and `after` the text tell whether a space at its ends is a single one.
+    With `sparing`, single spaces between words stay plain, because each visible sign is an element.
+    The characters `before` and `after` the text show whether a space at its ends is single.
     """
     left, right = ("x" if sign.strip() else "" for sign in (before, after))
     found = _SIGN_OR_ODD_SPACE if sparing else _SIGN_OR_SPACE
@@ -57,7 +57,7 @@ def render_raw(text: str, *, sparing: bool = False, before: str = "", after: str
 
 
 def name_in_html(markup: str) -> str:
-    """The HTML with the invisible characters of its text named; those in attributes stay."""
+    """Name the invisible characters in the text of this HTML, but not in its attributes."""
     if not _SIGN.search(markup):
         return markup
     pieces = re.split(r"(<(?:[^<>\"]|\"[^\"]*\")*>)", markup)
@@ -66,7 +66,8 @@ def name_in_html(markup: str) -> str:
 
 
 def draw_blanks(text: str) -> str:
-    """The visible signs for white space, one for each character; CR LF counts as one."""
+    """Return the visible signs for white space, one sign for each character; CR LF counts as one
+    character."""
     return "".join(_BLANKS.get(sign, "⍽") for sign in text.replace("\r\n", "\n"))
 
 
@@ -85,7 +86,7 @@ def _name_or_draw(match: re.Match[str]) -> str:
 
 
 def _is_writing(joiner: re.Match[str]) -> bool:
-    """Whether a joiner is between letters or emoji that are written with joiners."""
+    """True if the joiner is between letters or emoji that are normally written with joiners."""
     text, start, end = joiner.string, joiner.start(), joiner.end()
     return start > 0 and end < len(text) and _joins(text[start - 1]) and _joins(text[end])
 

@@ -1,4 +1,4 @@
-"""The texts of an item as a person reads them, in every view that they can choose.
+"""Prepares the texts of an item for reading, in every view that a person can choose.
 
 Two texts that a task compares share a sheet; any other text has its own sheet. Each view of a text
 is a pane; the chosen pane is shown, and the reader can switch to the others. For long texts only
@@ -30,7 +30,7 @@ FORMAT_TITLES: dict[Format, str] = {
 FOLD_CHOICES = ("off", "on")
 
 # Hebrew, Arabic and related scripts, and characters that change the direction. For a text without
-# them, layout is several times faster if the browser need not find the direction of each line.
+# them, layout is several times faster if the browser does not determine the direction of each line.
 _RIGHT_TO_LEFT = re.compile(
     "[\u0590-\u08ff\u200f\u202a-\u202e\u2066-\u2069\ufb1d-\ufdff\ufe70-\ufefe"
     "\U00010800-\U00010fff\U0001e800-\U0001efff]"
@@ -41,8 +41,8 @@ _SINGLE_TEXT_VIEWS: dict[str, Side] = {"after": "perturbed", "before": "gold"}
 
 @dataclass(frozen=True)
 class ReadingPreferences:
-    """How a person likes to read: view of differences, format of texts, and whether to fold
-    changes of appearance."""
+    """How a person prefers to read: the view of differences, the format of texts, and whether
+    changes of appearance are folded."""
 
     view: str = VIEWS[0]
     format: Format = "plain"
@@ -52,7 +52,8 @@ class ReadingPreferences:
     def from_request(
         cls, asked: Mapping[str, str], kept: Mapping[str, str], project: str, default: str = ""
     ) -> "ReadingPreferences":
-        """The preferences in the query string, else in the cookies, else the project's default."""
+        """Read the preferences from the query string, otherwise from the cookies, otherwise take
+        the project's default."""
 
         def chosen(name: str, cookie: str, values: tuple[str, ...], other: str = "") -> str:
             found = (asked.get(name), kept.get(cookie), other)
@@ -72,7 +73,8 @@ class ReadingPreferences:
 
 
 def preference_cookies(asked: Mapping[str, str], project: str) -> dict[str, str]:
-    """The cookies that store the preferences of a query string; the format is per project."""
+    """Return the cookies that store the preferences of a query string; each project has its own
+    format."""
     known = {
         "view": ("diff", VIEWS),
         "format": (f"format-{project}", FORMATS),
@@ -87,9 +89,9 @@ def preference_cookies(asked: Mapping[str, str], project: str) -> dict[str, str]
 class Pane:
     """One view of a text, as safe HTML.
 
-    kind: its CSS classes, with "prose" for rendered Markdown. serves: the views ("side"), or views
-    in a format ("after:plain", "*:math"), that it shows. chosen: whether it is shown at first.
-    `table` is true for the view side by side.
+    kind: its CSS classes, with "prose" for rendered Markdown. serves: the views ("side"), or the
+    views in a certain format ("after:plain", "*:math"), that this pane shows. chosen: True if the
+    pane is shown at first. `table` is True for the side-by-side view.
     """
 
     html: str
@@ -104,7 +106,8 @@ class Pane:
 
 @dataclass(frozen=True)
 class TextSheet:
-    """A text under a title, or several alternative texts; `parts` has the panes of each."""
+    """One text, or several alternative texts, under a title; `parts` contains the panes of each
+    text."""
 
     name: str
     title: str
@@ -124,7 +127,8 @@ class Comparison:
 
     @property
     def title(self) -> str:
-        """Both titles; a last word that they share appears once: Gold vs perturbed answer."""
+        """Both titles; if their last word is the same, it appears once: Gold vs perturbed
+        answer."""
         before, after = self.before.title, self.after.title
         start, _, last_word = before.rpartition(" ")
         if start and after.endswith(f" {last_word}"):
@@ -144,7 +148,7 @@ class Comparison:
 
     @property
     def marks(self) -> tuple[tuple[str, str], ...]:
-        """The marks that occur, each with its badge, for the legend."""
+        """The marks that occur in the texts, each with its badge, for the legend."""
         found = {mark for change in self.changes for mark in change.marks}
         return tuple((mark, badge) for mark, badge in differences.BADGES.items() if mark in found)
 
@@ -174,8 +178,8 @@ def build_sheet(
     difference: Difference | None,
     habits: ReadingPreferences,
 ) -> ItemSheet:
-    """The sheets of the texts with place "main"; the two compared texts share one if there is a
-    difference."""
+    """Return the sheets of the texts whose place is "main". The two compared texts share a sheet if
+    there is a difference."""
     compared = task.diff if difference and task.diff else ()
     sheets: list[TextSheet | Comparison] = []
     for text in task.texts:
@@ -190,7 +194,7 @@ def build_sheet(
 
 
 def _has_text(text: Any) -> bool:
-    """Whether there is a text; "" counts as a text, an empty list does not."""
+    """True if there is a text; "" counts as a text, but an empty list does not."""
     return text is not None and text != []
 
 
@@ -212,7 +216,8 @@ def _panes(text: str, habits: ReadingPreferences) -> Iterator[Pane]:
 
 
 def _distinct_formats(text: str) -> list[tuple[Format, tuple[Format, ...]]]:
-    """The formats except plain, each with the formats in which the text looks the same."""
+    """Return the formats other than plain, each with all formats in which the text looks the
+    same."""
     return (
         [("markdown", ()), ("math", ())]
         if formulas.may_contain_formula(text)
@@ -227,7 +232,7 @@ def _make_pane(
     habits: ReadingPreferences,
     length: int = 0,
 ) -> Iterator[Pane]:
-    """The pane, if it is chosen or short enough to be rendered in advance."""
+    """Return the pane if it is chosen or short enough to render in advance; otherwise None."""
     chosen = not habits.names.isdisjoint(serves)
     if not chosen and length >= differences.LONG_TEXT:
         return
@@ -248,9 +253,9 @@ def _comparison(task: TaskType, difference: Difference, habits: ReadingPreferenc
 
 
 def _comparison_panes(drawn: DifferenceRenderer, habits: ReadingPreferences) -> Iterator[Pane]:
-    """The panes of the source texts, then of each text alone in Markdown.
+    """Return the panes of the source texts, then the panes that show one text in Markdown.
 
-    The inline pane also shows either source text alone: the style sheet hides the other one.
+    The inline pane can also show only one source text: the style sheet then hides the other text.
     """
     plain = ("inline", "after:plain", "before:plain")
     yield from _make_pane(drawn.inline, "diff diff-inline", plain, habits, drawn.length)

@@ -1,10 +1,10 @@
-"""Texts as safe HTML: plain, as Markdown, or as Markdown with formulas.
+"""Renders texts as safe HTML: as plain text, Markdown, or Markdown with formulas.
 
 Every text is treated as hostile. HTML in Markdown is not accepted. Links open in a new tab and lead
 only to web or mail addresses, images are shown by name instead of fetched, and the result is
 sanitised again. Headings become paragraphs, so that an answer cannot change the outline of the
-page. A formula becomes `<span class="math" data-tex="...">` with its source as text; a formula on a
-line of its own also has the class `display`. The page draws the formulas.
+page. A formula becomes `<span class="math" data-tex="...">` which contains its source; a formula on
+its own line also has the class `display`. The page draws the formulas.
 
 Stretches of a text can be marked as changed: see `render_marked`.
 """
@@ -28,8 +28,8 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from annotation.items.rendering import formulas, invisible_characters
 
 # Markdown rewrites a text, so the changes cannot be found in the HTML by counting characters.
-# Instead, each change is put between two private signs before rendering, which are found again
-# afterwards. They are put where they do no harm: within one line and one table cell, and after the
+# Instead, each change is put between two private-use characters, which are found again after
+# rendering. They are put where they do no harm: within one line and one table cell, and after the
 # signs that make a list, a heading or emphasis. A pair that is not complete in the text of one
 # block is dropped.
 _START, _STOP, _END = "\U0010ff00", "\U0010ff01", "\U0010ff02"
@@ -54,17 +54,17 @@ Draw = Callable[[int, str], str]
 
 
 def escape_markers(text: str) -> str:
-    """The text without characters of its own that look like markers; U+FFFD replaces them."""
+    """Replace characters of a text that look like markers by U+FFFD."""
     return _PRIVATE_SIGNS.sub("\ufffd", text)
 
 
 def strip_markers(text: str) -> str:
-    """The text without markers; what is between them stays."""
+    """Remove the markers from a text, but keep the text between them."""
     return _PRIVATE_SIGNS.sub("", text)
 
 
 def insert_markers(stretches: Sequence[tuple[str, int | None]]) -> str:
-    """The joined stretches with markers around those that have a number."""
+    """Join the stretches, with markers around those stretches that have a number."""
     parts = [escape_markers(part) for part, _ in stretches]
     text, ends = "".join(parts), [*accumulate(map(len, parts))]
     lines = _line_ends(text)
@@ -90,7 +90,7 @@ def extract_markers(source: str) -> tuple[str, str, str]:
 
 
 def draw_marked(markup: str, draw: Draw) -> str:
-    """The HTML with the text between each pair of markers drawn by `draw`, and no marker left."""
+    """Draw the text between each pair of markers with `draw`, and remove all markers."""
     pieces = [*_pieces(markup)]
     pairs = _pairs(pieces)
     made: list[str] = []
@@ -107,7 +107,8 @@ def draw_marked(markup: str, draw: Draw) -> str:
 
 
 def _pieces(markup: str) -> Iterator[str]:
-    """Tags, whole formulas, markers and the text between them, without empty pieces."""
+    """Split HTML into tags, whole formulas, markers and the text between these; no piece is
+    empty."""
     for at, piece in enumerate(_TAG.split(markup)):
         yield from filter(None, [piece] if at % 2 else _SENTINEL_WHOLE.split(piece))
 
@@ -121,8 +122,8 @@ def _number(sign: str) -> int:
 
 
 def _pairs(pieces: list[str]) -> dict[int, int]:
-    """The index of each closing marker by the index of its opening marker, if no block is between
-    them."""
+    """Map the index of each opening marker to that of its closing marker; pairs with a block
+    between them are left out."""
     pairs: dict[int, int] = {}
     opened = -1
     for at, piece in enumerate(pieces):
@@ -142,7 +143,8 @@ def _line_ends(text: str) -> list[int]:
 
 
 def _places(text: str, start: int, end: int, lines: list[int]) -> Iterator[tuple[int, int]]:
-    """Where markers may enclose text[start:end]: one (start, end) per line and table cell."""
+    """Return the ranges of text[start:end] that markers may enclose: one (start, end) per line and
+    table cell."""
     for at in range(bisect_right(lines, start - 1), len(lines)):
         first = lines[at - 1] + 1 if at else 0
         if first > end or (first == end and start < end):
@@ -208,8 +210,8 @@ def render_text(text: str, form: Format) -> str:
 def render_marked(stretches: Sequence[Stretch], form: Format, draw: Draw) -> str:
     """Safe HTML of the joined stretches; `draw` draws those that belong to a change.
 
-    In Markdown a change that spans several elements is drawn in pieces, and an invisible one (in a
-    link address or a list mark) is not drawn.
+    In Markdown, a change that spans several elements is drawn in pieces. A change in an invisible
+    place (a link address, a list mark) is not drawn.
     """
     if form == "plain" or sum(len(text) for text, _ in stretches) > MAX_LENGTH:
         return "".join(_plain(stretches, draw))
@@ -249,7 +251,7 @@ def _parser(form: Format) -> MarkdownIt:
 
 
 def _is_external(url: str) -> bool:
-    """Whether a link leads to another site; a link in a text must not lead into this one."""
+    """True if a link leads to another site; links in texts must not lead to this site."""
     return strip_markers(url).lower().startswith(("http://", "https://", "mailto:"))
 
 
@@ -272,8 +274,8 @@ def _image(
     options: OptionsDict,
     env: EnvType,
 ) -> str:
-    """An image as a link with its name, since the image itself would be fetched from another
-    server."""
+    """Render an image as a link with its name, because the image itself would be loaded from
+    another server."""
     name = renderer.renderInlineAsText(tokens[at].children or [], options, env)  # type: ignore[attr-defined]
     address = escape(str(tokens[at].attrGet("src") or ""))
     return f'<a href="{address}">[image: {escape(name) or address}]</a>'

@@ -1,4 +1,4 @@
-"""What changed between two snapshots of a project: counts and single items."""
+"""Compares two snapshots of a project: counts the changes and lists changed items."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -25,7 +25,8 @@ FACT_TITLES = {"source_ability": "source ability", "duplicate_of": "repeats", "h
 
 @dataclass(frozen=True)
 class FactChange:
-    """One changed fact. `old` is None if there was no value before, `new` if there is none now."""
+    """One changed fact. `old` is None if there was no value before; `new` is None if there is no
+    value now."""
 
     name: str
     old: Any
@@ -42,8 +43,8 @@ class ItemChange:
 
 
 def filter_changed(before: Snapshot, after: Snapshot, kind: str) -> FrozenQuerySet:
-    """States of the items with this kind of change, in the order of items. They are the states in
-    `after`, or in `before` for "removed"."""
+    """Return the states of the items with this kind of change, in the order of items. The states
+    are those in `after`, or for "removed" those in `before`."""
     if kind == "removed":
         states = FrozenIn.objects.of_snapshot(before).absent_from(after)
     elif kind == "added":
@@ -56,7 +57,7 @@ def filter_changed(before: Snapshot, after: Snapshot, kind: str) -> FrozenQueryS
 
 
 def count_changes(before: Snapshot, after: Snapshot) -> dict[str, int]:
-    """The number of items by kind of change. It is cached, since snapshots cannot change and
+    """Count the items by kind of change. The result is cached: snapshots cannot change, and
     counting a million items takes seconds."""
 
     def counted() -> dict[str, int]:
@@ -68,7 +69,8 @@ def count_changes(before: Snapshot, after: Snapshot) -> dict[str, int]:
 
 
 def list_changes(states: Iterable[FrozenIn], kind: str) -> Iterator[ItemChange]:
-    """The changes of these items, in one query; changed items list their changed facts."""
+    """Return the changes of these items with one query; changed items include their changed
+    facts."""
     states = list(states)
     there = [one.frozen_id for one in states]
     earlier = [one.before for one in states if one.before is not None]

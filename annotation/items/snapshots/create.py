@@ -1,6 +1,6 @@
 """Creates a snapshot: all items are read in one consistent state and stored in batches.
 
-Reading takes no lock and each writing transaction is short, so people can go on working. Changes
+Reading locks nothing and each write transaction is short, so people can continue working. Changes
 that they make in the meantime are not in the snapshot.
 """
 
@@ -27,8 +27,8 @@ ReportCount = Callable[[int], None]
 
 
 def store_contents(snapshot: Snapshot, tell: ReportCount = lambda done: None) -> None:
-    """Store the contents of the snapshot and complete it; contents of a failed attempt are deleted
-    first.
+    """Store the contents of the snapshot and complete it. Contents left by a failed attempt are
+    deleted first.
 
     `tell` is called with the number of items stored so far.
     """
@@ -47,8 +47,8 @@ def store_contents(snapshot: Snapshot, tell: ReportCount = lambda done: None) ->
 
 
 def delete_contents(snapshot: Snapshot) -> None:
-    """Delete the contents of an incomplete snapshot; states stay, since other snapshots may share
-    them."""
+    """Delete the contents of an incomplete snapshot. States of items are kept: other snapshots may
+    share them."""
     while ids := list(
         FrozenIn.objects.of_snapshot(snapshot).values_list("pk", flat=True)[:BATCH_SIZE]
     ):
@@ -58,7 +58,8 @@ def delete_contents(snapshot: Snapshot) -> None:
 
 
 def _write_states(states: Iterable[FactState], kept: IO[str]) -> str:
-    """Write states as JSON lines; returns their digest, which depends on the facts in order."""
+    """Write states as JSON lines. Return their digest, which depends on the facts and their
+    order."""
     digest = hashlib.sha256()
     for number, one in enumerate(states):
         if number % BATCH_SIZE == 0:
@@ -97,7 +98,7 @@ def _store(snapshot: Snapshot, states: list[FactState]) -> None:
 
 
 def _known_state_ids(states: list[FactState]) -> dict[tuple[int, str], int]:
-    """The ids of stored states of these items, by item id and digest."""
+    """Map item id and digest to the id of the stored state, for these states."""
     found = Frozen.objects.filter(item__among=[one.item for one in states])
     return {(item, digest): pk for item, digest, pk in found.values_list("item", "digest", "pk")}
 
@@ -151,7 +152,7 @@ def enqueue(project: Project, member: Membership | None, name: str, note: str = 
 
 
 def cancel_snapshot(snapshot: Snapshot, by: Membership) -> bool:
-    """Cancel an incomplete snapshot; a worker deletes what is stored of it. False if it is complete
+    """Cancel an incomplete snapshot; a worker deletes its stored contents. False if it is complete
     or has no job, or if its job cannot be cancelled."""
     if snapshot.job is None or snapshot.made_at is not None:
         return False
@@ -159,13 +160,14 @@ def cancel_snapshot(snapshot: Snapshot, by: Membership) -> bool:
 
 
 def due_job_ids(now: datetime) -> list[int]:
-    """The ids of jobs of snapshots to create, and of ended jobs of incomplete snapshots."""
+    """Return the ids of the jobs that have a snapshot to create, and of the ended jobs whose
+    snapshot is incomplete."""
     left = Snapshot.objects.left_over().values_list("job", flat=True)
     return [*job_queue.due_job_ids(JOB_KIND, now), *filter(None, left)]
 
 
 def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
-    """Create a snapshot, unless another worker runs the job; returns whether it succeeded. A
+    """Create the snapshot of a job, unless another worker runs the job. Return True on success. A
     snapshot that failed or was cancelled is deleted, so that its name is free again."""
     with job_queue.hold_lease(job_id, JOB_KIND, stopped) as job:
         if job is not None:
@@ -180,7 +182,7 @@ def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool
 
 
 def make_snapshot(job: Job) -> None:
-    """Create the snapshot of a job and store the progress; this runs in the subprocess."""
+    """Create the snapshot of a job and store the progress. This is run in a subprocess."""
     snapshot = Snapshot.objects.select_related("project").get(job=job)
 
     def note(done: int) -> None:

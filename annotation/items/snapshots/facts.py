@@ -1,4 +1,4 @@
-"""The facts of an item that a snapshot stores, in a form that is the same in every database."""
+"""The facts that a snapshot stores about an item, in the same form for every database."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ _ITEM = {
     "parent": "parent__key",
 }
 FACT_NAMES = (*_ITEM, "revision", "texts", "held", "labels")
-# Digests use the former names of stages, so that digests of older snapshots stay valid.
+# Digests use the earlier names of stages, so that the digests of old snapshots stay valid.
 _DIGESTED_STAGES = {now: before for before, now in FORMER_STAGES.items()}
 _LABEL_COLUMNS = ("stage", "member__alias", "revision__number", "answers", "comment", "counted")
 
@@ -39,7 +39,8 @@ class FactState:
 
 
 def read_states(project: Project) -> Iterator[FactState]:
-    """The state of every live item of a project, by position; a thousand in memory at once."""
+    """Yield the state of every live item of a project, by position, with a thousand items in memory
+    at once."""
     for ids in id_batches(Item.objects.in_project(project).order_by("position")):
         texts, held, labels = _texts(ids), _load_resolutions(ids), _labels(ids)
         rows = Item.objects.filter(pk__among=ids).order_by("position")
@@ -53,7 +54,7 @@ def read_states(project: Project) -> Iterator[FactState]:
 
 
 def digest_facts(facts: dict[str, Any]) -> str:
-    """SHA-256 in hex of the facts, independent of the order of keys."""
+    """Return the SHA-256 digest of the facts in hex, which does not depend on the order of keys."""
     written = json.dumps(facts, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(written.encode()).hexdigest()
 
@@ -66,7 +67,7 @@ def _texts(ids: Sequence[int]) -> dict[int, tuple[int, int, str]]:
 
 
 def _load_resolutions(ids: Sequence[int]) -> dict[int, dict[str, Any]]:
-    """The columns `Resolution.TOLD` of the current resolutions, by item id."""
+    """Return the columns `Resolution.TOLD` of the current resolutions, by item id."""
     rows = Resolution.objects.held_of(ids).order_by().values_list("item_id", *Resolution.TOLD)
     return {item: dict(zip(Resolution.TOLD, said, strict=True)) for item, *said in rows}
 

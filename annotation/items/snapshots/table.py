@@ -11,8 +11,8 @@ COLUMNS = tables.TABLES["items"].columns
 
 
 def item_rows(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
-    """A row for every item of a snapshot, by position, with the texts that it had then; a thousand
-    in memory at once."""
+    """Yield a row for every item of a snapshot, by position, with the texts of that time. A
+    thousand items are in memory at once."""
     states = FrozenIn.objects.of_snapshot(snapshot).order_by("item__position")
     for ids in id_batches(states):
         rows = FrozenIn.objects.filter(pk__among=ids).order_by("item__position")
@@ -28,7 +28,7 @@ def _texts(revisions: list[int]) -> dict[int, dict[str, Any]]:
 
 def _row(facts: dict[str, Any], texts: dict[str, Any]) -> dict[str, Any]:
     held = facts["held"] or {}
-    # Facts that have another name in the table than in snapshots.
+    # Facts whose name in the table differs from their name in snapshots.
     said = {
         **facts,
         **held,

@@ -30,8 +30,8 @@ MAX_LENGTH, PREVIEW_LENGTH = 4_000, 240
 
 @dataclass(frozen=True)
 class PromptRow:
-    """A row of the list: a prompt with the first `MAX_LENGTH` characters of its text; `start` is
-    the preview."""
+    """A row of the list: a prompt with the first `MAX_LENGTH` characters of its text and a
+    preview."""
 
     item: Item
     text: str
@@ -43,17 +43,17 @@ class PromptRow:
 
     @property
     def folds(self) -> bool:
-        """Whether the preview differs from the whole text, by its length or its line breaks."""
+        """True if the preview differs from the whole text in length or line breaks."""
         return self.start != self.text.strip()
 
     @property
     def goes_on(self) -> bool:
-        """Whether the prompt may be longer than `text`."""
+        """True if the prompt may be longer than `text`."""
         return len(self.text) == MAX_LENGTH
 
     @property
     def suggested(self) -> str:
-        """The ability that is suggested, unless the item has it already."""
+        """The suggested ability, unless the item already has this ability."""
         slug = str(self.item.fields.get(SUGGESTED, ""))
         return "" if slug == self.item.ability else slug
 
@@ -68,7 +68,8 @@ class PromptRow:
 @never_cache
 @login_required
 def abilities(request: HtmxRequest, slug: str) -> HttpResponse:
-    """The prompts in pages of fifty, unsorted ones first; a POST sorts some of them."""
+    """Show the prompts in pages of fifty, unsorted prompts first. A POST sets the abilities of some
+    prompts."""
     lead = access.member_for(request, slug, right="manage")
     which = request.GET.get("which", "all")
     which = which if which in ability_sorting.SELECTIONS else "all"
@@ -78,7 +79,8 @@ def abilities(request: HtmxRequest, slug: str) -> HttpResponse:
 
 
 def _sort(request: HtmxRequest, lead: Membership, which: str) -> HttpResponse:
-    """Apply the changes; htmx requests get the changed rows, others a redirect to the page."""
+    """Apply the changes. Return the changed rows for an htmx request, otherwise a redirect to the
+    page."""
     try:
         done = (
             ability_sorting.undo_last(lead)
@@ -114,9 +116,10 @@ def _render_result(
 
 
 def _parse_changes(request: HttpRequest) -> list[AbilityChange]:
-    """The changes that a form requests: for one row, for the selected rows, or all suggestions.
+    """Return the changes that a form requests: for one row, for the selected rows, or for all
+    suggestions.
 
-    Raises `Refused` if there are none.
+    Raises `Refused` if the form requests no change.
     """
     sent = request.POST
     keys = sent.getlist("key")
@@ -134,7 +137,7 @@ def _parse_changes(request: HttpRequest) -> list[AbilityChange]:
         found = [(key, ability)]
     if not found:
         raise Refused("Nothing is selected. Tick prompts first, or press a key on one of them.")
-    # A row without `shown` counts as shown without an ability, so that no unseen ability is
+    # Without `shown`, assume that the page showed no ability, so that no unseen ability is
     # overwritten.
     return [AbilityChange(key, ability, shown.get(key, "")) for key, ability in found]
 

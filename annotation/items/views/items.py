@@ -27,7 +27,7 @@ PAGE_SIZE = 50
 @vary_on_headers("HX-Request")  # or the browser's Back could show only the rows
 @login_required
 def items(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Items without their texts, filtered, in pages of fifty.
+    """Show the filtered items, without their texts, in pages of fifty.
 
     Records that the member has seen their final labels.
     """
@@ -60,8 +60,8 @@ def items(request: HtmxRequest, slug: str) -> HttpResponse:
 def item(request: HttpRequest, slug: str, key: str) -> HttpResponse:
     """One item: its texts and their changes, every revision, every label, and the final label.
 
-    `?revision=N` shows the texts of an earlier revision. Loading the comments records that the
-    member has seen what others say about the item.
+    `?revision=N` shows the texts of an earlier revision. When the comments are loaded, it is
+    recorded that the member has seen others' opinions.
     """
     member = access.member_for(request, slug, right="items")
     found = Item.objects.in_project(member.project).for_page(key)
@@ -86,8 +86,8 @@ def item(request: HttpRequest, slug: str, key: str) -> HttpResponse:
 
 
 def _facts(member: Membership, task: TaskType, item: Item) -> dict[str, Any]:
-    """The final label of an item, and its own fields for members who can see results, since an
-    imported field may contain the correct answer."""
+    """Return the final label of an item and, for members who can see results, the item's own
+    fields, which may contain the correct answer."""
     resolution = Resolution.objects.current().of_item(item).first()
     values = resolution.values if resolution else {}
     beside = {name: value for name, value in values.items() if name != task.deciding.name}
@@ -103,7 +103,8 @@ def _flags(task: TaskType, item: Item, shown: Revision) -> list[tuple[str, str]]
 
 
 def _find_revision(item: Item, number: str) -> Revision:
-    """The revision with this number, the current one for ""; raises `Http404` if there is none."""
+    """Return the revision with this number, the current revision for "". Raises `Http404` if there
+    is no such revision."""
     wanted = number or str(item.revision_number)
     for revision in item.revisions.all():
         if str(revision.number) == wanted:

@@ -34,7 +34,7 @@ class SnapshotForm(forms.Form):
 
 
 class ComparisonForm(forms.Form):
-    """The other snapshot to compare with, and which changes to list."""
+    """Form to choose the snapshot to compare with and the kind of changes to list."""
 
     against = forms.IntegerField(required=False, min_value=1, label="Compared with")
     what = forms.ChoiceField(
@@ -45,7 +45,7 @@ class ComparisonForm(forms.Form):
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def snapshots(request: HtmxRequest, slug: str) -> HttpResponse:
-    """All snapshots of a project; a POST requests a new one."""
+    """Show all snapshots of a project. A POST starts a new snapshot."""
     asked = request.method == "POST"
     member = access.member_for(request, slug, right="manage" if asked else "items")
     form = SnapshotForm(request.POST if asked else None)
@@ -66,7 +66,7 @@ def snapshots(request: HtmxRequest, slug: str) -> HttpResponse:
 @require_safe
 @login_required
 def snapshot(request: HttpRequest, slug: str, number: int) -> HttpResponse:
-    """One snapshot, and what changed since another one, by default the one before it.
+    """Show one snapshot and the changes since another snapshot, by default the previous one.
 
     Records that the member has seen the final labels of the listed items.
     """
@@ -101,8 +101,8 @@ def cancel_snapshot(request: HttpRequest, slug: str, number: int) -> HttpRespons
 
 
 def _choose_earlier(one: Snapshot, others: list[Snapshot], number: int | None) -> Snapshot | None:
-    """The snapshot with this number, else the latest one before `one`, else the first of
-    `others`."""
+    """Return the snapshot with this number, otherwise the latest before `one`, otherwise the first
+    of `others`."""
     asked = [other for other in others if other.number == number]
     earlier = [other for other in others if other.number < one.number]
     return next(iter((*asked, *earlier, *others)), None)

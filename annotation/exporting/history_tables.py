@@ -1,6 +1,6 @@
 """The history of a project's items as tables: revisions, resolutions, comments, marks.
 
-Nothing is left out; columns tell which rows are no longer current.
+The tables are complete: columns show which rows are no longer current.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from annotation.tasktypes import TaskType
 
 
 def revision_rows(project: Project) -> Iterator[dict[str, Any]]:
-    """Every revision of every item's texts, and its origin: the import, or a correction."""
+    """Yield every revision of every item's texts with its origin: the import or a correction."""
     found = Revision.objects.order_by("item__position", "number")
     for revision in _read_batches(found, found.filter(item__project=project), "item", "author"):
         yield {
@@ -32,7 +32,7 @@ def revision_rows(project: Project) -> Iterator[dict[str, Any]]:
 
 
 def resolution_rows(project: Project) -> Iterator[dict[str, Any]]:
-    """Every resolution an item ever had, with a column for the value of each field."""
+    """Yield every resolution that an item ever had, with a column for the value of each field."""
     names = resolved_fields(project)
     found = Resolution.objects.order_by("item__position", "created_at", "pk")
     mine, bulky = found.of_project(project), found.defer("revision__texts", "item__fields")
@@ -55,7 +55,7 @@ def resolution_rows(project: Project) -> Iterator[dict[str, Any]]:
 
 
 def comment_rows(project: Project) -> Iterator[dict[str, Any]]:
-    """Comments on items; `mentions` are aliases."""
+    """Yield the comments on items; `mentions` are aliases."""
     found = Comment.objects.prefetch_related("mentions").order_by("created_at", "pk")
     for comment in _read_batches(found, found.filter(item__project=project), "item", "member"):
         yield {
@@ -69,7 +69,8 @@ def comment_rows(project: Project) -> Iterator[dict[str, Any]]:
 
 
 def mark_rows(project: Project) -> Iterator[dict[str, Any]]:
-    """Skips, flags, and who saw the others' answers, with start and end times."""
+    """Yield skips, flags and records that a member saw others' answers, with start and end
+    times."""
     found = Mark.objects.order_by("created_at", "pk")
     for mark in _read_batches(found, found.filter(item__project=project), "item", "member"):
         yield {
@@ -83,30 +84,32 @@ def mark_rows(project: Project) -> Iterator[dict[str, Any]]:
 
 
 def row_counter(model: type[Model]) -> Callable[[Project], int]:
-    """A function that counts a project's rows of a model that belongs to items."""
+    """Return a function that counts the rows of a project, for a model whose rows belong to
+    items."""
     return lambda project: model._default_manager.filter(item__project=project).count()
 
 
 def _read_batches(every: QuerySet[Any], mine: QuerySet[Any], *named: str) -> Iterator[Any]:
-    """The rows of `mine` with their related objects, in batches."""
+    """Yield the rows of `mine` with their related objects, in batches."""
     for ids in id_batches(mine):
         yield from every.filter(pk__among=ids).select_related(*named)
 
 
 def resolution_columns(project: Project) -> tuple[str, ...]:
-    """The columns of the project's final labels: the common ones, then one for each resolved
-    field."""
+    """Return the columns of the project's final labels: the common columns, then a column for each
+    resolved field."""
     return (*RESOLUTION_COLUMNS, *(f"values.{name}" for name in resolved_fields(project)))
 
 
 def resolved_fields(project: Project) -> tuple[str, ...]:
-    """The fields that may have a value in the project's resolutions, in their order."""
+    """Return the fields that may have a value in the project's resolutions, in order."""
     names = (field.name for task in label_task_types(project) for field in task.resolved)
     return tuple(dict.fromkeys(names))
 
 
 def label_task_types(project: Project) -> list[TaskType]:
-    """The current task type, and the versions under which labels of the project were given."""
+    """Return the current task type, and all versions of it under which the project's labels were
+    given."""
     given = project.labels.order_by().values("task_type").distinct()
     older = TaskTypeVersion.objects.filter(pk__in=given).exclude(pk=project.task_type_id)
     stored = (project.task_type, *older.order_by("-number"))

@@ -1,7 +1,7 @@
-"""Annotation tables by name: their columns, their rows, and row counts for exports.
+"""The annotation tables by name, with their columns, rows and row counts, for exports.
 
-Rows are streamed. They contain keys and aliases, never database ids. The labels include all that
-were ever given: columns mark superseded, withdrawn and extra ones.
+Rows are streamed. They contain keys and aliases, never database ids. The table of labels contains
+every label ever given; columns mark superseded, withdrawn and extra labels.
 """
 
 import json
@@ -30,10 +30,10 @@ from annotation.tasktypes.fields import Field
 
 @dataclass(frozen=True)
 class Table:
-    """The ordered columns of a table, and a function for a project's rows, as dicts.
+    """A table: its ordered columns, and a function that gives the rows of a project as dicts.
 
-    `own` gives all columns of a project if they depend on its task type; `columns` are then those
-    that every project has. `count` gives the number of rows if it is known in advance.
+    `own` gives all columns of a project if they depend on its task type; `columns` are then the
+    columns that every project has. `count` gives the number of rows if it is known in advance.
     """
 
     columns: tuple[str, ...]
@@ -42,12 +42,12 @@ class Table:
     count: Callable[[Project], int] | None = None
 
     def columns_in(self, project: Project) -> tuple[str, ...]:
-        """The columns that the table has for this project, in order."""
+        """Return the columns that the table has for this project, in order."""
         return self.own(project) if self.own else self.columns
 
 
 def category_rows(project: Project) -> Iterator[dict[str, Any]]:
-    """The number of live items in each category, in the order of the taxonomy.
+    """Yield the number of live items in each category, in the order of the taxonomy.
 
     Duplicates are counted in their category. Categories without items have no row.
     """
@@ -57,7 +57,8 @@ def category_rows(project: Project) -> Iterator[dict[str, Any]]:
 
 
 def item_rows(project: Project, found: ItemQuerySet | None = None) -> Iterator[dict[str, Any]]:
-    """Every live item, or those in `found`, with its current texts and its resolution."""
+    """Yield every live item, or every item in `found`, with its current texts and its
+    resolution."""
     found = Item.objects.in_project(project) if found is None else found
     names = _texts()
     for row in stream_rows(found.order_by("position"), lambda some: some.values_as_text(*_ITEM)):
@@ -65,7 +66,7 @@ def item_rows(project: Project, found: ItemQuerySet | None = None) -> Iterator[d
 
 
 def label_rows(project: Project) -> Iterator[dict[str, Any]]:
-    """Every label ever given, at every stage, oldest first, with a column for each answer.
+    """Yield every label ever given, at every stage, oldest first, with a column for each answer.
 
     `answers` has all answers as stored; the separate columns are for reading the table.
     """
@@ -81,7 +82,7 @@ def label_rows(project: Project) -> Iterator[dict[str, Any]]:
 
 
 def qualification_rows(project: Project) -> Iterator[dict[str, Any]]:
-    """Every qualification round, by member and number."""
+    """Yield every qualification round, ordered by member and number."""
     found = PracticeRound.objects.filter(member__project=project).select_related("member")
     for row in found.order_by("member__alias", "number"):
         yield {
@@ -99,7 +100,7 @@ def qualification_rows(project: Project) -> Iterator[dict[str, Any]]:
 
 
 def _item(row: tuple[Any, ...], names: tuple[str, ...]) -> dict[str, Any]:
-    # Runs a million times: one tuple of values takes a third of the time of several dicts.
+    # This runs a million times: one tuple of values takes a third of the time of several dicts.
     *said, written, fields = row
     texts = json.loads(written)
     # Texts that only the project's own task type has.
@@ -111,7 +112,7 @@ def _item(row: tuple[Any, ...], names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _label_fields(project: Project) -> dict[str, Field]:
-    """Every field that the project's labels may answer, the blind ones last."""
+    """Return every field that labels of the project may answer, with the blind fields last."""
     tasks = history_tables.label_task_types(project)
     named = {field.name: field for task in tasks for field in task.fields}
     blind = {field.name: field for task in tasks if task.blind for field in task.blind.fields}
@@ -119,8 +120,8 @@ def _label_fields(project: Project) -> dict[str, Field]:
 
 
 def _surgicality(answers: Mapping[str, Any], asked: Mapping[str, Field]) -> float | None:
-    """The share of the changed pieces that the claim explains, as answered in a claim check; None
-    without a claim check."""
+    """Return the share of the changed pieces that the claim explains, according to a claim check;
+    None if there was no claim check."""
     for name, field in asked.items():
         said = answers.get(name) if field.per_change else None
         if said:
@@ -129,7 +130,8 @@ def _surgicality(answers: Mapping[str, Any], asked: Mapping[str, Field]) -> floa
 
 
 def _cell(answer: Any) -> Any:
-    """Several choices as "a; b"; the import of labels accepts this form too."""
+    """Return an answer as a cell. Several choices become "a; b", which the import of labels also
+    accepts."""
     return "; ".join(map(str, answer)) if isinstance(answer, list) else answer
 
 

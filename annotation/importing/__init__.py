@@ -1,4 +1,4 @@
-"""Imports: items with the projects that they need, and labels that were given elsewhere."""
+"""Imports items, together with the projects that they need, and labels from elsewhere."""
 
 from annotation.importing.comparison import ItemImportReport
 from annotation.importing.item_rows import ParsedItem, parse_items

@@ -45,7 +45,8 @@ IMPORT_PATH = "projects/<slug:slug>/imports/<int:number>/"
 
 
 class FileSerializer(serializers.Serializer[Any]):
-    """A file of items; `layout` if its name does not tell the format, `password` of an archive."""
+    """A file of items. Give `layout` if the file name does not show the format, and `password` for
+    an archive that has one."""
 
     file = serializers.FileField()
     layout = serializers.ChoiceField(choices=[*receive.LAYOUTS], default="", allow_blank=True)
@@ -55,8 +56,8 @@ class FileSerializer(serializers.Serializer[Any]):
 
 
 class ColumnsSerializer(serializers.Serializer[Any]):
-    """The file's column for each column of items; "" for none. With `accept` the items are imported
-    as already decided."""
+    """The file's column for each column of items; "" if there is none. With `accept`, the items are
+    imported as already decided."""
 
     columns = serializers.DictField(child=serializers.CharField(allow_blank=True))
     accept = serializers.BooleanField(default=False)
@@ -76,7 +77,7 @@ class ProblemOfRowSerializer(serializers.Serializer[Any]):
 
 
 class MissingSerializer(serializers.Serializer[Any]):
-    """An answer that is missing in an imported row, since it is off its scale."""
+    """An answer that counts as missing in an imported row because its value is off the scale."""
 
     file = serializers.CharField()
     line = serializers.IntegerField()
@@ -87,8 +88,8 @@ class MissingSerializer(serializers.Serializer[Any]):
 class ReportSerializer(serializers.Serializer[Any]):
     """Counts of rows by result; `problems` are the first rows that are not imported.
 
-    `alone` counts the new rows that form a source question of their own, since people rate them and
-    no column `cluster` says which rows belong together. For rows imported as decided, `off_scale`
+    `alone` counts the new rows that are each treated as a separate source question, because people
+    rate them and no column `cluster` groups the rows. For rows imported as decided, `off_scale`
     counts the missing answers and `missing` lists the first of them.
     """
 
@@ -105,7 +106,7 @@ class ReportSerializer(serializers.Serializer[Any]):
 
 class ImportSerializer(JobFields):
     """An import. `step` is the next step: choose the columns, check the file, start the import, or
-    store the items. `report` is about the check until the state is finished, then about the import.
+    store the items. `report` describes the check until the state is finished, then the import.
     """
 
     file = serializers.CharField(source="result.name")
@@ -124,7 +125,7 @@ class ImportSerializer(JobFields):
 
 
 class ImportList(ListAPIView[Job]):
-    """The project's imports, the latest first; POST uploads a file."""
+    """The project's imports, the latest first. A POST uploads a file."""
 
     serializer_class = ImportSerializer
     pagination_class = CursorPages
@@ -145,8 +146,8 @@ class ImportList(ListAPIView[Job]):
     )
     @make_idempotent("manage")
     def post(self, request: Request, slug: str) -> Response:
-        """Upload a file. A preview is made as soon as its columns are known. Nothing is imported
-        until the import is started."""
+        """Upload a file. The file is previewed as soon as its columns are known. Nothing is
+        imported until the import is started."""
         member = access.member_for(request, slug, right="manage")
         data = request.data
         if request.META.get(TOO_LARGE_KEY):
@@ -159,7 +160,7 @@ class ImportList(ListAPIView[Job]):
 @extend_schema(responses={200: ImportSerializer, **PROBLEM_RESPONSES})
 @api_view(["GET"])
 def import_detail(request: Request, slug: str, number: int) -> Response:
-    """One import, its progress, and the rows that are not imported."""
+    """One import with its progress and the rows that are not imported."""
     return Response(ImportSerializer(_find_import(request, slug, number)[1]).data)
 
 
@@ -189,7 +190,7 @@ def start_import(request: Request, slug: str, number: int) -> Response:
 @extend_schema(request=None, responses={200: ImportSerializer, **CONFLICT_RESPONSES})
 @api_view(["POST"])
 def cancel_import(request: Request, slug: str, number: int) -> Response:
-    """Cancel an unfinished import; rows already imported stay."""
+    """Cancel an unfinished import. Rows that are already imported stay."""
     member, job = _find_import(request, slug, number)
     if not jobs.cancel_import(job, access.ensure_membership(member), timezone.now()):
         raise Conflict(f"Import {number} had already finished.")
@@ -201,7 +202,7 @@ def cancel_import(request: Request, slug: str, number: int) -> Response:
 )
 @api_view(["GET"])
 def rejected_rows(request: Request, slug: str, number: int) -> FileResponse:
-    """The rejected rows, unchanged, to correct and upload again."""
+    """The rejected rows, unchanged, so that you can correct them and upload them again."""
     _, job = _find_import(request, slug, number)
     return _file(
         upload_files.rejected_rows_path(job),
@@ -232,7 +233,8 @@ def _reload_job(job: Job) -> Job:
 
 
 def _chosen_columns(member: Membership, job: Job, said: dict[str, str]) -> dict[str, str]:
-    """The chosen file column for each column of items; "" for those that the body leaves out."""
+    """Return the chosen file column for each column of items; "" for columns that are not in the
+    body."""
     task = tasktypes.load_version(member.project.task_type)
     if job.result["form"] in preview.FIXED_FORMATS:
         return {}

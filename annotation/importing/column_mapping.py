@@ -45,9 +45,9 @@ def item_columns(task: tasktypes.TaskType) -> tuple[str, ...]:
 
 
 def guess_columns(task: tasktypes.TaskType, found: Sequence[str]) -> dict[str, str]:
-    """The probable file column for each item column that has no file column of the same name.
+    """Guess the file column for each item column that has no file column of the same name.
 
-    Required columns choose first; no file column is used twice.
+    Required columns are matched first. No file column is used twice.
     """
     texts = {text.name: text.title for text in task.texts}
     names = item_columns(task)
@@ -67,8 +67,8 @@ def guess_columns(task: tasktypes.TaskType, found: Sequence[str]) -> dict[str, s
 
 
 def needed_columns(task: tasktypes.TaskType, found: Sequence[str]) -> tuple[str, ...]:
-    """The required columns for rows with these columns. They include the key if a column seems to
-    be the key under another name; otherwise items would get keys that nobody intended."""
+    """Return the required columns for a file with these columns. The key is required if a column
+    looks like the key under another name; otherwise items would get keys that nobody intended."""
     named = "key" in guess_columns(task, found)
     return tuple(dict.fromkeys((*(["key"] if named else []), *required_columns(task))))
 
@@ -76,10 +76,10 @@ def needed_columns(task: tasktypes.TaskType, found: Sequence[str]) -> tuple[str,
 def rename_columns(
     rows: Iterator[Row | BadRow], named: Mapping[str, str]
 ) -> Iterator[Row | BadRow]:
-    """Rename file columns to item columns; a dot means a value inside an object, unless a column
-    has exactly that name.
+    """Rename file columns to item columns; a dot in a name means a value inside an object, unless a
+    column has exactly that name.
 
-    A renamed column is not kept under its old name.
+    A renamed column no longer exists under its old name.
     """
     for row in rows:
         if isinstance(row, BadRow):
@@ -91,7 +91,8 @@ def rename_columns(
 
 
 def _normalise_name(name: str) -> str:
-    """The name without case, spaces and punctuation, so that variants of a name are equal."""
+    """Return the name in one case, without spaces and punctuation, so that its variants become
+    equal."""
     return "".join(filter(str.isalnum, name.casefold()))
 
 

@@ -1,4 +1,4 @@
-"""Compare items to import with those in the project: new, unchanged, or in conflict."""
+"""Compare items to import with the project's items: each is new, unchanged or in conflict."""
 
 from array import array
 from collections.abc import Hashable
@@ -19,9 +19,9 @@ from formats.rows import BadRow
 
 @dataclass
 class ItemImportReport:
-    """The results of the rows of one import; `bad` and `conflicts` give their places.
+    """The results of one import by row; `bad` and `conflicts` contain the places of such rows.
 
-    `alone` counts the new items that are clusters of their own, since no column names a cluster.
+    `alone` counts the new items that form a cluster of one item because no column names a cluster.
     `off_scale` lists the answers in imported rows that are missing because they are off their
     scale.
     """
@@ -35,7 +35,7 @@ class ItemImportReport:
 
     @property
     def rows(self) -> int:
-        """All rows that were read, bad ones and conflicts included."""
+        """The number of all rows that were read, including bad rows and conflicts."""
         return self.new + self.unchanged + len(self.bad) + len(self.conflicts)
 
 
@@ -50,7 +50,7 @@ class KnownItem:
     decided: tuple[Any, ...] | None = None
 
     def has(self, draft: ParsedItem) -> bool:
-        """Whether the item has, or had, the texts of the draft."""
+        """True if a revision of the item has the texts of the draft."""
         return draft.digest in self.digests
 
     def others(self, draft: ParsedItem) -> list[str]:
@@ -59,19 +59,19 @@ class KnownItem:
         return [name for name in said if not _agrees(name, said[name], self.facts[name])]
 
     def is_decided_otherwise(self, draft: ParsedItem) -> bool:
-        """Whether both have an imported final label and the two differ."""
+        """True if item and draft both have an imported final label and these labels differ."""
         said = _decided_values(draft)
         return bool(said and self.decided and said != self.decided)
 
     @property
     def repeats(self) -> bool:
-        """Whether it is a duplicate of another item."""
+        """True if the item is a duplicate of another item."""
         return bool(self.facts["repeats"])
 
 
 class DryRunItem:
-    """The state of a key in a dry run: enough to compare with, in a few hundred bytes, since one is
-    kept for every row of a file."""
+    """The state of a key in a dry run: only what comparisons need, in a few hundred bytes, because
+    every row of a file keeps one in memory."""
 
     __slots__ = ("_prints", "is_decided", "repeats")
     deleted = False
@@ -81,7 +81,7 @@ class DryRunItem:
         self.is_decided, self.repeats = draft.decided is not None, bool(draft.repeats)
 
     def has(self, draft: ParsedItem) -> bool:
-        """Whether the earlier row has the same texts as the draft."""
+        """True if the earlier row has the same texts as the draft."""
         return self._same(draft)[0]
 
     def others(self, draft: ParsedItem) -> list[str]:
@@ -90,7 +90,7 @@ class DryRunItem:
         return [name for name, alike in zip(_row_facts(draft), same, strict=True) if not alike]
 
     def is_decided_otherwise(self, draft: ParsedItem) -> bool:
-        """Whether both rows have a final label and the two differ."""
+        """True if both rows have a final label and these labels differ."""
         return bool(draft.decided and self.is_decided and not self._same(draft)[1])
 
     def _same(self, draft: ParsedItem) -> list[bool]:
@@ -102,8 +102,8 @@ ComparedItem = KnownItem | DryRunItem
 
 
 def _fingerprints(draft: ParsedItem) -> "array[int]":
-    """Hashes of the texts, the imported resolution, and each other value. Equal values have equal
-    hashes; different values almost never do."""
+    """Return hashes of the texts, of the imported resolution and of every other value. Equal values
+    have equal hashes; different values almost never do."""
     told = (draft.digest, _decided_values(draft), *_row_facts(draft).values())
     return array("q", [hash(_hashable(one)) for one in told])
 
@@ -118,12 +118,12 @@ def _hashable(value: Any) -> Hashable:
 
 
 def collect_keys(drafts: list[ParsedItem]) -> set[str]:
-    """The keys of the drafts, of the items they repeat and of their parents."""
+    """Return the keys of the drafts, of the items that they repeat and of their parents."""
     return {key for draft in drafts for key in (draft.key, draft.repeats, draft.parent)}
 
 
 def load_known(project: Project | None, drafts: list[ParsedItem]) -> dict[str, ComparedItem]:
-    """The project's items with the keys of the drafts, or with keys that the drafts refer to."""
+    """Return the project's items that have keys of the drafts or keys that the drafts refer to."""
     known: dict[str, KnownItem] = {}
     if project is None:
         return {}
@@ -147,7 +147,7 @@ def load_known(project: Project | None, drafts: list[ParsedItem]) -> dict[str, C
 def select_new(
     drafts: list[ParsedItem], known: dict[str, ComparedItem], report: ItemImportReport
 ) -> list[ParsedItem]:
-    """The drafts that are new; the others are counted as unchanged, bad or conflicting."""
+    """Return the new drafts; count all others in the report as unchanged, bad or conflicting."""
     fresh = []
     for draft in drafts:
         entry = known.get(draft.key)
@@ -171,11 +171,11 @@ def select_new(
 
 
 def flag_duplicates(project: Project, drafts: list[ParsedItem]) -> list[ParsedItem]:
-    """The drafts; a generated draft is flagged if its answer is a duplicate.
+    """Return the drafts, and flag each generated draft whose answer is a duplicate.
 
     A duplicate has the same source question and, apart from white space, the same answer as another
-    draft or an item in the project. This takes one query, which reads only answers, or none if no
-    draft was generated.
+    draft or an item in the project. This needs one query, which reads only answers, or no query if
+    no draft was generated.
     """
     compared = tasktypes.load_task_type(project).diff
     if compared is None or not any(draft.is_made_here for draft in drafts):
@@ -185,7 +185,7 @@ def flag_duplicates(project: Project, drafts: list[ParsedItem]) -> list[ParsedIt
 
 
 def _answer_keys(project: Project, name: str, clusters: set[str]) -> dict[str, str]:
-    """The keys of items, by the digest of their source question and answer."""
+    """Return the keys of items by the digest of their source question and answer."""
     items = Item.objects.in_project(project).filter(cluster__among=clusters)
     current = Revision.objects.filter(item__in=items, number=F("item__revision_number"))
     told = current.annotate(said=KT(f"texts__{name}"))
@@ -266,8 +266,8 @@ def _stored_facts(item: Item, known: Resolution | None) -> dict[str, Any]:
 
 
 def _agrees(name: str, said: Any, known: Any) -> bool:
-    """Whether a row has the stored value, or leaves it out and may do so. It may leave out the
-    cluster, and the abilities that were assigned or suggested after the import."""
+    """True if the row has the stored value, or leaves out a value that it may leave out. A row may
+    leave out the cluster and any ability that was assigned or suggested after the import."""
     if name in ("ability", "source_ability", "cluster") and not said:
         return True
     if name == "fields":

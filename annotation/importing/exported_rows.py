@@ -12,9 +12,10 @@ from annotation.labelling import correct_answers
 from formats.rows import BadRow, Row
 from formats.writers import undo_formula_escape
 
-# Columns that only an export of items has all together.
+# Columns that occur together only in an export of items.
 EXPORT_COLUMNS = frozenset({"duplicate_of", "flags", "revision", "digest", "other_texts", "fields"})
-# The columns of an item itself; other exported columns are derived from it or from a resolution.
+# The columns of an item itself; other exported columns are derived from the item or from a
+# resolution.
 ITEM_COLUMNS = ("key", "category", "source_ability", "origin", "purpose", "cluster")
 RESOLUTION_COLUMN = "resolution"
 SOURCES = ("labels", "adjudicated", "imported")
@@ -38,8 +39,8 @@ class ExportedResolution:
 
 @dataclass(frozen=True, slots=True)
 class DerivedRow(Row):
-    """A row of an item made from another one: the parent's key, "" for none, and the number of
-    inserted errors, None if unknown."""
+    """A row of an item that was made from another item: the key of this parent ("" if there is
+    none) and the number of inserted errors (None if unknown)."""
 
     parent: str = ""
     dose: int | None = None
@@ -48,7 +49,7 @@ class DerivedRow(Row):
 @dataclass(frozen=True, slots=True)
 class ExportedRow(DerivedRow):
     """An exported row in the form of a new row, with its flags, its revision number and its
-    resolution, None if it had none."""
+    resolution (None if it had no resolution)."""
 
     flags: tuple[str, ...] = ()
     revision: int = 1
@@ -56,7 +57,7 @@ class ExportedRow(DerivedRow):
 
 
 def restore_rows(rows: Iterable[Row | BadRow], task: tasktypes.TaskType) -> Iterator[Row | BadRow]:
-    """The rows. Exported rows are converted to the form of new ones; other rows are unchanged."""
+    """Convert exported rows to the form of new rows; other rows are passed on unchanged."""
     for row in rows:
         if isinstance(row, BadRow) or not row.values.keys() >= EXPORT_COLUMNS:
             yield row
@@ -70,8 +71,8 @@ def restore_rows(rows: Iterable[Row | BadRow], task: tasktypes.TaskType) -> Iter
 def row_flags(
     row: Row, texts: Mapping[str, Any], task: tasktypes.TaskType, category: str
 ) -> tuple[str, ...]:
-    """The flags of a row: an exported row keeps its flags; a generated row gets the flags of all
-    rules; other rows, which may be a million, are only checked for identical texts."""
+    """Return the flags of a row. An exported row keeps its flags, and a generated row gets the
+    flags of all rules. Other rows, which may be a million, are only checked for identical texts."""
     if isinstance(row, ExportedRow):
         return row.flags
     if row.values.get("repeats"):
@@ -82,7 +83,7 @@ def row_flags(
 
 
 class _ExportFault(ValueError):
-    """The message is the name of the column at fault."""
+    """Raised for a bad exported value; the message is the name of its column."""
 
 
 def _restore_row(row: Row, task: tasktypes.TaskType) -> ExportedRow:
@@ -129,8 +130,8 @@ def _parse_resolution(told: "_Cells") -> ExportedResolution:
 
 
 class _Cells:
-    """The values of a row, either as in JSON Lines or as the cells of a table, which contain
-    JSON."""
+    """The values of a row: JSON values from JSON Lines, or cells of a table that contain JSON as
+    text."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = values
@@ -138,8 +139,8 @@ class _Cells:
         self._is_table = isinstance(values["flags"], str)
 
     def plain(self, name: str) -> Any:
-        """A text value; None if missing. A table cannot tell missing from empty, so there "" is
-        None too."""
+        """Return a text value; None if it is missing. In a table "" also gives None, because an
+        empty cell can mean a missing value."""
         value = self._values.get(name)
         if self._is_table and isinstance(value, str):
             return undo_formula_escape(value) or None

@@ -1,6 +1,7 @@
 """Flags for the two texts that a task type compares; pure.
 
-An item stores only the names of the rules; the reasons are computed again from the shown texts.
+An item stores only the names of its rules. The reasons are computed from the texts whenever they
+are shown.
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,7 +27,8 @@ _UNKNOWN_REASON = "The current rules do not find a reason in the shown texts."
 
 
 def flag_texts(texts: Mapping[str, Any], compared: tuple[str, str] | None) -> tuple[str, ...]:
-    """The flag "identical" or "white-space-only", if one of them applies to the two texts."""
+    """Return the flag "identical" or "white-space-only" if one of these applies to the two
+    texts."""
     if compared is None:
         return ()
     before, after = (texts.get(name, "") for name in compared)
@@ -40,7 +42,7 @@ def flag_texts(texts: Mapping[str, Any], compared: tuple[str, str] | None) -> tu
 def flag_generated(
     texts: Mapping[str, Any], compared: tuple[str, str] | None, category: str
 ) -> tuple[str, ...]:
-    """The names of all rules that find something in texts generated for a category."""
+    """Return the names of all rules that flag these texts, which were generated for a category."""
     return tuple(dict.fromkeys(one.rule for one in _apply_rules(texts, compared, category)))
 
 
@@ -50,7 +52,7 @@ def explain_flags(
     compared: tuple[str, str] | None,
     category: str,
 ) -> list[tuple[str, str]]:
-    """Title and reason of each of an item's flags, for these texts."""
+    """Return the title and the reason of each flag of an item with these texts."""
     seen = {one.rule: one.reason for one in _apply_rules(texts, compared, category)}
     seen[DUPLICATE] = _DUPLICATE_REASON
     return [(FLAG_TITLES.get(flag, flag), seen.get(flag, _UNKNOWN_REASON)) for flag in flags]

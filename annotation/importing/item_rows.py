@@ -26,14 +26,14 @@ class ParsedItem:
 
     effect: the effect that the category should have on a score, "penalty" or "none"; "" without
         categories.
-    cluster: a digest of the source question. With `is_alone`, the item is a cluster of its own,
-        since no column gives a cluster and people rate responses.
-    repeats: the key of the item whose texts this one repeats, else "".
+    cluster: a digest of the source question. With `is_alone`, the item forms a cluster of one item,
+        because no column gives a cluster and people rate responses.
+    repeats: the key of the item whose texts this item repeats; "" if there is none.
     fields: everything in the row besides the standard columns.
     flags: the names of the rules that flag the texts.
     known: the correct answer of an item for qualification or control.
     decided: an imported final label.
-    parent: the key of the item that this one was made from.
+    parent: the key of the item from which this item was made.
     dose: the number of errors inserted.
     """
 
@@ -59,12 +59,12 @@ class ParsedItem:
 
     @property
     def own_cluster(self) -> str:
-        """The cluster of the item by itself and of its duplicates."""
+        """The cluster that contains only the item and its duplicates."""
         return _cluster(f"item\0{self.repeats or self.key}")
 
     @cached_property
     def written(self) -> bytes:
-        """The texts in UTF-8, as they are stored and digested."""
+        """The texts as JSON in UTF-8, in the form that is stored and digested."""
         return text_digest.texts_as_json(self.texts)
 
     @cached_property
@@ -74,11 +74,11 @@ class ParsedItem:
 
     @property
     def is_made_here(self) -> bool:
-        """Whether the row describes a generated item and comes from no export."""
+        """True if the row describes a generated item and does not come from an export."""
         return isinstance(self.row, exported_rows.DerivedRow) and self.was is None
 
     def bad(self, field: str, reason: str) -> BadRow:
-        """A BadRow for this draft if it is rejected after parsing."""
+        """Return a BadRow that rejects this draft after parsing."""
         return BadRow(self.row.file, self.row.line, field, reason)
 
     def off_scale(self) -> Iterator[BadRow]:
@@ -96,7 +96,8 @@ class _ItemFault(ValueError):
 def parse_items(
     rows: Iterable[Row | BadRow], task: tasktypes.TaskType, *, accept: bool = False
 ) -> Iterator[ParsedItem | BadRow]:
-    """Each row as a parsed item, or as BadRow with the reason. Errors of whole files are raised.
+    """Yield each row as a parsed item, or as a BadRow with the reason. Errors of the whole file are
+    raised.
 
     With `accept`, if the task type has no categories, a row also contains a final label, in columns
     named after the task's fields.
@@ -114,8 +115,8 @@ def parse_items(
 def required_columns(task: tasktypes.TaskType) -> tuple[str, ...]:
     """The columns without which no row of a file can become an item.
 
-    If items may be imported as prompts only, a list of prompts is enough: keys are derived from the
-    texts.
+    If the task type allows items that are only prompts, a list of prompts is enough: keys are
+    derived from the texts.
     """
     key = () if task.awaits else ("key",)
     category = ("category",) if task.categories else ()
@@ -145,7 +146,7 @@ def _parse_item(row: Row, task: tasktypes.TaskType, *, accept: bool) -> ParsedIt
         )
     apart = {*columns, *(text.name for text in task.texts)}
     apart |= {*correct_answers.answer_columns(task)} if known else set()
-    # An off-scale value is no answer and stays in the item's fields as it was given.
+    # A value off the scale is not an answer. It stays unchanged in the item's fields.
     apart |= {one.name for one in task.fields} - decided.missing.keys() if decided else set()
     return ParsedItem(
         row=row,
@@ -168,7 +169,7 @@ def _parse_item(row: Row, task: tasktypes.TaskType, *, accept: bool) -> ParsedIt
 
 
 def _texts(task: tasktypes.TaskType, values: dict[str, Any]) -> dict[str, Any]:
-    """The texts of the row, each as one text or, if there may be several, as a list."""
+    """Return the texts of the row: each as one text, or as a list if several are allowed."""
     found = {
         text.name: _text_list(values, text.name) if text.many else _text(values, text.name)
         for text in task.texts
@@ -182,7 +183,7 @@ def _texts(task: tasktypes.TaskType, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _text_list(values: dict[str, Any], name: str) -> list[str]:
-    """A list of texts; a single text becomes a list of one."""
+    """Return a list of texts; a single text becomes a list with one element."""
     value = values.get(name, "")
     several = value if isinstance(value, list) else [value]
     if not all(isinstance(one, str) for one in several):
@@ -232,7 +233,7 @@ def _key(key: str) -> str:
         raise _ItemFault("key", f"is longer than {KEY_LENGTH} characters.")
     if not key.isprintable() and any(unicodedata.category(one)[0] == "C" for one in key):
         raise _ItemFault("key", "contains control characters. Remove them.")
-    # Browsers remove such parts from a URL, so no link could lead to the item.
+    # Browsers remove such parts from a URL, so that no link to the item would work.
     if {".", ".."} & set(key.split("/")):
         raise _ItemFault(
             "key", "has a part between slashes that is only dots. Use letters or digits there."
@@ -241,7 +242,7 @@ def _key(key: str) -> str:
 
 
 def _key_by_text(task: tasktypes.TaskType, texts: dict[str, Any]) -> str:
-    """A key derived from the text, the same in any file, if items need no key; else ""."""
+    """Return a key that depends only on the text, if items need no key; otherwise ""."""
     return f"{task.texts[0].name}-{cluster_by_text(task, texts)[:12]}" if task.awaits else ""
 
 
@@ -252,7 +253,7 @@ def _short_value(name: str, value: str) -> str:
 
 
 def _taxonomy_fields(words: dict[str, str]) -> dict[str, str]:
-    """The values that follow from the row's category in the taxonomy."""
+    """Return the values that the taxonomy determines for the category of the row."""
     try:
         category = taxonomy.load().category(words["category"])
     except taxonomy.UnknownSlugError as error:
@@ -266,8 +267,8 @@ def _taxonomy_fields(words: dict[str, str]) -> dict[str, str]:
 
 
 def _free_fields(words: dict[str, str], task: tasktypes.TaskType) -> dict[str, str]:
-    """The row's own values, for a task type without categories of the taxonomy. The ability of a
-    prompt may be given by its name, since other items are made from it."""
+    """Return the values that the row itself gives, for a task type without categories of the
+    taxonomy. A prompt's ability may be given by name: the items made from the prompt need it."""
     kind = {name: words[name] for name in ("category", "ability", "source_ability")}
     if task.awaits:
         kind["ability"] = taxonomy.load().ability_called(kind["ability"])
@@ -278,7 +279,8 @@ def _free_fields(words: dict[str, str], task: tasktypes.TaskType) -> dict[str, s
 
 
 def _source_ability(slug: str, category: taxonomy.Category) -> str:
-    """The ability of the unchanged answer: the item's own for an error item, else from the row."""
+    """Return the ability of the unchanged answer: for an error item the item's ability, otherwise
+    the one in the row."""
     known = [ability.slug for ability in taxonomy.load().sorts()]
     slug = slug or (category.ability if category.ability in known else "")
     if slug not in known:
@@ -290,12 +292,13 @@ def _source_ability(slug: str, category: taxonomy.Category) -> str:
 
 
 def cluster_by_text(task: tasktypes.TaskType, texts: Mapping[str, Any]) -> str:
-    """The cluster of all items with the same prompt, ignoring surrounding white space."""
+    """Return the cluster of all items with the same prompt; white space around prompts is
+    ignored."""
     return _cluster(_joined(texts.get(task.texts[0].name, "")))
 
 
 def _cluster(question: str) -> str:
-    # Exports contain the digest itself, which must not be digested again.
+    # Exports contain the digest, which must not be digested again.
     if len(question) == 64 and set(question) <= set("0123456789abcdef"):
         return question
     return hashlib.sha256(question.encode("utf-8")).hexdigest()

@@ -1,7 +1,7 @@
 """Store items in a project, in small transactions.
 
-Idempotent by item key: the same row again changes nothing; a row with other texts or other values
-is reported as a conflict and never overwrites.
+Idempotent by item key: importing the same row again changes nothing. A row whose texts or values
+differ from the stored item is reported as a conflict and overwrites nothing.
 """
 
 import json
@@ -40,8 +40,8 @@ from annotation.models import (
 )
 from formats.rows import BadRow
 
-# Small enough that a batch takes little memory, however large the texts are. It also commits well
-# within 200 ms, so that people can label meanwhile; slow databases get fewer rows per batch.
+# Small enough that a batch takes little memory, however large the texts are. It also commits in
+# much less than 200 ms, so that people can label meanwhile; slow databases get smaller batches.
 BATCH = 500
 BATCH_BYTES = 4_000_000
 FIRST_BATCH, MIN_BATCH, BATCH_SECONDS = 100, 20, 0.1
@@ -68,11 +68,11 @@ def store_items(
 ) -> ItemImportReport:
     """Store the new drafts, batch by batch, and report the result of each.
 
-    With `accept`, items are stored as already resolved (source: imported), like published data, and
-    get no slots. Otherwise each item gets the slots that the project wants, or waits for them if
-    `places` is False; items with a known answer, for qualification or control, never get slots. A
-    dry run stores nothing and also works without a project (None); it keeps a few hundred bytes in
-    memory per item.
+    With `accept`, items (for example of published data) are stored as resolved, with source
+    "imported", and get no slots. Otherwise each item gets the slots that the project's settings
+    require, or waits for them if `places` is False; items with a known answer, for qualification or
+    control, never get slots. A dry run stores nothing and also works without a project (None); it
+    keeps a few hundred bytes in memory per item.
     """
     report, size = ItemImportReport(), _BatchSize()
     by_text = project is not None and _clusters_by_text(project)
@@ -99,10 +99,10 @@ def store_items(
 
 
 def _clusters_by_text(project: Project) -> bool:
-    """Whether items without a given cluster are clustered by prompt although people rate responses.
+    """True if items without a given cluster are clustered by prompt although people rate responses.
 
-    This is so if the project's first item was clustered by prompt; later items must be clustered in
-    the same way.
+    This is the case if the project's first item was clustered by prompt: later items must be
+    clustered in the same way.
     """
     task = tasktypes.load_version(project.task_type)
     if not task.rates:
@@ -119,7 +119,7 @@ def _dry_run(
     *,
     by_text: bool,
 ) -> None:
-    """Report what storing the drafts would result in."""
+    """Report the results that storing the drafts would have."""
     imagined: dict[str, DryRunItem] = {}
     for good in _good_batches(drafts, report, _BatchSize()):
         known = load_known(project, good) | _dry_run_entries(good, imagined)
@@ -129,7 +129,8 @@ def _dry_run(
 
 
 class _BatchSize:
-    """The number of rows per batch: as many as take BATCH_SECONDS at the pace of the last batch."""
+    """The number of rows that take BATCH_SECONDS to store, judged by the speed of the last
+    batch."""
 
     def __init__(self) -> None:
         self.rows = min(BATCH, FIRST_BATCH)
@@ -146,7 +147,7 @@ class _BatchSize:
 def _good_batches(
     drafts: Iterable[ParsedItem | BadRow], report: ItemImportReport, size: _BatchSize
 ) -> Iterator[list[ParsedItem]]:
-    """The drafts in batches; bad rows are added to the report."""
+    """Yield the drafts in batches; add bad rows to the report."""
     for batch in _batches(drafts, size):
         report.bad += [draft for draft in batch if isinstance(draft, BadRow)]
         yield [draft for draft in batch if isinstance(draft, ParsedItem)]
@@ -171,12 +172,13 @@ def _batches(
 def _dry_run_entries(
     drafts: list[ParsedItem], imagined: dict[str, DryRunItem]
 ) -> dict[str, ComparedItem]:
-    """The imagined entries for the drafts' keys and the keys that they refer to."""
+    """Return the entries of the dry run for the keys of the drafts and the keys that these refer
+    to."""
     return {key: imagined[key] for key in collect_keys(drafts) & imagined.keys()}
 
 
 def _lock(project: Project) -> None:
-    # Imports take turns, so that no two of them choose the same position or key.
+    # Imports take turns, so that two imports never choose the same position or key.
     Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
 
 
@@ -230,8 +232,8 @@ def _items(project: Project, entries: list["_Entry"], *, by_text: bool) -> list[
 
 
 def _linked_ids(project: Project, entries: list["_Entry"]) -> dict[str, int]:
-    """The ids of the originals and parents of these items, by key; they were imported earlier or
-    are in the same batch."""
+    """Return the ids of the originals and parents of these items, by key. These were imported
+    earlier or are in the same batch."""
     named = {key for entry in entries for key in (entry.draft.repeats, entry.draft.parent)}
     keys = named - {""}
     if not keys:
@@ -255,7 +257,7 @@ def _number(entry: "_Entry") -> int:
 
 
 def _is_decided(entry: "_Entry") -> bool:
-    """Whether the draft has a final label; exported items that are imported again may have none."""
+    """True if the draft has a final label; an exported item may have had none."""
     return entry.draft.was is None or entry.draft.was.held is not None
 
 

@@ -22,29 +22,29 @@ from annotation.jobs.subprocesses import ProgramResult
 from annotation.models import Event, Job, Membership, Project
 
 JOB_KIND = "import"
-# Imports that wait for a person, and so not for a worker.
+# Imports that wait for a person, not for a worker.
 WAITS_FOR_PERSON = Q(kind=JOB_KIND, result__step__in=[upload_files.CHOOSE, upload_files.READY])
 # The files of an import are deleted after this time.
 FILE_RETENTION = timedelta(days=7)
-# The import of a file is given up after this time.
+# The import of a file is stopped after this time.
 MAX_DURATION = timedelta(hours=2)
-# Files up to this size are checked while the person waits, about a second at most.
+# Files up to this size are checked while the person waits, for about a second at most.
 MAX_IMMEDIATE_BYTES = 1_000_000
 
 
 def list_imports(project: Project) -> QuerySet[Job]:
-    """The imports of a project, the latest first."""
+    """Return the imports of a project, the latest first."""
     return job_queue.list_jobs(project, JOB_KIND).select_related("member", "project__task_type")
 
 
 def find_import(project: Project, number: int) -> Job | None:
-    """The import with this number in the project; None if there is none."""
+    """Return the project's import with this number; None if there is none."""
     return list_imports(project).filter(result__number=number).first()
 
 
 def describe_progress(project: Project) -> str:
-    """The progress of the oldest import that a worker runs or will run next; "" if there is none.
-    Imports that wait for a person do not count."""
+    """Describe the progress of the oldest import that a worker runs or will run; "" if there is
+    none. Imports that wait for a person are ignored."""
     asked = list_imports(project).filter(finished_at=None)
     job = asked.filter(result__step__in=[upload_files.CHECK, upload_files.STORE]).last()
     if job is None:
@@ -57,7 +57,7 @@ def describe_progress(project: Project) -> str:
 
 
 def create_import(member: Membership, told: dict[str, Any], now: datetime) -> Job:
-    """Create a job for an inspected file; call it in the transaction that moves the file."""
+    """Create a job for an inspected file. Call this in the transaction that moves the file."""
     expires = (now + FILE_RETENTION).timestamp()
     return job_queue.enqueue(
         member.project, member, JOB_KIND, **told, expires=expires, deleted=False
@@ -65,10 +65,10 @@ def create_import(member: Membership, told: dict[str, Any], now: datetime) -> Jo
 
 
 def choose_columns(job: Job, columns: dict[str, str], *, accept: bool) -> None:
-    """Choose the file column for each item column, and have the file checked, again if necessary.
+    """Set the file column for each item column, then have the file checked (again if necessary).
 
-    Small files are checked at once. Raises `Stale` if it is too late, or if the file is missing: a
-    restored database comes without the files of unfinished imports.
+    Small files are checked at once. Raises `Stale` if it is too late to choose, or if the file is
+    missing: a restored backup does not contain the files of unfinished imports.
     """
     with transactions.transact():
         stored = _locked(job)
@@ -80,7 +80,7 @@ def choose_columns(job: Job, columns: dict[str, str], *, accept: bool) -> None:
         stored.result, stored.done = {**stored.result, **asked}, 0
         stored.save(update_fields=["result", "done"])
     if _is_small(stored):
-        # Since a person waits, do not wait for an unavailable database.
+        # Do not wait for an unavailable database, because a person is waiting.
         with _hold_lease(job.pk, lambda: True) as held:
             if held:
                 program.run_import(held)
@@ -99,7 +99,7 @@ def start_import(job: Job, member: Membership) -> None:
 
 
 def cancel_import(job: Job, member: Membership, now: datetime) -> bool:
-    """Cancel an unfinished import; False if it had finished. Imported items stay."""
+    """Cancel an unfinished import. Return False if it had already finished. Imported items stay."""
     with transactions.transact():
         stored = _locked(job)
         if stored.finished_at:
@@ -115,7 +115,8 @@ def cancel_import(job: Job, member: Membership, now: datetime) -> bool:
 
 
 def due_job_ids(now: datetime) -> list[int]:
-    """The ids of imports that wait for a worker, have lost their worker, or have expired."""
+    """Return the ids of the imports that wait for a worker, have lost their worker or have
+    expired."""
     asked = job_queue.free_jobs_filter(now) & Q(
         result__step__in=[upload_files.CHECK, upload_files.STORE]
     )
@@ -125,10 +126,11 @@ def due_job_ids(now: datetime) -> list[int]:
 
 
 def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
-    """Check or import a file, unless another worker has the job, or delete an expired one.
+    """Check or import the file of a job, unless another worker has the job. Delete an expired
+    import.
 
-    Returns whether this was done. A `stopped` job waits for the next worker, which starts again and
-    finds the stored items unchanged.
+    Return True on success. A job that was `stopped` waits for the next worker, which starts again
+    and finds the stored items unchanged.
     """
     if _expire_import(job_id, timezone.now()):
         return True
@@ -156,14 +158,14 @@ def _locked(job: Job) -> Job:
 
 
 def _hold_lease(job_id: int, stopped: Callable[[], bool]) -> AbstractContextManager[Job | None]:
-    """Lease the job for a while, with its current values; None if it is not free."""
+    """Lease the job for a while and return it with its current values; None if it is not free."""
     return job_queue.hold_lease(
         job_id, JOB_KIND, stopped, result__step__in=[upload_files.CHECK, upload_files.STORE]
     )
 
 
 def _store_outcome(job: Job, ended: ProgramResult) -> bool:
-    """Store the outcome unless the import was cancelled; returns whether it succeeded."""
+    """Store the outcome unless the import was cancelled. Return True on success."""
     well = ended.code == 0
     made = _outcome_values(job, upload_files.pop_outcome(job), timezone.now()) if well else {}
     return job_queue.end_job(job, ended, made) and well
@@ -182,7 +184,7 @@ def _outcome_values(job: Job, noted: dict[str, Any], now: datetime) -> dict[str,
 
 
 def _expire_import(job_id: int, now: datetime) -> bool:
-    """Delete the files of an expired import; cancels it if it had not finished."""
+    """Delete the files of an expired import, and cancel the import if it had not finished."""
     with transactions.transact():
         job = Job.objects.select_for_update(of=("self",)).get(pk=job_id)
         if job.state == Job.State.RUNNING or job.result["expires"] > now.timestamp():

@@ -1,7 +1,7 @@
 """Parse rows into labels that were given elsewhere, or say why a row cannot be used; pure.
 
-A number off its scale is not an answer: it is stored as missing, with that cause and the given
-value. The rest of the row is still a label, as with recorded replies.
+A number off its scale is not an answer: it is stored as missing, with this cause and the given
+value. The other answers of the row still form a label, as in recorded replies.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ YES_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0"
 class ParsedLabel:
     """A valid row, parsed into a label. `revision` is None for the current one.
 
-    `missing` maps fields to values that are no answers, each with its "cause" and what was "said".
+    `missing` maps fields to values that are not answers: the "cause" and the given value ("said").
     """
 
     row: Row
@@ -52,14 +52,15 @@ class ParsedLabel:
     missing: dict[str, dict[str, Any]]
 
     def digest(self, project: str) -> str:
-        """The digest that makes equal rows the same label, however often they are imported."""
+        """A digest of the row: equal rows become the same label, however often they are
+        imported."""
         parts = [project, self.item, self.rater, self.time.isoformat(), self.answers]
         parts += [self.missing] if self.missing else []
         canonical = json.dumps(parts, sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def bad(self, field: str, reason: str) -> BadRow:
-        """A BadRow for this statement if it is rejected after parsing."""
+        """Return a BadRow that rejects this statement after parsing."""
         return BadRow(self.row.file, self.row.line, field, reason)
 
     def off_scale(self) -> Iterator[BadRow]:
@@ -81,9 +82,9 @@ def parse_labels(
     now: datetime,
     ignored: Sequence[str] = (),
 ) -> Iterator[ParsedLabel | BadRow]:
-    """Each row as a parsed label, or as BadRow with the reason.
+    """Yield each row as a parsed label, or as a BadRow with the reason.
 
-    `ignored` names columns to skip. Any other unknown column makes its row bad, since otherwise a
+    `ignored` names columns to skip. A row with any other unknown column is bad; otherwise a
     misspelt field would be dropped silently.
     """
     for row in rows:
@@ -97,7 +98,7 @@ def parse_labels(
 
 
 def label_columns(task: tasktypes.TaskType) -> tuple[str, ...]:
-    """All columns that a file may have."""
+    """Return all columns that a file of labels may have."""
     return (*COLUMNS, *(field.name for field in task.fields))
 
 
@@ -143,7 +144,8 @@ def _answers(told: dict[str, Any], task: tasktypes.TaskType) -> dict[str, object
 
 
 def _cell_answer(field: fields.Field, cell: str) -> object:
-    """A cell of a text table in the form that its field takes: several values as JSON or a;b."""
+    """Convert a cell of a text table to the form of its field; several values are given as JSON or
+    as a;b."""
     cell = cell if field.is_written else cell.strip()
     if not field.has_several or not cell:
         return cell
@@ -158,7 +160,7 @@ def _cell_answer(field: fields.Field, cell: str) -> object:
 def _split_missing(
     task: tasktypes.TaskType, given: dict[str, object]
 ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """The answers, and the missing ones among the fields that were asked."""
+    """Return the answers, and the missing answers of the fields that were asked."""
     off = off_scale(task, given)
     answers = _cleaned(_task_without(task, off), {**given, **dict.fromkeys(off)})
     if off and not any(one.name in answers for one in task.fields if one.is_number):
@@ -171,7 +173,7 @@ def _split_missing(
 
 
 def _task_without(task: tasktypes.TaskType, missing: Collection[str]) -> tasktypes.TaskType:
-    """The task with these fields not required, since their answers are missing."""
+    """Return the task with these fields made optional, because their answers are missing."""
     asked = (replace(one, required=False) if one.name in missing else one for one in task.fields)
     return replace(task, fields=tuple(asked))
 

@@ -1,14 +1,14 @@
 """Store labels that people gave elsewhere, in small transactions.
 
-The raters become members without an account. Idempotent: a row's submission is a digest of its
-content, so the same row again changes nothing. Labels fill free slots of their items as if they
-were given here. Labels without a free slot are kept as extra, and count once a slot is added and
-the file is imported again. Nothing is overwritten: a later label of a rater supersedes the earlier
-one, and an earlier label that is imported later joins the history.
+The raters become members without an account. Idempotent: the submission of a row is a digest of its
+content, so importing the same row again changes nothing. Labels fill free slots of their items as
+if they were given here. A label without a free slot is kept as extra. It counts once a slot has
+been added and the file is imported again. Nothing is overwritten: a later label of a rater
+supersedes the earlier one, and an earlier label that is imported later joins the history.
 
 Items with a "not sure" answer are routed (`effects.update_route`) only after the whole file is
-stored. An excluded item takes no more labels, but the labels further down the file were already
-given.
+stored. An excluded item accepts no more labels, but the file may contain further labels that were
+given before.
 """
 
 from collections.abc import Iterable
@@ -29,11 +29,12 @@ from formats.rows import BadRow
 
 @dataclass
 class LabelContext:
-    """Items by key, members by alias, labels by submission; the rest by item ids.
+    """What labels refer to: items by key, members by alias, labels by submission, the rest by item
+    ids.
 
-    It grows as statements are processed. `free` are unfilled slots for counted labels, `own` the
-    slots of the raters; `places` is the number of slots of an item, `extra` its labels without a
-    slot. In a dry run, members, labels and the use of slots are imagined.
+    It grows as statements are processed. `free` are unfilled slots for labels that count, `own` the
+    slots of the raters. `places` is the number of slots of an item, `extra` the number of its
+    labels without a slot. In a dry run, new members, labels and uses of slots exist only here.
     """
 
     project: Project
@@ -48,33 +49,34 @@ class LabelContext:
     extra: dict[int, int] = field(default_factory=dict)
 
     def under(self, imagined: "LabelContext") -> "LabelContext":
-        """This context, overridden by what the dry run has imagined so far."""
+        """Return this context, overridden by the changes that the dry run has simulated so far."""
         names = set(self.__dataclass_fields__) - {"project"}
         merged = {name: getattr(self, name) | getattr(imagined, name) for name in names}
         return LabelContext(self.project, **merged)
 
     def same(self, one: ParsedLabel) -> Label | None:
-        """The stored label with exactly this statement's content."""
+        """Return the stored label that was made from an equal statement."""
         return self.sent.get(one.digest(self.project.slug))
 
     def current_label(self, one: ParsedLabel) -> Label | None:
-        """The rater's current label of the item."""
+        """Return the rater's current label of the item."""
         return self.current.get((self.items[one.item].pk, one.rater))
 
     def member(self, alias: str) -> Membership:
-        """The rater's membership; a new one, not stored, if there is none."""
+        """Return the rater's membership; if there is none, a new membership that is not stored."""
         new = Membership(project=self.project, alias=alias, role=Role.ANNOTATOR)
         return self.members.setdefault(alias, new)
 
     def revision(self, one: ParsedLabel) -> Revision:
-        """The revision that the statement refers to, without its texts."""
+        """Return the revision that the statement refers to, without its texts."""
         item = self.items[one.item]
         number = one.revision or item.revision_number
         return Revision(pk=self.revisions[item.pk, number], item=item, number=number)
 
     def place(self, one: ParsedLabel) -> Slot | None:
-        """A slot for the label: the rater's own slot of the item, else a free one, which is then
-        taken. None for a label of an older revision of the texts, and if no slot is free."""
+        """Find and take a slot for the label: the rater's own slot of the item, otherwise a free
+        slot. Return None if no slot is free, or if the label belongs to an older revision of the
+        texts."""
         item, member = self.items[one.item], self.members.get(one.rater)
         if (one.revision or item.revision_number) != item.revision_number:
             return None
@@ -88,8 +90,8 @@ class LabelContext:
         return slot
 
     def fault(self, one: ParsedLabel, *, as_members: bool) -> tuple[str, str] | None:
-        """Why the statement cannot become a label in this project, as (field, reason); None if it
-        can."""
+        """Return the reason why the statement cannot become a label of this project, as (field,
+        reason); None if it can."""
         item, member = self.items.get(one.item), self.members.get(one.rater)
         if item is None or (reason := _why_closed(item)):
             return "item", reason if item else (
@@ -105,7 +107,8 @@ class LabelContext:
         return self._clash(one, item)
 
     def _clash(self, one: ParsedLabel, item: Item) -> tuple[str, str] | None:
-        """Why the statement contradicts an existing label; None if it does not."""
+        """Return how the statement contradicts an existing label, as (field, reason); None if it
+        does not."""
         same, said = self.same(one), self.current_label(one)
         if same:
             alike = (same.comment, same.seconds) == (one.comment, one.seconds)
@@ -131,7 +134,7 @@ def load_context(
     """Load the context for the items and raters of the statements.
 
     `locked`, inside a transaction, locks the members, then the items, then their slots, each in a
-    fixed order, which is the same order as in labelling.
+    fixed order. Labelling uses the same order.
     """
     background = LabelContext(project)
     members = Membership.objects.in_project(project).called({one.rater for one in statements})
@@ -180,7 +183,7 @@ def _load_slots(background: LabelContext, now: datetime, locked: bool) -> None:
 
 
 def _why_closed(item: Item) -> str:
-    """Why labels of the item are not accepted; "" if they are."""
+    """Return the reason why the item accepts no labels; "" if it accepts labels."""
     if item.deleted_at:
         return "is an item that was removed from the project."
     if item.duplicate_of_id:
@@ -198,10 +201,11 @@ BATCH = 25
 class LabelImportReport:
     """Counts of the rows of one import by result.
 
-    Among the new ones, `older` are superseded by a later label. Of all rows, `extra` fill no slot.
-    `overlap` is the number of slots that an item would need so that all its labels count; it is 0
-    if all count already. Among the unchanged ones, `promoted` were extra before and have a slot
-    now. `off_scale` lists the answers that are missing because they are off their scale, by row.
+    `older` counts the new labels that a later label supersedes, `extra` all rows whose label fills
+    no slot. `overlap` is the number of slots that an item would need for all its labels to count; 0
+    if all labels count already. `promoted` counts the unchanged labels that were extra before and
+    have a slot now. `off_scale` lists the answers that are missing because they are off their
+    scale, by row.
     """
 
     new: int = 0
@@ -216,13 +220,14 @@ class LabelImportReport:
 
     @property
     def rows(self) -> int:
-        """All rows that were read, bad ones included."""
+        """The number of all rows that were read, including bad rows."""
         return self.new + self.unchanged + len(self.bad)
 
 
 @dataclass
 class _AffectedItems:
-    """Keys of items whose resolution needs an update (`said`) or that labels route (`sent`)."""
+    """Keys of items whose resolution needs an update (`said`), and of items that their labels route
+    (`sent`)."""
 
     said: set[str] = field(default_factory=set)
     sent: set[str] = field(default_factory=set)
@@ -239,9 +244,9 @@ def store_labels(
 ) -> LabelImportReport:
     """Store the new statements, batch by batch, and report the results.
 
-    A rater with the alias of a member with an account is refused, unless `as_members` says that
-    they are the same person. A dry run stores nothing, but keeps the state of every row in memory.
-    `member` is the person who imports, for the audit log.
+    A rater whose alias belongs to a member with an account is refused, unless `as_members` states
+    that they are the same person. A dry run stores nothing, but keeps the state of every row in
+    memory. `member` is the person who imports the labels, for the audit log.
     """
     report, imagined, sent = LabelImportReport(), LabelContext(project), set[str]()
     stream = iter(statements)
@@ -254,7 +259,7 @@ def store_labels(
             _take_labels(good, imagined, report, as_members=as_members, store=False)
             continue
         with transactions.transact():
-            # Imports take turns, since otherwise both could create the same new member.
+            # Imports take turns; otherwise two imports could create the same new member.
             Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
             background = load_context(project, good, now=now, locked=True)
             touched = _take_labels(good, background, report, as_members=as_members, store=True)
@@ -303,7 +308,7 @@ def _take_labels(
 
 
 def _apply_effects(project: Project, keys: set[str], now: datetime) -> None:
-    """Route the items according to their labels, as labels from the screen do."""
+    """Route the items according to their labels, as after labelling on screen."""
     stream = iter(sorted(keys))
     while batch := list(islice(stream, BATCH)):
         with transactions.transact():
@@ -316,7 +321,8 @@ def _apply_effects(project: Project, keys: set[str], now: datetime) -> None:
 def _match_stored(
     one: ParsedLabel, same: Label, background: LabelContext, report: LabelImportReport
 ) -> Label | None:
-    """The stored label of a statement if it gets a slot only now; else None."""
+    """Return the stored label of a statement if the label gets its slot only now; otherwise
+    None."""
     report.unchanged += 1
     if same.counted or not same.current or same.revision_id != background.revision(one).pk:
         return None
@@ -331,7 +337,7 @@ def _match_stored(
 
 
 def _new_label(one: ParsedLabel, background: LabelContext, report: LabelImportReport) -> Label:
-    """The new label of a statement; not stored."""
+    """Create the label of a new statement without storing it."""
     report.new += 1
     report.raters += one.rater not in background.members
     earlier, item = background.current_label(one), background.items[one.item]
@@ -393,7 +399,7 @@ def _build_label(
 
 
 def _save(label: Label) -> None:
-    """Store a new label, or the slot that an older one was given."""
+    """Store a new label, or the new slot of a label that is already stored."""
     if label.member.pk is None:
         label.member.save()
     label.member = label.member  # copies the new id to the foreign key

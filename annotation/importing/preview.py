@@ -1,4 +1,4 @@
-"""Preview of a file: its columns, their probable meaning, and its first items."""
+"""Previews a file: its columns, the probable meaning of each, and its first items."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ MAX_ROWS = 200
 MAX_SHOWN = 5
 # Columns of JSON may differ from row to row, so their number is limited.
 MAX_COLUMNS = 200
-# Longer texts are shown side by side without a diff, since computing it would delay the page.
+# Longer texts are shown side by side without a diff, because computing a diff would delay the page.
 MAX_COMPARED_LENGTH = 20_000
 # Formats whose columns have a fixed meaning.
 FIXED_FORMATS = ("fbi", "realmistake")
@@ -32,7 +32,8 @@ class PreviewItem:
 
 
 def detect_columns(source: Source) -> list[str]:
-    """The columns of the first rows; columns inside objects have a dot. Raises FormatError."""
+    """Return the columns of the first rows; the names of values inside objects contain a dot.
+    Raises FormatError."""
     found: dict[str, None] = {}
     for row in islice(sources.stream_rows(replace(source, columns={})), MAX_ROWS):
         if isinstance(row, Row):
@@ -41,7 +42,8 @@ def detect_columns(source: Source) -> list[str]:
 
 
 def suggest_columns(task: tasktypes.TaskType, found: list[str]) -> dict[str, str]:
-    """For each item column, the file column with that name, else the probable one, else ""."""
+    """Suggest a file column for each item column: the one with the same name, otherwise a probable
+    one, otherwise ""."""
     guessed = column_mapping.guess_columns(task, found)
     return {
         name: name if name in found else guessed.get(name, "")
@@ -52,14 +54,15 @@ def suggest_columns(task: tasktypes.TaskType, found: list[str]) -> dict[str, str
 def missing_columns(
     task: tasktypes.TaskType, source: Source, chosen: Mapping[str, str]
 ) -> list[str]:
-    """The required item columns for which no file column was chosen."""
+    """Return the required item columns for which no file column was chosen."""
     if source.form in FIXED_FORMATS:
         return []
     return [name for name in required_columns(task) if not chosen.get(name)]
 
 
 def preview_items(task: tasktypes.TaskType, source: Source) -> list[PreviewItem]:
-    """The first items that the file would give; if the file has an error, those before it."""
+    """Return the first items that the file would give, or only the items before an error in the
+    file."""
     rows = islice(sources.stream_rows(source), MAX_ROWS)
     drafts = importing.parse_items(_skip_fault(rows), task, accept=source.accept)
     good = (draft for draft in drafts if isinstance(draft, ParsedItem))

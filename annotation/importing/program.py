@@ -21,7 +21,7 @@ from formats.writers import write_csv
 
 # Progress is stored after this many rows.
 PROGRESS_EVERY = 1_000
-# At most this many rejected rows are shown on the page; the table has all of them.
+# At most this many rejected rows are shown on the page; the table contains all rejected rows.
 MAX_SHOWN = 100
 PROBLEM_COLUMNS = ("place", "problem", "file", "line", "field", "reason")
 
@@ -51,7 +51,7 @@ def run_import(job: Job) -> None:
 
 
 def restore_file_name(job: Job, told: str) -> str:
-    """A message with the file name that the person used."""
+    """Replace the file's name in a message by the name that the person used."""
     path = upload_files.uploaded_path(job)
     return told.replace(str(path), job.result["name"]).replace(path.name, job.result["name"])
 
@@ -73,8 +73,8 @@ def _report_progress(job: Job, count: int) -> None:
 
 
 def _summarise(job: Job, report: importing.ItemImportReport) -> dict[str, Any]:
-    """The counts, the first rejected rows and the first missing answers; also writes all of them to
-    files."""
+    """Return the counts, the first rejected rows and the first missing answers. All of them are
+    also written to files."""
     told = [*islice(_problems(job, report), MAX_SHOWN)]
     subprocesses.send_heartbeat()
     with upload_files.problems_path(job).open("w", encoding="utf-8", newline="") as stream:
@@ -94,8 +94,8 @@ def _summarise(job: Job, report: importing.ItemImportReport) -> dict[str, Any]:
 
 
 def _problems(job: Job, report: importing.ItemImportReport) -> Iterator[dict[str, Any]]:
-    """Every rejected row, sorted by file and line, with the file's own column names; `place` is its
-    number in the file of rejected rows."""
+    """Return every rejected row, sorted by file and line, with the column names of the file.
+    `place` is the number of the row in the file of rejected rows."""
     kinds = chain((("bad", row) for row in report.bad), (("changed", r) for r in report.conflicts))
     found = sorted(kinds, key=lambda pair: (pair[1].file, pair[1].line))
     spots: dict[tuple[str, int], int] = {}
@@ -105,20 +105,21 @@ def _problems(job: Job, report: importing.ItemImportReport) -> Iterator[dict[str
 
 
 def _missing(job: Job, report: importing.ItemImportReport) -> Iterator[dict[str, Any]]:
-    """Every missing answer of an imported row; these rows are not in the file of rejected rows."""
+    """Return every missing answer of the imported rows, which are not in the file of rejected
+    rows."""
     return (_named(job, None, "missing", row) for row in report.off_scale)
 
 
 def _named(job: Job, place: int | None, kind: str, row: BadRow) -> dict[str, Any]:
-    """A row with the person's names for the file and its columns."""
+    """Describe a row, with the names that the person uses for the file and its columns."""
     file = job.result["name"] if row.file == upload_files.uploaded_path(job).name else row.file
     field = job.result["columns"].get(row.field) or row.field
     return dict(zip(PROBLEM_COLUMNS, (place, kind, file, row.line, field, row.reason), strict=True))
 
 
 def _write_rows(job: Job, rows: list[BadRow]) -> bool:
-    """Write the rejected rows unchanged. False if they may not be stored openly because the source
-    has a password."""
+    """Write the rejected rows unchanged. Return False if they must not be stored unencrypted,
+    because the source has a password."""
     if upload_files.password_path(job).exists():
         return False
     starts: dict[str, set[int]] = defaultdict(set)

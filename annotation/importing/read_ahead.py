@@ -1,7 +1,7 @@
-"""Read and check rows in a separate process, ahead of the process that stores them.
+"""Reads and checks rows in a separate process while this process stores earlier rows.
 
 Reading and checking takes as long as storing, and with two processes neither waits for the other. A
-thread would not help, since both hold the interpreter lock most of the time.
+thread would not help, because both tasks need the interpreter lock most of the time.
 """
 
 import fcntl
@@ -16,7 +16,7 @@ from typing import Any
 from annotation.importing.item_rows import ParsedItem
 from formats.rows import BadRow, Row
 
-# The amount sent to the other process at once: enough to be efficient, little enough for memory.
+# The number of drafts sent at once: large enough to be efficient, small enough for the memory.
 CHUNK_ROWS, CHUNK_BYTES = 50, 500_000
 # A pipe holds a megabyte at most. This many pipes, used in turn, hold more rows than are stored at
 # a time, so that the other process need not pause meanwhile.
@@ -24,10 +24,10 @@ PIPE_COUNT, PIPE_BYTES = 4, 1 << 20
 
 
 def read_in_subprocess(drafts: Iterable[ParsedItem | BadRow]) -> Iterator[ParsedItem | BadRow]:
-    """The same drafts, reduced to what is stored, from another process.
+    """Read the drafts in another process; they are reduced to what is stored.
 
-    If this process has threads, which a fork would lack, it reads the drafts itself. Exceptions in
-    the other process are raised in this one. `drafts` must not use the database.
+    If this process has threads, which a forked process would lack, it reads the drafts itself.
+    Exceptions in the other process are raised in this one. `drafts` must not use the database.
     """
     if threading.active_count() > 1:
         yield from drafts
@@ -44,7 +44,7 @@ def read_in_subprocess(drafts: Iterable[ParsedItem | BadRow]) -> Iterator[Parsed
     try:
         yield from _receive(here)
     finally:
-        # With its pipes closed, the other process can send no more and ends.
+        # When its pipes are closed, the other process can send nothing more and ends.
         _close(here)
         other.join()
 
@@ -95,7 +95,7 @@ def _chunks(drafts: Iterable[ParsedItem | BadRow]) -> Iterator[list[Any]]:
 
 
 def _strip_draft(draft: ParsedItem | BadRow) -> ParsedItem | BadRow:
-    """The draft reduced to what is stored: its texts only in stored form, with their digest."""
+    """Reduce the draft to what is stored: keep its texts only in stored form, with their digest."""
     if isinstance(draft, ParsedItem):
         place = Row(draft.row.file, draft.row.line, {})
         kept = {"written": draft.written, "digest": draft.digest}

@@ -29,24 +29,24 @@ ENDING = ".jsonl"
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether a file starts as Parquet does, whatever its name is."""
+    """True if the file begins like a Parquet file, whatever its name is."""
     with path.open("rb") as stream:
         return stream.read(len(MAGIC)) == MAGIC
 
 
 def rows_path(path: Path) -> Path:
-    """The path of a file's converted rows while it is inspected."""
+    """Return the path of the converted rows of a file that is being inspected."""
     return path.with_suffix(f".rows{ENDING}")
 
 
 def unpack_rows(path: Path) -> Path:
-    """Convert a file to JSON Lines next to it. Raises FormatError as `formats.unpacking.unpack`
-    does."""
+    """Convert a file to a JSON Lines file beside it. Raises FormatError like
+    `formats.unpacking.unpack`."""
     unpacking.unpack(path, rows_path(path), DEFAULT_LIMITS)
     return rows_path(path)
 
 
-# Layouts that a person may choose if the file name does not tell.
+# Layouts that a person may choose if the file name does not show the layout.
 LAYOUTS = ("fbi", "realmistake")
 NAME_LENGTH = 120
 # This many earlier imports are searched for one with the same columns.
@@ -55,7 +55,7 @@ MAX_EARLIER = 50
 
 @dataclass(frozen=True)
 class ItemUpload:
-    """A file, its layout if the name does not tell it, and the password of an archive."""
+    """A file, its layout if the file name does not show it, and the password of an archive."""
 
     file: UploadedFile
     layout: str = ""
@@ -63,7 +63,7 @@ class ItemUpload:
 
 
 def receive_file(member: Membership, sent: ItemUpload, now: datetime) -> Job:
-    """Store and inspect a file; a small file with known columns is checked at once.
+    """Store and inspect a file. A small file with known columns is also checked at once.
 
     Raises `FieldError` if the file cannot be read; nothing is stored then.
     """
@@ -94,7 +94,7 @@ def receive_file(member: Membership, sent: ItemUpload, now: datetime) -> Job:
 
 
 def too_large_error(name: str = "The file") -> FieldError:
-    """The error for a file over the size limit."""
+    """Return the error for a file that exceeds the size limit."""
     most = settings.IMPORT_BYTES // 1_000_000
     return FieldError(
         f"{name} is larger than {most:,} MB. Split it, or import it on the server with the command "
@@ -104,7 +104,7 @@ def too_large_error(name: str = "The file") -> FieldError:
 
 
 def _display_name(file: UploadedFile) -> str:
-    """The person's name for the file, on one line and safe to show."""
+    """Return the name that the person gave the file, on one line and safe to display."""
     name = PurePath(str(file.name or "file")).name
     plain = "".join(one for one in name if unicodedata.category(one)[0] != "C")
     stem, ending = PurePath(plain).stem, PurePath(plain).suffix
@@ -127,7 +127,7 @@ def _ending(name: str) -> str:
 
 @contextmanager
 def _temporary_file(file: UploadedFile, ending: str) -> Iterator[Path]:
-    """The file while it is inspected; deleted afterwards unless it was moved."""
+    """Provide the file while it is inspected, and delete it afterwards unless it was moved."""
     if file.size and file.size > settings.IMPORT_BYTES:
         raise too_large_error()
     path = upload_files.uploads_folder() / f"coming-{uuid.uuid4()}{ending}"
@@ -157,8 +157,8 @@ def _detect_format(path: Path, sent: ItemUpload) -> str:
 def _initial_columns(
     member: Membership, task: tasktypes.TaskType, source: Source, found: list[str]
 ) -> dict[str, Any]:
-    """The initial columns: the columns chosen for an earlier file with the same columns, or guessed
-    ones."""
+    """Return the initial choice of columns: the choice for an earlier file with the same columns,
+    otherwise a guess."""
     if source.form in preview.FIXED_FORMATS:
         return {"columns": {}, "accept": False, "step": upload_files.CHOOSE}
     guessed = preview.suggest_columns(task, found)

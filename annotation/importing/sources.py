@@ -1,4 +1,4 @@
-"""A source of items (a file or an archive), and its rows under the column names of items."""
+"""A source of items (a file or an archive), and its rows with the column names of items."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -12,7 +12,7 @@ from formats.rows import DEFAULT_LIMITS, BadRow, Limits, Row
 
 @dataclass(frozen=True)
 class Source:
-    """Where rows come from: a format of `READERS`, and the file's column for each item column. With
+    """A source of rows: its format in `READERS`, and the file column for each item column. With
     `accept`, the file's labels are imported as decided."""
 
     path: Path
@@ -23,13 +23,15 @@ class Source:
 
 
 def read_rows(source: Source, limits: Limits = DEFAULT_LIMITS) -> Iterator[Row | BadRow]:
-    """The rows under item column names; raises any FormatError before the first row."""
+    """Return the rows with the column names of items. Raises any FormatError before the first
+    row."""
     read = with_password(READERS[source.form], source.password)
     return _rename_rows(read(source.path, limits), source)
 
 
 def stream_rows(source: Source, limits: Limits = DEFAULT_LIMITS) -> Iterator[Row | BadRow]:
-    """The same without checking the whole file first: a FormatError may follow good rows."""
+    """Like `read_rows`, but without checking the whole file first: a FormatError may follow good
+    rows."""
     return _rename_rows(preview_rows(source.form, source.path, limits, source.password), source)
 
 
@@ -42,7 +44,8 @@ def _rename_rows(found: Iterator[Row | BadRow], source: Source) -> Iterator[Row 
 
 
 def _drop_columns(found: Iterator[Row | BadRow], names: tuple[str, ...]) -> Iterator[Row | BadRow]:
-    """The rows without human labels, which annotators must not see."""
+    """Remove the columns with human labels from the rows, because annotators must not see these
+    labels."""
     for row in found:
         if isinstance(row, Row):
             kept = {name: value for name, value in row.values.items() if name not in names}

@@ -18,34 +18,35 @@ UPLOAD_SUFFIXES = (*SUFFIXES, PARQUET_SUFFIX, ".zip")
 
 
 def uploads_folder() -> Path:
-    """The folder of all import files, created if necessary."""
+    """Return the folder of all import files; create it if necessary."""
     found: Path = settings.VAR_DIR / "imports"
     found.mkdir(parents=True, exist_ok=True)
     return found
 
 
 def uploaded_path(job: Job) -> Path:
-    """The file as it was uploaded."""
+    """Return the path of the file as it was uploaded."""
     return _job_path(job, str(job.result["ending"]))
 
 
 def problems_path(job: Job) -> Path:
-    """A table of all rejected rows, with place and reason."""
+    """Return the path of the table of all rejected rows, with place and reason."""
     return _job_path(job, ".problems.csv")
 
 
 def rejected_rows_path(job: Job) -> Path:
-    """The rejected rows, unchanged."""
+    """Return the path of the rejected rows, which are unchanged."""
     return _job_path(job, f".mend{job.result['ending']}")
 
 
 def outcome_path(job: Job) -> Path:
-    """The outcome of the import process, until it is stored in the job."""
+    """Return the path of the outcome of the import process, until it is stored in the job."""
     return _job_path(job, ".outcome.json")
 
 
 def password_path(job: Job) -> Path:
-    """The password of an archive, readable only by the owner and deleted with the archive."""
+    """Return the path of the password of an archive. Only the file's owner can read it; it is
+    deleted with the archive."""
     return _job_path(job, PASSWORD_SUFFIX)
 
 
@@ -57,7 +58,7 @@ def save_password(job: Job, written: str) -> None:
 
 
 def build_source(job: Job) -> Source:
-    """The source to read for this job."""
+    """Return the source that this job reads."""
     kept, said = password_path(job), job.result
     columns = column_renames(said["columns"], said["found"])
     secret = kept.read_text(encoding="utf-8") if kept.exists() else ""
@@ -65,8 +66,8 @@ def build_source(job: Job) -> Source:
 
 
 def column_renames(chosen: dict[str, str], found: list[str]) -> dict[str, str]:
-    """The item columns with another name in the file; "" for a column of the file that has an item
-    column's name but must not be used for it."""
+    """Map the item columns whose file column has another name to that name. An item column maps to
+    "" if the file column of the same name must not be used for it."""
     return {
         name: column
         for name, column in chosen.items()
@@ -75,7 +76,7 @@ def column_renames(chosen: dict[str, str], found: list[str]) -> dict[str, str]:
 
 
 def write_outcome(job: Job, said: dict[str, Any]) -> None:
-    """Write the outcome for the process that started this one."""
+    """Write the outcome, for the process that started this process."""
     outcome_path(job).write_text(json.dumps(said), encoding="utf-8")
 
 

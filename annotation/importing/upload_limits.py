@@ -12,25 +12,25 @@ UPLOAD_URLS = frozenset({"imports", "api-imports"})
 
 
 class BoundedUploadHandler(FileUploadHandler):
-    """Drops files once all files of a request together are too large; the rest is read but not
-    stored.
+    """Drops files as soon as all files of a request together are too large. The rest of the request
+    is read but not stored.
 
-    Files that no form asks for, or that come from signed-out users, are dropped too: Django would
-    store them before a view could refuse them.
+    Files that no form asks for and files from signed-out users are also dropped: Django would store
+    them before a view could refuse them.
     """
 
     _seen = 0
 
     def new_file(self, *args: Any, **kwargs: Any) -> None:
-        """Raises `SkipFile` for a file that no form asks for, so that the rest of the request is
+        """Raise `SkipFile` for a file that no form asks for, so that the rest of the request is
         still read."""
         super().new_file(*args, **kwargs)
         if not self._is_asked_for():
             raise SkipFile
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> bytes:
-        """The chunk unchanged, for the next handler. Raises `StopUpload` beyond
-        `settings.IMPORT_BYTES` in the whole request."""
+        """Return the chunk unchanged, for the next handler. Raises `StopUpload` if the whole
+        request exceeds `settings.IMPORT_BYTES`."""
         self._seen += len(raw_data)
         if self._seen > settings.IMPORT_BYTES:
             assert self.request

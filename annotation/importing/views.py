@@ -79,19 +79,19 @@ class ColumnsForm(forms.Form):
     def from_columns(
         cls, task: TaskType, found: list[str], chosen: dict[str, str]
     ) -> "ColumnsForm":
-        """The form with the current choices, unbound: errors appear only after submission."""
+        """Return an unbound form with the current choices: errors appear only after submission."""
         form = cls(None, task, found)
         form.initial = {f"of-{name}": column for name, column in chosen.items()}
         return form
 
     @staticmethod
     def titles(task: TaskType) -> list[tuple[str, str]]:
-        """The item columns with their titles."""
+        """Return the item columns with their titles."""
         texts = {text.name: text.title for text in task.texts}
         return [(name, texts.get(name) or COLUMN_TITLES[name]) for name in item_columns(task)]
 
     def chosen(self) -> dict[str, str]:
-        """For each item column, the chosen column of the file, "" for none."""
+        """The chosen file column for each item column; "" for no column."""
         return {name: self.cleaned_data[f"of-{name}"] for name in self.names}
 
     @property
@@ -101,7 +101,7 @@ class ColumnsForm(forms.Form):
 
     @property
     def others(self) -> list[Any]:
-        """The bound fields of the other columns, which may stay empty."""
+        """The bound fields of the optional columns."""
         return [self[f"of-{name}"] for name in self.names if name not in self._needed]
 
 
@@ -137,7 +137,7 @@ class UploadForm(forms.Form):
 @never_cache
 @login_required
 def imports(request: HttpRequest, slug: str) -> HttpResponse:
-    """A form to upload a file, and the imports so far; POST uploads a file."""
+    """Show a form to upload a file, and the imports so far. A POST uploads a file."""
     member = access.member_for(request, slug, right="manage")
     if request.method != "POST":
         return _list(request, member, UploadForm())
@@ -159,7 +159,8 @@ def imports(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 @login_required
 def import_detail(request: HttpRequest, slug: str, number: int) -> HttpResponse:
-    """The state of an import; POST chooses its columns or, once it is checked, starts it."""
+    """Show the state of an import. A POST chooses its columns or, after the check, starts the
+    import."""
     member = access.member_for(request, slug, right="manage")
     job = jobs.find_import(member.project, number)
     if job is None:
@@ -184,8 +185,8 @@ def import_detail(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 @require_POST
 @login_required
 def cancel_import(request: HttpRequest, slug: str, number: int) -> HttpResponse:
-    """Cancel an import and go back to its page, with a message if it had already finished. Leads
-    only."""
+    """Cancel an import and return to its page, with a message if it had already finished. Only for
+    leads."""
     member = access.member_for(request, slug, right="manage")
     job = jobs.find_import(member.project, number)
     if job is None:
@@ -198,7 +199,7 @@ def cancel_import(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 @require_GET
 @login_required
 def rejected_rows(request: HttpRequest, slug: str, number: int) -> HttpResponseBase:
-    """The rejected rows, unchanged, to correct and upload again."""
+    """Download the rejected rows, unchanged, to correct them and upload them again."""
     member = access.member_for(request, slug, right="manage")
     job = jobs.find_import(member.project, number)
     if job is None:
@@ -211,7 +212,7 @@ def rejected_rows(request: HttpRequest, slug: str, number: int) -> HttpResponseB
 @require_GET
 @login_required
 def rejected_problems(request: HttpRequest, slug: str, number: int) -> HttpResponseBase:
-    """A table of all rejected rows, with line, field and reason."""
+    """Download a table of all rejected rows, with line, field and reason."""
     member = access.member_for(request, slug, right="manage")
     job = jobs.find_import(member.project, number)
     if job is None:
@@ -286,12 +287,12 @@ def _page(
 
 
 def _busy(job: Job) -> bool:
-    """Whether a worker is running it or will run it."""
+    """True if a worker is running the job or will run it."""
     return not job.finished_at and job.result["step"] in {upload_files.CHECK, upload_files.STORE}
 
 
 def _is_unchanged(job: Job) -> bool:
-    """Whether everything in the file is already in the project, unchanged."""
+    """True if all rows of the file are already in the project, unchanged."""
     report = job.result.get("report")
     return bool(report and report["rows"] and report["unchanged"] == report["rows"])
 
@@ -302,7 +303,7 @@ def _preview_items(job: Job, task: tasktypes.TaskType) -> list[preview.PreviewIt
 
 
 def _unused_columns(job: Job) -> list[str]:
-    """The file's columns that were not chosen; they are stored as fields of each item."""
+    """Return the file columns that were not chosen; they are stored as fields of each item."""
     chosen = set(job.result["columns"].values())
     fixed = job.result["form"] in preview.FIXED_FORMATS
     return [] if fixed else [n for n in job.result["found"] if n not in chosen and "." not in n]

@@ -52,8 +52,8 @@ def brackets_plugin(parser: MarkdownIt) -> None:
 
 
 def environments_plugin(parser: MarkdownIt) -> None:
-    """Parse formulas between \\begin and \\end; the search for \\end is limited, so that texts with
-    many \\begin without \\end stay cheap."""
+    """Parse formulas between \\begin and \\end; the search for \\end is limited, so that a text
+    with many \\begin but no \\end is not slow."""
     parser.block.ruler.before(
         "blockquote",
         "amsmath",

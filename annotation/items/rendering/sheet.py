@@ -232,7 +232,7 @@ def _make_pane(
     habits: ReadingPreferences,
     length: int = 0,
 ) -> Iterator[Pane]:
-    """Return the pane if it is chosen or short enough to render in advance; otherwise None."""
+    """Yield the pane if it is chosen or short enough to render in advance; otherwise nothing."""
     chosen = not habits.names.isdisjoint(serves)
     if not chosen and length >= differences.LONG_TEXT:
         return
@@ -253,7 +253,7 @@ def _comparison(task: TaskType, difference: Difference, habits: ReadingPreferenc
 
 
 def _comparison_panes(drawn: DifferenceRenderer, habits: ReadingPreferences) -> Iterator[Pane]:
-    """Return the panes of the source texts, then the panes that show one text in Markdown.
+    """Yield the panes of the source texts, then the panes that show one text in Markdown.
 
     The inline pane can also show only one source text: the style sheet then hides the other text.
     """

@@ -9,17 +9,17 @@ from django.db import connection, models
 
 One = TypeVar("One")
 
-# Few enough texts to fit in memory easily, and enough of them to need few queries.
+# Small enough for the texts to fit in memory easily, and large enough to need few queries.
 BATCH_SIZE = 1_000
-# Rows of some kilobytes that PostgreSQL sends at once.
+# The number of rows, of some kilobytes each, that PostgreSQL sends at once.
 FETCH_SIZE = 100
 
 
 def id_batches(found: models.QuerySet[Any, Any], size: int = BATCH_SIZE) -> Iterator[list[int]]:
-    """The ids of all rows in their order, in lists of `size`.
+    """Yield the ids of all rows, in the order of the rows, in lists of `size`.
 
-    The database then sorts only ids instead of rows with texts, and need not keep the result until
-    the last row is fetched. This uses eight bytes per row.
+    The database then sorts only ids, not rows with texts, and need not keep the result until the
+    last row is fetched. This uses eight bytes per row.
     """
     ids = array("q", found.values_list("pk", flat=True).iterator(chunk_size=10 * size))
     for start in range(0, len(ids), size):
@@ -27,7 +27,7 @@ def id_batches(found: models.QuerySet[Any, Any], size: int = BATCH_SIZE) -> Iter
 
 
 def make_batches(some: Iterable[One], size: int) -> Iterator[list[One]]:
-    """The elements in lists of `size`; the last one may be shorter."""
+    """Yield the elements in lists of `size`; the last list may be shorter."""
     stream = iter(some)
     while batch := list(islice(stream, size)):
         yield batch
@@ -36,8 +36,8 @@ def make_batches(some: Iterable[One], size: int) -> Iterator[list[One]]:
 def stream_rows(
     found: models.QuerySet[Any, Any], told: Callable[[Any], models.QuerySet[Any, tuple[Any, ...]]]
 ) -> Iterator[tuple[Any, ...]]:
-    """The tuples that `told` selects from all rows, in the order of the rows and in the database's
-    form (JSON as text)."""
+    """Yield the tuples that `told` selects, for all rows in order. Values have the database's form
+    (JSON as text)."""
     if connection.vendor == "postgresql":
         # A server-side cursor leaves the connection free between two fetches. After an error the
         # caller has to roll back. psycopg's `stream` blocks the connection as long as a frame of

@@ -1,7 +1,8 @@
-"""Writes many similar rows in one statement, where objects and SQL for each row would be too slow.
+"""Writes many similar rows in one statement, for cases in which objects and SQL for each row would
+be too slow.
 
-PostgreSQL reads all rows from one JSON text, or by COPY if none of them can exist already; SQLite
-runs one prepared statement for each row.
+PostgreSQL reads all rows from one JSON text, or uses COPY if none of the rows can exist already;
+SQLite runs one prepared statement for each row.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,7 @@ Named = Mapping[str, Any]
 
 # For long texts, the standard library's encoder takes twelve times as long.
 _FAST = msgspec.json.Encoder(enc_hook=str)
-# Looks up the sequence once instead of once for each number.
+# This looks up the sequence once instead of once for each number.
 NEXT_IDS_SQL = """
 SELECT array_agg(nextval(sequence)) FROM generate_series(1, %s), (
     SELECT pg_get_serial_sequence(%s, 'id')::regclass AS sequence OFFSET 0
@@ -30,8 +31,8 @@ SELECT array_agg(nextval(sequence)) FROM generate_series(1, %s), (
 
 
 def insert(table: str, columns: Columns, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Insert rows whose values are in the order of `columns`, which maps names to types; a row that
-    conflicts with an existing one is skipped.
+    """Insert rows whose values are in the order of `columns`, which maps names to types. A row that
+    conflicts with an existing row is skipped.
 
     Values have the database's form: JSON as text, times from `adapt_datetimefield_value`.
     """
@@ -49,7 +50,8 @@ def insert(table: str, columns: Columns, rows: Sequence[tuple[Any, ...]]) -> Non
 
 
 def reserve_ids(model: type[Model], count: int) -> Sequence[int]:
-    """`count` ids for new rows of a table, ascending; for `copy` in the same transaction."""
+    """Reserve `count` ascending ids for new rows of a table; call `copy` in the same
+    transaction."""
     table = model._meta.db_table
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
@@ -63,8 +65,8 @@ def reserve_ids(model: type[Model], count: int) -> Sequence[int]:
 def copy(model: type[Model], rows: Sequence[Named]) -> None:
     """Insert new rows inside a transaction; all rows have the same columns.
 
-    Other columns get the defaults of the model. Values have the database's form, JSON as text or
-    as its UTF-8 bytes.
+    All other columns get the defaults of the model. Values have the database's form; JSON is given
+    as text or as UTF-8 bytes.
     """
     if not rows:
         return
@@ -112,9 +114,9 @@ def update(table: str, columns: Columns, rows: Sequence[tuple[Any, ...]]) -> Non
 def analyze_tables(*tables: str) -> None:
     """Let PostgreSQL update the statistics of tables that have just grown a lot.
 
-    It does so by itself at most once a minute, and until then it may read a whole table to find a
-    few rows. Does nothing inside a transaction: the statistics would stay after a rollback and lead
-    to wrong plans.
+    PostgreSQL does so by itself at most once a minute; until then it may read a whole table to find
+    a few rows. Does nothing inside a transaction: after a rollback, the new statistics would remain
+    and lead to wrong plans.
     """
     if connection.vendor == "postgresql" and not connection.in_atomic_block:
         with connection.cursor() as cursor:
@@ -124,8 +126,8 @@ def analyze_tables(*tables: str) -> None:
 def commit_asynchronously() -> None:
     """Let PostgreSQL write this transaction to disk later, as SQLite does anyway.
 
-    Use it for rows that will be created again if a crash loses them. The next ordinary transaction
-    also writes this one to disk.
+    Use this for rows that will be created again if a crash loses them. The next ordinary
+    transaction also writes these rows to disk.
     """
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
@@ -133,10 +135,10 @@ def commit_asynchronously() -> None:
 
 
 def prefer_indexes() -> None:
-    """Let PostgreSQL use indexes in this transaction, as for data that is in memory.
+    """Make PostgreSQL prefer indexes in this transaction, as if all data were in memory.
 
-    By default it assumes that a random read costs four times as much as a sequential one. In every
-    batch of an import, it would read ten thousand items to find a few hundred keys.
+    By default it assumes that a random read costs four times as much as a sequential read. It would
+    then read ten thousand items in every batch of an import to find a few hundred keys.
     """
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
@@ -146,7 +148,7 @@ def prefer_indexes() -> None:
 def use_lz4(cursor: Any) -> None:
     """Let PostgreSQL compress the texts of this transaction with lz4, if it supports lz4.
 
-    For texts of some kilobytes, its default compression takes half the time of COPY.
+    For texts of some kilobytes, the default compression takes half the time of COPY.
     """
     if _has_lz4():
         cursor.execute("SET LOCAL default_toast_compression TO lz4")
@@ -156,9 +158,9 @@ class WriteAheadLog:
     """Checkpoints SQLite's write-ahead log between the transactions of a long import.
 
     By itself SQLite copies the log into the database after every four megabytes, inside whatever
-    transaction is running, which makes a long import 50 % slower. So this class copies it between
-    transactions, after every `BYTES`. An import writes that much in some seconds, so a crash of the
-    machine loses less than on a quiet day, when four megabytes are hours of work.
+    transaction is running, which makes a long import 50 % slower. So this class copies the log
+    between transactions, after every `BYTES`. An import writes this amount in some seconds, so a
+    crash of the machine loses less work than on a quiet day, when four megabytes are hours of work.
     """
 
     BYTES = 32_000_000
@@ -168,7 +170,7 @@ class WriteAheadLog:
         self._size = 0
 
     def grown(self, size: int) -> None:
-        """Call this after each transaction, with the number of bytes that it wrote."""
+        """Call this after each transaction, with the number of bytes written."""
         self._size += size
         if self._size >= self.BYTES:
             self._copy()
@@ -203,7 +205,7 @@ def _has_lz4() -> bool:
 
 
 def _start_copy(cursor: Any, table: str, columns: str) -> Any:
-    # In the text format, both sides would check each byte of a text for escapes.
+    # In the text format, client and server would check each byte of a text for escapes.
     return cursor.copy(f"COPY {table} ({columns}) FROM STDIN (FORMAT BINARY)")
 
 
@@ -212,7 +214,8 @@ def _field(model: type[Model], column: str) -> Any:
 
 
 def _type(field: Any) -> str:
-    """The type of a column without its length; for a primary key the type of a reference to it."""
+    """Return the type of a column without its length; for a primary key, the type of a foreign key
+    to it."""
     kind: str = field.rel_db_type(connection) if field.primary_key else field.db_type(connection)
     return kind.partition("(")[0]
 
@@ -227,7 +230,7 @@ def _placeholder(field: Any) -> str:
 
 
 def _default_columns(model: type[Model], named: Sequence[str]) -> dict[str, Any]:
-    """The other columns with the values of a new row of the model."""
+    """Return all columns that are not in `named`, with the values of a new row of the model."""
     made = model()
     fields = [field for field in model._meta.local_concrete_fields if not field.primary_key]
     return {
@@ -249,7 +252,7 @@ def _run(statement: str, columns: Columns, rows: Sequence[tuple[Any, ...]]) -> N
 
 
 def _check_finite(columns: Columns, rows: Sequence[tuple[Any, ...]]) -> None:
-    # JSON would write numbers that are not finite as null, and SQLite stores some of them as NULL.
+    # JSON would write infinite numbers and NaN as null, and SQLite stores some of them as NULL.
     for place, (name, kind) in enumerate(columns.items()):
         if kind == "float8" and not all(row[place] is None or isfinite(row[place]) for row in rows):
             raise ValueError(f"{name}: a number that is not finite cannot be stored")

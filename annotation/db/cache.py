@@ -1,6 +1,6 @@
-"""A cache of this process for results that take long to compute; it can hold any Python object.
+"""A cache in this process for results that take long to compute; it can store any Python object.
 
-It is not the default cache, which processes may share and which stores only plain values.
+The default cache would not do: processes may share it, and it stores only plain values.
 """
 
 from django.core.cache import caches

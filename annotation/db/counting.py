@@ -1,4 +1,4 @@
-"""Counts of rows by one or several keys, and expressions to count by."""
+"""Counts rows by one or several keys, and defines expressions to count by."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from django.db.models import Count, Func
 
 
 def count_by(rows: models.QuerySet[Any], field: str) -> dict[Any, int]:
-    """The number of rows by value of a field, in one query; values without rows are left out."""
+    """Count rows by the value of a field, in one query; values without rows are left out."""
     return dict(rows.order_by().values_list(field).annotate(Count("pk")))
 
 
@@ -18,8 +18,8 @@ class Day(Func):
     template = "TO_CHAR(%(expressions)s AT TIME ZONE 'UTC', 'YYYY-MM-DD')"
 
     def as_sqlite(self, compiler: Any, connection: Any, **values: Any) -> Any:
-        # Django's own would call Python for each row; times are stored in UTC and begin with the
-        # day.
+        # Django's function would call Python for each row. Times are stored in UTC as text that
+        # begins with the day.
         return self.as_sql(compiler, connection, template="SUBSTR(%(expressions)s, 1, 10)")
 
 
@@ -31,5 +31,6 @@ class Tenths(Func):
 
 
 def count_by_keys(rows: models.QuerySet[Any], **keys: Any) -> list[dict[str, Any]]:
-    """Counts by several keys, each an expression: dicts of the keys and `n`."""
+    """Count rows by several keys, which are expressions. Each result is a dict of the keys and the
+    count `n`."""
     return list(rows.order_by().values(**keys).annotate(n=Count("pk")))

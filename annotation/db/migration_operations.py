@@ -11,15 +11,15 @@ from django.db.migrations.state import ProjectState
 class AddIndexOnline(migrations.AddIndex):
     """`AddIndex` that does not block writes: PostgreSQL builds the index concurrently.
 
-    Its migration sets `atomic = False` and has no other operations. It can be run again after an
-    interruption: it first drops the invalid index that PostgreSQL keeps.
+    Its migration sets `atomic = False` and has no other operations. The operation can be run again
+    after an interruption: it first drops the invalid index that PostgreSQL kept.
     """
 
     def database_forwards(
         self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any
     ) -> None:
-        """Create the index; on PostgreSQL without blocking writes, after dropping what an
-        interrupted attempt left."""
+        """Create the index; on PostgreSQL without blocking writes, after dropping the index of an
+        interrupted attempt."""
         model = to_state.apps.get_model(app_label, self.model_name)
         if not self.allow_migrate_model(schema_editor.connection.alias, model):
             return
@@ -43,11 +43,11 @@ class AddIndexOnline(migrations.AddIndex):
 
 
 class DropKeyIndexesOnline(Operation):
-    """Drops the indexes of foreign keys, given as (model, field), that other indexes replace; their
-    fields have `db_index=False`.
+    """Drops indexes of foreign keys that other indexes replace. The keys are given as (model,
+    field), and the fields have `db_index=False`.
 
-    `AlterField` would recreate each foreign key (on SQLite the whole table). This takes half a
-    second per key in a new database. The migration sets `atomic = False`, has no other operations
+    `AlterField` would recreate each foreign key (on SQLite the whole table). In a new database,
+    this takes half a second per key. The migration sets `atomic = False`, has no other operations
     and can be run again.
     """
 
@@ -99,8 +99,8 @@ class DropKeyIndexesOnline(Operation):
 
 
 def _key_indexes(schema_editor: Any, model: Any, column: str) -> list[str]:
-    """The names of the indexes that Django created for a foreign key, without those that the model
-    declares."""
+    """Return the names of the indexes that Django created for a foreign key, but not of indexes
+    that the model declares."""
     connection = schema_editor.connection
     with connection.cursor() as cursor:
         found = connection.introspection.get_constraints(cursor, model._meta.db_table)

@@ -1,8 +1,9 @@
 """Counts over a whole project: cached if counting takes long, and delayed for annotators if the
 count could reveal control items.
 
-A count that rises with each label, but not with a control item, would reveal which items are
-control items. So in projects with control items, annotators see counts that are some minutes old.
+A count that rises with each label of a regular item, but not of a control item, would reveal the
+control items. In projects with control items, annotators therefore see counts that are some minutes
+old.
 """
 
 from collections.abc import Callable
@@ -26,8 +27,8 @@ T = TypeVar("T")
 
 
 def get_delayed_count(project: "Project", what: str, role: str, count: Callable[[], T]) -> T:
-    """The current value of `count`; for annotators in a project with control items, a value that
-    may be `ANNOTATOR_CACHE_SECONDS` old."""
+    """Return the current value of `count`. Annotators in a project with control items get a value
+    that may be `ANNOTATOR_CACHE_SECONDS` old."""
     if not project.probe_every or role != "annotator":
         return count()
     return _get_or_count(
@@ -36,7 +37,8 @@ def get_delayed_count(project: "Project", what: str, role: str, count: Callable[
 
 
 def get_cached_count(project: "Project", what: str, role: str, count: Callable[[], T]) -> T:
-    """Like `get_delayed_count`, but in a large project everybody's value may be seconds old."""
+    """Like `get_delayed_count`, but in a large project everyone gets a value that may be some
+    seconds old."""
 
     def kept() -> T:
         return _get_or_count(
@@ -51,7 +53,8 @@ def _cache_key(project: "Project", what: str) -> str:
 
 
 def _seconds(project: "Project") -> float:
-    """How long counts of the project are cached; its size is looked up once a minute."""
+    """Return how long counts of the project are cached. The size of the project is read once a
+    minute."""
     # Positions start at 1, so the last position gives the number of items and is quick to find.
     positions = project.items.order_by("-position").values_list("position", flat=True)
     items = _get_or_count(
@@ -61,7 +64,7 @@ def _seconds(project: "Project") -> float:
 
 
 def _get_or_count(name: str, count: Callable[[], T], seconds: Callable[[], float]) -> T:
-    """The cached value, or the value of `count`, which is then cached for `seconds`."""
+    """Return the cached value; if there is none, call `count` and cache its value for `seconds`."""
     known = process_cache.get(name)
     if known is not None:
         return cast(T, known)

@@ -1,4 +1,4 @@
-"""Consistent reads: all of them see the rows of the same moment, however long they take."""
+"""Consistent reads: all reads see the rows of the same moment, however long the reads take."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,15 +8,16 @@ from django.db import connection, transaction
 
 @contextmanager
 def consistent_reads() -> Iterator[None]:
-    """A context in which all reads see the state at the first read, and nothing can be written.
+    """Enter a context in which all reads see the state at the time of the first read, and nothing
+    can be written.
 
-    Other connections can still write. Inside a transaction of the caller this has no effect: that
-    transaction determines the isolation.
+    Other connections can still write. Inside a transaction of the caller, this has no effect: the
+    caller's transaction determines the isolation.
     """
     if connection.in_atomic_block:
         yield
     elif connection.vendor == "sqlite":
-        # Django's own transaction would block all other writers.
+        # A transaction of Django would block all other writers.
         with connection.cursor() as cursor:
             cursor.execute("BEGIN DEFERRED")
             cursor.execute("PRAGMA query_only = ON")

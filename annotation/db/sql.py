@@ -1,9 +1,9 @@
-"""Runs SQL statements as text, and queries that are compiled once and planned once.
+"""Runs SQL statements given as text, and queries that are compiled and planned only once.
 
-Building a query with the ORM takes about ten times as long as the database needs to answer it by a
-unique key. The first queries of each API call, for the owner of the token and the membership, are
-compiled at their first use and only executed afterwards. PostgreSQL takes longer to plan such a
-statement than to run it, so a connection keeps its plan after some runs.
+Building a query by a unique key with the ORM takes about ten times as long as the database needs to
+answer it. The first queries of each API call read the owner of the token and the membership. They
+are compiled at first use and only executed afterwards. PostgreSQL takes longer to plan such a
+statement than to run it, so a connection keeps the plan after some runs.
 """
 
 import json
@@ -23,12 +23,12 @@ Row = TypeVar("Row", bound=Model)
 
 
 def prepared_cursor() -> Any:
-    """A cursor whose statements PostgreSQL plans once per connection instead of at each call.
+    """Open a cursor whose statements PostgreSQL plans once per connection instead of at each call.
 
-    For statements whose text is always the same. Values are sent apart from the text, so the server
+    Use it for statements whose text is always the same. Values are sent separately, so the server
     must be able to infer their types; the condition of a partial index must be in the text.
     """
-    here: Any = connections[DEFAULT_DB_ALIAS]  # once: `connection` looks it up at each access
+    here: Any = connections[DEFAULT_DB_ALIAS]  # read once: `connection` looks it up at each access
     if here.vendor != "postgresql":
         return here.cursor()
     from django.db.backends.postgresql.base import ServerBindingCursor
@@ -42,9 +42,9 @@ def prepared_cursor() -> Any:
 
 
 def insert_rows(made: Row, *beside: Model) -> Row:
-    """Insert new rows and set the id of the first, in a fifth of the time of `create`.
+    """Insert new rows and set the id of the first row, in a fifth of the time of `create`.
 
-    Returns the first row. PostgreSQL inserts all of them in one statement.
+    Returns the first row. PostgreSQL inserts all rows in one statement.
     """
     if connection.vendor == "postgresql":
         withs = [f"w{number} AS ({_insert_sql(type(row))})" for number, row in enumerate(beside)]
@@ -59,10 +59,10 @@ def insert_rows(made: Row, *beside: Model) -> Row:
 
 
 def insert_if_changed(changes: str, given: list[Any], made: Row, *beside: Model) -> bool:
-    """Run changes and `insert_rows` in one statement; rows are inserted only if the last change,
-    `changed`, changed a row.
+    """Run changes and `insert_rows` in one statement. Rows are inserted only if the last change,
+    called `changed`, has changed a row.
 
-    `changes` are the tables of a WITH clause with the parameters `given`. If `changed` is empty,
+    `changes` are the tables of a WITH clause with the parameters `given`. If `changed` has no rows,
     nothing is inserted and the result is False. For PostgreSQL only: SQLite cannot change rows in a
     WITH clause.
     """
@@ -86,7 +86,7 @@ def _execute_insert(made: Model, text: str, values: list[Any]) -> bool:
 
 @cache
 def _insert_sql(model: type[Model], each: str = "") -> str:
-    """The INSERT statement of one row, or of one for each row of the table `each`."""
+    """Return a statement that inserts one row, or one row for each row of the table `each`."""
     quote, fields = connection.ops.quote_name, _stored_fields(model)
     columns = ", ".join(quote(str(field.column)) for field in fields)
     if each:  # PostgreSQL does not infer the types from the columns here
@@ -111,7 +111,8 @@ class Parameter(Value):
     """A named placeholder for a value that each call passes."""
 
     def as_sql(self, compiler: Any, connection: Any) -> Any:
-        """The placeholder, with itself as the parameter, which `PreparedQuery` then replaces."""
+        """Return the placeholder, with this object as its parameter; `PreparedQuery` replaces it by
+        a value."""
         return "%s", [self]
 
 
@@ -119,8 +120,8 @@ class PreparedQuery(Generic[Row]):
     """A query that is compiled once: `PreparedQuery(lambda pk: Item.objects.filter(pk=pk))`, then
     `.first(pk=3)` for each call.
 
-    Values must be strings or numbers in the database's form, and never None, since a condition on
-    NULL is different SQL. `select_related` and annotations work as usual.
+    Values must be strings or numbers in the database's form. None is not allowed, because a
+    condition on NULL needs different SQL. `select_related` and annotations work as usual.
     """
 
     def __init__(self, rows: Callable[..., QuerySet[Row]]) -> None:
@@ -128,7 +129,7 @@ class PreparedQuery(Generic[Row]):
         self._plans: dict[str, _QueryPlan[Row]] = {}
 
     def first(self, **values: str | int) -> Row | None:
-        """The first row, or None if there is none."""
+        """Return the first row, or None if there is none."""
         plan = self._plans.get(connection.vendor) or self._plan()
         given = [values[p.value] if isinstance(p, Parameter) else p for p in plan.parameters]
         with prepared_cursor() as cursor:
@@ -161,7 +162,7 @@ class _QueryPlan(Generic[Row]):
         sql, parameters = compiler.as_sql()
         select, info = compiler.select or [], compiler.klass_info or {}
         own = info["select_fields"]
-        # The stubs describe a later Django version with one more argument.
+        # The type stubs describe a later Django version with one more argument.
         populators: Any = get_related_populators
         columns: list[Any] = [column for column, _, _ in select]
         return cls(
@@ -190,40 +191,41 @@ class _QueryPlan(Generic[Row]):
 
 
 def fetch_rows(statement: str, words: Any) -> list[tuple[Any, ...]]:
-    """All rows of a statement, with these parameters, as the database driver returns them."""
+    """Run a statement with these parameters. Return all rows as the database driver gives them."""
     with prepared_cursor() as cursor:
         cursor.execute(statement, words)
         return cursor.fetchall()
 
 
 def execute_change(statement: str, words: Any) -> int:
-    """Run the statement; returns the number of changed rows."""
+    """Run a statement. Return the number of changed rows."""
     with prepared_cursor() as cursor:
         cursor.execute(statement, words)
         return cursor.rowcount
 
 
 def to_database_time(time: datetime) -> Any:
-    """The time as a parameter for a raw statement of this database."""
+    """Convert a time to a parameter for a raw statement of this database."""
     return connection.ops.adapt_datetimefield_value(time)
 
 
 def parse_time(value: Any) -> datetime | None:
-    """The time that a raw statement returned, as an aware datetime; it is UTC if it has no time
-    zone. None stays None."""
+    """Convert a time from a raw statement to an aware datetime; a time without time zone is in UTC.
+    None stays None."""
     if isinstance(value, str):
         value = datetime.fromisoformat(value)
     return value.replace(tzinfo=UTC) if value and value.tzinfo is None else value
 
 
 def quote_names(stages: Iterable[str]) -> str:
-    """The names as an SQL list of strings; only for constants, since nothing is escaped."""
+    """Return the names as an SQL list of strings. Use it only for constants, because nothing is
+    escaped."""
     return ", ".join(f"'{stage}'" for stage in stages)
 
 
 def lock_clause(*, passing: bool) -> str:
-    """The clause that locks the found slots `s`; with `passing`, locked slots are skipped instead
-    of waited for. "" if the database has no row locks."""
+    """Return the clause that locks the slots `s` of a query. With `passing`, the query skips locked
+    slots instead of waiting for them. Return "" if the database has no row locks."""
     if not connection.features.has_select_for_update:
         return ""
     return "FOR NO KEY UPDATE OF s" + (" SKIP LOCKED" if passing else "")
@@ -236,7 +238,8 @@ else:
 
 
 class Among(LookupBase):
-    """`pk__among=ids`: `in` with one parameter, however many ids, positions or keys there are.
+    """The lookup `pk__among=ids`: like `in`, but with one parameter for any number of ids,
+    positions or keys.
 
     `in` writes a placeholder for each value: with hundreds of them, building the SQL took longer
     than running it, and each number of values needed its own statement.
@@ -245,12 +248,13 @@ class Among(LookupBase):
     lookup_name = "among"
 
     def get_prep_lookup(self) -> list[int | str]:
-        """The values as a list of strings for a text column, otherwise of whole numbers."""
+        """Return the values as a list: of strings for a text column, otherwise of whole numbers."""
         kind = str if isinstance(self.lhs.output_field, models.CharField) else int
         return [kind(one) for one in self.rhs]
 
     def as_sql(self, compiler: Any, connection: Any) -> tuple[str, tuple[Any, ...]]:
-        """`= ANY` with an array on PostgreSQL; elsewhere `IN` with one JSON parameter."""
+        """Return `= ANY` with an array on PostgreSQL; on other databases `IN` with one JSON
+        parameter."""
         column, given = self.process_lhs(compiler, connection)
         ids = self.rhs
         if connection.vendor == "postgresql":

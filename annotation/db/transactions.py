@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from django.db import Error, connection, transaction
 
-# SQLite's own busy wait is unfair: with eight threads, single calls waited up to 12 s. With a lock
-# around them, the write transactions of this process take turns.
+# SQLite's own busy wait is unfair: with eight threads, single calls waited up to 12 s. With this
+# lock, the write transactions of this process take turns.
 _WRITE_LOCK = threading.RLock()
 # Seconds between attempts to reach a database that is down.
 RETRY_SECONDS = 1.0
@@ -16,7 +16,7 @@ RETRY_SECONDS = 1.0
 
 @contextmanager
 def transact() -> Iterator[None]:
-    """A transaction that will write; nested ones become savepoints."""
+    """Begin a transaction that will write; a nested transaction becomes a savepoint."""
     if connection.vendor != "sqlite":
         with transaction.atomic():
             yield
@@ -28,9 +28,8 @@ def transact() -> Iterator[None]:
 def retry_with_new_connection(
     write: Callable[[], object], *, patience: float, stopped: Callable[[], bool] = bool
 ) -> None:
-    """Write over a new connection after this thread's connection was lost. While the database is
-    down, it tries again for `patience` seconds or until `stopped` returns true; then the error is
-    raised."""
+    """Write over a new connection after this thread has lost its connection. While the database is
+    down, try again for `patience` seconds or until `stopped` returns True; then raise the error."""
     ends = time.monotonic() + patience
     while True:
         connection.close()

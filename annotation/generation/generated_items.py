@@ -1,7 +1,8 @@
-"""Stores generated items and releases them: some items at once, the rest when a lead decides.
+"""Stores generated items and releases them: some at once, the rest when a lead decides to.
 
-Items are first imported without slots; then the released items get slots. So a job that stopped in
-between can be run again. Held items are in no queue, but all lists show them.
+Items are first imported without slots; then the released items get slots. So a job that stopped
+between these steps can be run again. Held items are in no annotator's queue, but all lists show
+them.
 """
 
 from collections import defaultdict
@@ -36,13 +37,13 @@ from stats.lots import draw_number
 ACCEPTED_UNREVIEWED = "accepted unseen"
 # Small enough that people can label meanwhile.
 BATCH = 100
-# How many of the rows that could not be imported are reported.
+# At most this many of the rejected rows are reported.
 MAX_PROBLEMS = 20
 
 
 @dataclass
 class GenerationResult:
-    """The outcome: the rows in the report of the import, and the numbers of items that were
+    """The result: the report of the import with the rows, and the numbers of items that were
     released (`opened`), `accepted` without review and held (`waiting`)."""
 
     report: importing.ItemImportReport = field(default_factory=importing.ItemImportReport)
@@ -67,9 +68,9 @@ class GenerationResult:
 
 @dataclass(frozen=True)
 class GeneratedText:
-    """A text for an item that lacked it: the item's id and key, the number of the revision that was
-    shown to the generator, the text, a note on its source, and the source as facts for the item's
-    fields."""
+    """A generated text that an item lacked. It has the item's id and key, the number of the
+    revision that the generator saw, the text, a note on the text's source, and facts on this source
+    for the item's fields."""
 
     item: int
     key: str
@@ -115,8 +116,8 @@ def store_texts(
 ) -> GenerationResult:
     """Add the awaited text to items, each as a new revision, and release them by the policy.
 
-    An item that already has another text, or was changed meanwhile, stays as it is and is reported
-    as a conflict.
+    An item that already has a different text or was changed meanwhile is left unchanged and
+    reported as a conflict.
     """
     name = tasktypes.load_task_type(project).awaits
     done, keys = GenerationResult(), []
@@ -130,8 +131,8 @@ def store_texts(
 
 
 def waiting_items(project: Project) -> ItemQuerySet:
-    """The items that are not released yet: they have the awaited text but no slots and no
-    resolution, and are no duplicates."""
+    """Return the items that are not released yet: items with the awaited text but without slots and
+    resolution. Duplicates are left out."""
     found = Item.objects.in_project(project).originals().of_tests().unresolved().without_places()
     awaits = tasktypes.load_task_type(project).awaits
     return found.with_text(awaits) if awaits else found
@@ -144,7 +145,7 @@ def release_waiting(
     flagged: bool = True,
     member: Membership | None = None,
 ) -> int:
-    """Release the waiting items of one category, or of all for ""; returns how many.
+    """Release the waiting items of one category, or of all categories for "". Return their number.
 
     Items with a flag are released only if `flagged` is true.
     """
@@ -179,8 +180,8 @@ def _record(kind: str, project: Project, member: Membership | None, done: Genera
 def _release_share(
     project: Project, keys: Sequence[str], vetting: ReleasePolicy, done: GenerationResult
 ) -> None:
-    """Release a random share of the items with these keys. It is drawn from all of them, including
-    those with slots or a resolution, so that repeating it releases no more."""
+    """Release a random share of the items with these keys. The share is drawn from all of these
+    items, even those with slots or a resolution, so that a repetition releases no further items."""
     made = Item.objects.in_project(project).originals().of_tests()
     fit: dict[str, list[tuple[str, int]]] = defaultdict(list)
     for part in make_batches(keys, 500):
@@ -202,8 +203,8 @@ def _release_share(
 def _draw_share(
     project: Project, fit: Mapping[str, Sequence[tuple[str, int]]], share: int
 ) -> list[int]:
-    """The ids of a random share of each category, in percent and rounded up; the draw depends only
-    on the keys."""
+    """Draw a random share of each category, in percent and rounded up. Return the ids. The draw
+    depends only on the keys."""
     drawn: list[int] = []
     for entries in fit.values():
         by_lot = sorted(entries, key=lambda one: draw_number(f"made\0{project.slug}\0{one[0]}"))
@@ -212,7 +213,7 @@ def _draw_share(
 
 
 def _open_slots(project: Project, ids: Sequence[int]) -> int:
-    """Create slots for the waiting items among these; returns the number of these items."""
+    """Create slots for the waiting items among these ids. Return the number of these items."""
     given = 0
     for part in make_batches(ids, BATCH):
         with transactions.transact():
@@ -226,8 +227,8 @@ def _open_slots(project: Project, ids: Sequence[int]) -> int:
 
 
 def _accept_unreviewed(project: Project, ids: Sequence[int]) -> int:
-    """Resolve the waiting items among these with the intended final label of their category: error
-    item or score-invariant. Returns how many."""
+    """Resolve the waiting items among these ids with the intended final label of their category:
+    error item or score-invariant. Return the number of these items."""
     unchanging = {category.slug for category in taxonomy.load().score_invariant()}
     accepted = 0
     for part in make_batches(ids, BATCH):
@@ -255,7 +256,7 @@ def _accepted_resolution(item: Item, unchanging: bool) -> Resolution:
 def _store_text_batch(
     project: Project, name: str, batch: Sequence[GeneratedText], report: importing.ItemImportReport
 ) -> list[str]:
-    """Add new revisions to items; returns the keys of the items that now have their text."""
+    """Add new revisions to items. Return the keys of the items that now have their text."""
     found = Item.objects.in_project(project).locked().filter(pk__in=[one.item for one in batch])
     items = {item.pk: item for item in found.with_current_texts().order_by("pk")}
     there: list[str] = []
@@ -273,8 +274,8 @@ def _store_text_batch(
 
 
 def _store_text(item: Item | None, name: str, said: GeneratedText) -> str | None:
-    """Add the text to a locked item; returns None if it was added, "" if the item had it already,
-    otherwise why it was not added."""
+    """Add the text to a locked item. Return None if the text was added, "" if the item had it
+    already, otherwise the reason why it was not added."""
     if item is None:
         return "was removed from the project."
     [current] = item.current_revisions

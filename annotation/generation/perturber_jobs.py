@@ -1,7 +1,7 @@
-"""Jobs that generate items by perturbers, started on a page or in the API; a worker runs each one
-in a subprocess.
+"""Jobs that generate items by perturbers. They are started on a page or by the API, and a worker
+runs each job in a subprocess.
 
-There is one kind of job for all ways to generate items; `by` in its result names the way.
+All ways to generate items share one kind of job; `by` in the result names the way.
 """
 
 from collections.abc import Callable
@@ -25,8 +25,8 @@ def enqueue(
     vetting: ReleasePolicy = RELEASE_ALL,
     member: Membership | None = None,
 ) -> Job:
-    """Have the next worker generate items. Raises like `perturbers.check_request`, and `FieldError`
-    for an invalid share."""
+    """Have the next worker generate items. Raises the errors of `perturbers.check_request`, and
+    `FieldError` for an invalid share."""
     perturbers.check_request(project, wish)
     vetting.check()
     return job_queue.enqueue(
@@ -45,23 +45,23 @@ def enqueue(
 
 
 def list_jobs(project: Project) -> QuerySet[Job]:
-    """The project's generation jobs, the latest first."""
+    """Return the project's generation jobs, the latest first."""
     return job_queue.list_jobs(project, JOB_KIND)
 
 
 def find_job(project: Project, number: int) -> Job | None:
-    """The generation job with this number in the project; None if there is none."""
+    """Return the project's generation job with this number; None if there is none."""
     return list_jobs(project).filter(result__number=number).first()
 
 
 def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
-    """Generate the items of a job, unless another worker runs it; returns whether it succeeded. A
+    """Generate the items of a job, unless another worker runs the job. Return True on success. A
     stopped job waits for the next worker, which finds the stored items unchanged."""
     return job_queue.run_job_command(job_id, JOB_KIND, "perturb", "made", stopped)
 
 
 def make_job_items(job: Job) -> PerturbResult:
-    """Generate the items of a job and store the progress; this runs in the subprocess."""
+    """Generate the items of a job and store the progress. This is run in the subprocess."""
     said = job.result
     wish = PerturbRequest(
         perturbers=tuple(said["perturbers"]),
@@ -82,7 +82,7 @@ def make_job_items(job: Job) -> PerturbResult:
 
 
 def summarise_result(done: PerturbResult) -> dict[str, Any]:
-    """The counts of the result as a dict, with the first problems of rejected rows."""
+    """Return the counts of the result as a dict, with the first problems of rejected rows."""
     return {
         "made": dict(done.made),
         "lacking": dict(done.lacking),

@@ -1,6 +1,6 @@
 """Generates items from the gold answers of a project by perturbers, which need no model.
 
-They are imported like the rows of a file, so repeating it adds nothing.
+The items are imported like the rows of a file, so repeating a generation adds nothing.
 """
 
 import re
@@ -30,9 +30,9 @@ from perturbers.registry import PERTURBERS, Perturber, perturb
 from stats.lots import draw_number
 
 ORIGIN = "perturber"
-# Gold answers that are in memory at once.
+# The number of gold answers in memory at once.
 BATCH_SIZE = 100
-# The number of gold answers per perturber from which examples are made.
+# The number of gold answers per perturber that are used for examples.
 EXAMPLE_GOLDS = 5
 TEST_PURPOSE = "test"
 REQUIRED_TEXTS = ("prompt", "gold", "perturbed", "claim")
@@ -41,21 +41,21 @@ MAX_PER_GOLD, MAX_ERRORS = 20, 32
 SEED_PATTERN = re.compile(r"[A-Za-z0-9-]{1,20}")
 
 
-# Called with the number of gold answers done and their total.
+# A function that is called with the number of processed gold answers and the total.
 ReportProgress = Callable[[int, int], object]
 
 
 class UnsuitableProject(Refused):
-    """A project for which perturbers cannot generate items; the text says why."""
+    """Raised if perturbers cannot generate items for a project; the message gives the reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PerturbRequest:
-    """A request to the perturbers with these names. For each number of errors in `doses`, each
-    perturber generates `number` perturbed answers from each of at most `limit` gold answers.
+    """A request to the perturbers with these names. Each perturber generates `number` perturbed
+    answers for each number of errors in `doses`, from each of at most `limit` gold answers.
 
-    Qualification and control items get a known answer: the intended one of their category, with the
-    claim as the explanation.
+    Qualification and control items get a known answer: the intended answer of their category, with
+    the claim as the explanation.
     """
 
     perturbers: tuple[str, ...]
@@ -68,8 +68,8 @@ class PerturbRequest:
 
 @dataclass
 class PerturbResult:
-    """The result: by perturber, how many perturbed answers were `made`, and how many were not
-    because the gold answer was `lacking` suitable spots; `flagged` counts items by rule."""
+    """The result: `made` counts the generated answers by perturber, `lacking` the failures because
+    a gold answer lacked suitable spots. `flagged` counts items by rule."""
 
     made: Counter[str] = field(default_factory=Counter)
     lacking: Counter[str] = field(default_factory=Counter)
@@ -86,12 +86,12 @@ def _report_nothing(done: int, total: int) -> None:
 
 
 def new_seed() -> str:
-    """A new random seed: 8 hexadecimal digits."""
+    """Return a new random seed: 8 hexadecimal digits."""
     return secrets.token_hex(4)
 
 
 def is_suitable(project: Project) -> bool:
-    """Whether the task type has categories and the texts in `REQUIRED_TEXTS`."""
+    """True if the task type has categories and the texts in `REQUIRED_TEXTS`."""
     task = tasktypes.load_task_type(project)
     return task.categories and {*REQUIRED_TEXTS} <= {text.name for text in task.texts}
 
@@ -121,7 +121,7 @@ def check_request(project: Project, wish: PerturbRequest) -> None:
 
 
 def count_golds(project: Project) -> dict[str, int]:
-    """The number of suitable gold answers by the name of the perturber."""
+    """Count the suitable gold answers for each perturber, by its name."""
     found = _gold_items(project).order_by().values_list("source_ability", "ability")
     by_ability = Counter[str]()
     for source, own, n in found.annotate(n=Count("pk")):
@@ -145,9 +145,9 @@ def make_items(
     """Generate items from the gold answers of a project and release them by the policy. A dry run
     stores nothing.
 
-    A score-invariant category uses gold answers of any ability, every other category only those of
-    its own. Of several items with the same source question, the first gives its gold answer. `told`
-    is called with the progress. Raises like `check_request`.
+    A score-invariant category uses gold answers of any ability, every other category only gold
+    answers of its own ability. Of several items with the same source question, only the first
+    item's gold answer is used. `told` is called with the progress. Raises like `check_request`.
     """
     check_request(project, wish)
     done = PerturbResult()
@@ -177,8 +177,9 @@ def make_items(
 
 
 def make_examples(project: Project, wish: PerturbRequest, most: int) -> list[DerivedRow]:
-    """Up to `most` rows that `make_items` would store, from the first suitable gold answers; each
-    perturber gives one row before any gives a second. Raises like `check_request`."""
+    """Return up to `most` rows that `make_items` would store, from the first suitable gold answers.
+    Every perturber contributes one row before any perturber contributes a second. Raises like
+    `check_request`."""
     check_request(project, wish)
     found: list[tuple[int, int, DerivedRow]] = []
     for number, slug in enumerate(wish.perturbers):
@@ -235,7 +236,7 @@ def _perturb_gold(
     """The rows of one perturber and one gold answer as (values, dose)."""
     if not taxonomy.load().is_made_of(perturber.category, item.source_ability or item.ability):
         return
-    # If there are several gold answers, each of them is correct by itself.
+    # If an item has several gold answers, each of them is correct on its own.
     gold = texts["gold"] if isinstance(texts["gold"], str) else texts["gold"][0]
     seen = set[str]()
     for number, dose in product(range(1, wish.number + 1), wish.doses):
@@ -267,11 +268,11 @@ def _perturb_gold(
 def _with_correct_answer(
     row: DerivedRow, task: tasktypes.TaskType, wish: PerturbRequest
 ) -> DerivedRow:
-    """The row with its correct answer if its purpose needs one, otherwise unchanged.
+    """Add the correct answer to a row if its purpose needs one; otherwise return it unchanged.
 
-    Annotators see the key, so the key then does not reveal the perturber: it looks like the key of
+    Annotators see the key, so the new key does not reveal the perturber: it looks like the key of
     an item from a generator run with samples. If an item from another seed already has this key,
-    the row is a conflict; a new seed avoids it.
+    the row is a conflict; choose another seed then.
     """
     if wish.purpose == TEST_PURPOSE:
         return row

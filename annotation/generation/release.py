@@ -10,9 +10,9 @@ from annotation.errors import FieldError
 @dataclass(frozen=True, kw_only=True)
 class ReleasePolicy:
     """Which generated items annotators get at once: a random share of each category, in percent and
-    rounded up. The rest is held until a lead releases it, or with `accept` is accepted without
-    review, with the intended final label of its category. Items with a flag in `aside` are always
-    held."""
+    rounded up. The rest is held until a lead releases it. With `accept`, it is instead accepted
+    without review, with the intended final label of its category. Items with a flag in `aside` are
+    always held."""
 
     share: int = 100
     accept: bool = False
@@ -20,11 +20,12 @@ class ReleasePolicy:
 
     @classmethod
     def from_values(cls, said: Mapping[str, Any]) -> "ReleasePolicy":
-        """The policy in the values of a job, a request body or a command; others are ignored."""
+        """Read the policy from the values of a job, a request body or a command; ignore all other
+        values."""
         return cls(share=said["share"], accept=said["accept"], aside=frozenset(said["aside"]))
 
     def facts(self) -> dict[str, Any]:
-        """The values that a job stores and `from_values` reads."""
+        """Return the values that a job stores and that `from_values` reads."""
         return {"share": self.share, "accept": self.accept, "aside": sorted(self.aside)}
 
     def check(self) -> None:

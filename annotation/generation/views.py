@@ -97,7 +97,8 @@ class PerturbForm(forms.Form):
     )
 
     def wish(self) -> PerturbRequest:
-        """The request of a valid form. Without a seed, each call draws a new random one."""
+        """The request that a valid form makes. Without a seed, each call draws a new random
+        seed."""
         said = self.cleaned_data
         return PerturbRequest(
             perturbers=tuple(slug for slug in PERTURBERS if slug in said["perturbers"]),
@@ -109,7 +110,7 @@ class PerturbForm(forms.Form):
         )
 
     def vetting(self) -> ReleasePolicy:
-        """How a valid form releases the generated items."""
+        """The release policy that a valid form chooses for the generated items."""
         said = self.cleaned_data
         aside = frozenset(said["aside"])
         return ReleasePolicy(share=said["share"], accept=said["rest"] == ACCEPT, aside=aside)
@@ -139,8 +140,8 @@ class PerturbExample:
 @never_cache
 @login_required
 def perturb(request: HtmxRequest, slug: str) -> HttpResponse:
-    """The form to generate items by perturbers, with the list of generations. A POST with `preview`
-    shows examples; without it, a worker generates the items."""
+    """Show the form to generate items by perturbers, with the list of generations. A POST with
+    `preview` shows examples; without it, a worker generates the items."""
     member = access.member_for(request, slug, right="manage")
     if request.method != "POST":
         return _page(request, member, PerturbForm())
@@ -165,7 +166,7 @@ def perturb(request: HtmxRequest, slug: str) -> HttpResponse:
 @never_cache
 @login_required
 def generation(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
-    """One generation with its settings, progress and result."""
+    """Show one generation with its settings, progress and result."""
     member = access.member_for(request, slug, right="manage")
     job = perturber_jobs.find_job(member.project, number)
     if job is None:
@@ -184,7 +185,7 @@ def generation(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
 
 
 def _with_seed(sent: QueryDict) -> QueryDict:
-    """The form data with a seed, so that the stored items match the preview."""
+    """Add a seed to the form data, so that the stored items match the preview."""
     data = sent.copy()
     if not data.get("seed", "").strip():
         data["seed"] = generation_perturbers.new_seed()
@@ -211,7 +212,7 @@ def _page(
 
 
 def _perturber_options(member: Membership, form: PerturbForm) -> list[PerturberOption]:
-    """All perturbers; by default, those with a suitable gold answer are chosen."""
+    """Return all perturbers; by default, the perturbers with a suitable gold answer are chosen."""
     reach = generation_perturbers.count_golds(member.project)
     sent = form["perturbers"].value() if form.is_bound else None
     return [
@@ -233,14 +234,14 @@ def _example(row: DerivedRow) -> PerturbExample:
 
 
 def _rows(job: Job) -> list[tuple[Perturber, int, int]]:
-    """Each requested perturber, with the number of answers that it generated and the number that
-    failed for lack of a suitable spot."""
+    """Return each requested perturber with the number of answers that it generated, and the number
+    of answers that failed for lack of a suitable spot."""
     made = job.result.get("made") or {"made": {}, "lacking": {}}
     asked = [PERTURBERS[slug] for slug in job.result["perturbers"] if slug in PERTURBERS]
     return [(one, made["made"].get(one.slug, 0), made["lacking"].get(one.slug, 0)) for one in asked]
 
 
 def _flag_rows(job: Job) -> list[tuple[str, str, int]]:
-    """Each rule that flagged items: its slug, its title and their number."""
+    """Return each rule that flagged items: its slug, its title and the number of flagged items."""
     found = (job.result.get("made") or {}).get("flagged", {})
     return [(slug, flags.FLAG_TITLES.get(slug, slug), n) for slug, n in sorted(found.items())]

@@ -1,4 +1,4 @@
-"""Shared code of commands that read files of rows: detect formats, report bad rows."""
+"""Functions for commands that read files of rows: they detect formats and report bad rows."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ COLUMNS = ("problem", "file", "line", "field", "reason")
 
 
 def command_error(message: str) -> CommandError:
-    """An error without a traceback, for problems that the user can fix."""
+    """Return an error that is shown without a traceback, for problems that the user can fix."""
     return CommandError(message, returncode=2)
 
 
@@ -27,7 +27,7 @@ SUFFIXES = {**bundles.SUFFIXES, ".parquet": "parquet"}
 
 
 def detect_format(path: Path, given: str | None, suffixes: Mapping[str, str] = SUFFIXES) -> str:
-    """The name of the given format, or the one that the suffix suggests."""
+    """Return the given format, or the format that the suffix of the file suggests."""
     guess = given or suffixes.get(path.suffix.lower(), "")
     if not guess:
         raise command_error(f"{path}: unknown suffix. Add --format {'|'.join(READERS)}.")
@@ -39,10 +39,10 @@ def require_columns(
     needed: Callable[[list[str]], tuple[str, ...]],
     hint: Callable[[list[str]], str] = lambda found: "",
 ) -> Iterator[Row | BadRow]:
-    """Return the same rows; raise FormatError if the first good one lacks required columns.
+    """Return the same rows. Raise FormatError if the first good row lacks required columns.
 
-    `needed` gives the required columns, from those that were found; `hint` gives advice to
-    append to the error, starting with a space.
+    `needed` takes the columns of the file and returns the required columns. `hint` returns advice
+    that is appended to the error; it starts with a space.
     """
     seen: list[Row | BadRow] = []
     for row in rows:
@@ -61,7 +61,7 @@ def require_columns(
 
 @contextmanager
 def open_error_file(path: Path | None) -> Iterator[TextIO | None]:
-    """Open the file for bad rows before anything else is done; None if no path is given."""
+    """Open the file for bad rows before anything else is done. Return None if no path is given."""
     if path is None:
         yield None
         return
@@ -90,7 +90,7 @@ def check_mend_path(path: Path | None, form: str) -> None:
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """Write these lines to a text file and keep their line ends."""
+    """Write these lines to a text file without changing their line ends."""
     try:
         with path.open("w", encoding="utf-8", newline="") as stream:
             stream.writelines(lines)

@@ -1,4 +1,4 @@
-"""Shared options of commands that generate items: how many are released to annotators."""
+"""Options of all commands that generate items: they set how many items annotators get at once."""
 
 from argparse import ArgumentParser
 

@@ -133,7 +133,7 @@ class Command(BaseCommand):
 
 
 def _project(slug: str, create: bool, task_type: str | None) -> Project | None:
-    """The project, or None if it must be created."""
+    """Return the project, or None if it must be created."""
     project = Project.objects.filter(slug=slug).select_related("task_type").first()
     if project is None and not create:
         raise files.command_error(f"There is no project {slug!r}. Add --create to create it.")
@@ -191,7 +191,7 @@ def _columns(given: list[str]) -> dict[str, str]:
 
 
 def _rows(source: Source) -> Iterator[Row | BadRow]:
-    """The rows of the file; errors of the whole file are raised before the first row."""
+    """Return the rows of the file. Errors of the whole file are raised before the first row."""
     try:
         return sources.read_rows(source)
     except FormatError as error:
@@ -213,7 +213,7 @@ def _drafts(
 
 
 def _hint(task: tasktypes.TaskType, found: Sequence[str]) -> str:
-    """Suggest --column options for columns that are probably meant."""
+    """Suggest --column options for the columns that the user probably meant."""
     pairs = [
         f"--column {quote(f'{name}={column}')}"
         for name, column in guess_columns(task, found).items()
@@ -222,7 +222,7 @@ def _hint(task: tasktypes.TaskType, found: Sequence[str]) -> str:
 
 
 def _until_good(drafts: Iterator[ParsedItem | BadRow]) -> tuple[list[BadRow], ParsedItem | None]:
-    """The bad rows at the start, and the first good one, if there is any."""
+    """Yield the rows up to the first good row, or all rows if every row is bad."""
     bad: list[BadRow] = []
     for draft in drafts:
         if isinstance(draft, ParsedItem):

@@ -80,7 +80,8 @@ def _project(slug: str) -> Project:
 def _statements(
     options: dict[str, Any], task: tasktypes.TaskType, now: Any
 ) -> Iterator[ParsedLabel | BadRow]:
-    """The checked rows of the file; errors of the whole file are raised before the first row."""
+    """Return the checked rows of the file. Errors of the whole file are raised before the first
+    row."""
     path, ignored = options["path"], [name.strip() for name in options["ignore"].split(",")]
     try:
         rows = READERS[files.detect_format(path, options["format"])](path, DEFAULT_LIMITS)

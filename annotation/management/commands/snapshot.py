@@ -37,7 +37,7 @@ class Command(BaseCommand):
 
 
 def _ended(snapshot: Snapshot) -> Job:
-    """Run the job of a snapshot, or wait for the worker that runs it; returns the ended job."""
+    """Run the job of a snapshot, or wait for the worker that runs it. Return the ended job."""
     job = snapshot.job
     assert job is not None
     create.run_job(job.pk)

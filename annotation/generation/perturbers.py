@@ -221,7 +221,7 @@ def _rows(
 
 
 def _texts(part: list[int]) -> list[dict[str, Any]]:
-    """The current texts of items, in the order of the items."""
+    """Return the current texts of these items, in the order of the items."""
     current = Revision.objects.filter(item__in=part, number=F("item__revision_number"))
     return list(current.order_by("item__position").values_list("texts", flat=True))
 
@@ -233,7 +233,7 @@ def _perturb_gold(
     wish: PerturbRequest,
     done: PerturbResult,
 ) -> Iterator[tuple[dict[str, Any], int]]:
-    """The rows of one perturber and one gold answer as (values, dose)."""
+    """Yield the rows that one perturber generates from one gold answer, as (values, dose)."""
     if not taxonomy.load().is_made_of(perturber.category, item.source_ability or item.ability):
         return
     # If an item has several gold answers, each of them is correct on its own.

@@ -94,8 +94,8 @@ def _summarise(job: Job, report: importing.ItemImportReport) -> dict[str, Any]:
 
 
 def _problems(job: Job, report: importing.ItemImportReport) -> Iterator[dict[str, Any]]:
-    """Return every rejected row, sorted by file and line, with the column names of the file.
-    `place` is the number of the row in the file of rejected rows."""
+    """Yield every rejected row, sorted by file and line, with the column names of the file. `place`
+    is the number of the row in the file of rejected rows."""
     kinds = chain((("bad", row) for row in report.bad), (("changed", r) for r in report.conflicts))
     found = sorted(kinds, key=lambda pair: (pair[1].file, pair[1].line))
     spots: dict[tuple[str, int], int] = {}

@@ -239,7 +239,7 @@ def _lines(text: str) -> Iterator[str | None]:
 
 
 def _drawn_lines(drawn: str) -> Iterator[str | None]:
-    """Return the lines of a text with visible white space, with `_CUT` between the lines."""
+    """Yield the lines of a text with visible white space, with `_CUT` between the lines."""
     first, *others = _LINE_DRAWN.split(drawn)
     yield first
     for line in others:

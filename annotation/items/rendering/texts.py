@@ -143,7 +143,7 @@ def _line_ends(text: str) -> list[int]:
 
 
 def _places(text: str, start: int, end: int, lines: list[int]) -> Iterator[tuple[int, int]]:
-    """Return the ranges of text[start:end] that markers may enclose: one (start, end) per line and
+    """Yield the ranges of text[start:end] that markers may enclose: one (start, end) per line and
     table cell."""
     for at in range(bisect_right(lines, start - 1), len(lines)):
         first = lines[at - 1] + 1 if at else 0

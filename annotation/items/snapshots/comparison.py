@@ -69,7 +69,7 @@ def count_changes(before: Snapshot, after: Snapshot) -> dict[str, int]:
 
 
 def list_changes(states: Iterable[FrozenIn], kind: str) -> Iterator[ItemChange]:
-    """Return the changes of these items with one query; changed items include their changed
+    """Yield the changes of these items, read with one query; changed items include their changed
     facts."""
     states = list(states)
     there = [one.frozen_id for one in states]

@@ -222,7 +222,8 @@ def _hint(task: tasktypes.TaskType, found: Sequence[str]) -> str:
 
 
 def _until_good(drafts: Iterator[ParsedItem | BadRow]) -> tuple[list[BadRow], ParsedItem | None]:
-    """Yield the rows up to the first good row, or all rows if every row is bad."""
+    """Return the bad rows before the first good row, and this good row (None if every row is
+    bad)."""
     bad: list[BadRow] = []
     for draft in drafts:
         if isinstance(draft, ParsedItem):

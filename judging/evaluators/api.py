@@ -1,6 +1,6 @@
 """The API of endpoints: evaluators with their limits and prices.
 
-It never accepts or returns a key, only the name of the environment variable with the key.
+It never accepts or returns an API key, only the name of the environment variable that has the key.
 """
 
 from typing import Any
@@ -41,9 +41,9 @@ from judging.models import Endpoint
 class EndpointSerializer(serializers.ModelSerializer[Endpoint]):
     """An evaluator. Prices are per million tokens, null if unknown.
 
-    `sends` are the parameters of every request: the defaults, overridden by `parameters`.
-    `key_set`: whether the server finds a key in `key_variable`. `remaining`: the remaining limits
-    in the provider's response headers, and when they were read.
+    `sends` are the parameters of every request: the defaults, with the values in `parameters`
+    taking precedence. `key_set`: whether the server finds a key in `key_variable`. `remaining`: the
+    remaining limits in the provider's response headers, and when they were read.
     """
 
     sends = serializers.SerializerMethodField()
@@ -84,15 +84,17 @@ class EndpointSerializer(serializers.ModelSerializer[Endpoint]):
 
 
 class NewEndpointSerializer(FormSerializer):
-    """A new evaluator. A chat endpoint gets a token limit among its parameters, unless they already
-    have one or set it to null."""
+    """A new evaluator. A token limit is added to the parameters of a chat endpoint, unless they
+    already have a limit or set it to null.
+    """
 
     form = EndpointPageForm
 
 
 class ChangedEndpointSerializer(FormSerializer):
-    """The settings of an endpoint to change. Once runs use the endpoint, the settings that shape
-    its requests are fixed: provider, address, model, parameters, api, template and json_mode."""
+    """New values for some settings of an endpoint. Once runs use the endpoint, the settings that
+    shape its requests are fixed: provider, address, model, parameters, api, template and json_mode.
+    """
 
     form = EndpointPageForm
     leaves = frozenset({"name"})
@@ -116,7 +118,7 @@ RUNS_DEPEND = "Runs use this endpoint. Add a new endpoint instead."
 
 
 class EndpointList(ListAPIView[Endpoint]):
-    """The endpoints of the site, by name, for users who may start runs in some project."""
+    """The endpoints of the site, sorted by name, for users who may start runs in any project."""
 
     serializer_class = EndpointSerializer
     pagination_class = CursorPages
@@ -133,8 +135,9 @@ class EndpointList(ListAPIView[Endpoint]):
         responses={201: EndpointSerializer, **REFUSED_RESPONSES},
     )
     def post(self, request: Request) -> Response:
-        """Add an evaluator, as a site admin. Its key stays in the environment of the server and the
-        workers; give the name of the environment variable with the key."""
+        """Add an evaluator, as a site admin. The API key stays in the environment of the server and
+        the workers; the request contains only the name of its environment variable.
+        """
         by = access.require_site_admin(request)
         form = EndpointPageForm(validate_body(NewEndpointSerializer(data=request.data)))
         check_form(form)
@@ -182,8 +185,9 @@ def _update_endpoint(request: Request, found: Endpoint) -> None:
 
 
 def _get_settings(found: Endpoint) -> dict[str, Any]:
-    """The settings that people change, for the ETag. Remaining limits and pauses are left out,
-    since they change by themselves."""
+    """Return the settings that people can change, to compute the ETag. Remaining limits and pauses
+    are left out, since they change without anybody editing the endpoint.
+    """
     return {name: getattr(found, name) for name in EndpointPageForm.base_fields}
 
 

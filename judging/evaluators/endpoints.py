@@ -16,9 +16,9 @@ from judging.runs import selection
 
 
 def list_visible(request: HttpRequest) -> EndpointQuerySet:
-    """All endpoints, for site admins and for users who may start runs in some project.
+    """Return all endpoints, for site admins and for users who may start runs in any project.
 
-    404 for users without any membership, 403 for other members.
+    Other users get 403 if they are members of a project, otherwise 404.
     """
     roles = _roles(request)
     if roles is not None and not roles & RIGHTS["run"]:
@@ -27,20 +27,21 @@ def list_visible(request: HttpRequest) -> EndpointQuerySet:
 
 
 def get_visible(request: HttpRequest, name: str) -> Endpoint:
-    """One endpoint, for the same users as `list_visible`."""
+    """Return one endpoint, for the same users as `list_visible`."""
     return _named(list_visible(request), name)
 
 
 def list_changeable(request: HttpRequest) -> EndpointQuerySet:
-    """All endpoints, for site admins only, since the server calls an address from inside the
-    network."""
+    """Return all endpoints, for site admins only: the server calls their addresses from inside the
+    network.
+    """
     if _roles(request) is not None:
         raise PermissionDenied("Only site admins can add and change endpoints.")
     return selection.list_all_endpoints()
 
 
 def get_changeable(request: HttpRequest, name: str) -> Endpoint:
-    """One endpoint to change, for site admins only."""
+    """Return the endpoint to change, for site admins only."""
     return _named(list_changeable(request), name)
 
 
@@ -66,13 +67,14 @@ def _named(endpoints: EndpointQuerySet, name: str) -> Endpoint:
 
 
 def _to_json(value: Any) -> Any:
-    """The value for JSON: a price becomes a string."""
+    """Convert a value for JSON: a price becomes a string."""
     return str(value) if isinstance(value, Decimal) else value
 
 
 def _roles(request: HttpRequest) -> set[str] | None:
-    """The user's roles in all projects, None for a site admin; 404 for a user without any
-    membership."""
+    """Return the user's roles in all projects, or None for a site admin. A user without any
+    membership gets 404.
+    """
     account = request.user
     if not isinstance(account, Account):
         raise Http404

@@ -26,25 +26,30 @@ FIELDSETS = {
 
 
 class EndpointForm(forms.ModelForm):
-    """An endpoint, with checks that its address may be called and its parameters can be sent."""
+    """A form for an endpoint. It checks that the address may be called and the parameters can be
+    sent.
+    """
 
     def clean_address(self) -> str:
-        """The address if it may be called, "" without one; otherwise `ValidationError`. An address
-        that can no longer change is not checked."""
+        """Return the address, "" if there is none. Raises `ValidationError` if the address must not
+        be called. An address that can no longer be changed is not checked.
+        """
         address: str = self.cleaned_data["address"]
         if self.fields["address"].disabled:
-            # The field cannot be corrected here; every call checks the address again anyway.
+            # The user could not correct the address here, and every call checks it again anyway.
             return address
         try:
             return check_address(address, settings.EVALUATOR_HOSTS) if address else ""
         except ForbiddenAddress as error:
-            # Otherwise the model would see no address, and report it as missing too.
+            # Otherwise the model would find no address, and report a second error because it is
+            # missing.
             self.instance.address = address
             raise ValidationError(str(error)) from error
 
     def clean(self) -> dict[str, Any]:
-        """Give a new chat endpoint a token limit: without one, small models continue to the end of
-        the context. An existing endpoint keeps its parameters."""
+        """Add a token limit to a new chat endpoint: without a limit, small models write until the
+        context is full. The parameters of an existing endpoint are not changed.
+        """
         cleaned: dict[str, Any] = super().clean() or {}
         provider, parameters = str(cleaned.get("provider")), cleaned.get("parameters")
         is_chat = provider in callable_providers() and cleaned.get("api") == "chat"
@@ -54,9 +59,11 @@ class EndpointForm(forms.ModelForm):
         return cleaned
 
     def clean_parameters(self) -> Any:
-        """The parameters, {} for an empty field. Raises `ValidationError` for a value that the
-        database cannot store."""
-        # Django turns an empty field into None, and no run could be planned with None.
+        """Return the parameters, {} for an empty field. Raises `ValidationError` for a value that
+        the database cannot store.
+        """
+        # Django turns an empty field into None, and runs cannot be planned if the parameters are
+        # None.
         parameters = self.cleaned_data["parameters"]
         if parameters is None:
             return {}
@@ -69,7 +76,7 @@ class EndpointForm(forms.ModelForm):
 
 
 class EndpointPageForm(EndpointForm):
-    """The form of an endpoint's own page; settings that runs depend on are disabled."""
+    """The form on the page of an endpoint. Settings that runs depend on are disabled."""
 
     class Meta:
         model = Endpoint
@@ -147,7 +154,7 @@ class EndpointPageForm(EndpointForm):
 
 
 def _storable(parameters: Any) -> bool:
-    """Whether every database can store the parameters and every request can contain them."""
+    """True if every database can store the parameters and every request can contain them."""
     try:
         plain = json.dumps(parameters, ensure_ascii=False, allow_nan=False).encode()
     except ValueError:

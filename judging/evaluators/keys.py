@@ -1,4 +1,6 @@
-"""Keys of evaluators: the database has the variable's name, the environment has the key."""
+"""API keys of evaluators. The database stores only the name of the environment variable with the
+key.
+"""
 
 import os
 import re
@@ -6,16 +8,17 @@ from collections.abc import Mapping
 
 from judging.evaluators.providers.errors import MissingKey
 
-# Narrow on purpose: whoever can edit an endpoint chooses both this name and the address that gets
-# the value, so SECRET_KEY or DATABASE_URL must not be allowed.
+# Deliberately strict: whoever can edit an endpoint chooses both the name of the variable and the
+# address to which its value is sent, so SECRET_KEY or DATABASE_URL must not be allowed.
 VARIABLE_PATTERN = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY")
 
 
 def read_key(variable: str, environment: Mapping[str, str] | None = None) -> str:
-    """The key in an environment variable, "" if `variable` is "" (no key wanted).
+    """Return the key in an environment variable, or "" if `variable` is "" (the endpoint needs no
+    key).
 
-    Raises MissingKey, with what to do, for a name that is not of the form `SOMETHING_API_KEY`, for
-    a variable that is unset or empty, and for a value that cannot be sent in a header.
+    Raises MissingKey, with a message that says what to do, if the name is not of the form
+    `SOMETHING_API_KEY`, the variable is unset or empty, or the value cannot be sent in a header.
     """
     if not variable:
         return ""
@@ -38,7 +41,7 @@ def read_key(variable: str, environment: Mapping[str, str] | None = None) -> str
 
 
 def is_key_set(variable: str) -> bool:
-    """Whether this process finds a usable key in the environment variable."""
+    """True if this process finds a usable key in the environment variable."""
     try:
         return bool(read_key(variable))
     except MissingKey:

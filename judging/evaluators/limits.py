@@ -2,9 +2,10 @@
 
 There are two parts. The *ledger* is the state that all callers of an endpoint share: calls in
 flight, the rates of calls and tokens, the pause that the provider asked for, and an adaptive
-ceiling. It only answers "enter" or "wait for this long". The ledger in this module is in memory;
-the one in Redis (`shared_limits`) behaves the same. The *limiter* is the queue of one event loop:
-callers wait there in order, and the first one asks the ledger for all of them.
+ceiling. Its only answers are "enter" and "wait for this many seconds". The ledger in this module is
+in memory; the one in Redis (`shared_limits`) behaves the same. The *limiter* is the queue of one
+event loop: callers wait there in order, and the first caller asks the ledger on behalf of all of
+them.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from typing import Protocol
 
 from judging.evaluators.providers.errors import RateLimited, Transient
 
-# How many seconds of its rate an endpoint may catch up: enough for late wake-ups.
+# How many seconds of missed calls an endpoint may catch up on: enough if callers wake up late.
 CATCH_UP_SECONDS = 0.05
 # Seconds until the next check for slots that another loop or process may have freed.
 RETRY_SECONDS = 0.05
@@ -38,8 +39,8 @@ class Limits:
 class Turn:
     """The ledger's answer: enter (`wait` is 0), or try again in `wait` seconds.
 
-    `era` counts the cuts of the ceiling so far; a call returns its era when it leaves. `tokens` is
-    the estimate for the call; `name` identifies the call if the ledger needs that.
+    `era` is how often the ceiling has been lowered so far; a call reports its era when it leaves.
+    `tokens` is the estimate for the call; `name` identifies the call if the ledger needs a name.
     """
 
     wait: float
@@ -56,29 +57,30 @@ class CallSlot:
 
 
 class Ledger(Protocol):
-    """The limits that all callers of one endpoint share, wherever they are stored."""
+    """The limits that all callers of one endpoint share; subclasses decide where they are kept."""
 
     async def enter(self, tokens: Sequence[int]) -> list[Turn]:
         """Turns for calls with these estimated tokens, in order, up to the first call that must
         wait."""
 
     def leave(self, turn: Turn, error: BaseException | None, used: int | None = None) -> None:
-        """End the call of a turn that entered; `error` is None for success, `used` None if
-        unknown."""
+        """End the call of a turn that entered. `error` is None if the call succeeded; `used` is
+        None if the number of tokens is unknown.
+        """
 
     async def keep(self) -> None:
-        """Renew the slots in flight, so that no other worker takes them over."""
+        """Renew the slots of the calls in flight, so that no other worker takes them."""
 
     async def settle(self) -> None:
         """Send the changes that are still pending."""
 
 
 class _RateMeter:
-    """An even rate per minute: the next call may begin only when the amount of the last one is paid
-    off.
+    """An even rate per minute: a call may begin only after a wait in proportion to the size of the
+    call before.
 
-    A call that is larger than what is left may still begin, and then the next one waits longer. So
-    over time the rate is kept exactly.
+    A call that is larger than the rest of the allowance may still begin, but then the next call
+    waits longer. So on average the rate is never exceeded.
     """
 
     def __init__(self) -> None:
@@ -92,7 +94,7 @@ class _RateMeter:
             self._free_at = max(self._free_at, now - CATCH_UP_SECONDS) + amount * 60.0 / per_minute
 
     def correct(self, amount: int, per_minute: int | None) -> None:
-        """Correct the counted amount by the difference to the actual one."""
+        """Replace the amount that was counted by the actual amount."""
         if per_minute:
             self._free_at += amount * 60.0 / per_minute
 
@@ -117,7 +119,7 @@ class MemoryLedger:
         self._lock = threading.Lock()
 
     def adopt(self, limits: Limits) -> None:
-        """Use these limits; the ceiling is reset only if they changed."""
+        """Apply these limits; the ceiling is reset only if the limits changed."""
         with self._lock:
             if limits != self.limits:
                 self.limits = limits
@@ -125,7 +127,8 @@ class MemoryLedger:
 
     async def enter(self, tokens: Sequence[int]) -> list[Turn]:
         """Turns for calls with these estimated tokens, in order, up to the first call that must
-        wait. A turn that may enter must be returned with `leave`."""
+        wait. Every turn that may enter must later be given back with `leave`.
+        """
         turns: list[Turn] = []
         with self._lock:
             now = self._clock()
@@ -139,8 +142,9 @@ class MemoryLedger:
         return turns
 
     def leave(self, turn: Turn, error: BaseException | None, used: int | None = None) -> None:
-        """End the call of `turn`, with `error` or None for success; it used `used` tokens, None if
-        unknown."""
+        """End the call of `turn`. `error` is None if the call succeeded; `used` is the number of
+        tokens that it used, None if unknown.
+        """
         with self._lock:
             self.in_flight -= 1
             if used is not None:
@@ -180,7 +184,7 @@ _ledgers_lock = threading.Lock()
 
 
 def get_ledger(endpoint: str, limits: Limits) -> MemoryLedger:
-    """This process's ledger of an endpoint, shared by all event loops of the process."""
+    """Return this process's ledger of an endpoint, which all event loops of the process share."""
     with _ledgers_lock:
         ledger = _ledgers.setdefault(endpoint, MemoryLedger(limits))
     ledger.adopt(limits)
@@ -189,8 +193,9 @@ def get_ledger(endpoint: str, limits: Limits) -> MemoryLedger:
 
 @dataclass(slots=True)
 class _Caller:
-    """A waiting caller. The result of `word` is its turn, or None if it is now the first in the
-    queue and must ask the ledger for all callers."""
+    """A waiting caller. The result of `word` is the caller's turn, or None if the caller is now
+    first in the queue and must ask the ledger on behalf of all callers.
+    """
 
     tokens: int
     word: asyncio.Future[Turn | None] = field(
@@ -199,7 +204,9 @@ class _Caller:
 
 
 class Limiter:
-    """The queue of one event loop's callers for one endpoint: first come, first served."""
+    """The queue in which the callers of one event loop wait for an endpoint: first come, first
+    served.
+    """
 
     def __init__(
         self, ledger: Ledger, sleep: Callable[[float], Awaitable[object]] | None = None
@@ -211,8 +218,9 @@ class Limiter:
 
     @asynccontextmanager
     async def slot(self, tokens: int = 0) -> AsyncIterator[CallSlot]:
-        """Wait for a turn and hold its slot during the block. The block's error, and the tokens
-        that it sets on the slot, are reported to the ledger."""
+        """Wait for a turn and hold its slot during the block. An error raised in the block, and the
+        number of tokens that the block sets on the slot, are reported to the ledger.
+        """
         turn = await self._turn(tokens)
         error: BaseException | None = None
         place = CallSlot()
@@ -236,9 +244,10 @@ class Limiter:
             raise
 
     def dismiss(self) -> int:
-        """Cancel all waiting callers, since their requests are not sent now. Only the first in the
-        queue continues: it is asking the ledger for all callers, and returns the turns that it
-        gets. Returns how many callers are left, 0 or 1."""
+        """Cancel all waiting callers, whose requests will not be sent now. Only the first caller
+        continues: it is just asking the ledger on behalf of all callers, and gives back the turns
+        that it gets. Returns how many callers are left, 0 or 1.
+        """
         for caller in list(self._line):
             if not caller.word.done():
                 caller.word.cancel()
@@ -249,8 +258,9 @@ class Limiter:
             self._line[0].word.set_result(None)
 
     async def _ask(self, first: _Caller) -> Turn:
-        """Ask for all callers in the queue until `first` may enter; other callers that may enter
-        are woken."""
+        """Ask the ledger on behalf of all callers in the queue until `first` may enter. Wake the
+        other callers that may enter.
+        """
         while True:
             self._left.clear()
             asking = list(self._line)
@@ -262,7 +272,7 @@ class Limiter:
             await self._sleep(turns[-1].wait)
 
     def _let_in(self, first: _Caller, turns: Iterable[tuple[_Caller, Turn]]) -> Turn | None:
-        """The turn of `first`, or None if it must wait."""
+        """Return the turn of `first`, or None if it must wait."""
         own = None
         for caller, turn in turns:
             if turn.wait > 0.0:
@@ -270,7 +280,7 @@ class Limiter:
             if caller is first:
                 own = turn
                 self._line.popleft()
-            elif caller.word.done():  # it stopped waiting meanwhile
+            elif caller.word.done():  # this caller has stopped waiting meanwhile
                 self.ledger.leave(turn, None, 0)
             else:
                 self._line.remove(caller)
@@ -278,8 +288,9 @@ class Limiter:
         return own
 
     def _forget(self, caller: _Caller) -> None:
-        """Remove a caller that stops waiting. The next in the queue asks the ledger, and a turn
-        that the removed caller just got is returned."""
+        """Remove a caller that stops waiting. From now on the next caller in the queue asks the
+        ledger. A turn that the removed caller has just received is given back.
+        """
         with suppress(ValueError):
             self._line.remove(caller)
         self._call_first()

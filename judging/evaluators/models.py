@@ -20,32 +20,34 @@ from judging.strategies.definitions import SECRET_NAME
 
 class EndpointQuerySet(models.QuerySet["Endpoint"]):
     def named(self, name: str) -> Endpoint | None:
-        """The endpoint with this name; None if there is none."""
-        if "\0" in name:  # PostgreSQL raises an error for it
+        """Return the endpoint with this name, or None."""
+        if "\0" in name:  # PostgreSQL raises an error for this character
             return None
         return self.filter(name=name).first()
 
     def alike(self, endpoint: Endpoint) -> EndpointQuerySet:
-        """Endpoints of the same provider at the same address: they share their requests."""
+        """Endpoints of the same provider at the same address. A request sent to one of them is not
+        sent again by the others.
+        """
         return self.filter(provider=endpoint.provider, address=endpoint.address)
 
     def due(self, now: datetime) -> EndpointQuerySet:
-        """Endpoints with a run to plan, continue or finish, or with requests of a dead worker.
+        """Endpoints with a run to plan, continue or finish, or with requests left by a dead worker.
 
-        During a pause that the provider asked for, only endpoints with a run to plan.
+        An endpoint whose provider asked for a pause is included only if it has a run to plan.
         """
         from judging.models import Request, Run
 
         runs = Run.objects.filter(endpoint=OuterRef("pk"))
-        # Few requests are leased, but an endpoint may have many others, so the query starts from
-        # the leased ones.
+        # Few requests are leased, but an endpoint may have many requests, so the query starts from
+        # the leased requests.
         expired = Request.objects.expired(now).values("endpoint")
         free = Q(paused_until=None) | Q(paused_until__lte=now)
         to_ask = free & (Exists(runs.running().due(now)) | Q(pk__in=expired))
         return self.filter(to_ask | Exists(runs.filter(state="planning"))).order_by("pk")
 
     def pause(self, until: datetime) -> int:
-        """Send nothing before this time; a pause that ends later is kept."""
+        """Send nothing before this time. If an earlier pause ends later, it stays in force."""
         return self.exclude(paused_until__gte=until).update(paused_until=until)
 
 
@@ -67,7 +69,9 @@ class _EmptyPrompt:
 
 
 class Endpoint(models.Model):
-    """An evaluator that can be called. Only the name of the variable with its key is stored."""
+    """An evaluator that can be called. Its API key is not stored, only the name of the environment
+    variable with the key.
+    """
 
     name = models.SlugField(max_length=80, unique=True)
     provider = models.CharField(max_length=40, choices=provider_choices)
@@ -143,9 +147,10 @@ class Endpoint(models.Model):
         return self.name
 
     def clean(self) -> None:
-        """Raises `ValidationError` for a missing address, parameters that are no object or look
-        like a key, a change to a setting that runs pin, and a request that cannot be built.
-        Django's forms call it."""
+        """Raises `ValidationError` if the address is missing, if the parameters are not an object
+        or look like a key, if a setting that runs pin was changed, or if no request can be built.
+        Django's forms call this method.
+        """
         if self.provider not in PROVIDERS:
             return
         if not self.is_offline and not self.address:
@@ -168,7 +173,7 @@ class Endpoint(models.Model):
             self._try_bodies()
 
     def _try_bodies(self) -> None:
-        """Build a request now, so that no run fails in the middle of planning.
+        """Build a request now, so that errors do not first appear while a run is being planned.
 
         It starts with a minimal request and adds one part at a time, so that the error says which
         part is wrong.
@@ -188,22 +193,22 @@ class Endpoint(models.Model):
 
     @property
     def is_offline(self) -> bool:
-        """Whether it makes no network calls."""
+        """True if the endpoint makes no network calls."""
         return PROVIDERS[self.provider].offline
 
     def is_reshaped(self) -> bool:
-        """Whether a setting that shapes requests was changed although runs use the endpoint."""
+        """True if a setting that shapes requests was changed although runs use the endpoint."""
         if not (self.pk and self.runs.exists()):
             return False
         stored = Endpoint.objects.get(pk=self.pk)
         return any(getattr(stored, name) != getattr(self, name) for name in REQUEST_FIELDS)
 
     def is_paused(self, now: datetime) -> bool:
-        """Whether its provider asked for a pause that has not ended."""
+        """True if the provider asked for a pause that has not ended."""
         return self.paused_until is not None and self.paused_until > now
 
     def is_evaluator(self) -> bool:
-        """Whether its replies are judgements that annotators must not see before they label."""
+        """True if the replies are judgements that annotators must not see before they label."""
         return PROVIDERS[self.provider].is_evaluator
 
     def prices(self) -> Prices:
@@ -213,9 +218,10 @@ class Endpoint(models.Model):
         return Prices(self.price_in, self.price_out)
 
     def pinned(self, *over: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings that a run pins: everything that shapes a request, and no key. The
-        parameters are the endpoint's, overridden by `over`, with the names that the model's family
-        uses."""
+        """Return the settings that a run pins: everything that shapes a request, without the key.
+        The parameters are those of the endpoint with the changes in `over`, under the names that
+        the model's family uses.
+        """
         shapes = {name: getattr(self, name) for name in REQUEST_FIELDS}
         defaults = PROVIDERS[self.provider].default_parameters
         layers = (self.parameters, *over)
@@ -223,13 +229,14 @@ class Endpoint(models.Model):
         return {"name": self.name} | shapes
 
     def remaining_at(self) -> datetime | None:
-        """When the provider last reported remaining limits."""
+        """The time at which the provider last reported remaining limits."""
         at = self.remaining.get("at")
         return datetime.fromisoformat(at) if at else None
 
     def note_remaining(self, said: Mapping[str, Any], now: datetime) -> None:
-        """Store the remaining limits in the provider's headers, at most once per
-        REMAINING_EVERY."""
+        """Store the remaining limits that the provider's headers report, at most once per
+        REMAINING_EVERY.
+        """
         noted = self.remaining_at()
         if not said or (noted and abs(now - noted) < REMAINING_EVERY):
             return

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-# Bytes of UTF-8 per token: low for English (about 4.3), close for scripts with three bytes per
-# character. So the reserved amount is more likely too high than too low.
+# Estimated bytes of UTF-8 per token: too low for English (about 4.3), nearly right for scripts with
+# three bytes per character. So the reserved amount is more likely too high than too low.
 BYTES_PER_TOKEN = 3
 DEFAULT_MAX_TOKENS = 1024
-# The names of the limit on answer tokens, which depend on the protocol and the model's age.
+# The parameter names of the limit on answer tokens; the name depends on the protocol and on the age
+# of the model.
 TOKEN_LIMIT_NAMES = ("max_completion_tokens", "max_tokens", "maxOutputTokens")
 
 
@@ -22,7 +23,9 @@ class Prices:
 
 
 def compute_cost(prices: Prices, tokens_in: int | None, tokens_out: int | None) -> Decimal | None:
-    """The cost of one answer; None if a price or a count is unknown and the price is not zero."""
+    """Return the cost of one answer, or None if a price is unknown, or if a token count
+    with a price other than zero is unknown.
+    """
     sums = [
         _price_tokens(prices.per_million_in, tokens_in),
         _price_tokens(prices.per_million_out, tokens_out),
@@ -32,16 +35,17 @@ def compute_cost(prices: Prices, tokens_in: int | None, tokens_out: int | None) 
 
 
 def estimate_cost(prices: Prices, body: bytes, parameters: Mapping[str, Any]) -> Decimal | None:
-    """The estimated cost of a request before it is sent; None if a price is unknown.
+    """Estimate the cost of a request before it is sent; None if a price is unknown.
 
-    The tokens of the whole body are estimated by BYTES_PER_TOKEN. The answer is assumed to reach
-    the token limit in the parameters (see TOKEN_LIMIT_NAMES), else DEFAULT_MAX_TOKENS.
+    The number of input tokens is estimated from the size of the whole body and BYTES_PER_TOKEN. The
+    answer is assumed to reach the token limit in the parameters (see TOKEN_LIMIT_NAMES), or
+    DEFAULT_MAX_TOKENS if they have no limit.
     """
     return compute_cost(prices, _tokens_in(body), _max_answer_tokens(parameters))
 
 
 def estimate_tokens(body: bytes, parameters: Mapping[str, Any]) -> int:
-    """The tokens in and out that a request may use, counted as in `estimate_cost`."""
+    """Estimate the input and output tokens that a request may use, as in `estimate_cost`."""
     return _tokens_in(body) + _max_answer_tokens(parameters)
 
 

@@ -1,4 +1,6 @@
-"""The retry policy: how many attempts for each cause, and how long to wait between them."""
+"""The retry policy: how often a request is tried for each cause of failure, and how long to wait
+between attempts.
+"""
 
 import math
 import random
@@ -22,7 +24,7 @@ class RetryPolicy:
     cap: float = 60.0
 
 
-# Each cause has its own number of attempts, so that a provider's rush hour does not use up the
+# Each cause has its own number of attempts, so that failures at a busy provider do not use up the
 # attempts for a broken connection. A rate-limited attempt costs nothing and says nothing about the
 # request; an attempt that timed out may cost money.
 POLICIES = {
@@ -33,8 +35,9 @@ POLICIES = {
 
 
 def is_given_up(attempt: int, error: EvaluatorError, policy: RetryPolicy | None = None) -> bool:
-    """Whether a request is not tried again: its error is not Transient, or the attempts of the
-    cause's policy are used up. `attempt` is as in `compute_wait`."""
+    """True if a request is not tried again: its error is not Transient, or the attempts that the
+    policy allows for the cause are used up. `attempt` is as in `compute_wait`.
+    """
     policy = policy or POLICIES.get(error.cause, RetryPolicy())
     return not isinstance(error, Transient) or attempt >= policy.attempts
 
@@ -42,12 +45,13 @@ def is_given_up(attempt: int, error: EvaluatorError, policy: RetryPolicy | None 
 def compute_wait(
     attempt: int, error: EvaluatorError, rng: random.Random, policy: RetryPolicy | None = None
 ) -> float | None:
-    """Seconds to wait before the next attempt, or None to give up.
+    """Return the seconds to wait before the next attempt, or None to give up.
 
-    `attempt` counts, from 1, the attempts that failed with the cause of `error`, including this
-    one. It gives up if the error is not Transient, or if the attempts of the cause's policy are
-    used up. The wait is uniform between 0 and base x 2^(attempt - 1), at most `cap` ("full jitter":
-    callers that failed together do not retry together). A longer `retry_after` takes precedence.
+    `attempt` is the number of attempts so far that failed with the cause of `error`, at least 1.
+    The result is None if the error is not Transient, or if the attempts that the policy allows for
+    the cause are used up. The wait is uniform between 0 and base x 2^(attempt - 1), at most `cap`
+    ("full jitter": callers that failed together do not retry together). A longer `retry_after`
+    takes precedence.
     """
     policy = policy or POLICIES.get(error.cause, RetryPolicy())
     if is_given_up(attempt, error, policy):
@@ -57,10 +61,11 @@ def compute_wait(
 
 
 def parse_retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
-    """The seconds that a provider asks us to wait; None if there is no valid value.
+    """Return the seconds that a provider asks us to wait, or None if there is no valid value.
 
     Reads `retry-after-ms`, then `Retry-After` as seconds, then as an HTTP date, compared with `now`
-    (seconds since 1970, by default the current time). Never negative, at most a day.
+    (seconds since 1970, by default the current time). The result is never negative, and at most a
+    day.
     """
     milliseconds = _number(_header(headers, "retry-after-ms"))
     if milliseconds is not None:
@@ -87,7 +92,7 @@ def _number(text: str) -> float | None:
 def _parse_date(text: str, now: float) -> float | None:
     try:
         date = parsedate_to_datetime(text)
-        # HTTP dates are in GMT, even if they do not state it clearly.
+        # HTTP dates are in GMT, even if they do not name the time zone clearly.
         return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - now
     except (ValueError, OverflowError):
         return None

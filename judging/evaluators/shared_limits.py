@@ -1,10 +1,11 @@
 """Limits of an endpoint shared by several workers: a ledger in Redis.
 
-Each question to Redis runs one script, so that two workers never see the same free slot. The clock
-is Redis's own, so a worker whose clock jumps changes nothing. Slots in flight expire unless their
-worker renews them, so the slots of a killed worker are freed. Redis need not persist anything: if
-it is emptied, the limits start as configured and adapt again. While Redis is down, no call may
-start, since an exceeded limit costs everyone. Calls in flight end, and their replies are kept.
+Each question to Redis runs one script, so that two workers never take the same free slot. Times
+come from the clock of Redis, so a wrong clock of a worker does no harm. Slots in flight expire
+unless their worker renews them, so the slots of a killed worker are freed. Redis need not persist
+anything: if its data are lost, the limits start as configured and adapt again. While Redis is down,
+no call may start, since exceeding a limit would harm all users. Calls in flight finish, and their
+replies are kept.
 """
 
 import asyncio
@@ -34,18 +35,19 @@ RECONNECT_SECONDS = 0.5
 # Seconds after which a slot in flight expires if it is not renewed.
 HOLD_SECONDS = 12.0
 EXPIRE_SECONDS = 86_400
-# Seconds that the end of a call waits for another call that wants to enter. A worker that reuses
-# its slots also learns this often what Redis told the other workers.
+# For this many seconds the report that a call ended waits for another call that wants to enter. A
+# worker that reuses its slots also asks Redis this often for the state that the other workers see.
 RELEASE_DELAY = 0.01
-# Slots are reused for this many seconds after a question if Redis's answer allowed it.
+# After a question to Redis, slots may be reused for this many seconds if the answer allowed it.
 FRESH_SECONDS = 0.1
 # While calls are in flight, Redis is asked at least this often: otherwise calls that later end
 # together would all find the last answer outdated, and wait together for the next answer.
 POLL_SECONDS = 0.03
-# If no call ended for this many seconds, calls are long, and one more question costs nothing.
+# If no call ended for this many seconds, calls take long, and one more question to Redis hardly
+# matters.
 RECENT_SECONDS = 1.0
-# If a worker found no slot, the other workers leave slots to it for this many seconds. It asks
-# again within that time.
+# If a worker found no free slot, the other workers leave slots to that worker for this many
+# seconds, within which it asks again.
 CROWDED_SECONDS = 0.2
 
 # KEYS: state, calls in flight. ARGV, all as JSON: the limits (in flight, calls per minute, tokens
@@ -136,8 +138,9 @@ return lost
 
 @asynccontextmanager
 async def connect(url: str) -> AsyncIterator["redis.Redis"]:
-    """A client for the running event loop; its pool is bounded, and callers wait for a
-    connection."""
+    """Create a client for the running event loop. Its connection pool is bounded; callers wait for
+    a free connection.
+    """
     pool = redis.BlockingConnectionPool.from_url(
         url,
         max_connections=CONNECTIONS,
@@ -166,18 +169,19 @@ class _MoveResult(NamedTuple):
 
 
 class RedisLedger:
-    """A ledger that all users of one key share, with the same rules as `MemoryLedger`.
+    """A ledger that all workers share that use the same key in Redis, with the same rules as
+    `MemoryLedger`.
 
     Calls that leave are reported together with the next calls that want to enter. Calls that want
-    to enter while Redis is being asked go into the next question: at a thousand calls per second,
-    one question per call would take too long. But calls that wait together for an answer would also
-    end together.
+    to enter while Redis is being asked are collected for the next question: at a thousand calls per
+    second, one question per call would take too long. But calls that wait together for an answer
+    would also end together.
 
     So the slot of a call that succeeded is reused for this worker's next call, if Redis was asked
     within FRESH_SECONDS and knew of no pause, no lower ceiling and no other worker that waits for a
     slot. Meanwhile Redis is asked RELEASE_DELAY seconds after a call ends, and at least every
-    POLL_SECONDS. After an error, or if Redis does not answer, calls enter only with its permission.
-    If there is a rate limit for calls or tokens, Redis is asked for each call.
+    POLL_SECONDS. After a call failed, or if Redis did not answer, calls may enter only if Redis
+    permits it. If there is a rate limit for calls or tokens, Redis is asked for each call.
     """
 
     def __init__(self, client: "redis.Redis", key: str, limits: Limits) -> None:
@@ -191,9 +195,9 @@ class RedisLedger:
         self._well = 0
         self._era, self._born = 0, ""
         self._fresh_until = 0.0
-        # Whether an error still has to be reported to Redis.
+        # True if an error still has to be reported to Redis.
         self._troubled = False
-        # Whether a call left since Redis was last asked.
+        # True if a call has left since Redis was last asked.
         self._leaves = False
         self._left_at = time.monotonic()
         self._leaving: list[list[str | float]] = []
@@ -225,9 +229,10 @@ class RedisLedger:
         return turns if entered == len(names) else [*turns, Turn(moved.wait, moved.era)]
 
     def leave(self, turn: Turn, error: BaseException | None, used: int | None = None) -> None:
-        """End the call of `turn`, with `error` or None for success; it used `used` tokens.
+        """End the call of `turn`. `error` is None if the call succeeded; `used` is the number of
+        tokens that it used.
 
-        The other workers learn of an error at once, and of a success when the next call of this
+        An error is reported to Redis at once. A success is reported when the next call of this
         worker wants to enter, or after RELEASE_DELAY seconds.
         """
         self._left_at = time.monotonic()
@@ -248,7 +253,7 @@ class RedisLedger:
     async def keep(self) -> None:
         """Renew the slots of this worker's calls; call it well before HOLD_SECONDS are over.
 
-        A slot that has expired meanwhile belongs to another worker and is not reused.
+        A slot that has expired meanwhile may belong to another worker and is not reused.
         """
         if not self._in_flight:
             return
@@ -270,7 +275,7 @@ class RedisLedger:
         return not paced and time.monotonic() < self._fresh_until
 
     def _handed_on(self, tokens: Sequence[int]) -> list[Turn]:
-        """Turns for the first of these calls, as many as there are slots to reuse."""
+        """Return turns for the first of these calls, as many as there are slots to reuse."""
         if not self._hands_on():
             self._stop_handing_on()
         turns: list[Turn] = []
@@ -304,10 +309,10 @@ class RedisLedger:
             log.warning("The end of calls could not be recorded (%s).", problem)
 
     async def _moved(self) -> _MoveResult:
-        """The result of the next batch, which includes everything that waits now."""
+        """Return the result of the next batch, which includes everything that is waiting now."""
         if self._next is None:
             self._next = asyncio.create_task(self._move_all())
-        # A caller that stops waiting must not cancel the others' batch.
+        # A caller that stops waiting must not cancel the batch for the other callers.
         return await asyncio.shield(self._next)
 
     async def _move_all(self) -> _MoveResult:

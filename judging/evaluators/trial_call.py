@@ -1,4 +1,4 @@
-"""Test calls to an endpoint outside of runs: does it answer, how fast, at what cost?"""
+"""Test calls to an endpoint outside of runs: does it answer, how fast, and at what cost?"""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ SCHEMA = {
     "required": ["answer"],
     "additionalProperties": False,
 }
-# How many of the threads that serve pages may wait for evaluators at once.
+# The maximum number of threads serving pages that may wait for evaluators at the same time.
 _slots = threading.BoundedSemaphore(2)
 
 
@@ -48,7 +48,8 @@ class _TrialPrompt:
 class TrialResult:
     """The result of a test call: an answer, or a `problem` if there is none.
 
-    `text` is shortened and has the key removed. `cost` is None if a price or a count is unknown.
+    `text` is shortened, and the key is removed from it. `cost` is None if a price or a count is
+    unknown.
     """
 
     problem: str = ""
@@ -62,7 +63,9 @@ class TrialResult:
 
 
 def run_trial(endpoint: Endpoint, now: datetime) -> TrialResult:
-    """Make one call with the endpoint's own parameters; no retry, and no reply is stored."""
+    """Make one call with the endpoint's own parameters. A failed call is not retried, and the reply
+    is not stored.
+    """
     if endpoint.is_paused(now):
         until = f"{endpoint.paused_until:%H:%M:%S}"
         return TrialResult(f"The provider asked for no calls before {until} UTC. Wait until then.")
@@ -83,7 +86,7 @@ def run_trial(endpoint: Endpoint, now: datetime) -> TrialResult:
 
 
 def _remedy(endpoint: Endpoint, words: str) -> str:
-    """What to do if the evaluator refused one of our parameters."""
+    """Return advice on what to do if the evaluator refused one of our parameters."""
     sent = merge_defaults(endpoint.pinned())
     name = find_refused(words, sent)
     if instead := instead_of(words, name):

@@ -1,8 +1,8 @@
 """Providers of evaluators. Only this package makes HTTP calls; it uses neither Django nor the
 database.
 
-A provider is a module in this folder that defines the names in `Provider`. Adding the file adds the
-provider to the forms, the API and the tests.
+A provider is a module in this folder that defines the names in `Provider`. A new module appears in
+the forms, the API and the tests without further changes.
 """
 
 import pkgutil
@@ -36,12 +36,12 @@ __all__ = [
 class Provider(Protocol):
     """The interface of a provider module.
 
-    `body` returns the exact bytes to send, equal for equal input, and raises ValueError for what
-    cannot be sent. Even if a protocol has the model in the address, the bytes contain it. `schema`
-    is the JSON schema of the answer; it is used only with a `json_mode`. `ask` sends the bytes once
-    and returns the answer or raises an EvaluatorError; it needs no session if the provider is
-    `offline`. `title` is the provider's name on pages. `is_evaluator` is false if the replies are
-    not judgements: annotators may see them before they label.
+    `body` returns the exact bytes to send, the same bytes for the same input, and raises ValueError
+    for input that cannot be sent. The bytes contain the model even if the protocol expects it in
+    the address. `schema` is the JSON schema of the answer; it is used only with a `json_mode`.
+    `ask` sends the bytes once and returns the answer or raises an EvaluatorError; it needs no
+    session if the provider is `offline`. `title` is the provider's name on pages. `is_evaluator` is
+    false if the replies are not judgements: annotators may see them before they label.
     """
 
     @property
@@ -80,7 +80,7 @@ NEVER_CALLED: dict[str, Provider] = {
 
 
 def find_providers(folder: Iterable[str] = __path__) -> dict[str, Provider]:
-    """The provider modules of a folder by name. A provider module has a title."""
+    """Return the provider modules of a folder by name. A module with a title is a provider."""
     names = sorted(found.name for found in pkgutil.iter_modules(folder))
     modules = {name: import_module(f"{__name__}.{name}") for name in names}
     return {name: cast(Provider, one) for name, one in modules.items() if hasattr(one, "title")}
@@ -90,22 +90,24 @@ PROVIDERS: dict[str, Provider] = find_providers() | NEVER_CALLED
 
 
 def provider_choices() -> list[tuple[str, str]]:
-    """All providers, name and title."""
+    """Return the name and title of every provider."""
     return [(name, provider.title) for name, provider in PROVIDERS.items()]
 
 
 def callable_providers() -> list[str]:
-    """The providers for which people set up endpoints. The others need no network: their endpoints
-    come with imports or with Blindspot itself."""
+    """Return the providers for which people set up endpoints. All other providers need no network:
+    their endpoints are created by imports or by Blindspot itself.
+    """
     return [name for name, provider in PROVIDERS.items() if not provider.offline]
 
 
 def build_body(
     pinned: Mapping[str, Any], prompt: Prompt, *, schema: Mapping[str, Any] | None = None
 ) -> bytes:
-    """The body of a request with the endpoint settings that a run pins.
+    """Build the body of a request from the endpoint settings that a run pins.
 
-    Older pins lack `api`, `template` and `json_mode`; then the request is a chat with text answers.
+    Settings pinned by older runs lack `api`, `template` and `json_mode`; then the request is a chat
+    that expects text.
     """
     return PROVIDERS[pinned["provider"]].body(
         model=pinned["model"],
@@ -119,7 +121,9 @@ def build_body(
 
 
 def merge_defaults(pinned: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters sent with these pins, including the provider's defaults."""
+    """Return the parameters that are sent with these pinned settings, including the provider's
+    defaults.
+    """
     is_completion = pinned.get("api", "chat") == "completions"
     provider = PROVIDERS[pinned["provider"]]
     defaults = (

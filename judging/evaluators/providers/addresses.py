@@ -39,20 +39,22 @@ _METADATA_NETWORKS = tuple(
         "fd20:ce::254/128",
     )
 )
-# IPv6 addresses whose end is the IPv4 address that they stand for: translated addresses (with a
-# well-known prefix, a network's own, or none) and the old compatible form.
+# IPv6 addresses that end with the IPv4 address that they represent: translated addresses (with a
+# well-known prefix, a prefix of the local network, or none) and the old "compatible" form.
 _TRANSLATED = tuple(
     IPv6Network(network)
     for network in ("64:ff9b::/96", "64:ff9b:1::/48", "::ffff:0:0:0/96", "::/96")
 )
-# All address space assigned for routing. Python considers some other addresses public as well.
+# All IPv6 addresses that are assigned for routing. Python considers some other addresses public as
+# well.
 _ROUTED = IPv6Network("2000::/3")
 
 
 def check_address(address: str, allowed_hosts: Collection[str] = ()) -> str:
-    """The address without a trailing slash, ready for a path; raises ForbiddenAddress.
+    """Return the address without a trailing slash, so that a path can be appended. Raises
+    ForbiddenAddress.
 
-    It makes no DNS query. `allowed_hosts` are exact names or IP addresses, with or without `:port`,
+    No DNS query is made. `allowed_hosts` are exact names or IP addresses, with or without `:port`,
     that may be called although they are not public.
     """
     parts = _split_address(address)
@@ -81,7 +83,9 @@ class GuardedResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        """The addresses of `host`; raises ForbiddenAddress if any of them must not be called."""
+        """Return the addresses of `host`. Raises ForbiddenAddress if any of them must not be
+        called.
+        """
         found = await self._inner.resolve(host, port, family)
         for result in found:
             _check_ip(ip_address(result["host"]), host.rstrip("."), port, self._allowed_hosts)
@@ -112,7 +116,7 @@ def _split_address(address: str) -> SplitResult:
 
 
 def _literal(host: str) -> _IP | None:
-    """The IP address if `host` is one, None if it is a name.
+    """Return `host` as an IP address, or None if it is a name.
 
     Other numeric spellings (2130706433, 127.1, 0x7f.1) are refused: the system's own resolver would
     read them as IP addresses.
@@ -143,7 +147,7 @@ def _is_public(ip: _IP) -> bool:
 
 
 def _embedded(ip: _IP) -> _IP:
-    """The IPv4 address that an IPv6 address stands for, or the address itself."""
+    """Return the IPv4 address that an IPv6 address represents, or else the address itself."""
     if isinstance(ip, IPv4Address):
         return ip
     bare = IPv6Address(int(ip))  # without its zone id

@@ -24,11 +24,11 @@ class Target:
 class Answer:
     """One raw answer.
 
-    `text` is what the model wrote, "" if nothing; for `finish` "refused" and "filtered" it is the
-    provider's message, if any. `model` is the provider's name of the model that answered. Token
-    counts are None if not reported. `started` is aware, UTC; `seconds` is the time from sending to
-    the last byte. `remaining` are the remaining limits in the response headers, as
-    `remaining_limits.parse_headers` returns them.
+    `text` is the text of the model, "" if there is none; if `finish` is "refused" or "filtered", it
+    is the provider's message, if any. `model` is the name by which the provider calls the model
+    that answered. Token counts are None if not reported. `started` is an aware datetime in UTC;
+    `seconds` is the time from sending the request to receiving the last byte. `remaining` are the
+    remaining limits in the response headers, as `remaining_limits.parse_headers` returns them.
     """
 
     text: str
@@ -42,7 +42,7 @@ class Answer:
 
 
 class Prompt(Protocol):
-    """A rendered prompt: the two texts of a chat, and the parts that they were made from."""
+    """A rendered prompt: the two texts of a chat, and the parts from which they were rendered."""
 
     @property
     def system(self) -> str: ...

@@ -28,8 +28,8 @@ _FINISHES: Mapping[str, Finish] = {
     "model_context_window_exceeded": "length",
     "refusal": "refused",
 }
-# Schema keywords that this protocol refuses. The prompt states these rules in words, and the parser
-# checks them.
+# Keywords of JSON schemas that this protocol refuses. The prompt states the same rules in words,
+# and the parser checks them.
 _UNKNOWN_IN_SCHEMA = frozenset(
     {
         "minimum",
@@ -55,10 +55,11 @@ def body(
     template: str = "",
     json_mode: str = "",
 ) -> bytes:
-    """The exact bytes of a request; equal input gives equal bytes.
+    """Return the exact bytes of a request; the same input gives the same bytes.
 
     `parameters` override the defaults; a parameter that is None is left out. Raises ValueError for
-    what cannot be sent: a reserved parameter, no max_tokens, completions, JSON without a schema.
+    a request that cannot be sent: with a reserved parameter, without max_tokens, for completions,
+    or for JSON without a schema.
     """
     if api != "chat" or template:
         raise ValueError(
@@ -82,7 +83,7 @@ def body(
 
 
 async def ask(session: aiohttp.ClientSession | None, target: Target, body: bytes) -> Answer:
-    """Send one request once and return its answer; raises an EvaluatorError for anything else."""
+    """Send one request once and return its answer; raises an EvaluatorError if there is none."""
     if session is None:
         raise ValueError("An evaluator that is called needs a session.")
     headers = {"anthropic-version": API_VERSION}
@@ -95,7 +96,9 @@ async def ask(session: aiohttp.ClientSession | None, target: Target, body: bytes
 
 
 def _simplify_schema(schema: Any) -> Any:
-    """The schema without the refused keywords. A property with the name of a keyword is kept."""
+    """Return the schema without the refused keywords. A property that has the same name as a
+    keyword is kept.
+    """
     if not isinstance(schema, Mapping):
         return [_simplify_schema(part) for part in schema] if isinstance(schema, list) else schema
     return {
@@ -108,8 +111,9 @@ def _simplify_schema(schema: Any) -> Any:
 
 
 def _build_refusal(received: transport.ReceivedReply, target: Target) -> EvaluatorError:
-    """The error for the status. Exception: the provider reports an empty credit balance as a bad
-    request."""
+    """Return the error for the status. An empty credit balance is treated separately, since the
+    provider reports it as a bad request.
+    """
     words, _ = transport.parse_error_body(received.body)
     if received.status == 400 and "credit balance is too low" in words.lower():
         return QuotaExhausted(
@@ -138,7 +142,9 @@ def _parse_answer(reply: Any, received: transport.ReceivedReply, target: Target)
 
 
 def _tokens_in(usage: Mapping[str, Any]) -> int | None:
-    """All input tokens: tokens read from or written to a cache are reported separately."""
+    """Return the number of all input tokens. The provider reports tokens read from or written to a
+    cache separately.
+    """
     if usage.get("input_tokens") is None:
         return None
     names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")

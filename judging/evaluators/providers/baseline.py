@@ -1,7 +1,7 @@
-"""Offline baselines: they compute a metric, are deterministic, and cost nothing.
+"""Offline baselines: they compute a metric, give the same result every time, and cost nothing.
 
-Their limits are the point: ROUGE-L reacts to every changed word, and length reacts only to length.
-So the two show what a figure is worth before an evaluator is called.
+They are useful because they are so limited: ROUGE-L reacts to every changed word, and length reacts
+only to length. So they show how meaningful a figure is before any evaluator is called.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ def body(
     template: str = "",
     json_mode: str = "",
 ) -> bytes:
-    """The prompt's parts as canonical JSON; no other argument changes it.
+    """Return the prompt's parts as canonical JSON; no other argument changes the result.
 
     Parts: `metric` (a name in METRICS), `response`, and for all but length `reference`, a text or a
     list.
@@ -45,10 +45,11 @@ def body(
 
 
 async def ask(session: aiohttp.ClientSession | None, target: Target, body: bytes) -> Answer:
-    """Compute the metric of one body; the text is strict JSON, {"score": ...}, not rounded.
+    """Compute the metric for one body. The text of the answer is strict JSON, {"score": ...}, not
+    rounded.
 
-    It runs in a thread, so that long texts do not block the event loop. Raises Rejected for an
-    unknown metric and for missing parts.
+    The computation runs in a thread, so that long texts do not block the event loop. Raises
+    Rejected for an unknown metric and for missing parts.
     """
     started, clock = datetime.now(UTC), time.perf_counter()
     metric, score = await asyncio.to_thread(_measure, body)

@@ -6,20 +6,21 @@ from typing import Any
 
 
 class OrderedMapping(dict[str, Any]):
-    """A mapping that keeps its order when written: models fill in a schema's properties in the
-    given order, and an explanation is only useful before the score."""
+    """A mapping that is written in its own order: models fill in a schema's properties in the given
+    order, and an explanation is only useful if it comes before the score.
+    """
 
 
 def keep_order(schema: Any) -> Any:
-    """A schema that keeps its order at every depth."""
+    """Return the schema in a form that is written in its own order at every depth."""
     if isinstance(schema, Mapping):
         return OrderedMapping((name, keep_order(part)) for name, part in schema.items())
     return [keep_order(part) for part in schema] if isinstance(schema, list) else schema
 
 
 def canonical_json(value: Any) -> bytes:
-    """Canonical JSON in UTF-8: keys sorted except in an `OrderedMapping`, no spaces, characters not
-    escaped.
+    """Return canonical JSON in UTF-8: keys sorted except in an `OrderedMapping`, no spaces,
+    characters not escaped.
 
     Raises ValueError for NaN, infinity and lone surrogates.
     """

@@ -24,7 +24,7 @@ from collections.abc import Iterable
 from itertools import takewhile
 from urllib.parse import quote
 
-# A 429 with one of these says that the quota is used up.
+# Error codes which say, together with the status 429, that the quota is used up.
 QUOTA_CODES = frozenset(
     {
         "insufficient_quota",
@@ -42,14 +42,14 @@ _CREDENTIAL = re.compile(r"(?i)\b(bearer|basic)\s+[^\s\"',;]+|\bsk-[\w-]{8,}")
 
 
 class EvaluatorError(Exception):
-    """Any failure to get an answer; `retry_after` is None unless the provider asked for a wait."""
+    """Any failure to get an answer; `retry_after` is None unless the provider asked for a pause."""
 
     cause = "unavailable"
     retry_after: float | None = None
 
 
 class Transient(EvaluatorError):
-    """A failure that may pass; `retry_after` is in seconds if the provider asked for a wait."""
+    """A temporary failure; `retry_after` is in seconds if the provider asked for a pause."""
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -73,11 +73,13 @@ class BrokenReply(Transient):
 
 
 class Permanent(EvaluatorError):
-    """This request is refused for good; sending it again would only repeat the refusal."""
+    """The request is refused permanently; sending it again would only repeat the refusal."""
 
 
 class Rejected(Permanent):
-    """The request was rejected; `status` is the provider's, None if no provider was called."""
+    """The request was rejected. `status` is the HTTP status of the provider's response, None if no
+    provider was called.
+    """
 
     cause = "rejected"
 
@@ -87,7 +89,9 @@ class Rejected(Permanent):
 
 
 class Halting(EvaluatorError):
-    """A person must act first; the request itself is fine and uses up no attempt."""
+    """A person must act before any request can succeed. The request itself is fine, and its attempt
+    is not counted.
+    """
 
 
 class Unauthorised(Halting):
@@ -109,8 +113,9 @@ class ForbiddenAddress(Halting):
 def error_of_status(
     status: int, code: str, message: str, retry_after: float | None = None
 ) -> EvaluatorError:
-    """The error for a status of 400 or more; `code` is the provider's error code, "" if there is
-    none."""
+    """Return the error for a status of 400 or more; `code` is the provider's error code, "" if
+    there is none.
+    """
     if status == 402 or (status == 429 and code in QUOTA_CODES):
         return QuotaExhausted(message)
     if status in {401, 403}:
@@ -123,16 +128,17 @@ def error_of_status(
 
 
 def format_status(status: int) -> str:
-    """The start of a message about a status, as shown and stored."""
+    """Return the start of a message about a status, as it is shown and stored."""
     return f"The provider answered {status}: "
 
 
 def redact_message(words: str, secrets: Iterable[str] = ()) -> str:
-    """The provider's message on one line, without secrets, at most MAX_MESSAGE_LENGTH characters.
+    """Return the provider's message on one line, without secrets, in at most MAX_MESSAGE_LENGTH
+    characters.
 
-    It hides every given secret, the beginning of a secret at the end of the message, and everything
-    that looks like a credential. Only then does it shorten the message, so that no part of a key is
-    left at the end.
+    Every given secret is hidden, also if the message ends with only its beginning, and so is
+    everything that looks like a credential. Only then is the message shortened, so that no part of
+    a key is left at the end.
     """
     for secret in secrets:
         words = _mask_secret(secret, words)
@@ -141,11 +147,11 @@ def redact_message(words: str, secrets: Iterable[str] = ()) -> str:
 
 
 def redact_bytes(secret: str, content: bytes) -> bytes:
-    """A provider's bytes with the key hidden, so that they can be stored.
+    """Return a provider's bytes with the key hidden, so that they can be stored.
 
-    At the end of a truncated text, the beginning of a key (MIN_KEY_PREFIX characters or more) is
-    hidden too. A key too short to be a secret (local servers get one like EMPTY) is not hidden,
-    since replies may contain the word.
+    If a truncated text ends with the beginning of a key (MIN_KEY_PREFIX characters or more), the
+    beginning is hidden too. A key that is too short to be a secret (such as EMPTY for local
+    servers) is not hidden, since replies may contain it as a word.
     """
     if len(secret) < MIN_KEY_LENGTH:
         return content
@@ -160,7 +166,7 @@ def _mask_secret(secret: str, text: str) -> str:
 
 
 def _mask_prefix(secret: str, text: str) -> str:
-    """The text without the beginning of a secret at its end, or at the end of a JSON string."""
+    """Hide the beginning of a secret if the text, or a JSON string in it, ends with it."""
     found = text.find(secret[:MIN_KEY_PREFIX]) if len(secret) > MIN_KEY_PREFIX else -1
     while found >= 0:
         pairs = zip(secret, text[found : found + len(secret)], strict=False)
@@ -172,6 +178,6 @@ def _mask_prefix(secret: str, text: str) -> str:
 
 
 def _spellings(secret: str) -> list[str]:
-    """A secret as it is, URL-encoded, and in JSON that escapes slashes."""
+    """Return the secret unchanged, URL-encoded, and as in JSON that escapes slashes."""
     forms = [secret, quote(secret, safe=""), secret.replace("/", "\\/")]
     return [form for form in forms if form]

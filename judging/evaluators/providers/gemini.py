@@ -22,7 +22,7 @@ title = "Gemini generateContent"
 offline = False
 is_evaluator = True
 default_parameters: Mapping[str, Any] = MappingProxyType({"temperature": 0})
-# Parameter names that strategies use for every provider, with the names that this provider uses.
+# Parameter names that strategies use for every provider, each with this provider's own name for it.
 # Any other parameter goes into generationConfig unchanged.
 PARAMETER_NAMES: Mapping[str, str] = {
     "top_p": "topP",
@@ -57,10 +57,11 @@ def body(
     template: str = "",
     json_mode: str = "",
 ) -> bytes:
-    """A request as canonical JSON; equal input gives equal bytes.
+    """Return a request as canonical JSON; the same input gives the same bytes.
 
-    It contains the `model`, which `ask` moves into the address. `parameters` override the defaults;
-    a parameter that is None is left out. Raises ValueError for what cannot be sent.
+    The JSON contains the `model`, which `ask` moves into the address. `parameters` override the
+    defaults; a parameter that is None is left out. Raises ValueError for a request that cannot be
+    sent.
     """
     if api != "chat" or template:
         raise ValueError("Gemini supports chat only. Choose chat and leave the template empty.")
@@ -87,9 +88,9 @@ def body(
 
 
 async def ask(session: aiohttp.ClientSession | None, target: Target, body: bytes) -> Answer:
-    """Send one request once and return its answer; raises an EvaluatorError for anything else.
+    """Send one request once and return its answer; raises an EvaluatorError if there is none.
 
-    The key is sent in a header: in the address it would end up in the logs of every proxy.
+    The key is sent in a header: as part of the address it would appear in the logs of every proxy.
     """
     if session is None:
         raise ValueError("An evaluator that is called needs a session.")
@@ -139,7 +140,9 @@ def _text_and_finish(reply: Mapping[str, Any]) -> tuple[str, Finish]:
 
 
 def _tokens_out(usage: Mapping[str, Any]) -> int | None:
-    """Output and thinking tokens: both are paid for. A blocked prompt has neither."""
+    """Return the number of output and thinking tokens, which are both paid for. A blocked prompt
+    has no such tokens.
+    """
     names = ("candidatesTokenCount", "thoughtsTokenCount")
     counts = [usage[name] for name in names if usage.get(name) is not None]
     if counts:
@@ -151,10 +154,10 @@ def _tokens_out(usage: Mapping[str, Any]) -> int | None:
 
 
 def _build_refusal(received: transport.ReceivedReply, target: Target) -> EvaluatorError:
-    """The error for the status, or for the details if the status does not tell.
+    """Return the error for the status, or for the details in the body if the status is ambiguous.
 
     This provider reports a wrong key and a project without access as bad requests, and an exhausted
-    daily quota as a rate limit. The time to wait is in the body.
+    daily quota as a rate limit. The time to wait before another attempt is in the body.
     """
     words = transport.format_provider_words(received, received.status, (target.key,))
     error = _error(received.body)

@@ -1,4 +1,6 @@
-"""Providers that are never called: their replies were imported, or are combined from other runs."""
+"""Providers that are never called: their replies are imported, or their outcomes are combined from
+other runs.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -23,8 +23,8 @@ completion_parameters: Mapping[str, Any] = MappingProxyType(
     {"temperature": 0, "max_tokens": DEFAULT_MAX_TOKENS}
 )
 
-# Set by this module: `stream` changes the format of the reply, and with several choices all but one
-# would be paid for and dropped.
+# Only this module sets these parameters: `stream` changes the format of the reply, and of several
+# choices all would be paid for but only one used.
 RESERVED = frozenset({"model", "messages", "stream", "n"})
 RESERVED_IN_COMPLETIONS = RESERVED | {"prompt", "echo", "best_of", "suffix"}
 _FINISHES: Mapping[str, Finish] = {
@@ -37,7 +37,8 @@ _FINISHES: Mapping[str, Finish] = {
     "refusal": "refused",
 }
 _PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
-# A chat's body contains this, and no other body does: inside a text the quotes are escaped.
+# The body of a chat contains this string, and no other body does, since quotes inside a text are
+# escaped.
 _CHAT = b'"messages":['
 
 
@@ -51,13 +52,13 @@ def body(
     template: str = "",
     json_mode: str = "",
 ) -> bytes:
-    """The exact bytes of a request; equal input gives equal bytes.
+    """Return the exact bytes of a request; the same input gives the same bytes.
 
     `parameters` override the defaults; a parameter that is None is left out, so that `temperature`
-    can be removed for models that refuse it. `api` is "chat" or "completions", which fills in the
-    `template`. A `schema` of the answer is sent if there is a `json_mode`. Raises ValueError for a
-    reserved parameter, a template that cannot be filled in, and for what JSON or UTF-8 cannot
-    represent (NaN, lone surrogates).
+    can be removed for models that refuse it. `api` is "chat", or "completions" to send the
+    filled-in `template`. A `schema` of the answer is sent if there is a `json_mode`. Raises
+    ValueError for a reserved parameter, a template that cannot be filled in, and values that JSON
+    or UTF-8 cannot represent (NaN, lone surrogates).
     """
     is_chat = api == "chat"
     taken = (RESERVED if is_chat else RESERVED_IN_COMPLETIONS) & parameters.keys()
@@ -82,9 +83,10 @@ def body(
 
 
 async def ask(session: aiohttp.ClientSession | None, target: Target, body: bytes) -> Answer:
-    """Send one request once and return its answer; raises an EvaluatorError for anything else.
+    """Send one request once and return its answer; raises an EvaluatorError if there is none.
 
-    Refused, filtered and truncated answers are returned too; their `finish` says so.
+    Answers that are refused, filtered or truncated are returned too; `finish` says which of these
+    they are.
     """
     if session is None:
         raise ValueError("An evaluator that is called needs a session.")
@@ -97,7 +99,7 @@ async def ask(session: aiohttp.ClientSession | None, target: Target, body: bytes
 
 
 def parse_recorded(reply: Any, at: datetime) -> Answer:
-    """The answer in a stored completion; raises BrokenReply or another EvaluatorError."""
+    """Return the answer in a stored completion; raises BrokenReply or another EvaluatorError."""
     return _parse_answer(reply, transport.ReceivedReply(200, {}, b"", at, 0.0), Target(""))
 
 
@@ -107,9 +109,11 @@ def _messages(prompt: Prompt) -> list[dict[str, str]]:
 
 
 def _fill_template(template: str, prompt: Prompt) -> str:
-    """The template with both texts, filled in one pass: the inserted texts are never expanded.
+    """Insert both texts into the template in one pass, so that placeholders inside the texts are
+    not expanded.
 
-    If the template has no slot for the system text, the system text is put before the prompt.
+    If the template has no placeholder for the system text, the system text is put before the
+    prompt.
     """
     names = set(_PLACEHOLDER.findall(template))
     if "prompt" not in names or names - {"prompt", "system"}:
@@ -131,7 +135,7 @@ def _response_format(json_mode: str, schema: Mapping[str, Any]) -> dict[str, Any
 
 
 def _parse_bad_request(received: transport.ReceivedReply, target: Target) -> Answer:
-    """Some hosts report a filtered prompt as a bad request; it still becomes an answer."""
+    """Return an answer for a filtered prompt, which some hosts report as a bad request."""
     words, code = transport.parse_error_body(received.body)
     if received.status == 400 and code == "content_filter":
         return transport.build_answer(received, redact_message(words, (target.key,)), "filtered")
@@ -158,8 +162,9 @@ def _parse_answer(reply: Any, received: transport.ReceivedReply, target: Target)
 
 
 def _text_and_finish(choice: Mapping[str, Any]) -> tuple[str, Finish]:
-    """Text and finish reason of a choice, which has a message in a chat, and the text in a
-    completion."""
+    """Return the text and the finish reason of a choice. A choice of a chat contains a message, and
+    a choice of a completion contains the text.
+    """
     reason = choice.get("finish_reason")
     finish = _FINISHES.get(reason, "other") if isinstance(reason, str) else "other"
     if "message" not in choice:
@@ -171,8 +176,9 @@ def _text_and_finish(choice: Mapping[str, Any]) -> tuple[str, Finish]:
 
 
 def _join_content(content: object) -> str:
-    """The text of a message whose content is a string, None, or a list of parts, some of them
-    text."""
+    """Return the text of a message, whose content is a string, None, or a list of parts of which
+    some are text.
+    """
     if content is None or isinstance(content, str):
         return content or ""
     if not isinstance(content, list):

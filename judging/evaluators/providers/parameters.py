@@ -1,4 +1,6 @@
-"""The parameters that models accept, and how to find the refused one in an error message."""
+"""The parameters that models accept, and how to find in an error message which parameter was
+refused.
+"""
 
 import re
 import tomllib
@@ -11,7 +13,7 @@ from typing import Any
 from judging.evaluators.prices import DEFAULT_MAX_TOKENS, TOKEN_LIMIT_NAMES
 
 FAMILIES_FILE = Path(__file__).with_name("families.toml")
-# The model's own default, which it accepts although it refuses all other values.
+# The default value of the model, which it accepts although it refuses all other values.
 API_DEFAULT = 1
 
 
@@ -31,8 +33,9 @@ UNKNOWN_FAMILY = Family()
 
 
 def find_family(model: str) -> Family:
-    """The family of a model by its name; UNKNOWN_FAMILY, which refuses nothing, if there is
-    none."""
+    """Find the family of a model by the model's name. The default is UNKNOWN_FAMILY, which refuses
+    no parameter.
+    """
     families, _ = _load_families()
     fits = (
         one for one in families if re.fullmatch(rf"(.*[/.:])?({one.models})(:\w+)?", model, re.I)
@@ -43,9 +46,10 @@ def find_family(model: str) -> Family:
 def merge_parameters(
     provider: str, model: str, defaults: Iterable[str], *layers: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The parameters as a run pins them: each layer overrides the earlier layers. They have the
-    names that the provider and the model's family use. A parameter of our `defaults` that the
-    family refuses is None, so that it is not sent, unless a layer sets it."""
+    """Return the parameters as a run pins them: each layer overrides the earlier layers. The names
+    are those that the provider and the model's family use. A parameter of our `defaults` that the
+    family refuses becomes None, so that it is not sent, unless one of the layers sets it.
+    """
     family, spelled = find_family(model), _load_families()[1].get(provider, {})
     if provider == "openai_compatible":
         spelled = family.spelled
@@ -60,8 +64,9 @@ def merge_parameters(
 def with_token_limit(
     provider: str, model: str, defaults: Mapping[str, Any], parameters: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The parameters of a new chat endpoint with the family's token limit, unless they have a limit
-    or set it to None, or our `defaults` already have one."""
+    """Add the token limit of the model's family to the parameters of a new chat endpoint, unless
+    they have a limit or set it to None, or our `defaults` have a limit.
+    """
     family = find_family(model)
     usual = [defaults[name] for name in TOKEN_LIMIT_NAMES if name in defaults]
     if family.longest_answer in usual or any(name in parameters for name in TOKEN_LIMIT_NAMES):
@@ -71,12 +76,13 @@ def with_token_limit(
 
 
 def find_refused(words: str, sent: Iterable[str]) -> str:
-    """The sent parameter that a provider's message refuses; "" if it names none.
+    """Find the sent parameter that a provider refuses according to its message; "" if the message
+    names none.
 
-    A name in quotes or in a field path takes precedence over a name in a sentence, which may just
-    be a word. A parameter that a message says to use is not refused. A token limit counts only if
-    it is not supported at all: a limit that is too large for one prompt says nothing about other
-    prompts.
+    A name in quotes or in a field path takes precedence over a name inside a sentence, which may be
+    an ordinary word. A parameter that the message says to use instead is not refused. A token limit
+    counts as refused only if it is not supported at all, not if its value is too large for one
+    prompt.
     """
     told, names = _USE.sub(" ", words), [*sent]
     if not _NOT_TAKEN.search(words):
@@ -86,8 +92,9 @@ def find_refused(words: str, sent: Iterable[str]) -> str:
 
 
 def instead_of(words: str, name: str) -> str:
-    """The token limit that a message says to use instead of the refused one; "" if it names
-    none."""
+    """Find the token limit that the message says to use instead of the refused limit; "" if there
+    is none.
+    """
     limits = "|".join(TOKEN_LIMIT_NAMES)
     found = re.search(rf"(?i:\buse)\s+(?i:the\s+)?[`'\"]?({limits})(?!\w)", words)
     return found[1] if found and name in TOKEN_LIMIT_NAMES and found[1] != name else ""
@@ -104,7 +111,9 @@ _REFUSES = (
 
 
 def _is_marked(name: str, words: str) -> bool:
-    """Whether the name is in quotes, in a field path, or at the start before a colon."""
+    """True if the name is in quotes, in a field path, or at the start of the message before a
+    colon.
+    """
     said = _spelled_as(name)
     quoted = rf"[`'\"](?:\w+\.)*(?:{said})[`'\"]"
     path = rf"(?i:generation_?config)\.(?:{said})(?!\w)"
@@ -113,7 +122,7 @@ def _is_marked(name: str, words: str) -> bool:
 
 
 def _is_said(name: str, words: str) -> bool:
-    """Whether a sentence says that the parameter is not accepted."""
+    """True if a sentence says that the parameter is not accepted."""
     said = rf"(?<![\w/-])(?:{_spelled_as(name)})(?![\w/-])"
     called = rf"(?i:parameter|argument|argument supplied|field|invalid value for):?\s+{said}"
     if re.search(called, words):
@@ -129,12 +138,12 @@ def _is_said(name: str, words: str) -> bool:
 
 
 def _spelled_as(name: str) -> str:
-    """How messages may spell a parameter: as we do, or as Gemini's protocol does."""
+    """Return the spellings of a parameter in messages: ours and that of Gemini's protocol."""
     camel = re.sub("_(.)", lambda found: found[1].upper(), name)
     return "|".join(map(re.escape, dict.fromkeys((name, camel, *_ALSO.get(name, ())))))
 
 
-# Further spellings; the camelCase spellings are derived from ours.
+# Further spellings; the camelCase spellings are derived from our names.
 _ALSO = {
     "max_tokens": ("maxOutputTokens", "max_output_tokens"),
     "maxOutputTokens": ("max_output_tokens",),

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-# Two spellings: the measure before the kind, or after it. Without a kind it counts requests.
+# There are two spellings: the measure before the kind, or after the kind. A header without a kind
+# is about requests.
 _NAMES = (
     re.compile(r"x-ratelimit-(?P<measure>limit|remaining|reset)(?:-(?P<kind>[a-z0-9_-]{1,40}))?"),
     re.compile(
@@ -16,15 +17,17 @@ _NAMES = (
 _MAX_KINDS = 8
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-# A number this large is not a wait in seconds but a date: seconds, or milliseconds, since 1970.
+# A number this large is not a duration in seconds but a date, in seconds or milliseconds since
+# 1970.
 _DATE, _DATE_IN_MILLISECONDS = 1e9, 1e12
 
 
 def parse_headers(headers: Mapping[str, str], now: datetime) -> dict[str, dict[str, Any]]:
-    """The remaining limits by kind ("requests", "tokens", "input-tokens"), {} if there are none.
+    """Return the remaining limits by kind ("requests", "tokens", "input-tokens"), {} if there are
+    none.
 
-    Each kind has `left`, and if reported `limit` and `resets`, a UTC time in ISO 8601. `now` is
-    aware. Values that cannot be parsed are left out.
+    Each kind has `left`, and if they are reported, `limit` and `resets` (a UTC time in ISO 8601).
+    `now` is an aware datetime. Values that cannot be parsed are left out.
     """
     said: dict[str, dict[str, Any]] = {}
     for name, value in headers.items():
@@ -64,7 +67,7 @@ def _number(text: str) -> float | None:
 
 
 def _parse_time(text: str, now: datetime) -> datetime | None:
-    """The time given as a date, a number of seconds, or a span like 6m0s or 12ms."""
+    """Parse a time given as a date, a number of seconds, or a duration like 6m0s or 12ms."""
     try:
         if "T" in text:
             date = datetime.fromisoformat(text)

@@ -1,4 +1,6 @@
-"""One HTTP exchange with an evaluator: the reply's bytes, or an error that says what to do."""
+"""One HTTP exchange with an evaluator. The result is the bytes of the reply, or an error that says
+what to do.
+"""
 
 import asyncio
 import json
@@ -32,8 +34,8 @@ MAX_REPLY_BYTES = 8 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ReceivedReply:
-    """A received reply: status, headers, body, when it was sent (UTC), and seconds to the last
-    byte.
+    """A received reply: status, headers, body, when the request was sent (UTC), and seconds until
+    the last byte.
 
     The body never contains the key, even if the provider repeats it.
     """
@@ -46,13 +48,14 @@ class ReceivedReply:
 
 
 def connect(allowed_hosts: Collection[str] = ()) -> aiohttp.ClientSession:
-    """A session for calling evaluators; create it inside the running loop, as a context manager.
+    """Create a session for calling evaluators, inside the running event loop and as a context
+    manager.
 
-    `addresses` checks every request and every connection. The session uses no cookies, no proxy
-    from the environment, and no connection limit, since the limiter limits the calls.
+    The module `addresses` checks every request and every connection. The session uses no cookies,
+    no proxy from the environment, and no connection limit, since the limiter limits the calls.
     """
 
-    # The check is pure, and most requests of a session go to one URL.
+    # The result depends only on the URL, and most requests of a session go to the same URL.
     check = lru_cache(maxsize=64)(partial(addresses.check_address, allowed_hosts=allowed_hosts))
 
     async def guard(
@@ -81,9 +84,9 @@ async def post(
 ) -> ReceivedReply:
     """Post JSON to `path` at the target, and return the reply with any status.
 
-    The target's timeout limits the whole call. Follows no redirects, sends once. Raises TimedOut,
-    BrokenReply (cut off, or longer than MAX_REPLY_BYTES), ServerError (no connection) and
-    ForbiddenAddress.
+    The target's timeout limits the whole call. The request is sent only once, and redirects are not
+    followed. Raises TimedOut, BrokenReply (cut off, or longer than MAX_REPLY_BYTES), ServerError
+    (no connection) and ForbiddenAddress.
     """
     started, clock = datetime.now(UTC), time.perf_counter()
     try:
@@ -96,7 +99,8 @@ async def post(
         ) as response:
             content = await _bounded(response)
     except (TimeoutError, aiohttp.ClientError, OSError) as error:
-        # Leave out the cause: aiohttp's errors contain the request, and so the key.
+        # Do not chain the original error: aiohttp's errors contain the request, and therefore the
+        # key.
         raise _build_connection_error(error, target) from None
     seconds = time.perf_counter() - clock
     content = redact_bytes(target.key, content)
@@ -112,7 +116,7 @@ def build_answer(
     tokens_in: object = None,
     tokens_out: object = None,
 ) -> Answer:
-    """The answer in a reply; invalid token counts become None."""
+    """Build the answer from a reply; invalid token counts become None."""
     return Answer(
         text=text,
         finish=finish,
@@ -126,7 +130,7 @@ def build_answer(
 
 
 def decode_json(received: ReceivedReply, secrets: Collection[str]) -> Any:
-    """The body as JSON; raises BrokenReply with the start of the body if it is not."""
+    """Decode the body as JSON; raises BrokenReply with the start of the body if that fails."""
     try:
         return json.loads(received.body)
     except (ValueError, RecursionError):
@@ -134,15 +138,16 @@ def decode_json(received: ReceivedReply, secrets: Collection[str]) -> Any:
 
 
 def build_broken_reply(how: str, received: ReceivedReply, secrets: Collection[str]) -> BrokenReply:
-    """The error for a body that cannot be used, with the start of the body."""
+    """Return the error for a body that cannot be used; its message has the start of the body."""
     start = redact_message(received.body.decode("utf-8", "replace"), secrets)
     return BrokenReply(f"The reply {how}: {start!r}")
 
 
 def build_refusal(received: ReceivedReply, status: int, secrets: Collection[str]) -> EvaluatorError:
-    """The error for a `status`, with the provider's own message.
+    """Return the error for a `status`, with the provider's own message.
 
-    The status is the reply's own, or one that a gateway passes on inside a reply with status 200.
+    The status is that of the reply, or a status that a gateway passes on inside a reply with status
+    200.
     """
     message = format_provider_words(received, status, secrets)
     code = parse_error_body(received.body)[1]
@@ -153,22 +158,25 @@ def build_refusal(received: ReceivedReply, status: int, secrets: Collection[str]
 def build_inner_error(
     error: Any, received: ReceivedReply, secrets: Collection[str]
 ) -> EvaluatorError:
-    """The error that a gateway passes on from the model's host inside a reply with status 200."""
+    """Return the error that a gateway passes on from the model's host inside a reply with status
+    200.
+    """
     status = error.get("code") if isinstance(error, dict) else None
     inner = status if isinstance(status, int) and 400 <= status < 600 else 502
     return build_refusal(received, inner, secrets)
 
 
 def format_provider_words(received: ReceivedReply, status: int, secrets: Collection[str]) -> str:
-    """The provider's message about a status, safe to show."""
+    """Return the provider's message about a status, in a form that is safe to show."""
     shown = redact_message(parse_error_body(received.body)[0], secrets) or "no message"
     return format_status(status) + shown
 
 
 def parse_error_body(body: bytes) -> tuple[str, str]:
-    """Message and code of an error body, in any of the formats that providers use.
+    """Return the message and the code in the body of an error, in any of the formats that providers
+    use.
 
-    If a body is not JSON or has no known format, the message is the body itself, and the code is
+    If the body is not JSON or has no known format, the message is the body itself, and the code is
     "".
     """
     text = body.decode("utf-8", "replace")
@@ -192,20 +200,21 @@ def parse_error_body(body: bytes) -> tuple[str, str]:
 
 
 def _with_field(words: str, field: object) -> str:
-    """The message, with the name of the field if the message does not name it."""
+    """Return the message, with the name of the field added if the message does not contain it."""
     named = isinstance(field, str) and re.search(rf"[`'\"]{re.escape(field)}[`'\"]", words)
     return f"{words} (param: '{field}')" if isinstance(field, str) and not named else words
 
 
 def get_usage(reply: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """The token usage in a reply; {} if it is malformed. The reply is paid for, so an odd count is
-    no reason to request it again."""
+    """Return the token usage in a reply, {} if it is malformed. A malformed count is no reason to
+    send the request again, since the reply has already been paid for.
+    """
     found = reply.get(name)
     return found if isinstance(found, dict) else {}
 
 
 def sum_tokens(counts: Iterable[object]) -> int | None:
-    """The sum of token counts; None if there are none, or if one of them is invalid."""
+    """Return the sum of token counts, or None if there are none or if one of them is invalid."""
     known = [_parse_count(value) for value in counts]
     sure = [count for count in known if count is not None]
     return sum(sure) if sure and len(sure) == len(known) else None
@@ -235,7 +244,7 @@ async def _bounded(response: aiohttp.ClientResponse) -> bytes:
 
 
 def _is_compressed(response: aiohttp.ClientResponse) -> bool:
-    """Whether the reply is compressed, and so may be longer than its headers say."""
+    """True if the reply is compressed, so that its content may be longer than its headers say."""
     return aiohttp.hdrs.CONTENT_ENCODING in response.headers
 
 

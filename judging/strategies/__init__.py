@@ -1,8 +1,8 @@
 """Strategies: how an evaluator is asked. Each strategy is one TOML file, loaded here.
 
-A strategy says which texts are shown (frame), what is returned (output, scale, verdicts or
-metrics), and with which prompt. A baseline names a metric and has no prompt. The files are in the
-folder of the same name; that folder must not contain an `__init__.py`, so that `import
+A strategy defines which texts are shown (frame), what the evaluator returns (output, scale,
+verdicts or metrics), and the prompt. A baseline names a metric and has no prompt. The files are in
+the folder of the same name; that folder must not contain an `__init__.py`, so that `import
 judging.strategies` finds this module.
 """
 
@@ -61,7 +61,7 @@ FOLDER = Path(__file__).parent
 
 
 def load_all() -> dict[str, Strategy]:
-    """All strategies in the folder, by slug, sorted by slug.
+    """Return all strategies in the folder as a mapping by slug, sorted.
 
     The files are read once. Raises StrategyError for the first invalid file.
     """
@@ -75,7 +75,7 @@ def _read_folder() -> dict[str, Strategy]:
 
 
 def load(path: Path) -> Strategy:
-    """The strategy in one TOML file, which must be named after its slug."""
+    """Read the strategy in a TOML file; the name of the file must be the slug of the strategy."""
     try:
         definition = tomllib.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
@@ -87,18 +87,20 @@ def load(path: Path) -> Strategy:
 
 
 def read_source(slug: str) -> str:
-    """The text of a strategy's file; KeyError for an unknown slug."""
+    """Return the text of a strategy's file; raises KeyError for an unknown slug."""
     if slug not in _read_folder():
         raise KeyError(slug)
     return (FOLDER / f"{slug}.toml").read_text(encoding="utf-8")
 
 
 def list_item_axes(strategy: Strategy, ability: str, source_ability: str) -> list[tuple[str, bool]]:
-    """The axes along which an item is judged: (slug, whether the axis decides the item's outcome).
+    """Return the axes along which an item is judged, as pairs: the slug, and True if the axis
+    decides the outcome of the item.
 
-    Without axes it is [("", True)]. The axis of an item's ability decides the item. If that ability
-    has no axis, as with score-invariant items, the axis of its source ability decides. If neither
-    has an axis, none decides, unless there is only one axis.
+    For a strategy without axes the result is [("", True)]. The axis of the item's ability decides
+    the item. If this ability has no axis, as with score-invariant items, the axis of the source
+    ability decides. If the source ability has no axis either, no axis decides, unless there is only
+    one axis.
     """
     if not strategy.axes:
         return [("", True)]
@@ -110,10 +112,11 @@ def list_item_axes(strategy: Strategy, ability: str, source_ability: str) -> lis
 
 
 def with_metrics(strategy: Strategy, metrics: Sequence[Metric], *, decides: str = "") -> Strategy:
-    """The strategy with the metrics of a task type, if it takes them from there.
+    """Return the strategy with the metrics of a task type filled in, if it uses them.
 
-    `decides` is the deciding field of the task type, used if the strategy names none. Raises
-    StrategyError if there are no metrics, or none has the name that the strategy decides by.
+    `decides` is the deciding field of the task type; it is used if the strategy names no deciding
+    metric. Raises StrategyError if there are no metrics, or if the deciding metric is not among
+    them.
     """
     if strategy.metrics_from != "task":
         return strategy
@@ -130,21 +133,23 @@ def with_metrics(strategy: Strategy, metrics: Sequence[Metric], *, decides: str 
 def compute_digest(value: Any) -> str:
     """SHA-256, in hex, of `value` as canonical JSON: keys sorted, no spaces, ASCII.
 
-    1 and 1.0 differ, as they do in a request. Raises TypeError or ValueError for what JSON cannot
-    represent: NaN, dates, bytes, and keys that are not strings.
+    1 and 1.0 have different digests, since requests with them differ. Raises TypeError or
+    ValueError for values that JSON cannot represent: NaN, dates, bytes, and keys that are not
+    strings.
     """
     return hashlib.sha256(dump_canonical(value).encode("ascii")).hexdigest()
 
 
 def dump_canonical(value: Any) -> str:
-    """The canonical JSON that `compute_digest` hashes; raises the same errors."""
+    """Return the canonical JSON that `compute_digest` hashes; raises the same errors."""
     _refuse_odd_keys(value)
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def _refuse_odd_keys(value: Any) -> None:
-    """Raise TypeError for keys that are not strings: json.dumps turns the key 1 into "1", which
-    would give two values one digest."""
+    """Raise TypeError for keys that are not strings: json.dumps turns the key 1 into "1", so that
+    two different values would have the same digest.
+    """
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
             raise TypeError("only an object whose keys are all strings has a digest")

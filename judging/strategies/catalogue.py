@@ -24,12 +24,12 @@ class CatalogueEntry:
 
     @property
     def is_own(self) -> bool:
-        """Whether the strategy belongs to a project; the others come with Blindspot."""
+        """True if the strategy belongs to a project, False if it comes with Blindspot."""
         return self.version.project_id is not None
 
     @property
     def is_offered(self) -> bool:
-        """Whether new runs may use it."""
+        """True if new runs may use the strategy."""
         return self.version.retired_at is None
 
 
@@ -73,9 +73,9 @@ def list_offered(project: Project) -> list[CatalogueEntry]:
 
 
 def find_version(project: Project, slug: str) -> StrategyVersion | None:
-    """The newest version of a strategy; None if there is none with this slug.
+    """Find the newest version of the strategy with this slug; None if there is no such strategy.
 
-    A built-in strategy that was never used is not stored; `store_version` stores it.
+    A built-in strategy that was never used is returned unsaved; `store_version` stores it.
     """
     own = StrategyVersion.objects.own(project).named(slug).first()
     if own or slug not in strategies.load_all():
@@ -84,13 +84,16 @@ def find_version(project: Project, slug: str) -> StrategyVersion | None:
 
 
 def store_version(version: StrategyVersion) -> StrategyVersion:
-    """The version as a stored row, which runs and copies can point at."""
+    """Return the version as a stored row that runs and copies can refer to, and store it if
+    necessary.
+    """
     return version if version.pk else selection.get_strategy_version(version.slug)
 
 
 def list_versions(project: Project, newest: StrategyVersion) -> list[StrategyVersion]:
-    """All versions of a strategy, newest first, with `used`, the number of the project's runs with
-    each."""
+    """Return all versions of a strategy, newest first. `used` is the number of the project's runs
+    with the version.
+    """
     if newest.project_id is not None:
         found = StrategyVersion.objects.own(project)
     else:
@@ -110,7 +113,9 @@ def list_runs(project: Project, newest: StrategyVersion) -> list[Run]:
 
 
 def get_source(version: StrategyVersion) -> str:
-    """The TOML source of a version; generated from the definition if the source was not kept."""
+    """Return the TOML source of a version. If the source was not kept, it is generated from the
+    definition.
+    """
     if version.source:
         return version.source
     shipped = strategies.load_all().get(version.slug) if version.project_id is None else None
@@ -132,7 +137,9 @@ def _build_shipped(strategy: Strategy) -> StrategyVersion:
 
 
 def _find_stored(strategy: Strategy, known: list[StrategyVersion]) -> StrategyVersion:
-    """The stored version of the current file, or the unsaved one that its first use will store."""
+    """Return the stored version of the current file, or an unsaved version if the file was not used
+    yet.
+    """
     digest = strategies.compute_digest(strategy.definition)
     stored = next((version for version in known if version.digest == digest), None)
     return stored or StrategyVersion(
@@ -145,8 +152,9 @@ def _find_stored(strategy: Strategy, known: list[StrategyVersion]) -> StrategyVe
 
 
 def _runs(project: Project) -> Counter[tuple[str, bool]]:
-    """The number of the project's runs with each strategy, by slug and by whether the strategy is
-    its own."""
+    """Count the project's runs with each strategy. The key is the slug of the strategy, and True if
+    the strategy belongs to the project.
+    """
     pinned = Run.objects.in_project(project).order_by()
     counted = pinned.values_list("strategy__slug", "strategy__project").annotate(n=Count("pk"))
     used: Counter[tuple[str, bool]] = Counter()

@@ -12,8 +12,8 @@ _MARKER = re.compile(r"\[((?:BEGIN|END)\b[^\]\n]{0,40})\]", re.IGNORECASE)
 
 
 def build_task_metrics(task: TaskType) -> tuple[Metric, ...]:
-    """The scales and points of a task type as metrics, so that annotators and evaluators read the
-    same.
+    """Convert the scales and points of a task type to metrics, so that annotators and evaluators
+    read the same texts.
 
     A metric's slug is the field's name; a point's text is its option's title and help.
     """
@@ -35,12 +35,12 @@ def _join_title(title: str, more: str) -> str:
 
 
 def render_axis(shown: Axis) -> str:
-    """The text for {{axis}}."""
+    """Return the text for {{axis}}."""
     return f"{shown.title}. {shown.text}"
 
 
 def render_points(shown: Mapping[float, str]) -> str:
-    """One line for each point, lowest first."""
+    """Return one line of text for each point, from the lowest to the highest."""
     return "\n".join(f"{value:g} = {shown[value]}" for value in sorted(shown))
 
 
@@ -86,13 +86,13 @@ PART_TITLES = {"question": "Question", "reference": "Ground truth", "response": 
 
 
 def render_example(number: int, parts: Mapping[str, str], said: str) -> str:
-    """One resolved item as an example, between its own marker lines."""
+    """Return a resolved item as an example, between marker lines with its number."""
     shown = "\n\n".join(f"{name}:\n{text}" for name, text in parts.items())
     return f"[BEGIN EXAMPLE {number}]\n{shown}\n\nGiven:\n{said}\n[END EXAMPLE {number}]"
 
 
 def render_truth(strategy: Strategy, held: Any) -> str:
-    """The final label of an item, in the form in which the evaluator answers.
+    """Return the final label of an item in the form in which the evaluator answers.
 
     A metric without a value is not shown.
     """

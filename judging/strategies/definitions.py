@@ -1,6 +1,7 @@
-"""Read the definition of a strategy; refuse what cannot be used, and say how to fix it.
+"""Read the definition of a strategy. Errors in the definition are refused with a message that says
+how to fix them.
 
-This covers the placeholders that prompts must or may use, and the tables inside a definition:
+The checks cover the placeholders that prompts must or may use, and the tables inside a definition:
 scale, axes, metrics and steps.
 """
 
@@ -31,9 +32,9 @@ from judging.strategies.schema import (
 
 
 def check_prompts(strategy: Strategy, source: str) -> None:
-    """Raise StrategyError for prompts that are missing, use unknown names, or lack needed ones.
+    """Raise StrategyError for prompts that are missing, use unknown names, or lack required names.
 
-    In a chain, a needed name may be in any of the steps.
+    In a chain, a required name may be in any of the steps.
     """
     if strategy.metric or strategy.frame == "fold":
         _check_no_prompt(strategy, source)
@@ -56,8 +57,9 @@ def check_prompts(strategy: Strategy, source: str) -> None:
 
 
 def shows_rubric(definition: Mapping[str, Any]) -> bool:
-    """Whether any prompt of a definition, which need not be valid yet, shows the rubric of an
-    axis."""
+    """True if any prompt of the definition shows the rubric of an axis. The definition need not be
+    valid yet.
+    """
     steps = [step.get("prompt") for step in definition.get("steps", []) if isinstance(step, dict)]
     prompts = [definition.get("prompt"), *steps]
     return any("rubric" in schema.find_names(one) for one in prompts if isinstance(one, str))
@@ -122,12 +124,12 @@ def require(holds: bool, source: str, key: str, remedy: str) -> None:
 
 
 def is_of_type(value: Any, kind: type | tuple[type, ...]) -> bool:
-    """Like isinstance, but booleans are not numbers."""
+    """Work like isinstance, except that booleans do not count as numbers."""
     return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
 
 
 def format_type(kind: type | tuple[type, ...]) -> str:
-    """The type in words for an error message; a tuple of types means a number."""
+    """Describe the type in words for an error message; a tuple of types means a number."""
     return "a number" if isinstance(kind, tuple) else _KINDS[kind]
 
 
@@ -137,8 +139,9 @@ def format_names(names: Iterable[str]) -> str:
 
 
 def read_scale(table: Mapping[str, Any], source: str, key: str = "scale") -> Scale:
-    """The scale in a table of a strategy. Raises `StrategyError` unless low is below high and whole
-    steps, if there is a step, lead from low to high."""
+    """The scale in a table of a strategy. Raises `StrategyError` unless low is below high and, if
+    there is a step, the difference is a multiple of the step.
+    """
     right = {"low", "high"} <= table.keys() <= {"low", "high", "step"}
     require(right, source, key, "give low, high and step; leave out step if any value is allowed")
     for name, number in table.items():
@@ -153,10 +156,11 @@ def read_scale(table: Mapping[str, Any], source: str, key: str = "scale") -> Sca
 
 
 def resolve_axes(entries: Sequence[Any], scale: Scale | None, source: str) -> list[dict[str, Any]]:
-    """Entries of `axes` as tables: a name is replaced by the axis of that name in axes.toml.
+    """Return the entries of `axes` as tables: a name is replaced by the axis with this name in
+    axes.toml.
 
-    A definition keeps the tables, so that an edited axes.toml changes no stored strategy. It keeps
-    only the rubric of an axis for `scale`, and no rubric without a scale.
+    The tables become part of the definition, so that editing axes.toml changes no stored strategy.
+    Of the rubrics of an axis, only the rubric for `scale` is kept, and none without a scale.
     """
     known, found = _load_shipped_axes(), []
     for number, entry in enumerate(entries):
@@ -206,8 +210,9 @@ def _axis(entry: Mapping[str, Any], source: str, key: str) -> Axis:
 
 
 def read_metrics(entries: Sequence[Any], source: str) -> tuple[Metric, ...]:
-    """The metrics in a list of a strategy, in order. Raises `StrategyError` for an invalid list,
-    also if two metrics have one slug."""
+    """The metrics in a list of a strategy, in order. Raises `StrategyError` if the list is invalid
+    or two metrics have the same slug.
+    """
     made = tuple(_metric(one, source, f"metrics.{number}") for number, one in enumerate(entries))
     _need_distinct([metric.slug for metric in made], source, "metrics")
     return made
@@ -239,14 +244,16 @@ def _metric(entry: Any, source: str, key: str) -> Metric:
 
 
 def infer_scale(points: Iterable[float]) -> Scale:
-    """The scale with these values; without a step if they are not evenly spaced."""
+    """Return the scale with these values. It has no step if they are not evenly spaced."""
     values = sorted(points)
     gaps = {round(after - before, 9) for before, after in pairwise(values)}
     return Scale(values[0], values[-1], gaps.pop() if len(gaps) == 1 else None)
 
 
 def read_steps(entries: Sequence[Any], output: str, system: str, source: str) -> tuple[Step, ...]:
-    """The steps of a chain; the last has the output of the strategy, the others any output."""
+    """Read the steps of a chain. The last step has the output of the strategy; earlier steps may
+    have any output.
+    """
     made = tuple(
         _step(one, system, source, f"steps.{number}") for number, one in enumerate(entries)
     )
@@ -281,7 +288,9 @@ def _step(entry: Any, system: str, source: str, key: str) -> Step:
 
 
 def _points(table: Any, source: str, key: str) -> dict[float, str]:
-    """A sentence for each value; the keys are strings, since TOML and JSON have no other keys."""
+    """Read the sentence for each value. The keys are strings, since TOML and JSON allow no other
+    keys.
+    """
     require(isinstance(table, dict), source, key, 'write a table such as { "1" = "wrong" }')
     points: dict[float, str] = {}
     for name, sentence in table.items():
@@ -349,7 +358,7 @@ OUTPUT_OF_FRAME = {
     "input": "input",
     "sorting": "ability",
 }
-# metric -> the frames with the texts it needs; without a reference, ROUGE-L would always be 0
+# metric -> the frames that show the texts it needs; without a reference, ROUGE-L would always be 0
 FRAMES_OF_METRIC = {
     "rouge-l": ("reference", "matching"),
     "rouge-l-unicode": ("reference", "matching"),
@@ -397,7 +406,7 @@ _KEYS: dict[str, tuple[type | tuple[type, ...], bool]] = {
     "category": (str, False),
     "needs_context": (bool, False),
 }
-# used as they are after the checks
+# used unchanged after the checks
 _PLAIN_KEYS = (
     "slug", "title", "study", "frame", "output", "explanation", "metric", "metrics_from",
     "samples", "votes", "parameters", "examples", "fold", "parser", "decides", "about", "worded",
@@ -407,10 +416,11 @@ _DEFAULTS = {"metric": ""}
 
 
 def from_definition(definition: Mapping[str, Any], source: str = "definition") -> Strategy:
-    """The strategy in a parsed TOML file; StrategyError if it is not valid.
+    """Build the strategy from a parsed TOML file; raises StrategyError if it is not valid.
 
-    `source` is the name in error messages: the file, or where else the definition was stored. Named
-    axes are looked up, and the strategy's own definition contains them in full.
+    `source` is the name shown in error messages: the file, or another place where the definition is
+    stored. Axes given by name are looked up, and the definition of the resulting strategy contains
+    them in full.
     """
     _check_keys(definition, source)
     _check_kind(definition, source)

@@ -1,4 +1,6 @@
-"""Descriptions of a strategy for people: what it shows, its answers, and how it decides; pure."""
+"""Descriptions of a strategy for people: the texts that it shows, the possible answers, and how it
+decides. All functions are pure.
+"""
 
 from typing import NamedTuple
 
@@ -81,7 +83,7 @@ _PARSER_DESCRIPTIONS = {
 
 
 def format_call_title(strategy: Strategy, spec: CallSpec) -> str:
-    """What one call shows, with its axis and step if there are several."""
+    """Describe what one call shows, with the axis and the step if there are several."""
     shown = _CALL_TITLES.get((spec.role, spec.order), f"{spec.role} {spec.order}")
     if strategy.frame == "explanation":
         shown = f"Explanation of the {spec.role} answer"
@@ -97,7 +99,7 @@ def format_call_name(spec: CallSpec) -> str:
 
 
 def find_call(strategy: Strategy, wanted: str) -> CallSpec | None:
-    """The call with this name; the first one for "", None if the strategy has none of this name."""
+    """Find the call with this name, the first call for "", or None if there is no such call."""
     specs = frames.list_all_calls(strategy)
     if not wanted:
         return specs[0] if specs else None

@@ -21,7 +21,7 @@ MAX_NOTE_LENGTH = 2_000
 
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _UNKNOWN_PLACEHOLDER = re.compile(r"unknown placeholder (\{\{\w*(?:\}\})?)")
-# Errors in these lists have the entry's number in their key: steps.0.prompt.
+# For an error in one of these lists, the key contains the number of the entry: steps.0.prompt.
 _LIST_KEYS = ("axes", "metrics", "steps", "verdicts")
 
 
@@ -48,7 +48,7 @@ class StrategyDraft:
 
 
 def parse_source(source: str, slug: str) -> StrategyDraft:
-    """The draft of a source; its slug is replaced by `slug`. Never raises."""
+    """Parse a source into a draft; the slug in the source is replaced by `slug`. Never raises."""
     source = source.replace("\r\n", "\n")
     if len(source) > MAX_SOURCE_LENGTH:
         return StrategyDraft(
@@ -106,10 +106,11 @@ def copy_strategy(
 def save_version(
     project: Project, draft: StrategyDraft, *, shown: int, note: str = "", member: Membership
 ) -> StrategyVersion | None:
-    """Save the draft as the next version of the project's strategy; None if nothing changed.
+    """Save the draft as the next version of the project's strategy; return None if nothing changed.
 
-    `shown` is the number of the version that was edited. Raises `Stale` if there is a newer one by
-    now, and `Refused` for a draft with problems. Runs keep the version they pin.
+    `shown` is the number of the version that was edited. Raises `Stale` if a newer version was
+    saved meanwhile, and `Refused` for a draft with problems. Existing runs keep the version that
+    they pin.
     """
     if draft.strategy is None:
         raise Refused(" ".join(format_problem(problem) for problem in draft.problems))
@@ -128,7 +129,7 @@ def save_version(
 
 
 def format_problem(problem: TomlProblem) -> str:
-    """A problem as one sentence, with its line number."""
+    """Format a problem as one sentence, with its line number."""
     return f"Line {problem.line}: {problem.text}" if problem.line else problem.text
 
 
@@ -146,7 +147,7 @@ def _parse_toml(source: str) -> StrategyDraft:
 
 
 def _iterate_texts(value: Any, place: Place) -> Iterator[tuple[Place, str]]:
-    """Every string in a definition, including keys, with its place."""
+    """Yield every string in a definition, including keys, with its place."""
     if isinstance(value, str):
         yield place, value
     elif isinstance(value, Mapping):
@@ -163,7 +164,9 @@ def _format_place(place: Place) -> str:
 
 
 def _line(source: str, error: StrategyError) -> int | None:
-    """The line of an error; for an unknown placeholder, its line inside the prompt."""
+    """Find the line of an error; for an unknown placeholder, the line of the prompt that contains
+    it.
+    """
     line = toml_text.find_line(source, _parse_key(error.key))
     unknown = _UNKNOWN_PLACEHOLDER.match(error.remedy)
     if line is None or unknown is None:

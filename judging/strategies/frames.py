@@ -1,5 +1,6 @@
-"""Frames: which texts of an item an evaluator is shown, in which calls, and the rendered
-prompts."""
+"""Frames: the texts of an item that an evaluator is shown, the calls that show them, and the
+rendered prompts.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,9 +17,9 @@ NO_EXAMPLES = "(none)"
 class CallSpec:
     """One call for an item: its role, and the order of its texts.
 
-    `order` is 0 if there is only one order; for a pair, 1 shows gold first, 2 the perturbed answer
-    first. `axis` is the slug of the axis to judge, "" for the whole answer; `step` is the step of a
-    chain, from 0.
+    `order` is 0 if there is only one order. For a pair, 1 means that the gold answer is shown
+    first, 2 that the perturbed answer is. `axis` is the slug of the axis to judge, "" for the whole
+    answer; `step` is the step of a chain, from 0.
     """
 
     role: str
@@ -60,7 +61,7 @@ FRAMES: dict[str, dict[CallSpec, dict[str, str]]] = {
     "rating": {CallSpec("response"): _RESPONSE},
     "rubric": {CallSpec("response"): _RESPONSE},
     "matching": {CallSpec("response"): _RESPONSE},
-    # It shows no texts of the item, only the explanation and score from a run's reply.
+    # This frame shows no texts of the item, only the explanation and the score in a run's reply.
     "explanation": {CallSpec("perturbed"): {}, CallSpec("gold"): {}},
     "fold": {},
     # Generators: their replies are not judgements but texts of new items.
@@ -93,13 +94,15 @@ def get_item_needs(strategy: Strategy) -> str:
 
     "perturbation": valid or score-invariant; "detection": error or no_error; "values": any
     resolution; "run": items with outcomes in another run; "prompt" and "gold": items with this
-    text, resolved or not. An input of study 001 is a prompt too.
+    text, resolved or not. An input of study 001 counts as a prompt too.
     """
     return _ITEM_NEEDS[strategy.frame]
 
 
 def list_calls(strategy: Strategy, *, axis: str = "", step: int = 0) -> tuple[CallSpec, ...]:
-    """The calls for one item at a step and along an axis, in the order of creation."""
+    """List the calls for one item at a step and along an axis, in the order in which they are
+    created.
+    """
     return tuple(
         CallSpec(spec.role, spec.order, axis, step)
         for spec in FRAMES[strategy.frame]
@@ -126,12 +129,13 @@ def render_prompt(
     *,
     more: Mapping[str, str] | None = None,
 ) -> RenderedPrompt:
-    """The prompt of one call about an item with these texts.
+    """Render the prompt of one call about an item with these texts.
 
     It depends only on the strategy, the texts that the call shows, and `more`: replies of earlier
-    steps by step name, `examples`, and for an explanation check `explanation` and `score`. So two
-    items with the same prompt and gold share their gold prompt to the byte. Texts are inserted
-    unchanged. Raises ValueError for a call that the strategy does not make, or for a missing text.
+    steps by step name, `examples`, and for an explanation check `explanation` and `score`. So for
+    two items with the same prompt and gold answer, the prompts about the gold answer are identical.
+    Texts are inserted unchanged. Raises ValueError if the strategy does not make this call, or if a
+    text is missing.
     """
     sources = _sources(strategy, spec)
     if strategy.metric:
@@ -147,10 +151,11 @@ def render_prompt(
 
 
 def render_examples(strategy: Strategy, shown: Sequence[tuple[Mapping[str, Any], Any]]) -> str:
-    """The text for {{examples}}, from pairs of an item's texts and its final label.
+    """Return the text for {{examples}}. Each example is a pair: the texts of an item, and its final
+    label.
 
-    The label is a value for each metric, a score, or a verdict. The same texts are shown as in the
-    last step. Raises ValueError for a missing text.
+    A label is a value for each metric, a score, or a verdict. The examples show the same texts as
+    the last step. Raises ValueError for a missing text.
     """
     spec = list_calls(strategy)[0]
     used = schema.find_names(strategy.step(strategy.last_step).prompt)
@@ -192,7 +197,7 @@ def _build_strategy_values(strategy: Strategy, spec: CallSpec) -> dict[str, str]
     """The placeholder values that come from the strategy itself."""
     values = {"guidance": ""} if strategy.frame == "perturbation" else {}
     if not strategy.examples:
-        values["examples"] = NO_EXAMPLES  # for a run that shows no examples
+        values["examples"] = NO_EXAMPLES  # in case a run shows no examples
     if axis := strategy.axis(spec.axis):
         values = {"axis": criteria.render_axis(axis), "rubric": criteria.render_points(axis.points)}
     if strategy.metrics:
@@ -212,13 +217,15 @@ def _text(texts: Mapping[str, Any], name: str, spec: CallSpec) -> Any:
 
 
 def _get_measured_text(texts: Mapping[str, Any], name: str, spec: CallSpec) -> Any:
-    """A text for a baseline; several references are a list."""
+    """Return a text for a baseline; several references become a list."""
     text = _text(texts, name, spec)
     return list(text) if isinstance(text, Sequence) and not isinstance(text, str) else text
 
 
 def format_text(texts: Mapping[str, Any], name: str, spec: CallSpec) -> str:
-    """A text as a prompt shows it: a question with its context, several references numbered."""
+    """Format a text as a prompt shows it: a question with its context, and several references with
+    numbers.
+    """
     text = _text(texts, name, spec)
     if name == "question" and texts.get("context"):
         return f"{text}\n\n{texts['context']}"

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 from judging.strategies import schema
 from judging.strategies.schema import Strategy
 
-# The most flags for one text; more would tell a reader nothing new.
+# The maximum number of flags for one text; further flags would tell a reader nothing new.
 MAX_FLAGS = 20
 MAX_QUOTE_LENGTH = 60
-# A shorter delimiter line would be found in every text.
+# Shorter delimiter lines are ignored, since they would be found in every text.
 MIN_DELIMITER_LENGTH = 4
 
 _JUDGE = r"(?:judges?|evaluators?|graders?|raters?|examiners?)"
@@ -79,8 +79,9 @@ def find_flags(texts: Mapping[str, Any], *, delimiters: Collection[str] = ()) ->
 
 
 def find_delimiters(strategy: Strategy) -> frozenset[str]:
-    """The lines that delimit texts in the strategy's prompts: those next to a line with only a
-    placeholder."""
+    """Find the lines that delimit texts in the strategy's prompts: lines next to a line that
+    contains only a placeholder.
+    """
     found = set()
     for number in range(strategy.last_step + 1):
         lines = ["", *strategy.step(number).prompt.splitlines(), ""]

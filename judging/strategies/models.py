@@ -20,7 +20,7 @@ class StrategyVersionQuerySet(models.QuerySet["StrategyVersion"]):
         return self.filter(project=project, deleted_at=None)
 
     def deleted(self, project: Project) -> StrategyVersionQuerySet:
-        """Deleted versions of the project, which it can restore."""
+        """Deleted versions that belong to the project and can be restored."""
         return self.filter(project=project, deleted_at__isnull=False)
 
     def shipped(self) -> StrategyVersionQuerySet:
@@ -37,8 +37,9 @@ class StrategyVersionQuerySet(models.QuerySet["StrategyVersion"]):
         return self.filter(~Exists(later))
 
     def with_runs(self, project: Project) -> StrategyVersionQuerySet:
-        """With `used`, the number of the project's runs that pin each version, and with author and
-        parent."""
+        """Add `used`, the number of the project's runs that pin the version, and fetch authors and
+        parents.
+        """
         mine = Count("runs", filter=Q(runs__project=project))
         return self.annotate(used=mine).select_related("member", "parent")
 
@@ -46,7 +47,7 @@ class StrategyVersionQuerySet(models.QuerySet["StrategyVersion"]):
 class StrategyVersion(models.Model):
     """One version of a strategy, from a built-in file or saved by a project.
 
-    A run points at the version, so later edits change no old run.
+    A run refers to one version, so later edits of the strategy do not change the run.
     """
 
     project = models.ForeignKey(
@@ -97,8 +98,9 @@ class StrategyVersion(models.Model):
         return f"{self.slug} v{self.number}"
 
     def strategy(self) -> Strategy:
-        """The parsed definition; callers share it, so it must not be changed. Raises
-        `StrategyError` for a stored definition that is no longer valid."""
+        """The parsed definition. All callers get the same object, so they must not change it.
+        Raises `StrategyError` for a stored definition that is no longer valid.
+        """
         return _parse(json.dumps(self.definition))
 
 

@@ -17,7 +17,7 @@ from judging.strategies.frames import CallSpec, RenderedPrompt
 from judging.strategies.replies import outputs
 from judging.strategies.replies.outputs import ParsedReply
 
-# A placeholder endpoint, used while no endpoint is chosen.
+# A placeholder that is used until an endpoint is chosen.
 _DUMMY_ENDPOINT = {"name": "nobody", "provider": "openai_compatible", "model": "none"}
 EXPLANATION_INPUTS = ("explanation", "score")
 MAX_SUGGESTED_KEYS = 20
@@ -25,8 +25,9 @@ MAX_SUGGESTED_KEYS = 20
 
 @dataclass(frozen=True)
 class RequestPreview:
-    """The request to an endpoint: the exact body, its digest, and whether it is already answered;
-    then a run would not send it again."""
+    """The request to an endpoint: the exact body, its digest, and whether the request is already
+    answered. A run would not send an answered request again.
+    """
 
     body: str
     digest: str
@@ -37,12 +38,12 @@ class RequestPreview:
 class CallPreview:
     """One call of a strategy about an item.
 
-    `calls` are all calls for the item, by name and title; `call` is the name of the one shown.
-    `prompt` is None if there is a `problem`. `replies` are texts that only a run has, by name:
-    texts given by the user, or a stand-in for each name in `stand_ins`. `flags` are possible prompt
-    injections in the shown texts. `notes` say what else a run would do differently. `sent` is None
-    without an endpoint, or if there is a reason in `refused`. `examples` are the ids of items whose
-    answers are shown.
+    `calls` are the names and titles of all calls for the item; `call` is the name of the call that
+    is shown. `prompt` is None if there is a `problem`. `replies` are texts that normally come from
+    a run, by name: texts given by the user, or a placeholder text for each name in `stand_ins`.
+    `flags` are possible prompt injections in the shown texts. `notes` say how else a run would
+    differ from the preview. `sent` is None without an endpoint, or if there is a reason in
+    `refused`. `examples` are the ids of items whose answers are shown.
     """
 
     calls: tuple[tuple[str, str], ...] = ()
@@ -62,9 +63,10 @@ class CallPreview:
 def record_seen_answers(
     member: Membership, item: Item | None, made: CallPreview, now: datetime
 ) -> None:
-    """Record which final labels the preview reveals to a member: the labels of the examples, and a
-    hint about the item's own label, since the preview says whether a run would leave the item
-    out."""
+    """Record which final labels the preview reveals to a member. These are the labels of the
+    examples, and indirectly that of the item, since the preview says whether a run would leave the
+    item out.
+    """
     if item is not None:
         visibility.record_seen(member, item, now=now)
     visibility.record_all_seen(member, made.examples, now=now)
@@ -114,7 +116,7 @@ def build_preview(
 def parse_reply(
     project: Project, version: StrategyVersion, *, text: str, finish: str, call: str = ""
 ) -> ParsedReply:
-    """The reading of a reply to a call, by default to the last step.
+    """Parse a reply to a call, by default a call of the last step, and return the reading.
 
     Raises `Refused` if the strategy does not fit the project, or sends no requests.
     """
@@ -126,14 +128,16 @@ def parse_reply(
 
 
 def build_project_strategy(project: Project, version: StrategyVersion) -> Strategy:
-    """The strategy as a run of the project would pin it, with the metrics of the task type if it
-    uses them. Raises `Refused` if the two do not fit."""
+    """Return the strategy as a run of the project would pin it, with the metrics of the task type
+    if it uses them. Raises `Refused` if strategy and task type do not fit together.
+    """
     return _draft(project, version, None).pinned_strategy()
 
 
 def find_item(project: Project, key: str, version: StrategyVersion | None) -> Item | None:
-    """The item with this key, None if there is none; without a key, the first item that a run would
-    cover, or else the first of all."""
+    """Find the item with this key, or None. Without a key, find the first item that a run would
+    cover, or else the first item of the project.
+    """
     items = Item.objects.in_project(project).order_by("position")
     if key:
         return None if "\0" in key else items.filter(key=key).first()
@@ -145,7 +149,7 @@ def find_item(project: Project, key: str, version: StrategyVersion | None) -> It
 
 
 def suggest_keys(project: Project, part: str) -> list[str]:
-    """Item keys that contain this part, in the order of the items."""
+    """Find item keys that contain this text, in the order of the items."""
     if "\0" in part:
         return []
     found = Item.objects.in_project(project).with_key_like(part).order_by("position")
@@ -153,12 +157,14 @@ def suggest_keys(project: Project, part: str) -> list[str]:
 
 
 def _draft(project: Project, version: StrategyVersion, endpoint: Endpoint | None) -> Run:
-    """An unsaved run with the pins of `lifecycle.start_run`; its seed decides the examples."""
+    """Build an unsaved run that pins the same things as `lifecycle.start_run`; its seed decides the
+    examples.
+    """
     return pinning.draft_run(project, version, endpoint or Endpoint(**_DUMMY_ENDPOINT), seed=0)
 
 
 def _choose_first_call(strategy: Strategy, item: Item | None) -> CallSpec:
-    """The first call along the axis that decides the item."""
+    """Return the first call along the axis that decides the item."""
     ability, source = (item.ability, item.source_ability) if item else ("", "")
     axes = strategies.list_item_axes(strategy, ability, source)
     main = next((axis for axis, decides in axes if decides), axes[0][0])
@@ -167,7 +173,7 @@ def _choose_first_call(strategy: Strategy, item: Item | None) -> CallSpec:
 
 @dataclass(frozen=True)
 class _PreviewedCall:
-    """A call with the texts of its item, and the texts in place of earlier replies."""
+    """A call with the texts of its item, and the texts that replace earlier replies."""
 
     run: Run
     strategy: Strategy
@@ -212,8 +218,9 @@ def _render_preview(
 def _build_earlier_replies(
     strategy: Strategy, spec: CallSpec, said: Mapping[str, str] | None
 ) -> tuple[dict[str, str], frozenset[str]]:
-    """The texts that the call shows in place of earlier replies, and which of them are
-    stand-ins."""
+    """Return the texts that the call shows in place of earlier replies, and the names of those that
+    are placeholder texts.
+    """
     used = schema.find_names(strategy.step(spec.step).prompt)
     names = [step.name for step in strategy.steps[: spec.step]]
     if strategy.frame == "explanation":
@@ -227,8 +234,9 @@ def _build_earlier_replies(
 def _examples(
     asked: _PreviewedCall, item: Item
 ) -> tuple[dict[str, str], frozenset[int], tuple[str, ...]]:
-    """The examples that a run over this item alone would show, and the ids of their items, or a
-    note if there are none."""
+    """Return the examples that a run over only this item would show, with the ids of their items,
+    or a note if there are no examples.
+    """
     if not asked.strategy.examples:
         return {}, frozenset(), ()
     try:
@@ -251,8 +259,9 @@ def _list_text_names(asked: _PreviewedCall) -> frozenset[str]:
 
 
 def _list_missing_texts(asked: _PreviewedCall) -> list[str]:
-    """The texts that the call shows and the item lacks; a question may be its prompt or its
-    input."""
+    """List the texts that the call would show but the item does not have. Either the prompt or the
+    input can be the question.
+    """
     there = set(asked.texts)
     if there & {"prompt", "input"}:
         there.add("question")
@@ -269,7 +278,7 @@ def _collect_shown_texts(asked: _PreviewedCall) -> dict[str, Any]:
 
 
 def _explain_exclusion(asked: _PreviewedCall, item: Item) -> tuple[str, ...]:
-    """A note if a run would not cover this item."""
+    """Return a note if a run would not cover this item."""
     needs = frames.get_item_needs(asked.strategy)
     if needs == "run":
         return ()
@@ -284,7 +293,9 @@ def _explain_exclusion(asked: _PreviewedCall, item: Item) -> tuple[str, ...]:
 def _build_request(
     asked: _PreviewedCall, more: Mapping[str, str], *, whole: bool
 ) -> RequestPreview:
-    """The exact body; a body with stand-ins is not a request, so it has no digest."""
+    """Build the exact body. A body with placeholder texts is never sent as a request, so it has no
+    digest.
+    """
     body = rendering.render_body(asked.run, asked.texts, asked.spec, asked.strategy, more)
     if not whole:
         return RequestPreview(body.decode(), "", answered=False)

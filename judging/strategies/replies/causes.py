@@ -5,14 +5,15 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 DETECTED, UNDETECTED, SCORED, MISSING = "detected", "undetected", "scored", "missing"
-# For generators: a text was generated.
+# The result of a generator if a text was generated.
 MADE = "made"
 
 
 class Cause(NamedTuple):
     """Why an outcome is missing. `in_reply`: the cause lies in the reply itself, so sending the
-    request again would not help. `is_imported`: a file of replies can state the cause. `former` is
-    the cause's name in older files and archives, "" if it was never renamed."""
+    request again would not help. `is_imported`: a file of imported replies can give this cause.
+    `former` is the cause's name in older files and archives, "" if it was never renamed.
+    """
 
     name: str
     meaning: str
@@ -22,9 +23,9 @@ class Cause(NamedTuple):
 
 
 ONE_ORDER = "one_order"
-# Every cause of a missing outcome, once. An item with several causes gets the first in this list,
-# no matter which call it is from. Causes in the reply come before failed requests. Causes that are
-# not listed come last, by name.
+# All causes of a missing outcome. An item with several causes gets the first cause in this list, no
+# matter which call had it. Causes in the reply come before failed requests. Causes that are not
+# listed come last, sorted by name.
 _CAUSES = (
     Cause("refused", "the evaluator refused, so there is no answer", True, True),
     Cause("filtered", "the provider blocked the reply, so there is no answer", True, True),
@@ -64,10 +65,10 @@ FORMER_CAUSES = {one.former: name for name, one in CAUSES.items() if one.former}
 class Decision:
     """A run's decision on one item, along one axis if its strategy has axes.
 
-    If `result` is missing, `detail` is "" and `cause` is set; otherwise the other way round (scores
-    may have no detail). `values` is plain JSON; item_decisions says what it contains for each
-    frame. `share` is the share of parsed repeats or members that detect, None if there is only one
-    or nothing to detect.
+    If `result` is missing, `cause` is set and `detail` is ""; otherwise `detail` is set (except for
+    some scores) and `cause` is "". `values` is plain JSON; item_decisions says what it contains for
+    each frame. `share` is the share of parsed repeats or members that detect; None if there is only
+    a single one, or nothing to detect.
     """
 
     result: str
@@ -78,12 +79,12 @@ class Decision:
 
 
 def list_reply_causes() -> list[str]:
-    """The causes that lie in the reply itself, for which no request is sent again."""
+    """Return the causes that lie in the reply itself; for these, no request is sent again."""
     return [name for name, one in CAUSES.items() if one.in_reply]
 
 
 def first_cause(causes: Iterable[str]) -> str:
-    """The first of several causes by their order in `CAUSES`; "" if there are none."""
+    """Return the cause that comes first in `CAUSES`, or "" if there are no causes."""
     return min(causes, key=lambda cause: (_rank_cause(cause), cause), default="")
 
 

@@ -1,7 +1,7 @@
 """Combine several decisions on one item into one: repeats, votes, panels.
 
-`values` keeps each part under "parts", with its result and its detail or cause, and also the
-combined numbers.
+`values` contains the combined numbers and, under "parts", the result of each part with its detail
+or cause.
 """
 
 from collections import Counter
@@ -30,7 +30,7 @@ Average = Callable[[list[float]], float]
 
 
 class DecisionLike(Protocol):
-    """A decision, or an outcome with its fields."""
+    """A decision, or an outcome, which has the same fields."""
 
     @property
     def result(self) -> str: ...
@@ -43,10 +43,11 @@ class DecisionLike(Protocol):
 
 
 def combine_repeats(parts: Sequence[DecisionLike]) -> Decision:
-    """Combine repeats of one question: the item's share is the share of parsed repeats that detect.
+    """Combine repeats of one question. `share` is the share of the parsed repeats that detect.
 
-    The item is detected if the share is more than half, so a tie is undetected. Numbers are means
-    over the repeats that have them. Missing, with the first cause, if no repeat was parsed.
+    The item is detected if the share is more than half, so a tie is undetected. A number is the
+    mean over the repeats that have this number. The result is missing, with the first cause, if no
+    repeat was parsed.
     """
     if _is_scored(parts):
         return _combine_scores(parts, mean)
@@ -58,10 +59,11 @@ def combine_votes(parts: Sequence[DecisionLike]) -> Decision:
     """The majority of all members: detected if more than half detect; missing members count in the
     total.
 
-    So two of four do not suffice, nor two of five if the other three are missing. `share` is still
-    computed over the parsed members. Missing, with the first cause, only if no member was parsed.
-    Numbers are medians. If a majority gives one value, the median is that value; of three different
-    values it is the middle one, as in study 003 for annotators.
+    So two of four do not suffice, and neither do two of five if the other three are missing.
+    `share` is still computed over the parsed members. The result is missing, with the first cause,
+    only if no member was parsed. Numbers are medians. If a majority gives the same value, the
+    median is that value; of three different values it is the middle value, as for the annotators in
+    study 003.
     """
     if _is_scored(parts):
         return _combine_scores(parts, median)
@@ -73,8 +75,8 @@ def combine_panel(parts: Sequence[DecisionLike], source: Strategy | None = None)
 
     Gold and perturbed answer: the mean scores of the members that gave both. With a reference: the
     mean score against the top of `source`, the strategy of the members. Metrics: the mean of each
-    metric over the members that gave it; a total is the sum of these means. Missing if no member
-    was parsed. Raises ValueError if there are no scores to average.
+    metric over the members that gave it; a total is the sum of these means. The result is missing
+    if no member was parsed. Raises ValueError if there are no scores to average.
     """
     if _is_scored(parts):
         return _combine_scores(parts, mean)
@@ -92,14 +94,16 @@ def combine_panel(parts: Sequence[DecisionLike], source: Strategy | None = None)
 
 
 def mean(numbers: Sequence[float]) -> float:
-    """The arithmetic mean, by an exact sum, so that the order does not matter. It needs at least
-    one number."""
+    """Return the arithmetic mean of one or more numbers. The sum is exact, so the order of the
+    numbers does not matter.
+    """
     return fsum(numbers) / len(numbers)
 
 
 def _combine_detections(parts: Sequence[DecisionLike], needed: float) -> Decision:
-    """Detected if more than `needed` parts are; the detail is the most frequent one with that
-    result."""
+    """Combine detections: the result is detected if more than `needed` parts detect. The detail is
+    the most frequent detail of the parts with this result.
+    """
     there = [part for part in parts if part.result != MISSING]
     if not there:
         return _missing(parts)
@@ -110,8 +114,9 @@ def _combine_detections(parts: Sequence[DecisionLike], needed: float) -> Decisio
 
 
 def _choose_detail(result: str, there: Sequence[DecisionLike]) -> str:
-    """The most frequent detail with this result, or the opposite if no part has the result, for
-    example if two of five detect and three are missing."""
+    """Return the most frequent detail of the parts with this result. If no part has it, for example
+    if two of five detect and three are missing, return the opposite detail.
+    """
     details = Counter(part.detail for part in there if part.result == result)
     if details:
         return details.most_common(1)[0][0]
@@ -130,7 +135,7 @@ def _combine_scores(parts: Sequence[DecisionLike], fold: Average) -> Decision:
 
 
 def _metrics(part: DecisionLike) -> list[str]:
-    """The metrics with a number, and the metrics that are listed as missing."""
+    """Return the metrics with a number, and the metrics that are listed as missing."""
     there = [name for name, value in part.values.items() if _is_number(value) and name != TOTAL]
     return [*there, *part.values.get(item_decisions.MISSING_KEY, ())] if _has_scores(part) else []
 
@@ -143,7 +148,7 @@ def _find_metric_cause(name: str, parts: Sequence[DecisionLike]) -> str:
 
 
 def _numbers(there: Sequence[DecisionLike]) -> dict[str, float]:
-    """The means of the values that are numbers in every part."""
+    """Return the mean of each value that is a number in every part."""
     return {
         name: mean([part.values[name] for part in there])
         for name in (there[0].values if there else ())

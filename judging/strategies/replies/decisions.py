@@ -1,6 +1,6 @@
 """Decide the outcome of an item from its readings, or from the outcomes of several runs.
 
-item_decisions decides one sample, combination combines several.
+The module item_decisions decides a single sample; combination combines several samples.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,14 +42,15 @@ def decide(
     *,
     texts: Mapping[str, Any] | None = None,
 ) -> Decision:
-    """The outcome of one item along one axis, from the readings of all calls and samples.
+    """Decide the outcome of one item along one axis, from the readings of all calls and samples.
 
-    The number next to a call is its sample. Several samples are votes if the strategy says so, else
-    repeats; sample j of one call is paired with sample j of the other. In a chain the last step
-    decides; readings of earlier steps may be included. A request that failed for good is given as
-    ParsedReply(None, cause=...). `texts` are the item's; they are only needed to check whether the
-    replies of a generator are usable. Raises ValueError if there are calls of two axes, or if the
-    reading of a call is missing, since an item with open calls has no outcome yet.
+    The number next to a call is the number of the sample. Several samples are votes if the strategy
+    says so, otherwise repeats. If an item has two calls, sample j of the first call is paired with
+    sample j of the second. In a chain the last step decides; readings of earlier steps may be
+    included. A request that failed permanently is given as ParsedReply(None, cause=...). `texts`
+    are the item's; they are only needed to check whether the replies of a generator are usable.
+    Raises ValueError if there are calls of two axes, or if the reading of a call is missing, since
+    an item with open calls has no outcome yet.
     """
     axes = {spec.axis for spec, _ in readings}
     if len(axes) > 1:
@@ -72,7 +73,7 @@ def decide(
 def combine(
     strategy: Strategy, outcomes: Sequence[DecisionLike], *, source: Strategy | None = None
 ) -> Decision:
-    """The outcome of an item in a derived run, from its outcomes in the source runs.
+    """Compute the outcome of an item in a derived run from its outcomes in the source runs.
 
     For a run without a result on the item, give a Decision with result missing and a cause, so that
     the run counts in the total. `strategy.fold` is "majority" (see combination.combine_votes) or

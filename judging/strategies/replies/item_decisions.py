@@ -45,23 +45,27 @@ _TOLERANCE = 1e-9
 
 
 def decide_sample(strategy: Strategy, readings: Readings) -> Decision:
-    """The decision for one sample, from a reading of each call of the frame, in the frame's
-    order."""
+    """Decide one sample. The readings are those of all calls of the frame, in the order of the
+    frame.
+    """
     return _DECIDERS[strategy.frame](strategy, readings)
 
 
 def compare_scores(gold: float, perturbed: float) -> tuple[str, str]:
-    """Result and detail of two scores: a lower score for the perturbed answer is a detection."""
+    """Return the result and the detail for two scores: it is a detection if the perturbed answer
+    has the lower score.
+    """
     if perturbed < gold - _TOLERANCE:
         return DETECTED, "lower"
     return UNDETECTED, "higher" if perturbed > gold + _TOLERANCE else "equal"
 
 
 def compare_with_top(strategy: Strategy, score: float) -> tuple[str, str]:
-    """Result and detail of a score with a reference: anything below the top is a detection.
+    """Return the result and the detail for a score with a reference: any score below the top is a
+    detection.
 
-    On a scale with steps the detail counts the steps below the top: top-1, top-2, then lower; a
-    mean between two steps counts as the lower one.
+    On a scale with steps the detail says how many steps the score is below the top: top-1, top-2,
+    and "lower" for more. A mean between two steps counts as the lower step.
     """
     if strategy.top is None or strategy.scale is None:
         raise ValueError(f"strategy {strategy.slug!r} has no top to compare with")
@@ -74,11 +78,12 @@ def compare_with_top(strategy: Strategy, score: float) -> tuple[str, str]:
 
 
 def decide_scores(found: Mapping[str, float | str], *, total: bool = False) -> Decision:
-    """The decision for numbers by metric, with a cause in place of a missing one; scored if any was
-    parsed.
+    """Decide numbers by metric, where a missing number is replaced by its cause. The result is
+    scored if any number was parsed.
 
-    `values` has every metric, None if it was not parsed, and then "missing" with the causes. With
-    `total` it also has "total": the sum of the metrics, None if one of them is missing.
+    `values` has every metric, with None if its number was not parsed; then "missing" has the
+    causes. With `total` there is also "total": the sum of the metrics, None if one of them is
+    missing.
     """
     values: dict[str, Any] = {name: _or_none(value) for name, value in found.items()}
     missing = {name: value for name, value in found.items() if isinstance(value, str)}
@@ -94,10 +99,11 @@ def decide_scores(found: Mapping[str, float | str], *, total: bool = False) -> D
 def decide_generated(
     strategy: Strategy, readings: Iterable[ParsedReply], texts: Mapping[str, Any]
 ) -> Decision:
-    """The decision on a generator's replies for one item: made if one of them gave a usable text.
+    """Decide a generator's replies for one item: the result is made if at least one reply has a
+    usable text.
 
-    `values`: the number of usable texts as "made", and the others by cause as "missing". The texts
-    themselves stay in the readings.
+    `values`: the number of usable texts as "made", and the numbers of other replies by cause as
+    "missing". The texts themselves stay in the readings.
     """
     said = [unusable_texts.mark_unusable(strategy, reading, texts) for reading in readings]
     missing = Counter(reading.cause for reading in said if reading.value is None)
@@ -129,12 +135,13 @@ def _decide_reference(strategy: Strategy, readings: Readings) -> Decision:
 
 
 def _decide_pair(strategy: Strategy, readings: Readings) -> Decision:
-    """Both orders: detected if gold is chosen in both. The item is missing if either reply is.
+    """Combine both orders: the result is detected if gold is chosen in both, and missing if either
+    reply is missing.
 
     `values`: the meaning of each order, under `gold_first` and `perturbed_first`. If only one order
-    was parsed, `chose_gold` says whether it chose gold: if not, the second reply could not have
-    made the item detected. For a mixed item `order_effect` says whether the position decided:
-    first_twice, second_twice, half_tie (one order ties), or "" (two different ties).
+    was parsed, `chose_gold` says whether gold was chosen in that order. If it was not, the item
+    could not have become detected. For a mixed item `order_effect` says whether the position
+    decided: first_twice, second_twice, half_tie (one order ties), or "" (two different ties).
     """
     first, second = (_meaning(spec, reading) for spec, reading in readings.items())
     values: dict[str, Any] = {"gold_first": first, "perturbed_first": second}
@@ -161,9 +168,10 @@ def _decide_detection(strategy: Strategy, readings: Readings) -> Decision:
 
 
 def _decide_explanation(strategy: Strategy, readings: Readings) -> Decision:
-    """Whether an explanation reports an error.
+    """Decide whether an explanation reports an error.
 
-    An unparsable reply is decided as missing, so that it is listed; figures count it as not found.
+    The result of an unparsable reply is missing, so that the reply is listed; figures count it as
+    an error not found.
     """
     return _decide_by_meaning(
         readings, {True: (DETECTED, "found"), False: (UNDETECTED, "not_found")}
@@ -171,7 +179,7 @@ def _decide_explanation(strategy: Strategy, readings: Readings) -> Decision:
 
 
 def _decide_by_meaning(readings: Readings, means: Mapping[Any, tuple[str, str]]) -> Decision:
-    """The decision from the single reading's value; `values`: that value, under "said"."""
+    """Decide by the value of the only reading; `values`: this value, under "said"."""
     (reading,) = readings.values()
     values = {"said": reading.value}
     if reading.value is None:
@@ -210,7 +218,9 @@ def _meaning(spec: CallSpec, reading: ParsedReply) -> str | None:
 
 
 def _order_effect(first: str, second: str) -> str:
-    """The order effect of two orders that disagree; the first of them showed gold first."""
+    """Return the order effect for two orders that disagree. In the first of them, gold was shown
+    first.
+    """
     if {first, second} == _SIDES:
         return "first_twice" if first == "gold" else "second_twice"
     return "half_tie" if _SIDES & {first, second} else ""

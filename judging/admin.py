@@ -42,7 +42,7 @@ class EndpointAdmin(admin.ModelAdmin):
         return (*said, *REQUEST_FIELDS) if obj and obj.runs.exists() else said
 
     def save_model(self, request: HttpRequest, obj: Endpoint, form: Any, change: bool) -> None:
-        """Save the endpoint and record an event of its changes."""
+        """Save the endpoint and record its changes in an event."""
         endpoints.save_endpoint(form, request_account(request))
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
@@ -57,13 +57,14 @@ class BudgetAdmin(admin.ModelAdmin):
     raw_id_fields = ("project",)
 
     def save_model(self, request: HttpRequest, obj: Budget, form: Any, change: bool) -> None:
-        """Set the project's cap through the service, which creates or changes the project's budget
-        and records an event."""
+        """Set the project's cap. The service creates or changes the project's budget and records an
+        event.
+        """
         budget.set_cap(obj.project, obj.cap, None, account=request_account(request))
         obj.pk = Budget.objects.get(project=obj.project).pk
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        # A project without a limit has a budget without a cap.
+        # For a project without a limit there is a budget without a cap.
         return False
 
 

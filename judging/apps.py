@@ -9,8 +9,9 @@ class JudgingConfig(AppConfig):
     name = "judging"
 
     def ready(self) -> None:
-        """Register event titles, and make each migration drop the triggers and install them again.
-        Django calls this once at start-up."""
+        """Register event titles, and arrange that each migration drops the triggers and then
+        installs them again. Django calls this once at start-up.
+        """
         import_module("judging.event_types").register()
         pre_migrate.connect(_drop_triggers, sender=self)
         post_migrate.connect(_install_triggers, sender=self)

@@ -1,6 +1,6 @@
 """An example project: accounts to sign in, partly labelled items, and finished baseline runs.
 
-Every step can be repeated. A finished step is not done again, and later changes by users are kept.
+The demo can be set up repeatedly: finished steps are skipped, and later changes by users are kept.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ from judging.runs.engine import ask
 
 # The share of the items that is labelled in advance; the rest is left for the user.
 LABELLED_SHARE = 0.6
-# The first label in every category is the intended one. These labels come later.
+# The first item of every category gets the intended label. The later items get these labels.
 DOUBTFUL_CHOICES = {26: "invalid", 28: "not-sure", 30: "not-relevant"}
 ANNOTATOR_ALIASES = ("ada", "ben")
 BASELINES = ("rouge-l", "length")
@@ -60,8 +60,9 @@ PEOPLE = (
 
 
 def load_passwords(kept: Path) -> dict[str, str]:
-    """The users' passwords by name: generated once, and stored in a file that only its owner can
-    read."""
+    """Return the passwords of the users by name. They are generated once, and stored in a file that
+    only its owner can read.
+    """
     if not kept.exists():
         kept.touch(mode=0o600)
         made = {person.name: secrets.token_urlsafe(9) for person in PEOPLE}
@@ -72,8 +73,8 @@ def load_passwords(kept: Path) -> dict[str, str]:
 def create_accounts(project: Project, words: dict[str, str]) -> dict[str, bool]:
     """Give every demo user an account and their role in the project.
 
-    Returns, by name, whether the stored password is valid. If a user changed it, the new one is
-    kept.
+    Returns for each name whether the stored password is still valid. A password that a user has
+    changed stays changed.
     """
     return {person.name: _create_account(project, person, words[person.name]) for person in PEOPLE}
 
@@ -97,17 +98,17 @@ def _salt(word: str) -> str:
 
 
 def is_made(project: Project) -> bool:
-    """Whether the demo made this project, according to the event of `record_made`."""
+    """True if the demo created this project, according to the event of `record_made`."""
     return Event.objects.filter(project=project, kind=MADE_EVENT).exists()
 
 
 def record_made(project: Project) -> None:
-    """Record that the demo made this project, so that `is_made` recognises it."""
+    """Record that the demo created this project, so that `is_made` recognises it."""
     Event.record(MADE_EVENT, project.slug, project_id=project.pk, member_id=None)
 
 
 def import_project(path: Path, slug: str, name: str) -> Project:
-    """The project with the example items, ordered so that the categories alternate."""
+    """Return the project with the example items, ordered so that the categories alternate."""
     project = Project.objects.filter(slug=slug).select_related("task_type").first()
     project = project or importing.create_audited_project(slug, name=name)
     task = tasktypes.parse_definition(project.task_type.definition)
@@ -173,7 +174,7 @@ def make_perturbed_items(project: Project) -> int:
 
 
 def run_baselines(project: Project) -> list[Run]:
-    """One finished run of each offline baseline over the resolved items."""
+    """Run each offline baseline once over the resolved items."""
     return [_run_baseline(project, slug) for slug in BASELINES]
 
 

@@ -1,4 +1,6 @@
-"""Celery tasks. A message only says where there may be work; the rows say what it is."""
+"""Celery tasks. A message only says where there may be work; the rows in the database say what to
+do.
+"""
 
 import logging
 from typing import Any
@@ -14,7 +16,7 @@ log = logging.getLogger(__name__)
 
 @shared_task(name="judging.work", ignore_result=True)
 def ask_endpoint(endpoint_id: int) -> None:
-    """Call an endpoint for a slice of time."""
+    """Send requests to an endpoint for a limited time."""
     ask.run_overlapping_slice(endpoint_id)
 
 
@@ -25,8 +27,9 @@ def make_figure(figure_id: int) -> None:
 
 
 def notify_workers(endpoint_id: int) -> None:
-    """Tell the workers that an endpoint has work. A broker that is down does no harm: every worker
-    also looks for work itself."""
+    """Tell the workers that an endpoint has work. It does no harm if the broker is down, since
+    every worker also looks for work itself.
+    """
     _send(ask_endpoint, endpoint_id)
 
 

@@ -45,7 +45,9 @@ class MethodsSerializer(serializers.Serializer[methods.MethodsText]):
 @extend_schema(parameters=[RUN_PARAMETER], responses={200: MethodsSerializer, **PROBLEM_RESPONSES})
 @api_view(["GET"])
 def methods_paragraph(request: Request, slug: str) -> Response:
-    """The methods paragraph for the chosen runs; every number is counted anew."""
+    """The methods paragraph for the chosen runs. Every number in it is counted again for each
+    request.
+    """
     member = access.member_for(request, slug, right="results")
     try:
         runs = figures.select_project_runs(member.project, request.query_params)
@@ -102,8 +104,9 @@ class ArchiveList(ListAPIView[Job]):
     )
     @make_idempotent("manage")
     def post(self, request: Request, slug: str) -> Response:
-        """Have a worker create an archive. It appears in the list of jobs, where you can cancel
-        it."""
+        """Let a worker create an archive. The job appears in the list of jobs, where you can cancel
+        it.
+        """
         lead = access.member_for(request, slug, right="manage")
         wish = jobs.ArchiveRequest(**validate_body(ArchiveAskedSerializer(data=request.data)))
         runs = [run for run in run_marks.load_marked_runs(lead.project) if not run.archived_at]

@@ -16,15 +16,16 @@ from judging.archive.load import LoadedProject
 from judging.models import Run
 from judging.results import figures, tables
 
-# A stored table: the columns, and the rows as objects.
+# A stored table: its columns, and its rows as objects.
 Table = Mapping[str, Any]
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class TableComparison:
-    """A table, and whether it equals the table in the archive. Columns of methods that have changed
-    since then may differ."""
+    """A table, and whether it equals the table in the archive. Columns may differ if their method
+    has changed since the archive was created.
+    """
 
     table: str
     same: bool
@@ -49,9 +50,9 @@ def compare_table(
     """Compare a newly computed table with an archived one; `made_by` are the archive's method
     versions.
 
-    Columns that the archive lacks are not compared. For columns of a changed method, the result
-    says which of them differ. All other columns must be equal, row by row. If a changed method
-    decides which rows exist, rows are matched by their key columns.
+    Columns that the archive lacks are not compared. If a method has changed, the result says which
+    of its columns differ. All other columns must be equal, row by row. If a changed method decides
+    which rows exist, rows are matched by their key columns.
     """
     changed = list(versions.changed_methods(table, made_by))
     makes = {column for name in changed for column in versions.METHODS[name].columns[table]}
@@ -83,7 +84,7 @@ def _describe_method_changes(
     alone: int,
     both: int,
 ) -> str:
-    """A description of the differences due to changed methods."""
+    """Describe the differences that are due to changed methods."""
     methods = ", ".join(
         f"{name}, version {made_by.get(name, versions.FIRST_VERSION)} then and"
         f" {versions.METHODS[name].version} now"
@@ -100,15 +101,16 @@ def _describe_method_changes(
 
 
 def _row_key_columns(table: str, changed: Sequence[str]) -> tuple[str, ...]:
-    """The key columns of a table whose rows depend on a changed method, else ()."""
+    """Return the key columns of a table if its rows depend on a changed method, otherwise ()."""
     return next((versions.METHODS[name].rows.get(table, ()) for name in changed), ())
 
 
 def _pair_rows(
     named: Sequence[str], now: Sequence[Row], then: Sequence[Row]
 ) -> list[tuple[Row | None, Row | None]]:
-    """Each new row with the matching archived row, or None. Rows are matched by the key columns if
-    there are any, else by order."""
+    """Pair each new row with the matching archived row, or None. Rows are matched by the key
+    columns if there are any, otherwise by their order.
+    """
     ours, theirs = (
         {
             json.dumps([row.get(name) for name in named] or place): row

@@ -1,6 +1,7 @@
 """Create an archive of results: the data that figures need, the figures, and the methods.
 
-Everything is read from one consistent state and written while it is read, so archives can be large.
+Everything is read from one consistent state of the database, and rows are written as soon as they
+are read, so archives can be large.
 """
 
 import json
@@ -66,9 +67,9 @@ def write_archive(
     """Write an archive of these runs, and of the runs that their figures depend on.
 
     The same state of the database gives the same bytes. `tell` is called for each file with its
-    number of rows. Without texts, each text is masked by "x" with the same numbers of words and
-    characters, and texts that people wrote are left out. Raises `files.ConversionFailed` for a
-    chart that cannot be drawn.
+    number of rows. If texts are not included, each text is replaced by "x" with the same numbers of
+    words and characters, and texts that people wrote are left out. Raises `files.ConversionFailed`
+    for a chart that cannot be drawn.
     """
     check_sealed(project, texts=wanted.texts, replies=wanted.replies)
     # Diffs are stored beforehand, since the consistent read below cannot write.
@@ -102,14 +103,15 @@ def check_sealed(project: Project, *, texts: bool, replies: bool) -> None:
 
 
 def compute_rows(table: str, project: Project, runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """A table as in an archive: grouped by ability and category if possible."""
+    """Compute a table as in an archive: grouped by ability and category if possible."""
     by = figures.parse_fields(figures.DEFAULT_BY)
     return list(tables.RESULT_TABLES[table].rows(project, runs, by))
 
 
 def _build_scope(project: Project, runs: Sequence[Run], wanted: ArchiveOptions) -> ArchiveScope:
-    """The scope of these runs. It includes their explanation checks, and all runs that any of these
-    combine or check."""
+    """Return the scope of an archive of these runs. It also includes their explanation checks, and
+    all runs that any of the included runs combine or check.
+    """
     over = Run.sources.through.objects
     found = {run.pk for run in runs}
     checks = over.filter(to_run__in=found).select_related("from_run__strategy")
@@ -124,7 +126,9 @@ def _build_scope(project: Project, runs: Sequence[Run], wanted: ArchiveOptions) 
 
 
 def _write_part(part: ArchivePart, scope: ArchiveScope, sealing: ArchiveWriter) -> int:
-    """Write one JSON object per line, in the order of creation. Without rows, write no file."""
+    """Write one JSON object per line, in the order in which the rows were created. If there are no
+    rows, no file is written.
+    """
     lines = _part_lines(part, scope)
     first = next(lines, None)
     if first is None:
@@ -152,7 +156,7 @@ def _part_lines(part: ArchivePart, scope: ArchiveScope) -> Iterator[str]:
 
 
 def _compact_key(key: Sequence[Any]) -> list[Any] | None:
-    """The key of a referenced row; None if there is no reference."""
+    """Return the key of a referenced row, or None if there is no reference."""
     return None if key[-1] is None else list(key)
 
 
@@ -167,7 +171,7 @@ def _json_default(value: Any) -> str:
 def _write_figures(
     name: str, scope: ArchiveScope, sealing: ArchiveWriter, tell: ProgressCallback
 ) -> bool:
-    """Write a table as CSV and JSON; returns whether it has rows."""
+    """Write a table as CSV and JSON; return True if it has rows."""
     if name in DATE_DEPENDENT_TABLES:
         return False
     subprocesses.send_heartbeat()

@@ -1,4 +1,4 @@
-"""Translate words in older archives that have been renamed since."""
+"""Replace words in older archives that have been renamed since the archives were created."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from judging.strategies.replies.causes import FORMER_CAUSES
 
 
 def update_row(part: str, row: dict[str, Any]) -> dict[str, Any]:
-    """A row of an archived data table with the current words."""
+    """Return a row of an archived data table with the current words."""
     changed = update_figures(row)
     if part in {"slots", "labels"}:
         changed |= _update_stages(row)
@@ -18,12 +18,12 @@ def update_row(part: str, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def update_figures(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of figures with the current words."""
+    """Return a row of figures with the current words."""
     return {**row, "cause": _update_causes(row["cause"])} if "cause" in row else dict(row)
 
 
 def _update_stages(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The stage of a slot or label, and the stage in the key of a label's slot."""
+    """Update the stage of a slot or label, and the stage in the key of a label's slot."""
     changed: dict[str, Any] = {}
     if isinstance(row.get("stage"), str):
         changed["stage"] = FORMER_STAGES.get(row["stage"], row["stage"])
@@ -34,7 +34,7 @@ def _update_stages(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _update_causes(value: Any) -> Any:
-    """The JSON value with the current names of causes, both as values and as keys."""
+    """Return the JSON value with the current names of causes, both as values and as keys."""
     if isinstance(value, dict):
         return {FORMER_CAUSES.get(key, key): _update_causes(one) for key, one in value.items()}
     if isinstance(value, list):

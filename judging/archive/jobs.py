@@ -1,7 +1,7 @@
 """Archives requested in the browser: each is a job that a worker runs in a separate process.
 
-Otherwise creating an archive would block everything else in the worker's process. If the separate
-process is killed, the file that it leaves is never offered for download.
+In the worker's own process, creating an archive would block all other work. If the separate process
+is killed, its incomplete file is never offered for download.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ class ArchiveRequest:
 
 
 def enqueue(project: Project, member: Membership, wish: ArchiveRequest) -> Job:
-    """Have the next worker create an archive. The archive gets a number within the project."""
+    """Let the next free worker create an archive. The archive gets a number within the project."""
     asked = {"runs": [*wish.runs], "texts": wish.texts, "replies": wish.replies}
     return job_queue.enqueue(project, member, KIND, **asked)
 
@@ -38,12 +38,14 @@ def list_archives(project: Project) -> QuerySet[Job]:
 
 
 def get_path(job: Job) -> Path:
-    """The path of a job's file once the job is finished. No part of the path comes from a user."""
+    """Return the path of a job's file once the job is finished. No part of the path comes from a
+    user.
+    """
     return settings.VAR_DIR / "archives" / f"results-{job.pk}.zip"
 
 
 def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
-    """Create an archive unless another worker has the job; returns whether it was created.
+    """Create an archive unless another worker has the job; return True if it was created.
 
     A `stopped` job waits for the next worker, which starts it from the beginning.
     """

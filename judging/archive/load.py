@@ -1,7 +1,7 @@
 """Load an archive of results into an empty database, where the same code reproduces the figures.
 
 Archives can come from anywhere. Nothing is unpacked to files or executed. Every value is validated
-by its model field. Invalid data stops the loading with an error that says which file it is in.
+by its model field. Invalid data stop the loading with an error that names the file.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -34,7 +34,7 @@ Converter = Callable[[Any], tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class LoadedProject:
-    """An archive in the database: its project, and the facts of its manifest."""
+    """An archive that was loaded into the database: its project, and the facts of its manifest."""
 
     project: Project
     facts: dict[str, Any]
@@ -54,8 +54,8 @@ class _ColumnLoader:
 def load_archive(path: Path) -> LoadedProject:
     """Load an archive into a SQLite database without projects.
 
-    Raises `Refused` for any other database. Raises FormatError for a file that is not an archive,
-    was changed after it was created, or was created by a newer program.
+    Raises `Refused` for any other database. Raises FormatError if the file is not an archive, was
+    changed after it was created, or was created by a newer version of the program.
     """
     if connection.vendor != "sqlite":
         raise Refused("Archives are loaded into SQLite. Set DATABASE_URL to a new file.")
@@ -127,7 +127,7 @@ def _insert(part: ArchivePart, rows: Callable[[], Iterator[dict[str, Any]]]) -> 
 def _set_self_references(
     part: ArchivePart, column: str, rows: Callable[[], Iterator[dict[str, Any]]]
 ) -> None:
-    """Set the references of rows to rows of the same table, once all rows are inserted."""
+    """Set the references between rows of the same table, once all rows are inserted."""
     field: Any = part.model._meta.get_field(column)
     own, other = _lookup(part.model), _reference_loader(field)
     statement = (
@@ -160,7 +160,7 @@ def _sql_parameters(into: list[_ColumnLoader], row: Mapping[str, Any]) -> tuple[
 def _count_references(
     rows: Iterator[dict[str, Any]], told: dict[str, int]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows, and count how many of them have a reference in these columns."""
+    """Yield the rows unchanged, and count how many of them have a reference in these columns."""
     for row in rows:
         for name in told:
             told[name] += row.get(name) is not None
@@ -206,7 +206,7 @@ def _reference_loader(field: Any) -> _ColumnLoader:
 
 
 def _lookup(model: type[models.Model]) -> _ColumnLoader:
-    """A loader that finds the id of a row by its key in the archive."""
+    """Return a loader that finds the id of a row by its key in the archive."""
     key, own = KEY_COLUMNS[model], "project" in {one.name for one in model._meta.fields}
     parts = [_key_component_loader(model, name) for name in key]
     conditions = [f'"{one.name}" IS {one.sql}' for one in parts]
@@ -233,7 +233,7 @@ def _key_component_loader(model: type[models.Model], name: str) -> _ColumnLoader
 
 
 def _flatten_key(named: Any, widths: list[int]) -> list[Any]:
-    """The components of a key as written in the archive."""
+    """Yield the components of a key as it is written in the archive."""
     total = sum(widths)
     flat = [None] * total if named is None else named if isinstance(named, list) else [named]
     if len(flat) != total:

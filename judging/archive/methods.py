@@ -1,7 +1,7 @@
 """The methods paragraph: how the figures of some runs were obtained, generated from the data.
 
-Every number is counted again. If a value is undefined, the text says so. The sentences are in
-`methods.toml`.
+Every number is counted again each time. If a value is undefined, the text says so. The sentences
+are in `methods.toml`.
 """
 
 import json
@@ -52,7 +52,7 @@ class MethodsText:
 
     @property
     def text(self) -> str:
-        """All paragraphs with a blank line between them, and a line break at the end."""
+        """All paragraphs, separated by blank lines, with a line break at the end."""
         return "\n\n".join(self.paragraphs) + "\n"
 
     @property
@@ -62,7 +62,7 @@ class MethodsText:
 
 
 def write_methods(project: Project, runs: Sequence[Run]) -> MethodsText:
-    """The methods for the figures of these runs."""
+    """Write the methods paragraph for the figures of these runs."""
     parts = [
         _data_sentences(project),
         _people_sentences(project),
@@ -73,7 +73,7 @@ def write_methods(project: Project, runs: Sequence[Run]) -> MethodsText:
 
 
 def format_sentence(kind: str, name: str, **values: Any) -> str:
-    """A sentence of `methods.toml`, filled in; integers have thousands separators."""
+    """Fill in a sentence of `methods.toml`; integers get thousands separators."""
     return _load_sentences()[kind][name].format(
         **{key: f"{one:,}" if type(one) is int else one for key, one in values.items()}
     )
@@ -140,8 +140,9 @@ def _people_sentences(project: Project) -> Sentences:
 
 
 def _agreement_sentence(project: Project) -> str:
-    """The sentence about Krippendorff's alpha of the deciding question, for its level of
-    measurement."""
+    """Return the sentence about Krippendorff's alpha for the deciding question, at the question's
+    level of measurement.
+    """
     question = agreement_answers.list_questions(project)[0]
     level = {"ordinal": "alpha-ordinal", "interval": "alpha-interval"}.get(
         question.level, "alpha-nominal"
@@ -215,8 +216,9 @@ def _reply_sentences(run: Run) -> Sentences:
 
 
 def _parameter_sentences(run: Run) -> Sentences:
-    """Sentences about the parameters that we, or whoever recorded the replies, sent with the
-    prompts."""
+    """Return sentences about the parameters that were sent with the prompts, by us or by whoever
+    recorded the replies.
+    """
     sent = run.sends()
     said = json.dumps(sent, sort_keys=True, ensure_ascii=False)
     if run.kind != Run.Kind.ASKED:
@@ -313,13 +315,13 @@ def _sources(run: Run) -> str:
 
 
 def _tally(rows: Any, column: str) -> dict[str, int]:
-    """The number of rows with each value, the most frequent first."""
+    """Count the rows with each value, the most frequent value first."""
     counted = rows.values(column).annotate(n=Count("pk")).order_by("-n", column)
     return {row[column]: row["n"] for row in counted}
 
 
 def _format_counts(counts: Mapping[str, int]) -> str:
-    """Names followed by their counts, a form that needs no plural."""
+    """Format names followed by their counts, so that no plural is needed."""
     return _join_with_and(f"{name} {number:,}" for name, number in counts.items() if number)
 
 

@@ -36,12 +36,12 @@ Mask = Callable[[ArchiveScope, Any], Any]
 
 
 def drop(scope: ArchiveScope, value: Any) -> str:
-    """An empty text in place of the value."""
+    """Return an empty text in place of the value."""
     return ""
 
 
 def mask_text(scope: ArchiveScope, texts: Any) -> Any:
-    """An unreadable text with the same numbers of words and characters."""
+    """Return an unreadable text with the same numbers of words and characters."""
     if isinstance(texts, dict):
         return {name: mask_text(scope, text) for name, text in texts.items()}
     if isinstance(texts, list):
@@ -52,8 +52,9 @@ def mask_text(scope: ArchiveScope, texts: Any) -> Any:
 
 
 def mask_diff(scope: ArchiveScope, difference: Any) -> Any:
-    """An unreadable version of a stored diff, with the same number of changed characters in each
-    place."""
+    """Return an unreadable version of a stored diff, with the same number of changed characters in
+    each place.
+    """
 
     def hidden(packed: Any) -> Any:
         if isinstance(packed, list):
@@ -64,19 +65,21 @@ def mask_diff(scope: ArchiveScope, difference: Any) -> Any:
 
 
 def drop_free_text(scope: ArchiveScope, answers: Any) -> Any:
-    """The answers without the free-text answers."""
+    """Return the answers without those in free text."""
     return {name: said for name, said in answers.items() if name not in scope.written}
 
 
 def public_address(scope: ArchiveScope, address: Any) -> str:
-    """An address without credentials: no user name, password, or query."""
+    """Return the address without credentials, that is, without user name, password and query."""
     parts = urlsplit(str(address))
     host = parts.netloc.rpartition("@")[2]
     return urlunsplit((parts.scheme, host, parts.path, "", ""))
 
 
 def redact_pinned(scope: ArchiveScope, pinned: Any) -> Any:
-    """The pinned settings of an endpoint, without user name, password and query in its address."""
+    """Return the pinned settings of an endpoint, without user name, password and query in its
+    address.
+    """
     return {
         name: public_address(scope, one) if name == "address" else one
         for name, one in pinned.items()

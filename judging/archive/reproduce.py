@@ -1,7 +1,7 @@
 """Reproduce the figures of an archive, in a separate temporary database.
 
-Commands that read the archive run in separate processes, so that neither the project's database nor
-its cache can influence the results.
+Commands that read the archive run in separate processes, so that this installation's database and
+cache cannot influence the results.
 """
 
 import os
@@ -36,7 +36,9 @@ class LoadedArchive:
     environment: dict[str, str]
 
     def run(self, *command: str) -> str:
-        """The output of a command. Raises `ReproductionFailed` with its error message."""
+        """Run a command and return its output. Raises `ReproductionFailed` with the command's error
+        message.
+        """
         return _run_command(command, self.environment)
 
 
@@ -59,7 +61,7 @@ def load_archive(archive: Path, *, compare: bool = False) -> Iterator[LoadedArch
 def _run_command(command: Sequence[str], environment: dict[str, str]) -> str:
     whole = [sys.executable, str(settings.BASE_DIR / "manage.py"), *command]
     made = subprocess.run(whole, env=environment, capture_output=True)
-    # Keep the output unchanged, since CSV has its own line ends.
+    # Do not translate line ends, since CSV has its own.
     printed = made.stdout.decode()
     if made.returncode:
         said = made.stderr.decode(errors="replace").strip().splitlines() or ["it was stopped"]

@@ -42,9 +42,9 @@ class ArchivePart:
     """One data table of an archive.
 
     `key` identifies a row within the project; foreign keys in `columns` are written as the key of
-    the row they refer to. Masks replace the values of a column. Those in `texts` and `replies`
-    apply if texts or replies are not included, and those in `always` always apply. `later` are
-    columns that may refer to a later row of the same table.
+    the row they refer to. A mask replaces the values of a column. The masks in `texts` and
+    `replies` apply if texts or replies are not included, and the masks in `always` apply in every
+    archive. `later` are columns that may refer to a later row of the same table.
     """
 
     name: str
@@ -64,25 +64,27 @@ class ArchivePart:
 
     @property
     def of_project(self) -> bool:
-        """Whether every row belongs to the project. Then the rows do not store it."""
+        """True if every row belongs to the project. Then the project is not written in the rows."""
         names = {one.name for one in self.model._meta.fields}
         return "project" in names and "project" not in self.columns
 
     def masked(self, scope: ArchiveScope) -> dict[str, Mask]:
-        """The masks that apply, by column."""
+        """Return the masks that apply, by column."""
         texts = {} if scope.texts else self.texts
         replies = {} if scope.replies else self.replies
         return {**texts, **replies, **self.always}
 
 
 def related_model(model: type[Model], column: str) -> type[Model] | None:
-    """The model that a column refers to; None if it is no foreign key."""
+    """Return the model that a column refers to, or None if it is not a foreign key."""
     found = model._meta.get_field(column)
     return found.related_model if isinstance(found, ForeignKey) else None
 
 
 def lookup_paths(model: type[Model], column: str) -> Iterator[str]:
-    """The query paths of a column's value, or of the key of the row that it refers to."""
+    """Return the query path of a column's value, or the paths that form the key of the row to which
+    the column refers.
+    """
     pointed = related_model(model, column)
     if pointed is None:
         yield column
@@ -114,7 +116,9 @@ def _select_used_by_runs(scope: ArchiveScope, column: str) -> QuerySet[Any]:
 
 
 def _endpoints(scope: ArchiveScope) -> QuerySet[Any]:
-    """The endpoints of the runs, and the endpoints that first sent requests that the runs share."""
+    """Return the endpoints of the runs, and the endpoints that first sent a request which these
+    runs use too.
+    """
     asked = (
         Request.objects.filter(_exists_call(scope, "pk")).order_by().values("endpoint").distinct()
     )
@@ -124,7 +128,7 @@ def _endpoints(scope: ArchiveScope) -> QuerySet[Any]:
 
 
 def judged_revisions(runs: Collection[int]) -> QuerySet[Revision]:
-    """The revisions that these runs judged."""
+    """Return the revisions that these runs judged."""
     return Revision.objects.filter(
         Exists(Outcome.objects.filter(revision=OuterRef("pk"), run__in=runs))
     )

@@ -18,10 +18,11 @@ FIRST_VERSION = 1
 class Method:
     """A method by which some columns of tables are computed from counts.
 
-    Whoever changes a method so that the same data give other figures must increase its `version`
-    and add a line to the changelog. `columns` are the columns that it computes, by table. `rows`
-    are the key columns of the tables in which the method also decides which rows exist, and their
-    order. Counts and rates belong to no method: they must always equal those in an archive.
+    If you change a method so that the same data give different figures, increase its `version` and
+    add a line to the changelog. `columns` are the columns that it computes, by table. `rows` are
+    the key columns of the tables in which the method also decides which rows exist, and their
+    order. Counts and rates belong to no method: they must always equal the counts and rates in an
+    archive.
     """
 
     version: int
@@ -86,8 +87,9 @@ def method_versions() -> dict[str, int]:
 
 
 def changed_methods(table: str, then: Mapping[str, int]) -> Iterator[str]:
-    """The methods of a table that have another version than in the archive. If an archive does not
-    list a method, it used the first version."""
+    """Return the methods of a table whose version differs from that in the archive. If the archive
+    does not list a method, its version is the first.
+    """
     for name, method in METHODS.items():
         if table in method.columns and then.get(name, FIRST_VERSION) != method.version:
             yield name

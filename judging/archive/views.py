@@ -95,7 +95,9 @@ def _write_methods(request: HttpRequest, member: Membership) -> methods.MethodsT
 
 
 def _build_request(request: HttpRequest, member: Membership) -> jobs.ArchiveRequest:
-    """The requested archive. If no run is ticked, it is of the default runs of the result pages."""
+    """Return the requested archive. If no run is ticked, it contains the default runs of the result
+    pages.
+    """
     runs = [run for run in run_marks.load_marked_runs(member.project) if not run.archived_at]
     ticked = [run for run in runs if str(run.number) in request.POST.getlist("run")]
     numbers = [run.number for run in ticked or run_marks.select_default(runs)]

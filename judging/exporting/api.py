@@ -47,7 +47,7 @@ EXPORT_PATH = "projects/<slug:slug>/exports/<int:number>/"
 
 
 class NamedChoice(serializers.ChoiceField):
-    """A choice of names; the error for any other name lists them."""
+    """A choice of names; the error message for any other name lists the allowed names."""
 
     def __init__(self, names: Iterable[str]) -> None:
         there = [*names]
@@ -62,7 +62,8 @@ class ExportAskedSerializer(serializers.Serializer[Any]):
     `canary` each row has a column that marks it as test data and contains a searchable string.
     `snapshot` exports all items of that snapshot; without it, the current items. `licence` is
     stated in the data card of the format `hub`. With `encrypt` the file is a zip with a password;
-    the password has its own URL."""
+    request the password from its own URL.
+    """
 
     table = NamedChoice(EXPORT_TABLES)
     format = NamedChoice(FILE_FORMATS)
@@ -194,8 +195,9 @@ def _get_export_or_404(request: Request, slug: str, number: int) -> tuple[Member
 
 
 def _parse_export_body(member: Membership, said: dict[str, Any]) -> ExportRequest:
-    """The requested export; 422 for a table that the member may not export, or an invalid
-    filter."""
+    """Parse the requested export; 422 if the member may not export the table, or if a filter is
+    invalid.
+    """
     table, filters = said["table"], said["filters"]
     if table not in jobs.list_tables(member):
         named = ", ".join(jobs.list_tables(member))

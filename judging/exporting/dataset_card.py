@@ -23,7 +23,7 @@ from formats.typeset import escape_markdown, escape_markdown_prose, write_markdo
 from judging.archive import methods, versions
 from judging.exporting.rows import ExportRequest
 
-# The keys are the hub's identifiers; "unknown" means that no licence is stated.
+# The keys are the identifiers of the hub; "unknown" means that no licence is stated.
 LICENCES = {
     "unknown": "not stated",
     "cc0-1.0": "CC0 1.0",
@@ -38,7 +38,7 @@ LICENCES = {
 }
 UNSTATED = "unknown"
 TAGS = ("blindspot", "evaluation", "benchmark", "llm-as-a-judge")
-# For items whose final label was decided by a person in this project.
+# These resolutions were made by people in this project.
 HUMAN_ANNOTATED = "human-annotated"
 HUMAN_SOURCES = (Resolution.Source.LABELS, Resolution.Source.ADJUDICATED)
 _ITEMS, _UNRESOLVED = "items", "not resolved"
@@ -51,7 +51,7 @@ Row = dict[str, Any]
 def make_card_builder(
     project: Project, wish: ExportRequest, canary: str, now: datetime
 ) -> CardBuilder:
-    """A function that writes the card, given the counts of the exported folder."""
+    """Return a function that writes the card from the counts of the exported folder."""
 
     def made(held: FolderCounts) -> tuple[Mapping[str, Any], str]:
         front = {
@@ -66,7 +66,7 @@ def make_card_builder(
 
 
 def _card_context(project: Project, wish: ExportRequest, held: FolderCounts) -> dict[str, Any]:
-    """The template context; all texts by users are escaped for Markdown."""
+    """Build the template context; all texts by users are escaped for Markdown."""
     snapshot = Snapshot.objects.in_project(project).named(wish.snapshot) if wish.snapshot else None
     filters = [tuple(map(escape_markdown, pair)) for pair in sorted(wish.filters.items())]
     _, people, *_ = methods.write_methods(project, []).paragraphs
@@ -106,14 +106,16 @@ def _card_context(project: Project, wish: ExportRequest, held: FolderCounts) -> 
 
 
 def _count_human_decided(held: FolderCounts) -> int:
-    """How many items were labelled or adjudicated in this project. The others had a final label
-    before anybody in the project saw them."""
+    """Count the items that were labelled or adjudicated in this project. All other items had a
+    final label before anybody in the project saw them.
+    """
     return sum(held.decided[source] for source in HUMAN_SOURCES)
 
 
 def _describe_texts(project: Project) -> Iterator[tuple[str, str]]:
-    """The text columns with their titles in the task type. Then come the text columns of other task
-    types, which every export has."""
+    """List the text columns with their titles in the task type, followed by the text columns of
+    other task types, which every export has.
+    """
     every = (text["name"] for one in tasktypes.load_definitions().values() for text in one["texts"])
     titles = {text.name: text.title for text in tasktypes.load_version(project.task_type).texts}
     names = list(dict.fromkeys(every))
@@ -125,7 +127,7 @@ def _describe_texts(project: Project) -> Iterator[tuple[str, str]]:
 
 
 def _category_rows(held: FolderCounts) -> Iterator[Row]:
-    """How many items of each category have which final label, and the totals."""
+    """Count the items of each category by final label, and the totals."""
     place = {category.slug: number for number, category in enumerate(taxonomy.load())}
     groups = sorted(
         {(ability, category) for ability, category, _ in held.counts},
@@ -146,7 +148,7 @@ def _count_row(ability: str, category: str, found: dict[str, int]) -> Row:
 
 
 def _source_rows(held: FolderCounts) -> Iterator[Row]:
-    """How many items come from each source, most frequent first."""
+    """Count the items from each source, the most frequent source first."""
     for source, n in sorted(held.sources.items(), key=lambda one: (-one[1], one[0])):
         yield dict(zip(_SOURCE, (*source, n), strict=True))
 

@@ -1,5 +1,6 @@
-"""Exports requested in the browser: each is a job, done by a worker, and its file is kept for some
-days."""
+"""Exports requested in the browser. Each export is a job for a worker, and its file is kept for
+some days.
+"""
 
 import shutil
 import uuid
@@ -28,7 +29,7 @@ KIND = "export"
 RETENTION = timedelta(days=7)
 # Tables about evaluators, for everybody who may see results; the other tables are for leads.
 RESULT_TABLES = ("calls", "outcomes")
-# Rows between two progress reports.
+# The number of rows between two progress reports.
 PROGRESS_ROWS = 1_000
 
 
@@ -38,8 +39,8 @@ def list_tables(member: Membership) -> tuple[str, ...]:
 
 
 def enqueue(project: Project, member: Membership, wish: ExportRequest) -> Job:
-    """Create an export job for the next worker; it gets the next number among the project's
-    exports.
+    """Create an export job for the next free worker. The job gets the next number among the
+    project's exports.
 
     Raises FieldError like `rows.check_request`.
     """
@@ -62,7 +63,7 @@ def get_path(job: Job) -> Path:
 
 
 def can_download(job: Job, now: datetime) -> bool:
-    """Whether the export has finished, has not expired, and its file is still there."""
+    """True if the export has finished and not expired, and its file still exists."""
     there = job.state == Job.State.FINISHED and job.result["expires"] > now.timestamp()
     return there and get_path(job).exists()
 
@@ -74,7 +75,9 @@ def get_password(job: Job, member: Membership) -> str:
 
 
 def due_job_ids(now: datetime) -> list[int]:
-    """The ids of exports that wait for a worker, whose worker died, or whose file has expired."""
+    """Return the ids of exports that wait for a worker, whose worker has died, or whose file has
+    expired.
+    """
     over = Q(state=Job.State.FINISHED, result__expires__lte=now.timestamp())
     found = Job.objects.filter(
         job_queue.free_jobs_filter(now) | over & Q(result__deleted=False), kind=KIND
@@ -83,8 +86,9 @@ def due_job_ids(now: datetime) -> list[int]:
 
 
 def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
-    """Write an export unless another worker has it, or delete its expired file. Return whether
-    either was done. If the export is `stopped`, the next worker starts it again."""
+    """Write an export unless another worker has it, or delete its expired file. Return True if
+    anything was done. If the export is `stopped`, the next worker starts it again.
+    """
     if _delete_expired(job_id):
         return True
     with job_queue.hold_lease(job_id, KIND, stopped) as job:
@@ -109,7 +113,7 @@ def write_export(job: Job, told: Callable[[int], object] = int) -> int:
         count = write_file(
             wish.form, rows, made.columns, get_path(job), EXPORT_COLUMN_KINDS, packed
         )
-    # Report the end too: the listener may store an earlier report after this number was stored.
+    # Report the final number too: otherwise an earlier report could be stored last.
     told(count)
     job_queue.store_values(job, done=count)
     return count
@@ -144,7 +148,7 @@ def _note_progress(job: Job, line: str) -> None:
 
 
 def _finish(job: Job, ended: ProgramResult) -> bool:
-    """Record how the program ended; if the export was cancelled, delete its file."""
+    """Record how the process ended; if the export was cancelled, delete its file."""
     made, now = ended.code == 0, timezone.now()
     values: dict[str, Any] = {}
     if made:
@@ -180,8 +184,9 @@ def _record_event(job: Job) -> None:
 
 
 def _delete_expired(job_id: int) -> bool:
-    """Delete the file of an expired export; False if it has not expired, or was finished only after
-    the worker looked for due work."""
+    """Delete the file of an expired export. Return False if the export has not expired, or was
+    finished only after the worker looked for due work.
+    """
     job = Job.objects.get(pk=job_id)
     if job.state != Job.State.FINISHED or job.result["expires"] > timezone.now().timestamp():
         return False

@@ -1,9 +1,9 @@
 """Passwords of encrypted exports: generated here, and not stored.
 
 Archives can be attacked offline, and the format does not slow attackers down, so a password chosen
-by a person would be too weak. Each password is derived from the secret key and a nonce of the job
-whenever it is shown or used, so no database, log or backup contains it. Once the nonce is deleted
-with the file, nobody can derive the password again.
+by a person would be too weak. Whenever a password is shown or used, it is derived from the secret
+key and a nonce of the job, so no database, log or backup contains the password. Once the nonce is
+deleted together with the file, nobody can derive the password again.
 """
 
 import base64
@@ -19,17 +19,19 @@ NONCE_KEY = "nonce"
 
 
 def generate() -> str:
-    """A password without a job, to be shown at once."""
+    """Generate a password that belongs to no job and is shown immediately."""
     return _format(secrets.token_bytes(BYTES))
 
 
 def generate_nonce() -> str:
-    """The nonce that a job stores for its password."""
+    """Generate the nonce that a job stores for its password."""
     return secrets.token_urlsafe(BYTES)
 
 
 def derive(result: Mapping[str, Any]) -> str:
-    """The password of the export with this job result; "" if it has none (any more)."""
+    """Return the password of the export with this job result; "" if it has no password, or no
+    longer has one.
+    """
     if not result.get(NONCE_KEY):
         return ""
     made = salted_hmac("judging.passwords", result[NONCE_KEY], algorithm="sha256").digest()

@@ -67,7 +67,7 @@ def check_request(project: Project, wish: ExportRequest) -> None:
 
 
 def count_rows(project: Project, wish: ExportRequest) -> int | None:
-    """The number of requested rows, None if unknown."""
+    """Count the requested rows; None if the number is unknown."""
     if snapshot := _find_snapshot(project, wish.snapshot):
         return snapshot.items
     if wish.table == ITEMS_TABLE:
@@ -77,8 +77,8 @@ def count_rows(project: Project, wish: ExportRequest) -> int | None:
 
 
 def read_rows(project: Project, wish: ExportRequest, canary: str = "") -> ExportRows:
-    """The requested rows. Every row contains the `canary`, a string unique to each export, if there
-    is one.
+    """The requested rows. If a `canary` is given, a string unique to each export, every row
+    contains it.
 
     Raises FieldError like `check_request`.
     """

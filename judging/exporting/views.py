@@ -22,7 +22,7 @@ from formats.writers import FILE_FORMATS
 from judging.exporting import dataset_card, jobs
 from judging.exporting.rows import ExportRequest
 
-# Explanations of names that need one; other names are shown alone.
+# Explanations of names that need an explanation; other names are shown without.
 TABLE_HINTS = {
     "items": "items and their final labels",
     "labels": "all labels, including replaced ones",
@@ -159,7 +159,9 @@ def cancel_export(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 
 
 def _export_line(job: Job, member: Membership) -> tuple[Job, bool, str]:
-    """An export, whether its file exists, and its password if the member may see it."""
+    """Return an export for the list, with its password if the member may see it, and whether its
+    file exists.
+    """
     there = jobs.can_download(job, timezone.now())
     return job, there, jobs.get_password(job, member)
 

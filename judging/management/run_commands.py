@@ -60,7 +60,7 @@ def parse_cap(text: str | None) -> Decimal | None:
 
 
 def call_service(what: Callable[[], T]) -> T:
-    """Call a service; its refusal becomes a CommandError."""
+    """Call a service; if it refuses, raise a CommandError."""
     try:
         return what()
     except errors.FieldError as error:
@@ -78,12 +78,12 @@ def continue_run(run: Run, terminal: OutputWrapper, *, wait: bool) -> None:
 
 
 def _work_until_ended(run: Run, terminal: OutputWrapper) -> None:
-    """Run it in this process until it ends, and print progress."""
+    """Execute the run in this process until it ends, and print progress."""
     said = ""
     try:
         while run.state in {Run.State.PLANNING, Run.State.RUNNING}:
             ask.run_overlapping_slice(run.endpoint_id, seconds=5)
-            # Another worker may be at work, or the provider may ask to wait.
+            # Another worker may have the requests, or the provider may have asked for a pause.
             time.sleep(LOOK_EVERY)
             run.refresh_from_db()
             said = _print_progress(run, said, terminal)

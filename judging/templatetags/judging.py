@@ -32,13 +32,15 @@ register.filter("offers", descriptions.describe_answers)
 
 @register.filter
 def count(value: int) -> str:
-    """A number with separators for thousands."""
+    """Format a number with separators for thousands."""
     return f"{value:,}"
 
 
 @register.filter
 def price(value: Decimal | None) -> str:
-    """Money in the currency of the endpoint, without trailing zeros; a dash for None."""
+    """Format an amount in the currency of the endpoint, without trailing zeros; None becomes a
+    dash.
+    """
     return DASH if value is None else spending.format_amount(value)
 
 
@@ -69,13 +71,13 @@ def charge(reply: Reply | TrialResult) -> str:
 
 @register.filter
 def spent(run: Run) -> str:
-    """The spending of a run with `counted`."""
+    """Return what a run has spent; the run needs the annotation `counted`."""
     return budget.format_spent(run.spent, run.counted.paid)
 
 
 @register.filter
 def parse_time(text: str) -> datetime:
-    """The datetime of an ISO 8601 string."""
+    """Parse an ISO 8601 string into a datetime."""
     return datetime.fromisoformat(text)
 
 
@@ -87,7 +89,9 @@ def outcomes_of(item: Item) -> OutcomeQuerySet:
 
 @register.filter
 def describe_result(outcome: Outcome) -> str:
-    """An outcome's result as text; a detection in an item without an error is a false alarm."""
+    """Describe the result of an outcome; a detection in an item without an error is a
+    false alarm.
+    """
     if outcome.invariant:
         words = {"detected": "false alarm", "undetected": "no false alarm"}
     elif outcome.truth == NO_ERROR:
@@ -99,7 +103,7 @@ def describe_result(outcome: Outcome) -> str:
 
 @register.filter
 def judged_well(outcome: Outcome) -> str:
-    """The colour of a result: whether the evaluator was right."""
+    """Return the colour of a result, which shows whether the evaluator was right."""
     if outcome.result in {Outcome.Result.PENDING, Outcome.Result.SCORED, Outcome.Result.MADE}:
         return "plain"
     if outcome.result == Outcome.Result.MISSING:
@@ -110,7 +114,7 @@ def judged_well(outcome: Outcome) -> str:
 
 @register.filter
 def pretty(value: Any) -> str:
-    """A value of an outcome or a reading on one line; None is a dash."""
+    """Format a value of an outcome or a reading on one line; None becomes a dash."""
     if value is None:
         return DASH
     if isinstance(value, bool):
@@ -133,8 +137,9 @@ def why(cause: str) -> str:
 
 @register.filter
 def can_start(strategy: Strategy) -> bool:
-    """Whether a run can be started with this strategy; votes and panels are derived from other
-    runs."""
+    """True if a run can be started with this strategy. Votes and panels cannot, since they are
+    derived from other runs.
+    """
     return strategy.frame != "fold"
 
 
@@ -153,13 +158,13 @@ def slots(prompt: str) -> SafeString:
 
 @register.filter
 def any_open(watched: Iterable[RunStatus]) -> bool:
-    """Whether any of the runs is still planning or running."""
+    """True if any of the runs is still being planned or running."""
     return any(one.run.state in {Run.State.PLANNING, Run.State.RUNNING} for one in watched)
 
 
 @register.filter
 def span(seconds: float) -> str:
-    """An expected duration for people: 40 s, 12 min, 3 h 5 min."""
+    """Format an expected duration for readers: 40 s, 12 min, 3 h 5 min."""
     if seconds < 60:
         return duration(seconds)
     minutes = round(seconds / 60)
@@ -168,7 +173,7 @@ def span(seconds: float) -> str:
 
 @register.filter
 def plain(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The values of an outcome as lines: single values, and short summaries of nested values."""
+    """Format the values of an outcome as lines; nested values are summarised."""
     found: list[tuple[str, Any]] = []
     for name, value in values.items():
         if name == PARTS_KEY:

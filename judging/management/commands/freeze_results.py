@@ -88,7 +88,7 @@ class Command(BaseCommand):
 
 
 def _nothing(name: str, number: int, of: str = "rows") -> None:
-    """Print nothing, for verbosity 0."""
+    """Print nothing; used with verbosity 0."""
 
 
 def _runs(project: Project, numbers: list[int] | None) -> list[Run]:

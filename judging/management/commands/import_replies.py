@@ -115,7 +115,7 @@ def _rows(options: dict[str, Any]) -> Iterator[Row | BadRow]:
 def _parts(
     project: Project, rows: Iterable[Row | BadRow], options: dict[str, Any]
 ) -> tuple[list[RecordedPart], list[BadRow]]:
-    """Checked rows by endpoint and strategy, and the bad rows."""
+    """Return the checked rows by endpoint and strategy, and the invalid rows."""
     bad: list[BadRow] = []
     found: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in rows:
@@ -154,7 +154,9 @@ def _slug(project: Project, row: Row, options: dict[str, Any]) -> str:
 
 
 def _version(project: Project, slug: str, options: dict[str, Any]) -> StrategyVersion:
-    """The strategy of --strategy, or the built-in one that the folder names."""
+    """Return the strategy given by --strategy, or the built-in strategy with the name of the
+    folder.
+    """
     if not options["strategy"]:
         return selection.get_strategy_version(slug)
     version = catalogue.find_version(project, slug)

@@ -127,7 +127,7 @@ def _print(project: Project, runs: list[Run], options: dict[str, Any]) -> None:
 
 
 def _only(table: str, columns: Sequence[str], said: Sequence[str]) -> dict[str, str]:
-    """The required values by column; a column may have "=" in its name."""
+    """Return the required values by column. The name of a column may contain "="."""
     narrowing = sorted((name for name in columns if name != "run"), key=len, reverse=True)
     found: dict[str, str] = {}
     for one in said:

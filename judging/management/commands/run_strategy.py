@@ -56,7 +56,7 @@ class Command(BaseCommand):
         run_commands.continue_run(run, self.stderr, wait=options["wait"])
 
     def _start(self, options: dict[str, Any]) -> Run | None:
-        """The run, or None if only an estimate was requested."""
+        """Start the run and return it, or None if only an estimate was requested."""
         if options["limit"] is not None and options["limit"] < 1:
             raise command_error("--limit must be 1 or more.")
         if options["seed"] is not None and not 0 <= options["seed"] < 2**48:
@@ -81,7 +81,7 @@ class Command(BaseCommand):
             raise command_error(str(error)) from error
 
     def _say(self, asking: PlannedRun) -> None:
-        """Print what a run would ask and cost."""
+        """Print how many requests a run would send and what it would cost."""
         found, by_pilot = asking.foreseen, asking.foreseen.by_pilot
         price = "unknown" if found.cost is None else "free"
         if by_pilot and by_pilot.high:

@@ -7,11 +7,12 @@ reply stored at the end.
 
 On SQLite one process serves pages and calls the evaluator, like `manage.py serve`; on PostgreSQL
 (at TEST_POSTGRES_URL) gunicorn serves and a worker with Redis calls, both started as in
-docker-compose.yml. The evaluator is a process on the same machine. The rate covers all calls from
-the first request to the last reply as the evaluator saw them; its share is relative to the ceiling,
-which is calls in flight divided by latency. A bare loop with the same client, which stores nothing,
-is measured for comparison. Meanwhile the run's progress, the list of runs and the project's page
-are requested in turn, one page every 0.4 s. A small warm-up run comes first and is not counted.
+docker-compose.yml. The evaluator is a process on the same machine. The rate is measured at the
+evaluator, over all calls from the first request to the last reply; its share is relative to the
+ceiling, which is calls in flight divided by latency. A bare loop with the same client, which stores
+nothing, is measured for comparison. Meanwhile the run's progress, the list of runs and the
+project's page are requested in turn, one page every 0.4 s. A small warm-up run is made first and
+not counted.
 
 `--generating` requests perturbed answers, of about 2 KB each, instead of scores. `--large` makes
 2,000 and then 100,000 calls and compares the memory. With `--pace` two workers share a limit of
@@ -47,7 +48,7 @@ PAGE_P95 = 50.0
 FIRST, SMALL, LARGE = 1_000, 2_000, 100_000
 # Words in an answer: 1 KB, or 2 KB if replies contain an answer.
 SHORT, LONG = 180, 330
-# The largest allowed ratio of memory in a large run to that in a small one.
+# The maximum ratio between the memory used in a large run and in a small run.
 FLAT = 1.1
 PER_MINUTE, PACE_WITHIN, PACE_SECONDS = 600, 0.03, 60.0
 
@@ -60,7 +61,7 @@ def main() -> None:
             _measure(options, Path(folder))
         return
     if options.pace:
-        # With a single process there is nobody to share the limit with.
+        # A single process has no second worker with which to share the limit.
         options.databases = ["postgresql"]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     lacking = scratch.lacking_postgresql() if "postgresql" in options.databases else ""
@@ -93,8 +94,9 @@ def _options() -> argparse.Namespace:
 
 
 def _in_process(kind: str) -> Iterator[Figures]:
-    """The figures that a process prints, one JSON object per line. Each database needs its own
-    Django process."""
+    """Yield the figures that a process prints, one JSON object per line. Each database needs its
+    own Django process.
+    """
     given = sys.argv[1:]
     if "--databases" in given:
         at = given.index("--databases")
@@ -174,7 +176,7 @@ def _run(
     begun, before = time.monotonic(), cpu()
     ways = {"in_flight": in_flight, "limit": calls, "generating": options.generating}
     run = asked.start(project, other.address, model, **ways)
-    # The page that the run's page polls, and pages that other users view.
+    # The progress that the page of the run polls, and pages that other users view.
     home = f"/projects/{project.slug}/"
     pages = [f"{home}runs/{run.number}/", f"{home}runs/", home]
 
@@ -201,7 +203,7 @@ def _run(
 def _bare(
     other: Evaluator, calls: int, in_flight: int, number: int, options: argparse.Namespace
 ) -> Figures:
-    """The same number of calls with the same client; the replies are dropped."""
+    """Make the same number of calls with the same client, and discard the replies."""
     from benchmarks.scripted import call_all
 
     model = f"bare-{in_flight}-{number}"
@@ -217,7 +219,7 @@ def _bare(
 
 
 def _paced(options: argparse.Namespace, folder: Path) -> Figures:
-    """Two workers that share one limit of calls per minute."""
+    """Measure two workers that share one limit of calls per minute."""
     from benchmarks.engine import asked
     from benchmarks.workbench import serving
     from judging.models import Request

@@ -1,9 +1,9 @@
-"""How fast two texts are compared, next to plain diff-match-patch on the same pairs.
+"""The speed at which two texts are compared, and that of plain diff-match-patch on the same pairs.
 
 Run from the root of the checkout: python -m benchmarks.diffing [PATH]. PATH is the published FBI
 archive or a JSONL file with `gold` and `perturbed`; without it, the archive next to the checkout is
-used, or else the project's own examples. Times are CPU time of one process, which other load on the
-machine affects least.
+used, or else the project's own examples. Times are the CPU time of one process, since other load on
+the machine hardly affects it.
 """
 
 import argparse
@@ -45,8 +45,9 @@ def from_lines(path: Path) -> Iterator[Pair]:
 
 
 def long_pairs(seed: int = 1) -> dict[str, Pair]:
-    """Return pairs of texts with 100,000 characters: one with a fifth of the words changed, and one
-    with nothing in common."""
+    """Return two pairs of texts with 100,000 characters: a pair in which a fifth of the words
+    differ, and a pair with nothing in common.
+    """
     chance = random.Random(seed)
     words = ["".join(chance.choices("etaoinshrdlu", k=chance.randint(2, 9))) for _ in range(3000)]
 
@@ -64,8 +65,9 @@ def long_pairs(seed: int = 1) -> dict[str, Pair]:
 
 
 def alone(gold: str, perturbed: str) -> object:
-    """Compare with diff-match-patch without a time limit: by words, then cleaned up as
-    characters."""
+    """Compare with diff-match-patch without a time limit: first by words, then with a clean-up of
+    the result by characters.
+    """
     engine = diff_match_patch()
     engine.Diff_Timeout = 0
     known: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""How fast tables are exported, and how much memory that takes.
+"""The speed at which tables are exported, and the memory needed for it.
 
     python -m benchmarks.exporting [--databases postgresql sqlite] [--items 100000 ...]
         [--tables items labels] [--formats jsonl csv]
@@ -71,7 +71,7 @@ def _in_process(kind: str, items: int, options: argparse.Namespace) -> None:
         try:
             process.wait()
         finally:
-            process.terminate()  # has no effect on one that has ended
+            process.terminate()  # has no effect on a process that has ended
     if process.returncode:
         raise SystemExit(process.returncode)
 
@@ -101,7 +101,8 @@ def _apart(table: str, form: str) -> Figures:
 def _written(table: str, form: str) -> Figures:
     import django
 
-    # It is only installed with development tools, and pyarrow would load it, which takes 60 MB.
+    # This package is only installed with development tools, and pyarrow would load it, which takes
+    # 60 MB.
     sys.meta_path.insert(0, _Without("pandas"))
     django.setup()
     from django.core.management import call_command
@@ -130,7 +131,7 @@ class _Without:
 
 
 def _peak() -> float:
-    """The peak memory of this process in MB; NaN if the system does not report it."""
+    """Return the peak memory of this process in MB; NaN if the system does not report it."""
     status = Path("/proc/self/status")
     lines = status.read_text().splitlines() if status.exists() else []
     held = [int(line.split()[1]) / 1000 for line in lines if line.startswith("VmHWM:")]

@@ -1,15 +1,15 @@
-"""How fast tables of figures are returned, and how long their first computation takes.
+"""The response times of tables of figures, and the time that their first computation takes.
 
     python -m benchmarks.figures [--outcomes 60000 ...] [--runs 10] [--databases postgresql sqlite]
         [--kinds perturbed detected rated] [--times 30]
 
 Each size has its own database, filled with items and with runs over all of them, and a server as in
 production: gunicorn as in docker-compose.yml and a worker on PostgreSQL (at TEST_POSTGRES_URL),
-`manage.py serve` on SQLite. Each table is first requested until it is ready, then repeatedly:
-milliseconds of complete responses on a persistent connection, with the client on the same machine.
-Runs have no calls, so `cost` counts outcomes only.
+`manage.py serve` on SQLite. Each table is first requested until it is ready. Then it is requested
+repeatedly, to measure the milliseconds of complete responses on a persistent connection, with the
+client on the same machine. Runs have no calls, so `cost` counts outcomes only.
 
-The limits apply to 1,000,000 outcomes, and to 10,000,000 if there are as many.
+There are limits for 1,000,000 outcomes and for 10,000,000 outcomes.
 """
 
 import argparse
@@ -33,7 +33,7 @@ Figures = dict[str, Any]
 SMALL = 60_000
 LARGE = 10_000_000
 FIRST = 10.0
-# Seconds to wait for a million outcomes; more in proportion for more outcomes.
+# Seconds to wait for a million outcomes; for more outcomes, proportionally more.
 PATIENCE = 120.0
 # By kind of item: perturbed answers (study 000), responses with errors (001), rated (003).
 TABLES = {
@@ -91,8 +91,9 @@ def _options() -> argparse.Namespace:
 def _in_process(
     kind: str, outcomes: int, judged: str, options: argparse.Namespace
 ) -> Iterator[Figures]:
-    """The figures that a process prints, one JSON object per line. Each database needs its own
-    Django process."""
+    """Yield the figures that a process prints, one JSON object per line. Each database needs its
+    own Django process.
+    """
     command = [sys.executable, "-m", "benchmarks.figures", "--one", "--databases", kind]
     command += ["--outcomes", str(outcomes), "--runs", str(options.runs)]
     command += ["--kinds", judged, "--times", str(options.times)]
@@ -133,7 +134,9 @@ def _measure(options: argparse.Namespace) -> None:
 
 
 def _addresses(filled: Any, items: str) -> Iterator[tuple[str, str, dict[str, str]]]:
-    """The names, paths and headers to request: tables by the API, pages as a browser does."""
+    """Return the names, paths and headers of the requests: tables through the API, and pages as a
+    browser requests them.
+    """
     key = {"Authorization": f"Bearer {filled.key}"}
     home = f"/projects/{filled.project.slug}/"
     for table in TABLES[items]:
@@ -162,7 +165,7 @@ def _asked(port: int, path: str, headers: dict[str, str], times: int, patience: 
         if time.perf_counter() - begun > patience:
             break
         time.sleep(0.1)
-    # If it is not ready in time, report the time waited.
+    # If the figures are not ready in time, report the time waited.
     first, waits = time.perf_counter() - begun, []
     for _ in range(times):
         asked = time.perf_counter()
@@ -181,7 +184,7 @@ def _get(connection: HTTPConnection, path: str, headers: dict[str, str]) -> int:
 
 
 def _queries(path: str, headers: dict[str, str]) -> int:
-    """The number of queries for the same response, including authentication."""
+    """Count the database queries for the same response, including authentication."""
     from django.db import connection
     from django.test import Client
     from django.test.utils import CaptureQueriesContext

@@ -1,17 +1,18 @@
-"""How fast items are imported, from a file with 5 KB per row to slots in the queue, and how much
-memory that takes.
+"""The speed at which items are imported, from a file with 5 KB per row to slots in the queue, and
+the memory needed for it.
 
     python -m benchmarks.importing [--databases postgresql sqlite] [--rows 40000] [--format jsonl]
 
-Each database is new, and each measurement runs in its own process. Memory is the maximum of what
-this process and the one that reads ahead use together, including the memory that they share,
-measured every WEIGHED_EVERY rows. The file is read twice, as always, and imported again at the end,
-when nothing is new. `bare` is the upper bound: the lines of the same file, unchanged, inserted into
-a plain table of texts, in transactions of the same size; `share` is the import's rate divided by
-it. Other load on the machine lowers both. `longest` is the longest transaction, during which nobody
-else can write to SQLite. The CPU time of the process that stores is also reported, since it hardly
-depends on other load. PostgreSQL is expected at TEST_POSTGRES_URL. The exit code is 1 if a row is
-lost or duplicated; a missed limit is only reported.
+Each database is new, and each measurement runs in its own process. Memory is the maximum that this
+process and the process that reads ahead use together, including the memory that they share,
+measured every WEIGHED_EVERY rows. The file is read twice, as in every import, and imported again at
+the end, when it contains nothing new. `bare` is the upper bound: the lines of the same file,
+unchanged, inserted into a plain table of texts, in transactions of the same size; `share` is the
+import's rate divided by it. Other load on the machine lowers both rates. `longest` is the longest
+transaction, during which nobody else can write to SQLite. The CPU time of the process that stores
+is also reported, since it hardly depends on other load. PostgreSQL is expected at
+TEST_POSTGRES_URL. The exit code is 1 if a row is lost or duplicated; a missed limit is only
+reported.
 """
 
 import argparse
@@ -137,8 +138,9 @@ def _timed(project: Any, path: Path, form: str, megabytes: list[float]) -> tuple
 
 
 def _weighed(drafts: Iterator[Any], megabytes: list[float]) -> Iterator[Any]:
-    """Yield the drafts unchanged; now and then measure the memory of this process and the one that
-    reads ahead."""
+    """Yield the drafts unchanged; now and then measure the memory of this process and the process
+    that reads ahead.
+    """
     for number, draft in enumerate(drafts):
         if number % WEIGHED_EVERY == 0:
             also = multiprocessing.active_children()
@@ -147,13 +149,13 @@ def _weighed(drafts: Iterator[Any], megabytes: list[float]) -> Iterator[Any]:
 
 
 def _megabytes(process: object) -> float:
-    """The memory of a process; of memory shared with one other process, half."""
+    """Return the memory of a process. Memory that it shares with one other process counts half."""
     told = Path(f"/proc/{process}/smaps_rollup").read_text(encoding="ascii")
     return next(int(line.split()[1]) for line in told.splitlines() if line[:4] == "Pss:") / 1024
 
 
 def _bare(path: Path) -> float:
-    """How many lines of a file per second the database can insert as texts."""
+    """Return how many lines of a file per second the database can insert as texts."""
     from django.db import connection
 
     from annotation.db import bulk, transactions
@@ -187,7 +189,7 @@ def _put(cursor: Any, rows: list[tuple[int, str]]) -> None:
 
 @contextmanager
 def _longest_transaction() -> Iterator[list[float]]:
-    """The durations of write transactions in seconds, appended as they end."""
+    """Collect the durations of write transactions in seconds, appended as they end."""
     from annotation.db import transactions
 
     usual, took = transactions.transact, [0.0]

@@ -1,10 +1,10 @@
 """Coverage of intervals, false-positive rates of tests, and times for a million outcomes.
 
-Run from the root of the checkout: python -m benchmarks.intervals [--quick]. Clusters have the sizes
-of the questions of study 000 (one to eight items, 3.6 on average) and rates of their own, whose
-spread follows from the given correlation within clusters. A share of N simulated data sets has the
-standard error sqrt(c (1 - c) / N), which is printed next to it. All random numbers come from one
-seed.
+Run from the root of the checkout: python -m benchmarks.intervals [--quick]. The clusters are as
+large as the questions of study 000 (one to eight items, 3.6 on average). Each has its own detection
+rate; the spread of the rates follows from the given correlation within clusters. A share of N
+simulated data sets has the standard error sqrt(c (1 - c) / N), which is printed next to it. The
+random numbers are generated from one fixed seed.
 """
 
 import argparse
@@ -46,7 +46,7 @@ SHAPES = [
 
 
 def drawn(shape: Shape, rng: np.random.Generator, sets: int) -> Iterator[tuple[Ints, Ints]]:
-    """Simulated data sets: items and hits of each cluster (beta-binomial)."""
+    """Simulate data sets: the items and the hits of each cluster (beta-binomial)."""
     for _ in range(sets):
         sizes = rng.choice(SIZES, size=shape.clusters, p=WEIGHTS)
         yield sizes, rng.binomial(sizes, rates(shape, rng))
@@ -60,8 +60,9 @@ def rates(shape: Shape, rng: np.random.Generator) -> Floats:
 
 
 def coverage(shape: Shape, rng: np.random.Generator, sets: int) -> tuple[float, float]:
-    """The shares of intervals that contain the rate: clustered, and as if items were
-    independent."""
+    """Return the shares of intervals that contain the true rate: of clustered intervals, and of
+    intervals that treat items as independent.
+    """
     clustered = plain = 0
     for sizes, hits in drawn(shape, rng, sets):
         m, n, y = len(sizes), int(sizes.sum()), int(hits.sum())
@@ -90,13 +91,16 @@ def print_coverage(rng: np.random.Generator, sets: int) -> None:
 
 
 def false_findings(whole: bool, rng: np.random.Generator, sets: int) -> tuple[float, ...]:
-    """The shares of p below 5 % under the null hypothesis: a slice within categories, missing
-    replies by category, and flipped signs. Slices contain whole clusters, or split them."""
+    """Return the shares of p below 5 % under the null hypothesis, for three tests: a slice within
+    categories, missing replies by category, and flipped signs. Slices contain whole clusters, or
+    split clusters.
+    """
     shape = Shape(120, 0.3, 0.4)
     below = np.zeros(3)
     for sizes, hits in drawn(shape, rng, sets):
         cluster = np.repeat(np.arange(len(sizes)), sizes)
-        # The hits of a cluster come first, so the positions are shuffled.
+        # Shuffle the positions, since otherwise the hits of a cluster would always be its first
+        # items.
         values = np.concatenate(
             [rng.permutation(np.arange(n) < y) for n, y in zip(sizes, hits, strict=True)]
         ).astype(float)

@@ -15,8 +15,8 @@ The output is sorted, with a kind at the start of each line:
     strategy, task-type, provider                      what is shipped
     test              with `--tests`: the ids of the tests that `make test` runs
 
-Everything is found as a user finds it: in commands, documents and files of an example project in a
-temporary database. A name that no longer exists is an error.
+Everything is collected from what users can see: commands, documents, and files of an example
+project in a temporary database. A name that no longer exists is an error.
 """
 
 import argparse
@@ -109,7 +109,9 @@ def _bodies(name: str, holder: dict[str, Any]) -> Iterator[str]:
 
 
 def _schema(name: str, schema: dict[str, Any]) -> Iterator[str]:
-    """The properties of a schema, `name.property[].property type`, and the values of enums."""
+    """Yield the properties of a schema, as `name.property[].property type`, and the values of
+    enums.
+    """
     kind = schema.get("$ref", "").rpartition("/")[2] or schema.get("type", "")
     yield f"property {name} {kind if isinstance(kind, str) else '|'.join(kind)}".strip()
     for value in schema.get("enum", ()):
@@ -130,7 +132,7 @@ def _schema(name: str, schema: dict[str, Any]) -> Iterator[str]:
 
 @cache
 def _parsers() -> dict[str, argparse.ArgumentParser]:
-    """Our commands by name, each with its parser."""
+    """Return the parsers of our commands by name of the command."""
     from django.core.management import get_commands, load_command_class
 
     found: dict[str, argparse.ArgumentParser] = {}
@@ -175,7 +177,7 @@ def _choices(command: str, option: str) -> list[str]:
 
 
 def _said(*words: str) -> str:
-    """The output of a command."""
+    """Capture the output of a command."""
     from django.core.management import call_command
 
     said = StringIO()
@@ -211,7 +213,7 @@ def _database() -> Iterator[str]:
 
 
 def _tables() -> Iterator[str]:
-    """The columns in a project's files; those of exports depend on its task type."""
+    """Yield the columns in a project's files. The columns of exports depend on the task type."""
     _said("demo")
     for table in _choices("results", "table"):
         if table == "methods":  # a text

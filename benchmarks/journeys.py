@@ -1,15 +1,16 @@
-"""How many of our modules and functions does a request use?
+"""How many of our modules and functions does each request use?
 
     python -m benchmarks.journeys [--list]
 
 Each journey is repeated on its own data, in a temporary database, until templates, URLs and caches
-are warm; then it is made once more and counted. A module counts if any of its code runs after its
-import, including middleware and template tags; a function counts by its name, without lambdas and
-comprehensions. "Besides" leaves out the modules that every page uses, that is, the front page of a
-project and all journeys except the worker's. Pages are requested by their URLs, as a browser and
-its scripts do: a label is sent while the next item is already on the screen, and the one after that
-is then fetched. The worker calls a scripted evaluator and is counted from the first request that
-reaches it, when the run is planned and the first calls are leased, until all outcomes are decided.
+are warm; then it is repeated once more and counted. A module counts if any of its code runs after
+its import, including middleware and template tags; a function counts by its name, without lambdas
+and comprehensions. The column "Besides" leaves out the modules that every page uses, that is, the
+front page of a project and all journeys except that of the worker. Pages are requested by their
+URLs, as a browser and its scripts do: a label is sent while the next item is already on the screen,
+and the one after that is then fetched. The worker calls a scripted evaluator and is counted from
+the first request that reaches it, when the run is planned and the first calls are leased, until all
+outcomes are decided.
 
 `--list` prints the modules of each journey, with "=" before those that every page uses.
 """
@@ -35,7 +36,7 @@ OURS = (
     *("annotation", "judging", "config", "operation"),
     *("charts", "formats", "perturbers", "stats"),
 )
-# Figures of two runs over this many items are computed by a worker, and cached.
+# For two runs over this many items, a worker computes the figures, and they are cached.
 MANY = 30_000
 WARM_UPS = 2
 # Seconds per call, so that a run takes long enough to include what a worker does every few seconds.
@@ -46,7 +47,7 @@ EVERY, WORKER = "every page", "worker: leased request to outcome"
 
 @dataclass
 class Entered:
-    """Our modules and functions that were used."""
+    """The modules and functions of ours that were used."""
 
     modules: set[str] = field(default_factory=set)
     functions: set[tuple[str, str]] = field(default_factory=set)
@@ -82,7 +83,9 @@ def main() -> None:
 
 
 def _module(path: str) -> str:
-    """One of our files as its path below the project's folder; "" for any other file."""
+    """Return the path of one of our files, relative to the project's folder; "" for any
+    other file.
+    """
     if not path.startswith(f"{ROOT}{os.sep}"):
         return ""
     inside = Path(path).relative_to(ROOT)
@@ -164,8 +167,9 @@ def _pages() -> dict[str, Entered]:
 
 
 def _kept(act: Callable[[], object]) -> Entered:
-    """The modules and functions of `act` with figures already cached: a worker computes them at
-    once, when the page first requests them."""
+    """Return the modules and functions that `act` uses with figures already cached. A worker
+    computes the figures at once, when the page first requests them.
+    """
     from django.apps import apps
 
     from config import celery_app
@@ -190,7 +194,7 @@ def _warm(act: Callable[[], object], before: Callable[[], object] = lambda: None
 
 
 def _asked_by_worker() -> Entered:
-    """Two runs with different models, so that no request of theirs was sent before."""
+    """Make two runs with different models, so that none of their requests was sent before."""
     from tests.services.scripted_evaluator import Script, running
 
     with running(Script(latency=LATENCY)) as evaluator:
@@ -257,7 +261,9 @@ class _Form(HTMLParser):
 
 
 def _pressed(page: str, action: str) -> dict[str, str]:
-    """The data sent when the first button of a form is pressed after four seconds."""
+    """Return the data that are sent when the first button of a form is pressed after four
+    seconds.
+    """
     form = _Form(action)
     form.feed(page)
     if not form.is_pressed:

@@ -4,9 +4,9 @@
         [--database sqlite|postgresql]
 
 Headless Chromium opens a project of this size on a server as in production, and presses a key on
-each item after a short pause. The whole time from the key press until the next item is painted is
-printed, next to the limit. Painted means that the first frame in which the panel names another item
-is drawn.
+each item after a short pause. The time from the key press until the next item is painted is
+printed, together with the limit. Painted means that the first frame in which the panel names
+another item is drawn.
 """
 
 import argparse
@@ -49,7 +49,7 @@ STOPWATCH = """
 
 
 def main() -> None:
-    """Label this many items once and print the figures."""
+    """Label the given number of items once and print the figures."""
     options = _options()
     with scratch.database(options.database):
         from benchmarks.workbench import filling, serving
@@ -84,7 +84,7 @@ def _options() -> argparse.Namespace:
 
 
 def _label(page: "Page", labels: int, look: float) -> list[float]:
-    """The milliseconds from each key press to the next item."""
+    """Return the milliseconds from each key press to the next item."""
     from playwright.sync_api import Error
 
     page.wait_for_selector("#panel[data-item]", timeout=PATIENCE)
@@ -97,14 +97,14 @@ def _label(page: "Page", labels: int, look: float) -> list[float]:
             page.wait_for_selector(another, timeout=PATIENCE)
         except Error as error:
             raise SystemExit(f"No item came after {shown}: {_complaints(page)}") from error
-    # The last label may not be stored yet, and the last frame not be drawn.
+    # The last label may not be stored yet, and the last frame may not be drawn yet.
     page.wait_for_timeout(1000)
     times: list[float] = page.evaluate("window.bench")
     return times
 
 
 def _complaints(page: "Page") -> str:
-    """Error messages of the browser and the page."""
+    """Collect the error messages of the browser and the page."""
     said = [message.text for message in page.console_messages() if message.type == "error"]
     return "; ".join([*said, *map(str, page.page_errors()), page.inner_text("body")[:300]])
 

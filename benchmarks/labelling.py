@@ -7,13 +7,14 @@ stored?
 Each size has its own database, filled with items with about 2 KB in each text and stored diffs, and
 a server as in production: gunicorn as in docker-compose.yml on PostgreSQL (at TEST_POSTGRES_URL),
 `manage.py serve` on SQLite. A pair is POST queue/next/ and POST labels/, with a token, over
-persistent connections. Each size is compared with the floor: the same server, client and
-authentication with calls that do nothing, and with calls that change one row each in their own
-transaction; no queue can be faster than the second.
+persistent connections. Each size is compared with two lower bounds, measured with the same server,
+client and authentication: calls that do nothing, and calls that change one row each in their own
+transaction. No queue can be faster than the latter.
 
 `--large` compares 1,000,000 items with 2,500 on PostgreSQL, also for an annotator who has labelled
-half of them. The small size is measured before and after, since a machine's speed drifts. The exit
-code is 1 if a label was duplicated or lost; a missed limit is only reported.
+half of them. The small size is measured before and after the large one, since the speed of a
+machine changes over time. The exit code is 1 if a label was duplicated or lost; a missed limit is
+only reported.
 """
 
 import argparse
@@ -36,14 +37,15 @@ Figures = dict[str, Any]
 SMALL, USUAL, LARGE = 2_500, 100_000, 1_000_000
 WARM_UP = 2.0
 FLOOR_SECONDS = 5.0
-# At most this share of the slots is used, so that nobody is measured searching for the last ones.
+# At most this share of the slots is used, so that the search for the last free slots is not
+# measured.
 SHARE = 0.8
 KEPT_RATE = 0.8
 
 
 @dataclass(frozen=True)
 class Limit:
-    """The required pairs per second, and milliseconds of each call."""
+    """The required number of pairs per second, and the maximum milliseconds of each call."""
 
     rate: float
     p95: float
@@ -111,7 +113,7 @@ def _in_process(case: list[str], options: argparse.Namespace) -> Figures:
         try:
             printed, _ = process.communicate()
         finally:
-            process.terminate()  # has no effect on one that has ended
+            process.terminate()  # has no effect on a process that has ended
     if process.returncode:
         raise SystemExit(process.returncode)
     figures: Figures = json.loads(printed.splitlines()[-1])

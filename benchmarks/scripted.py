@@ -27,7 +27,7 @@ SERVER = Path(__file__).parents[1] / "tests" / "services" / "scripted_evaluator.
 
 @dataclass(frozen=True)
 class Text:
-    """A prompt of about the length of a typical one."""
+    """A prompt of about the typical length."""
 
     user: str
     system: str = "You examine answers."
@@ -35,7 +35,7 @@ class Text:
 
 
 async def call_all(address: str, calls: int, in_flight: int, *, model: str = "m") -> float:
-    """The seconds to send `calls` different requests."""
+    """Send `calls` different requests and return the seconds that this takes."""
     provider = PROVIDERS["openai_compatible"]
     texts = (Text(f'{number} {"word " * 400} {{"score": N}}') for number in range(calls))
     bodies = iter([provider.body(model=model, parameters={}, prompt=text) for text in texts])
@@ -54,7 +54,7 @@ async def call_all(address: str, calls: int, in_flight: int, *, model: str = "m"
 
 
 def main() -> None:
-    """Run once and print the figures."""
+    """Measure once and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--calls", type=int, default=5000)
     parser.add_argument("--in-flight", type=int, default=64)

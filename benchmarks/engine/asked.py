@@ -1,4 +1,4 @@
-"""Projects with items to evaluate, runs over them, and what is stored of a run."""
+"""Projects with items to evaluate, runs over these items, and the stored results of a run."""
 
 import random
 import time
@@ -15,15 +15,15 @@ from formats.rows import Row
 from judging.models import Endpoint, Outcome, Reply, Request, Run
 from judging.runs import lifecycle, selection
 
-# One call per item, so that calls are easy to count: to judge a perturbed answer, or to generate
-# one.
+# Both strategies make one call per item, so that calls are easy to count: one judges a perturbed
+# answer, the other generates it.
 STRATEGY, GENERATOR = "reference", "generate-number-errors"
 WORDS = ["light", "water", "heat", "metal", "river", "cloud", "engine", "stone", "glass", "wire"]
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What is stored of a run."""
+    """The data stored for a run."""
 
     state: str
     requests: int
@@ -33,7 +33,9 @@ class Kept:
 
 
 def project(items: int, *, words: int) -> Project:
-    """A project with this many items, of `words` words in each text, with imported resolutions."""
+    """Create a project with this many items and imported resolutions; each text has
+    `words` words.
+    """
     made = importing.create_project("bench")
     task = tasktypes.parse_definition(made.task_type.definition)
     report = importing.store_items(
@@ -45,7 +47,7 @@ def project(items: int, *, words: int) -> Project:
 
 
 def researcher(made: Project) -> Account:
-    """A researcher, who may view the project's runs."""
+    """Create a researcher, who may view the project's runs."""
     account = Account.objects.create(username="researcher")
     Membership.objects.create(
         project=made, account=account, alias="researcher", role=Role.RESEARCHER
@@ -54,7 +56,7 @@ def researcher(made: Project) -> Account:
 
 
 def cookie(account: Account) -> str:
-    """The session cookie of the account."""
+    """Return a session cookie for the account."""
     client = Client()
     client.force_login(account)
     return f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}"
@@ -70,8 +72,9 @@ def start(
     limit: int | None = None,
     generating: bool = False,
 ) -> Run:
-    """Start a run over the items; workers find it themselves. A `model` of its own makes the run's
-    requests unique."""
+    """Start a run over the items; workers find it themselves. A `model` that no other run uses
+    makes the requests of the run unique.
+    """
     endpoint = Endpoint.objects.create(
         name=model,
         provider="openai_compatible",
@@ -98,7 +101,7 @@ def wait(run: Run, *, seconds: float) -> None:
 
 
 def kept(run: Run) -> Kept:
-    """What is stored of the run now."""
+    """Return the data stored for the run so far."""
     outcomes = Outcome.objects.filter(run=run)
     return Kept(
         state=run.state,

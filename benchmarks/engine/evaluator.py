@@ -20,7 +20,9 @@ class Evaluator:
     log: Path
 
     def calls(self, model: str) -> list[tuple[float, float, str]]:
-        """When each request to a model was received and answered (Unix time), and its digest."""
+        """Return for each request to a model the times (Unix time) at which it was received and
+        answered, and its digest.
+        """
         lines = map(json.loads, self.log.read_text("utf-8").splitlines())
         return [
             (line["received"], line["answered"], line["digest"])
@@ -31,8 +33,9 @@ class Evaluator:
 
 @dataclass(frozen=True)
 class Steady:
-    """From the first request to the last reply: calls per second, and their share of the maximum
-    for `in_flight` calls of `latency` seconds."""
+    """The calls per second from the first request to the last reply, and the share of the maximum
+    that is possible with `in_flight` calls of `latency` seconds.
+    """
 
     calls: int
     rate: float
@@ -44,7 +47,8 @@ def evaluator(folder: Path, latency: float) -> Iterator[Evaluator]:
     """An evaluator that takes `latency` seconds for each reply."""
     log = folder / "requests.jsonl"
     command = [sys.executable, str(SERVER), "--latency", str(latency), "--log", str(log)]
-    # It shares the machine with the measured program, but must not read its settings.
+    # The evaluator runs on the same machine as the measured program, but must not read its
+    # settings.
     environment = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as server:
         try:
@@ -55,7 +59,7 @@ def evaluator(folder: Path, latency: float) -> Iterator[Evaluator]:
 
 
 def steady(calls: list[tuple[float, float, str]], *, in_flight: int, latency: float) -> Steady:
-    """The figures of one run's calls."""
+    """Compute the figures of the calls of one run."""
     seconds = max(answered for _, answered, _ in calls) - min(came for came, _, _ in calls)
     rate = len(calls) / seconds
     return Steady(len(calls), rate, rate * latency / in_flight)

@@ -13,7 +13,9 @@ EVERY = 0.4
 
 @dataclass
 class Seen:
-    """The milliseconds of each page, and the maximum memory of the processes in MB."""
+    """The response times of each page in milliseconds, and the maximum memory of the processes in
+    MB.
+    """
 
     milliseconds: list[float] = field(default_factory=list)
     troubles: list[str] = field(default_factory=list)
@@ -62,7 +64,9 @@ def _look(
 
 
 def _megabytes(pid: int) -> float:
-    """The memory of a process: its own, and its share of shared memory (Pss)."""
+    """Return the memory of a process in MB: its own memory, and its share of shared
+    memory (Pss).
+    """
     with suppress(OSError):
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):

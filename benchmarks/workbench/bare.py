@@ -1,4 +1,5 @@
-"""Two minimal calls: the lower bound for every call that answers or stores something.
+"""Two minimal calls, which give a lower bound for the time of every call that answers or stores
+something.
 
 Both use the same server, middleware and authentication as the queue. `nothing/` answers at once;
 `write/` changes one row per user in a transaction. Two `write/` calls take as long as a pair would

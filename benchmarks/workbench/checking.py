@@ -1,4 +1,4 @@
-"""Compare acknowledged labels with the stored ones."""
+"""Compare acknowledged labels with stored labels."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Fill a project of any size within minutes: some items are created by the application, then
+"""Fill a project of any size within minutes: the application creates some items, which are then
 copied.
 
 The database copies them with `INSERT ... SELECT` over a series of numbers. Every column that is not
@@ -58,8 +58,9 @@ class Filled:
 
 
 def project(items: int, *, people: int, overlap: int) -> Project:
-    """A project with this many items with about 2 KB in each text, stored diffs, and all slots
-    open."""
+    """Create a project with this many items, with about 2 KB in each text, stored diffs, and all
+    slots open.
+    """
     assert items >= ORIGINALS
     made = importing.create_project("bench", overlap=overlap)
     task = tasktypes.parse_definition(made.task_type.definition)
@@ -77,7 +78,7 @@ def project(items: int, *, people: int, overlap: int) -> Project:
 
 
 def open_to(made: Project) -> Filled:
-    """What the members of a project need to work on it through the API."""
+    """Return what the members of a project need to work on it through the API."""
     members = made.members.select_related("account").order_by("pk")
     keys = [ApiToken.issue(member.account, "bench")[1] for member in members]
     deciding = made.task_type.definition["fields"][0]
@@ -96,7 +97,9 @@ def label_half(made: Project, member: Membership) -> int:
 
 
 def tidy() -> None:
-    """Update statistics and write out pages, as in a database that has grown over weeks."""
+    """Bring the database into the state of one that has grown over weeks: update statistics and
+    write out pages.
+    """
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute("VACUUM ANALYZE")
@@ -159,7 +162,7 @@ def _copy_items(items: int, overlap: int) -> None:
 
 
 def _copy_labels(half: int) -> None:
-    """Copy the only label and everything created with it, once for each item of the half."""
+    """Copy the only label and everything created with it, once for each item to be labelled."""
     label = Label.objects.get()
     items = f"{label.item_id} + s.n"
     revisions = f"{label.revision_id} + s.n"
@@ -181,7 +184,7 @@ def _copy_labels(half: int) -> None:
         )
         named = {"id": "t.id + s.n", "item_id": items, "revision_id": revisions}
         _copy(Resolution, series, "1 = 1", named)
-        # Other events may have followed the label's.
+        # There may be later events after that of the label.
         behind = f"{Event.objects.latest('pk').pk} + s.n"
         _copy(Event, series, "t.kind = 'label'", named | {"id": behind})
         last = label.slot_id + (half - 1) * step
@@ -213,7 +216,7 @@ def _role(role: str) -> None:
 
 
 def numbers(start: int, end: int) -> str:
-    """The series `s.n` as the start of a statement."""
+    """Return the series of numbers `s.n` as the start of a statement."""
     if connection.vendor == "sqlite":
         step = f"SELECT {start} UNION ALL SELECT n + 1 FROM s WHERE n < {end}"
         return f"WITH RECURSIVE s(n) AS ({step})"

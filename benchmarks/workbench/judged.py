@@ -1,9 +1,9 @@
 """Create runs over any number of items within minutes: the database generates the outcomes.
 
-The items have no texts, which only the data set figures read, and have one to four errors. A
-cluster has 3.6 items on average, as in study 000; a twelfth of the items is score-invariant. One
-reply in fifty is missing. Each run has its own detection rate, and some categories are harder than
-others.
+The items have one to four errors. They have no texts, since only the figures about the data set
+read them. A cluster has 3.6 items on average, as in study 000; a twelfth of the items is
+score-invariant. One reply in fifty is missing. Each run has its own detection rate, and some
+categories are harder than others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,8 +32,8 @@ from judging.runs import pinning, selection
 SLUG = "bench"
 SI = "score-invariant"
 PERTURBED, DETECTED, RATED = "perturbed", "detected", "rated"
-# Strategies in turn, by kind of item: frames as in study 000, the four prompts of study 001,
-# ratings as in study 003.
+# The strategies that runs use in turn, by kind of item: frames as in study 000, the four prompts of
+# study 001, ratings as in study 003.
 STRATEGIES = {
     PERTURBED: ("vanilla", "reference", "pairwise"),
     DETECTED: ("detect-1a", "detect-1b", "detect-2a", "detect-2b"),
@@ -55,7 +55,9 @@ class Filled:
 
 
 def fill(items: int, runs: int, kind: str = PERTURBED) -> Filled:
-    """A project of this many items, all resolved, with this many finished runs over all of them."""
+    """Create a project with this many items, all resolved, and with this many finished runs over
+    all items.
+    """
     project = importing.create_project(SLUG, task_type=TASK_TYPES[kind])
     account = Account.objects.create(username="researcher")
     Membership.objects.create(
@@ -108,7 +110,7 @@ def _fill_outcomes(run: Run, number: int, items: int, kind: str) -> None:
 
 
 def _ratings(number: str) -> str:
-    """SQL for a number for each metric, 1 to 3, in turn."""
+    """Return SQL for the numbers of the metrics, which are 1 to 3 in turn."""
     said = [
         f"\"{metric}\": ' || (({number} + {at}) % 3 + 1) || '" for at, metric in enumerate(METRICS)
     ]
@@ -116,7 +118,7 @@ def _ratings(number: str) -> str:
 
 
 def _said(strategy: str, detects: str, chance: str) -> tuple[str, str]:
-    """SQL for detail and values of a parsed outcome."""
+    """Return SQL for the detail and the values of a parsed outcome."""
     if strategy == "pairwise":
         effect = '\'{"order_effect": "first_twice"}\''
         mixed = f"CASE {chance} % 3 WHEN 0 THEN 'mixed' WHEN 1 THEN 'P' ELSE 'both_good' END"
@@ -163,7 +165,7 @@ def _of_item(kind: str) -> dict[str, str]:
 
 
 def _truth(kind: str) -> str:
-    """SQL for the final label; rated items have none."""
+    """Return SQL for the final label; rated items have no final label."""
     if kind == PERTURBED:
         return f"CASE WHEN {INVARIANT} THEN '{SI}' ELSE 'valid' END"
     return "CASE WHEN s.n % 3 = 0 THEN 'no_error' ELSE 'error' END" if kind == DETECTED else "''"

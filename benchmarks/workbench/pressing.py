@@ -1,7 +1,7 @@
 """Eight API clients, each with a persistent connection, that call as fast as they get responses.
 
-They use plain sockets, since the client shares the machine with what it measures: about a tenth of
-a millisecond of CPU per call.
+They use plain sockets, since the clients run on the same machine as the measured server. Each call
+costs them about a tenth of a millisecond of CPU.
 """
 
 import json
@@ -38,7 +38,7 @@ class Pressed:
 
 
 class Trouble(Exception):
-    """A response that ends a client's work; the message says which."""
+    """A response after which a client stops; the message says which response it was."""
 
 
 class Caller:
@@ -75,7 +75,7 @@ class Caller:
 
 
 def labelling(slug: str, answers: dict[str, object]) -> Callable[[Caller], Pair]:
-    """The measured pair: fetch the next item, and label it."""
+    """Return the measured pair of calls: fetch the next item, and label it."""
     start, end = f"/api/v1/projects/{slug}/queue/next/", f"/api/v1/projects/{slug}/labels/"
 
     def pair(caller: Caller) -> Pair:
@@ -99,7 +99,7 @@ def labelling(slug: str, answers: dict[str, object]) -> Callable[[Caller], Pair]
 
 
 def same_twice(path: str) -> Callable[[Caller], Pair]:
-    """Two calls of one URL, to measure the server's overhead."""
+    """Return two calls of the same URL, to measure the overhead of the server."""
 
     def pair(caller: Caller) -> Pair:
         times = []

@@ -1,4 +1,4 @@
-"""A temporary database for one measurement, dropped at the end, and Django on top of it."""
+"""A temporary database for one measurement, dropped at the end, and Django set up to use it."""
 
 import os
 import secrets
@@ -22,7 +22,7 @@ KINDS = ("postgresql", "sqlite")
 
 @contextmanager
 def redis() -> Iterator[str]:
-    """A private Redis on a free port; REDIS_URL in the environment is set to it."""
+    """Start a private Redis on a free port, and set REDIS_URL in the environment to its address."""
     program = shutil.which("redis-server")
     if program is None:
         raise RuntimeError("redis-server is not here. Install it, or measure sqlite alone.")
@@ -46,7 +46,8 @@ def free_port() -> int:
 
 @contextmanager
 def database(kind: str, *, with_redis: bool = False) -> Iterator[None]:
-    """An empty database with its tables; the environment names it, also for servers started later.
+    """Create a database with empty tables. The environment contains its address, also for servers
+    started later.
 
     The Redis in the environment, such as one from `redis`, is used only if asked for. PostgreSQL is
     expected at TEST_POSTGRES_URL, as in the tests. A process that is terminated cleans up too.
@@ -60,7 +61,8 @@ def database(kind: str, *, with_redis: bool = False) -> Iterator[None]:
             DATABASE_URL=address,
             VAR_DIR=folder,
             SECRET_KEY=secrets.token_urlsafe(50),
-            # A benchmark is faster than people; it must not run into the rate limit.
+            # A benchmark sends requests faster than people do, and must not be stopped by the rate
+            # limit.
             API_PER_MINUTE="1000000000",
             DJANGO_SETTINGS_MODULE="config.settings",
         )
@@ -81,7 +83,7 @@ def database(kind: str, *, with_redis: bool = False) -> Iterator[None]:
 
 
 def lacking_postgresql() -> str:
-    """Why PostgreSQL cannot be measured; "" if it answers."""
+    """Return the reason why PostgreSQL cannot be measured; "" if it can be reached."""
     server = os.environ.get("TEST_POSTGRES_URL", POSTGRESQL)
     try:
         psycopg.connect(server, connect_timeout=2).close()

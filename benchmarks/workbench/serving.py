@@ -24,17 +24,17 @@ PATIENCE = 60
 
 @dataclass(frozen=True)
 class Server:
-    """A server that is ready."""
+    """A server that is ready for requests."""
 
     port: int
     pid: int
 
     def processes(self) -> list[int]:
-        """Its own process and all child processes."""
+        """The server's own process and all child processes."""
         return _tree(self.pid)
 
     def cpu(self) -> float:
-        """The CPU seconds of its processes; NaN if the system does not report them."""
+        """The CPU seconds of the server's processes; NaN if the system does not report them."""
         return sum(_seconds(pid) for pid in self.processes())
 
 
@@ -62,7 +62,7 @@ def server(kind: str, settings: str = "config.settings") -> Iterator[Server]:
 
 @contextmanager
 def worker(*options: str) -> Iterator[Server]:
-    """A worker as docker-compose.yml starts it."""
+    """Start a worker as in docker-compose.yml."""
     command = [sys.executable, "-m", *_words("worker"), *options]
     with subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -82,9 +82,11 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def backends_cpu() -> float:
-    """The CPU seconds of PostgreSQL's backends for this database; NaN if they cannot be read.
+    """Return the CPU seconds of PostgreSQL's backends for this database; NaN if they cannot be
+    read.
 
-    Only backends that are alive count; the server keeps its connections during the measurement.
+    Only backends that are still running are counted; the server keeps its connections during the
+    measurement.
     """
     if connection.vendor != "postgresql":
         return 0.0
@@ -135,7 +137,7 @@ def _last(said: IO[bytes]) -> str:
 
 
 def _tree(pid: int) -> list[int]:
-    """A process and all its descendants."""
+    """Return a process and all its descendants."""
     found = [pid]
     for parent in found:
         with suppress(OSError):

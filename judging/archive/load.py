@@ -233,7 +233,7 @@ def _key_component_loader(model: type[models.Model], name: str) -> _ColumnLoader
 
 
 def _flatten_key(named: Any, widths: list[int]) -> list[Any]:
-    """Yield the components of a key as it is written in the archive."""
+    """Return the components of a key as it is written in the archive."""
     total = sum(widths)
     flat = [None] * total if named is None else named if isinstance(named, list) else [named]
     if len(flat) != total:

@@ -38,7 +38,8 @@ LICENCES = {
 }
 UNSTATED = "unknown"
 TAGS = ("blindspot", "evaluation", "benchmark", "llm-as-a-judge")
-# These resolutions were made by people in this project.
+# The tag for an item that was labelled or adjudicated in this project, and the sources of such a
+# final label.
 HUMAN_ANNOTATED = "human-annotated"
 HUMAN_SOURCES = (Resolution.Source.LABELS, Resolution.Source.ADJUDICATED)
 _ITEMS, _UNRESOLVED = "items", "not resolved"

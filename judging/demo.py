@@ -29,7 +29,8 @@ from judging.runs.engine import ask
 
 # The share of the items that is labelled in advance; the rest is left for the user.
 LABELLED_SHARE = 0.6
-# The first item of every category gets the intended label. The later items get these labels.
+# Items get the intended label, except the items with these numbers. The first item of a category is
+# never among them.
 DOUBTFUL_CHOICES = {26: "invalid", 28: "not-sure", 30: "not-relevant"}
 ANNOTATOR_ALIASES = ("ada", "ben")
 BASELINES = ("rouge-l", "length")

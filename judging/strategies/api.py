@@ -148,8 +148,9 @@ class StrategyTriedSerializer(serializers.Serializer[Any]):
 
 
 class StrategyPreviewAskedSerializer(StrategyTriedSerializer):
-    """Without an item, one that a run would cover is used. `said` gives texts that only a run has:
-    replies of earlier steps by step name, or explanation and score."""
+    """If no item is given, an item that a run would cover is used. `said` gives the texts that
+    normally come from a run: replies of earlier steps by step name, or explanation and score.
+    """
 
     item = serializers.CharField(default="", allow_blank=True, max_length=200)
     endpoint = serializers.CharField(default="", allow_blank=True, max_length=80)
@@ -322,8 +323,9 @@ def preview_strategy(request: Request, slug: str, strategy: str) -> Response:
 )
 @api_view(["POST"])
 def parse_reply(request: Request, slug: str, strategy: str) -> Response:
-    """What would be parsed from a reply, and by which method, or the cause if there is no
-    answer."""
+    """The answer that a run would parse from a reply, with the parsing method, or the cause if
+    there is no answer.
+    """
     member = access.member_for(request, slug, right="run")
     newest = _get_newest_or_404(member, strategy)
     body = validate_body(StrategyParseAskedSerializer(data=request.data))

@@ -16,7 +16,7 @@ from judging.strategies.models import StrategyVersionQuerySet
 
 
 def retire(project: Project, slug: str, member: Membership) -> None:
-    """No longer offer a strategy to new runs; it stays readable."""
+    """Retire a strategy: new runs can no longer use it, but it stays readable."""
     with transactions.transact():
         found = _get_own_versions(project, slug).filter(retired_at=None)
         _set_state(found, "retired", project, slug, member, retired_at=timezone.now())
@@ -25,7 +25,7 @@ def retire(project: Project, slug: str, member: Membership) -> None:
 def delete(project: Project, slug: str, member: Membership) -> None:
     """Delete a strategy. Raises `Refused` if runs use it."""
     with transactions.transact():
-        # Starting a run locks the project, too.
+        # Starting a run locks the project too, so no run can start meanwhile.
         Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
         found = _get_own_versions(project, slug)
         used = Run.objects.filter(strategy__in=found).count()

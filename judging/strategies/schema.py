@@ -5,7 +5,7 @@ This module also has the names in double braces that a prompt may use, and fills
 FRAME_PLACEHOLDERS lists the texts that each frame shows. A strategy adds names by what it declares:
 {{axis}} and {{rubric}} with axes, {{metrics}} and {{form}} with metrics, {{examples}} with
 examples, and in a chain the names of the earlier steps. {{guidance}} is the earlier attempt with
-the reviewer's remark on it; "" for the first attempt.
+the reviewer's remark about it; "" for the first attempt.
 """
 
 import math
@@ -62,7 +62,7 @@ def find_names(template: str) -> set[str]:
 
 
 def split_template(template: str) -> Iterator[tuple[str, bool]]:
-    """The non-empty pieces of the template; each says whether it is a placeholder."""
+    """Split the template into its non-empty pieces, each marked as a placeholder or not."""
     at = 0
     for found in PLACEHOLDER.finditer(template):
         if at < found.start():
@@ -74,7 +74,7 @@ def split_template(template: str) -> Iterator[tuple[str, bool]]:
 
 
 def has_malformed(template: str) -> bool:
-    """Whether there are double braces that are not a placeholder, such as {{ first }}."""
+    """True if there are double braces that are not a placeholder, such as {{ first }}."""
     return "{{" in PLACEHOLDER.sub("", template)
 
 
@@ -86,7 +86,7 @@ PERTURBED, CLAIM, RATIONALE = "perturbed", "claim", "rationale"
 INPUT, CONTEXT = "input", "context"
 # The ability that a prompt is sorted into, besides a rationale.
 ABILITY = "ability"
-# Frames that generate or sort texts, and judge none.
+# Frames that generate texts or sort them, but do not judge any.
 GENERATOR_FRAMES = frozenset({"answer", "perturbation", "input", "sorting"})
 
 
@@ -110,7 +110,7 @@ class Scale:
     step: float | None = None
 
     def admits(self, value: float) -> bool:
-        """Whether `value` is on the scale and on one of its steps; never for NaN and infinities."""
+        """True if `value` is on the scale and on one of its steps. False for NaN and infinities."""
         if not (math.isfinite(value) and self.low <= value <= self.high):
             return False
         if self.step is None:
@@ -122,7 +122,8 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """An aspect that an evaluator judges on its own; it decides the items of its `abilities`.
+    """An aspect that an evaluator judges separately. Its judgement decides the items of its
+    `abilities`.
 
     Title and text are shown as {{axis}}, `points` (the meaning of each score) as {{rubric}}.
     """
@@ -136,7 +137,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One quality that is scored on its own; `points` says what each value of its scale means."""
+    """One quality that is scored separately; `points` says what each value of its scale means."""
 
     slug: str
     title: str
@@ -145,8 +146,7 @@ class Metric:
     points: Mapping[float, str] = field(default_factory=dict, hash=False)
 
     def admits(self, value: float) -> bool:
-        """Whether `value` is allowed: one of the points if there are any, else a value of the
-        scale."""
+        """True if `value` is one of the points or, if there are no points, a value of the scale."""
         return value in self.points if self.points else self.scale.admits(value)
 
 
@@ -211,7 +211,7 @@ class Strategy:
 
     @property
     def generates(self) -> bool:
-        """Whether it generates texts of items and judges none."""
+        """True if the strategy generates texts of items and judges none."""
         return self.frame in GENERATOR_FRAMES
 
     @property
@@ -269,8 +269,9 @@ class Strategy:
 
 
 def _number(scale: Scale | None) -> dict[str, Any]:
-    """The schema of a number. A short scale lists its values: every provider accepts an enum, few
-    accept bounds."""
+    """Return the schema of a number. A short scale becomes an enum of its values: every provider
+    accepts enums, but few accept bounds.
+    """
     if scale is None or scale.step is None or (scale.high - scale.low) / scale.step > 50:
         return {"type": "number"}
     steps = round((scale.high - scale.low) / scale.step)

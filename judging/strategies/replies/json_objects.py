@@ -1,9 +1,9 @@
 """Find JSON objects in a text that may contain anything else.
 
-Objects are parsed as they are. Errors that can be repaired without changing a value are repaired,
-and the object is marked: raw line breaks inside strings; backslashes that are no JSON escapes, as
-in TeX; a comma after the last entry. A missing brace or quote is not added, since its position
-would be a guess.
+Valid objects are parsed unchanged. Errors that can be repaired without changing a value are
+repaired, and the object is marked as repaired: raw line breaks inside strings; backslashes that are
+no JSON escapes, as in TeX; a comma after the last entry. A missing brace or quote is not added,
+since its position would be a guess.
 
 Every search does a bounded amount of work for each character, even on hostile texts.
 """
@@ -18,8 +18,8 @@ Fields = dict[str, Any]
 
 _OBJECT = re.compile(r"\{\s{0,100}\"")
 _BETWEEN = re.compile(r"[\s_-]+")
-# A backslash pair outside of strings is matched too: otherwise each quote in a row of them would be
-# tried as the start of a string without an end.
+# A pair of a backslash and a character outside of strings is matched too: otherwise, in a row of
+# escaped quotes, each quote would be tried as the start of a string without an end.
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|\\.|,(?=\s{0,100}[}\]])', re.DOTALL)
 _ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
 
@@ -38,7 +38,7 @@ class FoundObject(NamedTuple):
 
 
 def parse_whole(text: str) -> Fields:
-    """The object if the whole text is one, without repairs; else {}."""
+    """Return the object if the whole text is a JSON object that needs no repairs; otherwise {}."""
     try:
         found = _STRICT.decode(text.strip())
     except (ValueError, RecursionError):
@@ -47,12 +47,12 @@ def parse_whole(text: str) -> Fields:
 
 
 def find_objects(text: str) -> Iterator[FoundObject]:
-    """The outermost JSON objects, from first to last.
+    """Find the outermost JSON objects, from first to last.
 
-    Every `{` that starts no object costs the characters that were read, plus a fixed share of the
-    text, because the decoder counts lines for its error. Raises TooTangledError after eight
-    readings of the text, and if objects are nested deeper than the decoder allows: the unread rest
-    may contain a later answer, so an earlier one must not count.
+    The cost of a `{` that starts no object is the characters that were read, plus a fixed share of
+    the text, because the decoder counts lines for its error. Raises TooTangledError after eight
+    readings of the text, or if objects are nested deeper than the decoder allows: the unread rest
+    may contain a later answer, so an earlier answer must not count.
     """
     budget = 8.0 * len(text) + 10_000
     opening = _OBJECT.search(text)
@@ -72,12 +72,12 @@ def find_objects(text: str) -> Iterator[FoundObject]:
 
 
 def is_strict_json(text: str, found: FoundObject) -> bool:
-    """Whether the object is strict JSON in `text`, without raw line breaks in strings."""
+    """True if the object is strict JSON in `text`, without raw line breaks in strings."""
     return bool(parse_whole(text[found.start : found.end]))
 
 
 def repair_objects(text: str) -> str:
-    """The text with its objects repaired; the same text if there is nothing to repair."""
+    """Repair the objects in the text; return the same text if there is nothing to repair."""
     opening = _OBJECT.search(text)
     if not opening:
         return text
@@ -85,7 +85,7 @@ def repair_objects(text: str) -> str:
 
 
 def normalize_key(key: str) -> str:
-    """A key for comparison: in lower case, with "-" for spaces, hyphens and underscores."""
+    """Normalise a key for comparison: lower case, with "-" for spaces, hyphens and underscores."""
     return _BETWEEN.sub("-", key.strip().lower())
 
 
@@ -106,13 +106,14 @@ def _normalize_fields(pairs: list[tuple[str, Any]]) -> Fields:
 
 
 def _integer(digits: str) -> float:
-    """The integer, or infinity beyond 18 digits: no scale goes that far, and int() is slow or
-    fails."""
+    """Return the integer, or infinity for more than 18 digits: no scale has such values, and int()
+    would be slow or fail.
+    """
     return int(digits) if len(digits) <= 18 else math.inf
 
 
 def _no_value(_: str) -> None:
-    """None for NaN and Infinity, which are not JSON and not an answer."""
+    """Return None for NaN and Infinity, which are neither valid JSON nor an answer."""
 
 
 _STRICT = json.JSONDecoder(

@@ -1,10 +1,10 @@
 """Parse a reply that gives one number for each metric.
 
 In JSON each metric is a key (its slug or title), at the top level or under "scores". Its value is a
-number, or an object with a "score" and reasons. In prose the value follows the metric's name:
-`S1: 1, S2: 0`. If the reply has `<RESULT>...</RESULT>`, only the content of the last one counts.
-The last number of a metric counts. A metric that is not mentioned, or whose value cannot be used,
-has a cause instead of a number; the other metrics still count.
+number, or an object with a "score" and reasons. In prose the value follows the metric's name: `S1:
+1, S2: 0`. If the reply has `<RESULT>...</RESULT>`, only the content of the last one counts. If a
+metric has several numbers, the last number counts. A metric that is not mentioned, or whose value
+cannot be used, has a cause instead of a number; all other metrics still count.
 """
 
 import re
@@ -25,19 +25,21 @@ _CAUSES = ("off_scale", "unparsable")
 
 
 def list_answer_keys(strategy: Strategy) -> frozenset[str]:
-    """The keys that make an object an answer: the strategy's metrics, or "scores"."""
+    """List the keys by which an object counts as an answer: the metrics of the strategy, and
+    "scores".
+    """
     return frozenset({SCORES_KEY, *_names(strategy.metrics)})
 
 
 def build_patterns(strategy: Strategy) -> AnswerPatterns:
-    """The patterns for tags, or for a reply in which some metric has a value."""
+    """Build the patterns for tags, or for a reply in which some metric has a value."""
     return AnswerPatterns(
         marked=parsing.find_tagged, loose=(_build_mention_finder(strategy.metrics),)
     )
 
 
 def parse_scores(raw: Fields | str, strategy: Strategy) -> tuple[Scores | None, str]:
-    """The value of every metric, or None and a cause if none has one."""
+    """Parse the value of every metric. If no metric has a value, the result is None and a cause."""
     said = _collect_scores(raw, strategy.metrics)
     found: Scores = {}
     for metric in strategy.metrics:
@@ -49,7 +51,9 @@ def parse_scores(raw: Fields | str, strategy: Strategy) -> tuple[Scores | None, 
 
 
 def _collect_scores(raw: Fields | str, metrics: tuple[Metric, ...]) -> Fields:
-    """The raw value of each metric, by slug; a later mention replaces an earlier one."""
+    """Collect the raw value of each metric, by slug; a later value of the same metric replaces an
+    earlier value.
+    """
     names = _names(metrics)
     if isinstance(raw, str):
         pairs: Iterator[tuple[str, Any]] = _mentions(raw, metrics)

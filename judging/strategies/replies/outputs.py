@@ -2,8 +2,8 @@
 
 The finish reason is checked before the text: a truncated, refused or filtered reply is never
 searched for an answer. A score outside the scale or between its steps is refused, never rounded. If
-the last verdict was not offered, the reply is unparsable, even if an offered one comes before it. A
-verdict refers to the shown order: A is the answer shown first.
+the last verdict is not among those offered, the reply is unparsable, even if it contains an offered
+verdict before that. A verdict refers to the shown order: A is the answer shown first.
 
 score      a number on the strategy's scale
 verdict    one of those the strategy offers
@@ -57,8 +57,9 @@ PARSER = parsing.PARSER
 # Named parsers of an output; the first is the default.
 PHRASE_PARSER = "phrases-001"
 PARSERS = {"detection": ("strict", PHRASE_PARSER)}
-# The cause of a finish reason; with any other reason ("stop", "other", none) the text is parsed.
-# Whoever changes it gives `parsing.PARSER` a new version, so that old readings keep theirs.
+# The cause of a finish reason; with any other reason ("stop", "other", none) the text is parsed. If
+# you change this table, give `parsing.PARSER` a new version, so that old readings keep the version
+# they were made with.
 FINISH_CAUSES = {"length": "truncated", "refused": "refused", "filtered": "filtered"}
 MAX_NAME_LENGTH = 80
 
@@ -109,9 +110,9 @@ class ParsedReply:
     """The result of parsing one reply.
 
     `value` depends on the output (see above). If it is None, `cause` says why: truncated, refused,
-    filtered, unparsable, incomplete, off_scale, or the cause of a failed request. For scores it is
-    None only if no metric was parsed. `path` is the way in which the answer was found (see
-    parsing), "" if there is none.
+    filtered, unparsable, incomplete, off_scale, or the cause of a failed request. For scores
+    `value` is None only if no metric was parsed. `path` is the way in which the answer was found
+    (see parsing), "" if there is no answer.
     """
 
     value: float | str | bool | dict[str, float | str] | None
@@ -131,7 +132,7 @@ class OutputKind(NamedTuple):
 def parse_reply(
     strategy: Strategy, text: str, finish: str = "stop", *, spec: CallSpec | None = None
 ) -> ParsedReply:
-    """The reading of one reply to `strategy`; never raises, whatever the text.
+    """Parse one reply to `strategy` into a reading. Never raises, whatever the text.
 
     `finish` is a finish reason of judging.evaluators.providers. `spec` is the call that was
     answered; only its step matters, by default the last one.
@@ -152,7 +153,7 @@ def parse_reply(
 
 
 def get_parser_version(strategy: Strategy) -> str:
-    """The parser's version with every setting of the strategy that a reading depends on.
+    """Return the version of the parser with every setting of the strategy that affects a reading.
 
     Strategies with equal versions parse every reply alike. At most 80 characters: a longer name
     ends in a digest.
@@ -169,8 +170,9 @@ def get_parser_version(strategy: Strategy) -> str:
 
 
 def strip_unstorable(text: str) -> str:
-    """The text as a column can store it: without NUL and lone surrogates, which JSON can
-    contain."""
+    """Return the text in a form that the database can store: without NUL and lone surrogates, which
+    JSON can contain.
+    """
     whole = text.encode("utf-8", "replace").decode("utf-8")
     return whole.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
@@ -188,7 +190,9 @@ def _format_offered(strategy: Strategy) -> str:
 
 
 def _format_metric(metric: Metric) -> str:
-    """The metric's points or range with its title, which replies may name it by."""
+    """Format the points or the range of a metric with its title, since replies may refer to the
+    metric by its title.
+    """
     points = "/".join(f"{value:g}" for value in sorted(metric.points))
     return f"{points or _range(metric.scale)}={json_objects.normalize_key(metric.title)}"
 
@@ -202,8 +206,9 @@ def _asks_for_tags(step: Step) -> bool:
 
 
 def _parse_text(text: str, *, in_tags: bool) -> ParsedReply:
-    """The text, in tags if they were asked for; tags that are missing or not closed make the reply
-    unparsable."""
+    """Return the text of the reply, or the text inside the tags if the prompt asks for tags.
+    Missing or unclosed tags make the reply unparsable.
+    """
     mark = parsing.find_tagged(text, 0) if in_tags else None
     found = mark.phrase if mark else "" if in_tags else text.strip()
     if not found:
@@ -252,8 +257,9 @@ def _parse_parts(
 
 
 def _score_patterns(strategy: Strategy) -> AnswerPatterns:
-    """The patterns for a score. `7/10` is a score only if the scale ends at 10: 3/4 of something is
-    not."""
+    """Build the patterns for a score. `7/10` counts as a score only if the scale ends at 10; "3/4
+    of the steps" does not.
+    """
     if strategy.scale is None:
         return AnswerPatterns(_SCORE_MARK, (_SCORE_BARE,))
     return AnswerPatterns(
@@ -272,7 +278,7 @@ def _build_output(
     patterns: Callable[[Strategy], AnswerPatterns],
     value: Callable[[Any, Strategy], ParsedValue],
 ) -> OutputKind:
-    """An output whose answer is under one key."""
+    """Build an output whose answer is under a single key."""
 
     def read_one(raw: Fields | str, strategy: Strategy) -> ParsedValue:
         return value(raw[key] if isinstance(raw, dict) else raw, strategy)

@@ -1,6 +1,6 @@
 """Find the answer in a reply; `outputs` parses its value.
 
-The ways to find it are tried in this order, and the first one that finds an answer decides:
+These ways to find an answer are tried in order, and the first way that finds an answer decides:
 
 strict    the whole reply is one JSON object that has the key
 fenced    a JSON object that has the key, alone at the start of a code block
@@ -9,10 +9,10 @@ repaired  such an object that is valid JSON only after repairs (see json_objects
 pattern   a mark: `[[7]]`, `[RESULT] 7`, `<RESULT>7</RESULT>`, `Score: 7` (`Verdict: A`), else a
           looser form of the output, such as `7/10`, else a reply that is only the answer
 
-If an answer is found more than once in one way, the last counts; a mark after the last object
-counts instead of that object. Keys match in any case, with spaces, hyphens or underscores between
-words. A key that occurs twice in one object has no value, and the object still decides: choosing
-either value would be a guess.
+If one way finds several answers, the last answer counts. A mark after the last object takes
+precedence over that object. Keys match in any case, with spaces, hyphens or underscores between
+words. A key that occurs twice in one object has no value, since choosing either value would be a
+guess; the object still decides.
 
 Every search does a bounded amount of work for each character, even on hostile replies.
 """
@@ -53,14 +53,15 @@ class MarkedPhrase(NamedTuple):
     end: int
 
 
-# finds the last mark in a text from a position on
+# finds the last mark in a text after a position
 Finder = Callable[[str, int], MarkedPhrase | None]
 
 
 class AnswerPatterns(NamedTuple):
-    """The patterns of an output's answer in prose.
+    """The patterns by which the answer of an output is found in prose.
 
-    `marked` is also looked for after an object; `loose` are tried in turn if nothing else is found.
+    `marked` is also searched for after an object; the patterns in `loose` are tried in turn if
+    nothing else is found.
     """
 
     marked: Finder
@@ -68,7 +69,7 @@ class AnswerPatterns(NamedTuple):
 
 
 def build_last_finder(pattern: re.Pattern[str]) -> Finder:
-    """Find the last match; the phrase is the group that matched."""
+    """Build a function that finds the last match; the phrase is the group that matched."""
 
     def find(text: str, start: int) -> MarkedPhrase | None:
         found = _get_last(pattern.finditer(text, start))
@@ -78,7 +79,7 @@ def build_last_finder(pattern: re.Pattern[str]) -> Finder:
 
 
 def build_bare_finder(pattern: re.Pattern[str]) -> Finder:
-    """Match only if the pattern covers the whole text."""
+    """Build a function that finds a match only if the pattern covers the whole text."""
 
     def find(text: str, start: int) -> MarkedPhrase | None:
         found = pattern.fullmatch(text[start:].strip())
@@ -121,8 +122,9 @@ def build_mark_pattern(label: str, phrase: str) -> re.Pattern[str]:
 
 
 def find_answer(text: str, keys: frozenset[str], patterns: AnswerPatterns) -> FoundAnswer | None:
-    """The answer under one of `keys` in a reply, in the ways listed above; None if there is
-    none."""
+    """Find the answer under one of `keys` in a reply, in the ways listed above; None if there is no
+    answer.
+    """
     fields = json_objects.parse_whole(text)
     if keys & fields.keys():
         return FoundAnswer(fields, "strict", _explanation(fields))
@@ -139,7 +141,7 @@ def find_answer(text: str, keys: frozenset[str], patterns: AnswerPatterns) -> Fo
 def _find_in_objects(
     text: str, keys: frozenset[str], patterns: AnswerPatterns
 ) -> FoundAnswer | None:
-    """The last object with a key, or the last mark after it."""
+    """Find the last object with one of the keys, or the last mark after this object."""
     found = _get_last(one for one in json_objects.find_objects(text) if keys & one.fields.keys())
     if not found:
         return None
@@ -182,8 +184,9 @@ def _build_mark(found: re.Match[str]) -> MarkedPhrase:
 
 
 def _build_marked_answer(text: str, mark: MarkedPhrase) -> FoundAnswer:
-    """The marked answer. The text before the mark is the explanation, or the text after it if there
-    is none before."""
+    """Build the marked answer. The explanation is the text before the mark, or the text after it if
+    there is no text before.
+    """
     explanation = text[: mark.start].strip() or text[mark.end :].strip()
     return FoundAnswer(mark.phrase, "pattern", explanation)
 

@@ -17,7 +17,7 @@ _SAYS_NO_ERROR = ("contains no error", "response is valid", "response is correct
 _SAYS_ERROR = ("contains an error", "response is not valid")
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s{1,99}|\n")
-# A statement after one of these does not count.
+# A statement after one of these words does not count.
 _HEDGE = re.compile(r"\b(?:if|whether|unless|would|could|might|may|should)\b", re.IGNORECASE)
 _ADVERB = (
     r"(?:(?:itself|thus|therefore|hence|also|indeed|clearly|overall|in[ ]fact|still|actually)"
@@ -58,9 +58,9 @@ _GROUP_MEANINGS = {
 def find_published_verdict(text: str) -> str | None:
     """The verdict as study 001 parsed it (appendix E); None if the study found the reply invalid.
 
-    A phrase counts anywhere and with any subject. If both kinds occur, "no error" wins. Case
-    matters. This reproduces all 8,400 published verdicts on the MathGen responses of GPT-4, with
-    the simple prompts and with evaluation steps.
+    A phrase counts anywhere and with any subject. If phrases for "error" and "no error" both occur,
+    "no error" wins. The search is case-sensitive. This reproduces all 8,400 published verdicts on
+    the MathGen responses of GPT-4, with the simple prompts and with evaluation steps.
     """
     if any(phrase in text for phrase in _SAYS_NO_ERROR):
         return NO_ERROR
@@ -68,8 +68,9 @@ def find_published_verdict(text: str) -> str | None:
 
 
 class Statement(NamedTuple):
-    """What a sentence says about the response, with its position; "" if it says both, or neither
-    clearly."""
+    """The statement of a sentence about the response, with its position; "" if it says both that
+    there is an error and that there is none, or neither clearly.
+    """
 
     verdict: str
     start: int
@@ -77,7 +78,7 @@ class Statement(NamedTuple):
 
 
 def find_last_statement(text: str) -> Statement | None:
-    """The last sentence that says that the response has an error, or that it has none.
+    """Find the last sentence which says that the response has an error, or that it has none.
 
     Only "response" as the subject counts, in either wording of the study and near variants ("does
     not contain any errors", "is invalid"). A statement does not count after "if", "whether",

@@ -25,14 +25,14 @@ from judging.strategies.schema import CLAIM, INPUT, PERTURBED, RATIONALE, Strate
 from perturbers import flags
 
 ECHOED, SWAPPED, LANGUAGE, UNRELATED = "echoed", "swapped", "language", "unrelated"
-# A claim may quote all of a gold answer with fewer words.
+# A claim may quote the whole gold answer if the gold answer has fewer words than this.
 MIN_WORDS = 10
 # The least share of a perturbed answer's words that are in the gold answer, in its order. In the
 # archive of study 000, 32 of the 81 answers that only state an assumption have less; the minimum of
 # all others is 0.30.
 MIN_KEPT_SHARE = 0.2
-# Characters. Of longer texts only the beginnings are compared: the work grows with the square of
-# their length.
+# In characters. Of longer texts only the beginnings are compared, since the work grows with the
+# square of the length.
 MAX_CHARACTERS = 100_000
 _WORD = re.compile(r"\w+")
 # In scripts without spaces between words each letter counts as a word: Thai to Khmer, Japanese,
@@ -51,10 +51,11 @@ def mark_unusable(
 
 
 def find_cause(strategy: Strategy, value: Any, texts: Mapping[str, Any]) -> str:
-    """Why a generator's reply cannot be used for the item with these texts; "" if it can.
+    """Return the cause why a generator's reply cannot be used for the item with these texts; "" if
+    it can be used.
 
-    `value` is that of a reading. If there are several gold answers, each is correct: it is enough
-    if the reply fits one of them. But a reply that repeats any of them is an echo.
+    `value` is the value of a reading. If there are several gold answers, each is correct, so it is
+    enough if the reply fits one of them. But a reply that repeats any of them is an echo.
     """
     if not isinstance(value, Mapping):
         return ""
@@ -91,16 +92,18 @@ def _find_perturbation_cause(strategy: Strategy, value: Mapping[str, str], gold:
 
 
 def _is_swapped(part: str, answer: str, gold: str) -> bool:
-    """Whether another part is the actual answer, judged by comparing both with the gold answer.
+    """True if another part of the reply seems to be the actual answer, judged by comparing both
+    with the gold answer.
 
-    It is if it has half of the gold answer's words, in their order, and has more in common with it
-    by both measures: as a share of the words of both together, and as a share of its own words. The
-    first measure alone would mistake a claim with long quotes for an answer with much left out; the
-    second would mistake a short quotation for a long answer. A part that quotes the answer is about
-    the answer. With a very short gold answer this cannot be decided.
+    This is the case if the part has half of the gold answer's words, in their order, and has more
+    in common with the gold answer than `answer` has by both measures: as a share of the words of
+    both texts together, and as a share of its own words. The first measure alone would mistake a
+    claim with long quotes for an answer with much left out; the second would mistake a short
+    quotation for a long answer. A part that quotes the answer is a comment on the answer. With a
+    very short gold answer no decision is possible.
     """
     words = _words(part)
-    # Most parts are too short; this reads only as many words as needed to know it.
+    # Most parts are too short; read only as many words as needed to see this.
     if sum(
         1 for _ in islice(_WORD.finditer(gold, 0, MAX_CHARACTERS), 2 * len(words) + 1)
     ) > 2 * len(words):
@@ -141,7 +144,7 @@ def _plain_words(text: str) -> list[str]:
 
 
 def _each(text: Any) -> list[str]:
-    """The text, or the alternative texts, as a list."""
+    """Return the text, or the alternative texts, as a list."""
     if isinstance(text, str):
         return [text]
     return [str(one) for one in text or ()]

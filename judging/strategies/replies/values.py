@@ -15,14 +15,14 @@ from judging.strategies.schema import Scale
 NUMBER_PATTERN = r"[-+−]?[0-9]{1,15}(?:\.[0-9]{1,15})?"
 OUT_OF_PATTERN = r"\s{0,3}(?:/|out of)\s{0,3}"
 NUMBER_END = r"(?![\w%/]|[.,][0-9])"
-# not a percentage, date, decimal comma, range, or choice between two numbers
+# excludes percentages, dates, decimal commas, ranges, and choices between two numbers
 _ALONE = r"(?![\w%/]|[.,][0-9]|\s{0,3}(?:-|–|to\b|or\b)\s{0,3}[0-9])"
 _SCORE = re.compile(
     rf"[\s\"'*_`(\[]{{0,9}}({NUMBER_PATTERN})(?:{OUT_OF_PATTERN}([0-9]{{1,6}}){NUMBER_END}|{_ALONE})",
     re.IGNORECASE,
 )
 
-# a letter must be a capital and be followed by an end, or "A tie" would be a verdict
+# a letter must be a capital and end the phrase or clause; otherwise "A tie" would be a verdict
 VERDICT_PATTERN = r"(?-i:(?:[Rr]esponse[ ])?[AB])\b|both[ _-](?:good|unacceptable)\b"
 VERDICT_END = (
     r"[\"'*_`)\]]{0,4}[ \t]{0,3}"
@@ -54,7 +54,7 @@ OFF_SCALE = ParsedValue(None, "off_scale")
 def parse_score(
     raw: Any, scale: Scale | None, admits: Callable[[float], bool] | None = None
 ) -> ParsedValue:
-    """A number, or a text that begins with one; booleans do not count.
+    """Parse a number, or a text that begins with a number; booleans do not count as numbers.
 
     `admits` says which numbers of the scale are allowed, by default all its steps; without a scale
     any finite number is.
@@ -68,7 +68,7 @@ def parse_score(
 
 
 def parse_verdict(raw: Any, offered: Sequence[str]) -> ParsedValue:
-    """A verdict as it was offered; any other one is unparsable."""
+    """Parse a verdict that was offered; any other verdict is unparsable."""
     if not isinstance(raw, str):
         return UNPARSABLE
     said = _VERDICT.match(raw)
@@ -79,7 +79,7 @@ def parse_verdict(raw: Any, offered: Sequence[str]) -> ParsedValue:
 
 
 def parse_flag(raw: Any) -> ParsedValue:
-    """A boolean, or a text that begins with true, false, yes or no."""
+    """Parse a boolean, or a text that begins with true, false, yes or no."""
     if isinstance(raw, bool):
         return ParsedValue(raw)
     said = _WORD.match(raw) if isinstance(raw, str) else None
@@ -88,7 +88,7 @@ def parse_flag(raw: Any) -> ParsedValue:
 
 
 def parse_detection(raw: Any) -> ParsedValue:
-    """ "error" or "no_error", or a text that begins with one of them."""
+    """Parse "error" or "no_error", or a text that begins with either word."""
     said = _DETECTION.match(raw) if isinstance(raw, str) else None
     if not said:
         return UNPARSABLE

@@ -55,7 +55,8 @@ class CopyForm(forms.Form):
 
 @dataclass(frozen=True)
 class EditorInput:
-    """Everything that was entered in the editor; everything is kept if one part is invalid.
+    """Everything that was entered in the editor. If one part is invalid, nothing that was entered
+    is lost.
 
     `source` is None for the stored source. `shown` is the number of the version that was edited, 0
     if the page did not send it. `said` gives texts in place of earlier replies, by name.
@@ -73,7 +74,7 @@ class EditorInput:
 
 
 def parse_editor_input(data: QueryDict) -> EditorInput:
-    """The submitted data, whatever it is, kept as text."""
+    """Read the submitted data as text, whether valid or not."""
     sent = {
         name: str(value).replace("\0", "\N{REPLACEMENT CHARACTER}") for name, value in data.items()
     }
@@ -176,7 +177,7 @@ def parse_reply(request: HtmxRequest, slug: str, strategy: str) -> HttpResponse:
 @never_cache
 @login_required
 def suggest_items(request: HttpRequest, slug: str) -> HttpResponse:
-    """Suggested items, by a part of their keys."""
+    """Suggest items whose keys contain the typed text."""
     member = access.member_for(request, slug, right="run")
     found_keys = preview.suggest_keys(member.project, request.GET.get("item", "").strip())
     return render(request, "judging/_item_keys.html", {"keys": found_keys})
@@ -219,7 +220,7 @@ def _save_version(
 def _conflict_context(
     newest: StrategyVersion, draft: StrategyDraft, problem: Stale
 ) -> dict[str, Any]:
-    """The version that somebody else saved meanwhile, compared with the unsaved source."""
+    """Compare the version that somebody else saved meanwhile with the unsaved source."""
     compared = difference.compare(catalogue.get_source(newest), draft.source)
     return {"stale": str(problem), "compared": compared, "shown": newest.number}
 
@@ -290,7 +291,7 @@ def _preview_context(member: Membership, draft: StrategyDraft, wish: EditorInput
 
 
 def _parse_context(member: Membership, draft: StrategyDraft, wish: EditorInput) -> dict[str, Any]:
-    """The reading of the pasted reply, or why there is none."""
+    """Return the reading of the pasted reply, or the reason why there is none."""
     if draft.strategy is None or not wish.reply:
         return {"reading": None}
     if len(wish.reply) > LONGEST_REPLY:

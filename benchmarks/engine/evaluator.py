@@ -1,4 +1,4 @@
-"""The scripted evaluator, as a separate process, and its request log."""
+"""The scripted evaluator, which runs as a separate process, and its log of requests."""
 
 import json
 import os

@@ -44,7 +44,7 @@ def server(kind: str, settings: str = "config.settings") -> Iterator[Server]:
     port = free_port()
     command = _gunicorn(port) if kind == "postgresql" else _embedded(port)
     environment = os.environ | {"DJANGO_SETTINGS_MODULE": settings}
-    # Use a file: with an unread pipe, a server that prints many errors would block.
+    # Write to a file: a server that prints many errors would block on a pipe that nobody reads.
     with (
         tempfile.TemporaryFile() as said,
         subprocess.Popen(

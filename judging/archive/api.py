@@ -70,9 +70,10 @@ class ArchiveAskedSerializer(serializers.Serializer[Any]):
 
 
 class ArchiveSerializer(JobFields):
-    """An archive of results: data, figures and digests, from which anybody can reproduce the
-    figures. `file` says whether there is a file to download. If the archive failed, `message` says
-    why."""
+    """An archive of results. It contains data, figures and digests, so that anybody can reproduce
+    the figures. `file` says whether there is a file to download. If the archive failed, `message`
+    says why.
+    """
 
     runs = serializers.ListField(source="result.runs", child=serializers.IntegerField())
     texts = serializers.BooleanField(source="result.texts")

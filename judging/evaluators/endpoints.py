@@ -48,7 +48,7 @@ def get_changeable(request: HttpRequest, name: str) -> Endpoint:
 def save_endpoint(form: EndpointForm, by: Account) -> Endpoint:
     """Save a valid endpoint form, and record the changes in the audit log."""
     new_one = form.instance.pk is None
-    # Record the parameters of a new endpoint too, since some were added automatically.
+    # Also record the parameters of a new endpoint, since some of them were added automatically.
     changed = [*dict.fromkeys([*form.changed_data, *(["parameters"] if new_one else [])])]
     with transactions.transact():
         saved: Endpoint = form.save()

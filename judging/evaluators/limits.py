@@ -80,7 +80,7 @@ class _RateMeter:
     call before.
 
     A call that is larger than the rest of the allowance may still begin, but then the next call
-    waits longer. So on average the rate is never exceeded.
+    waits longer. So over time the rate is kept exactly.
     """
 
     def __init__(self) -> None:

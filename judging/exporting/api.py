@@ -152,7 +152,7 @@ def cancel_export(request: Request, slug: str, number: int) -> Response:
 )
 @api_view(["GET"])
 def export_file(request: Request, slug: str, number: int) -> FileResponse:
-    """The file of an export, from when it is written until it expires."""
+    """The file of an export. It can be downloaded from when it is written until it expires."""
     _, job = _get_export_or_404(request, slug, number)
     if not jobs.can_download(job, timezone.now()):
         raise Conflict(

@@ -59,8 +59,9 @@ class ListedStrategySerializer(serializers.Serializer[Any]):
 
 
 class StrategyVersionSerializer(serializers.Serializer[Any]):
-    """One version. `made_from` is the version that it was edited or copied from, as "slug vN". A
-    built-in strategy that was never used is not stored yet and has no time."""
+    """One version of a strategy. `made_from` is the version from which it was edited or copied, as
+    "slug vN". A built-in strategy that was never used is not stored yet, so its time is null.
+    """
 
     slug = serializers.CharField()
     version = serializers.IntegerField(source="number")
@@ -82,7 +83,9 @@ class StrategyVersionSerializer(serializers.Serializer[Any]):
 
 
 class StrategySerializer(StrategyVersionSerializer):
-    """One version with its TOML source, its definition, and the calls for each item."""
+    """One version of a strategy with its TOML source, its definition, and the calls for
+    each item.
+    """
 
     title = serializers.SerializerMethodField()
     study = serializers.SerializerMethodField()
@@ -130,7 +133,8 @@ class StrategyCopySerializer(serializers.Serializer[Any]):
 
 class StrategyTextSerializer(serializers.Serializer[Any]):
     """The next version of the project's own strategy. `base` is the number of the version that was
-    edited: if there is a newer one by now, nothing is saved."""
+    edited. If a newer version was saved meanwhile, nothing is saved.
+    """
 
     toml = serializers.CharField(max_length=MAX_SOURCE_LENGTH, trim_whitespace=False)
     base = serializers.IntegerField(min_value=1)
@@ -270,8 +274,8 @@ def strategy(request: Request, slug: str, strategy: str) -> Response:
 def versions(request: Request, slug: str, strategy: str) -> Response:
     """All versions, newest first; POST saves the next one.
 
-    If the source equals the newest version, nothing is saved, and the response is 200 with that
-    version.
+    If the source equals that of the newest version, nothing is saved, and the response is 200 with
+    the newest version.
     """
     right = "run" if request.method == "POST" else "results"
     member = access.member_for(request, slug, right=right)
@@ -391,7 +395,9 @@ def _get_version_or_404(member: Membership, slug: str, number: str) -> StrategyV
 
 
 def _get_tried_version(newest: StrategyVersion, body: dict[str, Any]) -> StrategyVersion:
-    """The version from the submitted source, or the newest version; 422 for an unknown call."""
+    """Return the version in the submitted source, or the newest version; 422 for an
+    unknown call.
+    """
     source = body["toml"]
     version = newest if source is None else _parse_draft(newest, source).version()
     if body["call"] and descriptions.find_call(version.strategy(), body["call"]) is None:

@@ -111,7 +111,7 @@ def list_calls(strategy: Strategy, *, axis: str = "", step: int = 0) -> tuple[Ca
 
 
 def list_all_calls(strategy: Strategy) -> tuple[CallSpec, ...]:
-    """The calls for one item along every axis and at every step."""
+    """List the calls for one item along every axis and at every step."""
     axes = [axis.slug for axis in strategy.axes] or [""]
     steps = range(strategy.last_step + 1)
     return tuple(
@@ -173,7 +173,9 @@ def render_examples(strategy: Strategy, shown: Sequence[tuple[Mapping[str, Any],
 
 
 def render_blank_prompts(strategy: Strategy) -> list[RenderedPrompt]:
-    """Every prompt of the strategy without texts, to check whether a provider accepts them."""
+    """Render every prompt of the strategy without texts, to check whether a provider accepts the
+    prompts.
+    """
     more = {name: "" for step in strategy.steps for name in [step.name]}
     more |= dict.fromkeys(("examples", "explanation", "score", "metrics", "form", "guidance"), "")
     texts = dict.fromkeys(("prompt", "gold", "perturbed", "response"), "")
@@ -194,7 +196,7 @@ def _sources(strategy: Strategy, spec: CallSpec) -> dict[str, str]:
 
 
 def _build_strategy_values(strategy: Strategy, spec: CallSpec) -> dict[str, str]:
-    """The placeholder values that come from the strategy itself."""
+    """Return the placeholder values that come from the strategy itself."""
     values = {"guidance": ""} if strategy.frame == "perturbation" else {}
     if not strategy.examples:
         values["examples"] = NO_EXAMPLES  # in case a run shows no examples

@@ -40,7 +40,7 @@ _DETAIL_OF_MEANING = {
     "both_bad": "both_bad",
 }
 _SIDES = {"gold", "perturbed"}
-# Equal sums of floats may differ by less than this.
+# Sums of floats that should be equal may differ by less than this.
 _TOLERANCE = 1e-9
 
 
@@ -114,8 +114,9 @@ def decide_generated(
 
 
 def _decide_single(strategy: Strategy, readings: Readings) -> Decision:
-    """Gold and perturbed answer are scored separately; `values`: both scores by role, None if
-    missing."""
+    """Decide by separate scores for gold and perturbed answer; `values`: both scores by role, None
+    if missing.
+    """
     values = {spec.role: _number(reading) for spec, reading in readings.items()}
     gold, perturbed = values["gold"], values["perturbed"]
     if gold is None or perturbed is None:
@@ -125,7 +126,9 @@ def _decide_single(strategy: Strategy, readings: Readings) -> Decision:
 
 
 def _decide_reference(strategy: Strategy, readings: Readings) -> Decision:
-    """The perturbed answer is scored with gold as the reference; `values`: its score."""
+    """Decide by the score of the perturbed answer, with gold as the reference; `values`: this
+    score.
+    """
     (score,) = (_number(reading) for reading in readings.values())
     values = {"perturbed": score}
     if score is None:
@@ -160,8 +163,9 @@ def _decide_pair(strategy: Strategy, readings: Readings) -> Decision:
 
 
 def _decide_detection(strategy: Strategy, readings: Readings) -> Decision:
-    """The detail is error or no_error; it becomes right or wrong by comparison with the final
-    label."""
+    """Decide a detection. The detail is error or no_error; comparison with the final label later
+    shows whether it is right.
+    """
     return _decide_by_meaning(
         readings, {"error": (DETECTED, "error"), "no_error": (UNDETECTED, "no_error")}
     )
@@ -189,8 +193,9 @@ def _decide_by_meaning(readings: Readings, means: Mapping[Any, tuple[str, str]])
 
 
 def _decide_metrics(strategy: Strategy, readings: Readings) -> Decision:
-    """One number for each metric. A rubric, and a rating that is decided by its total, also have a
-    total."""
+    """Decide one number for each metric. A rubric, and a rating that is decided by its total, also
+    have a total.
+    """
     (reading,) = readings.values()
     said = reading.value if isinstance(reading.value, dict) else {}
     unread = reading.cause or "unparsable"

@@ -58,8 +58,9 @@ class EditorInput:
     """Everything that was entered in the editor. If one part is invalid, nothing that was entered
     is lost.
 
-    `source` is None for the stored source. `shown` is the number of the version that was edited, 0
-    if the page did not send it. `said` gives texts in place of earlier replies, by name.
+    `source` is None if the stored source is used. `shown` is the number of the version that was
+    edited, 0 if the page did not send the number. `said` gives texts in place of earlier replies,
+    by name.
     """
 
     source: str | None = None
@@ -146,8 +147,9 @@ def edit_strategy(request: HtmxRequest, slug: str, strategy: str) -> HttpRespons
 @never_cache
 @login_required
 def preview_strategy(request: HtmxRequest, slug: str, strategy: str) -> HttpResponse:
-    """What the source, or the stored strategy, would send about an item; htmx gets only the
-    preview."""
+    """Show what the unsaved source, or the stored strategy, would send about an item; htmx gets
+    only the preview.
+    """
     member = access.member_for(request, slug, right="run")
     newest = get_strategy_or_404(member, strategy)
     wish = parse_editor_input(request.POST if request.method == "POST" else request.GET)
@@ -162,7 +164,7 @@ def preview_strategy(request: HtmxRequest, slug: str, strategy: str) -> HttpResp
 @never_cache
 @login_required
 def parse_reply(request: HtmxRequest, slug: str, strategy: str) -> HttpResponse:
-    """What would be parsed from a pasted reply; htmx gets only the reading."""
+    """Show the answer that would be parsed from a pasted reply; htmx gets only the reading."""
     member = access.member_for(request, slug, right="run")
     newest = get_strategy_or_404(member, strategy)
     wish = parse_editor_input(request.POST)
@@ -226,7 +228,7 @@ def _conflict_context(
 
 
 def _get_version_or_404(member: Membership, slug: str, number: str) -> StrategyVersion:
-    """The version with this number, by default the newest one."""
+    """Return the version with this number, by default the newest version."""
     newest = get_strategy_or_404(member, slug)
     known = {str(one.number): one for one in catalogue.list_versions(member.project, newest)}
     version = known.get(number) if number else newest
@@ -271,7 +273,9 @@ def _editor_context(
 
 
 def _build_draft(newest: StrategyVersion, wish: EditorInput) -> StrategyDraft:
-    """The draft in the editor; for a built-in strategy always its own source."""
+    """Build the draft in the editor. For a built-in strategy, the draft is always the strategy's
+    own source.
+    """
     if wish.source is None or newest.project_id is None:
         return editing.parse_source(catalogue.get_source(newest), newest.slug)
     return editing.parse_source(wish.source, newest.slug)

@@ -90,7 +90,7 @@ def get_strategy_or_404(member: Membership, slug: str) -> StrategyVersion:
 
 
 def _version_context(project: Project, version: StrategyVersion) -> dict[str, Any]:
-    """The description of a version, with the metrics of the task type if it uses them."""
+    """Describe a version, with the metrics of the task type if it uses them."""
     asked, misfit = version.strategy(), ""
     try:
         metrics = preview.build_project_strategy(project, version).metrics
@@ -120,7 +120,7 @@ def _select_version(
 
 
 def _comparison_context(request: HttpRequest, versions: list[StrategyVersion]) -> dict[str, Any]:
-    """The two versions named in the URL, and how their sources differ.
+    """Compare the sources of the two versions named in the URL.
 
     A strategy can also be compared with the version that it was copied from.
     """

@@ -57,7 +57,7 @@ class CallSlot:
 
 
 class Ledger(Protocol):
-    """The limits that all callers of one endpoint share; subclasses decide where they are kept."""
+    """The limits that all callers of one endpoint share, in memory or in another store."""
 
     async def enter(self, tokens: Sequence[int]) -> list[Turn]:
         """Turns for calls with these estimated tokens, in order, up to the first call that must

@@ -26,8 +26,8 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
         return self.filter(name=name).first()
 
     def alike(self, endpoint: Endpoint) -> EndpointQuerySet:
-        """Endpoints of the same provider at the same address. A request sent to one of them is not
-        sent again by the others.
+        """Endpoints of the same provider at the same address. They share their requests: any of
+        them may send a request that runs of the other endpoints need too.
         """
         return self.filter(provider=endpoint.provider, address=endpoint.address)
 

@@ -23,7 +23,7 @@ COPIED_COLUMNS = (
     "truth", "axis", "main",
 )  # fmt: skip
 _NO_ITEMS_MESSAGE = (
-    "None of the chosen items can be used: they are not resolved as the strategy needs, serve as "
+    "None of the chosen items can be used: they have no final label that the strategy can use, serve as "
     "examples, or belong to another ability than the chosen category. Choose other items."
 )
 # An explanation check covers the outcomes of the base run with this detail (study 000, section

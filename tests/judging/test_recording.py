@@ -222,7 +222,7 @@ def test_the_page_of_an_item_says_that_the_prompt_of_a_recorded_reply_is_not_kno
         ),
         (
             {"item": "raw", "text": "x", "value": None},
-            "raw is not resolved as the strategy needs. Label it",
+            "raw has no final label that the strategy can use. Label it",
         ),
         ({"item": "item-1", "text": 3}, "line 2, text: is not text"),
         ({"item": "item-2", "text": "x", "value": "perhaps"}, "which detect-1a never gives"),

@@ -144,7 +144,10 @@ def _explain_lost(project: Project, lost: Sequence[Transcript]) -> Iterator[BadR
     for told in lost:
         why = "is not an item of the project. Import the items first."
         if told.item in there:
-            why = "is not resolved as the strategy needs. Label it, or import it with --accept."
+            why = (
+                "has no final label that the strategy can use. Label it, or import it with "
+                "--accept."
+            )
         yield told.bad("item", f"{told.item} {why}")
 
 

@@ -17,8 +17,8 @@ MFA_REQUIRED_MESSAGE = "Leads and site admins must use two-step sign-in. Set it 
 
 
 def must_set_up_mfa(account: Account) -> bool:
-    """Whether the settings require a second step for this account, a lead or site admin, and it has
-    none."""
+    """True if the settings require a second step for this account (a lead or site admin) and it has
+    not set one up."""
     if not settings.SECOND_STEP_REQUIRED:
         return False
     leads = account.is_superuser or account.is_staff
@@ -31,7 +31,7 @@ _MEMBERSHIP_QUERY = PreparedQuery(lambda account, slug: Membership.objects.seats
 
 
 def member_for(request: HttpRequest, slug: str, right: str) -> Membership:
-    """The signed-in person's active membership in a project, if it has the right.
+    """Return the signed-in person's active membership in a project, if it has the right.
 
     Raises `Http404` for an unknown or archived project and for strangers, and `PermissionDenied`
     for members without the right and for suspended ones. A site admin may do everything except
@@ -63,7 +63,8 @@ def member_for(request: HttpRequest, slug: str, right: str) -> Membership:
 
 
 def _suspension_error(account: Account, project: Project) -> PermissionDenied | None:
-    """The error for a suspended member of the project; None for somebody who never was a member."""
+    """Return the error for a suspended member of the project; None for people who were never
+    members."""
     there = Membership.objects.in_project(project).filter(account=account).first()
     if there is None:
         return None
@@ -74,7 +75,7 @@ def _suspension_error(account: Account, project: Project) -> PermissionDenied | 
 
 
 def require_site_admin(request: HttpRequest) -> Account:
-    """The signed-in site admin.
+    """Return the signed-in site admin.
 
     Raises `Http404` for people without an active membership in any project, and `PermissionDenied`
     for members.
@@ -90,7 +91,8 @@ def require_site_admin(request: HttpRequest) -> Account:
 
 
 def ensure_membership(member: Membership) -> Membership:
-    """The membership as a stored row, created when a site admin acts for the first time."""
+    """Return the membership as a stored row. The row is created when a site admin acts for the
+    first time."""
     if member.pk is None:
         member, made = Membership.objects.get_or_create(
             project=member.project,
@@ -104,7 +106,7 @@ def ensure_membership(member: Membership) -> Membership:
 
 
 def _free_alias(member: Membership) -> str:
-    """The member's alias, with a number appended if another member already has it."""
+    """Return the member's alias, with a number appended if another member already uses it."""
     named = Membership.objects.in_project(member.project).filter(alias__startswith=member.alias)
     taken = set(named.values_list("alias", flat=True))
     numbered = (f"{member.alias}-{number}" for number in count(2))

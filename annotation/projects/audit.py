@@ -16,15 +16,15 @@ from annotation.projects.models import EventQuerySet
 
 PAGE_SIZE = 50
 NO_MEMBER = "command or rule"
-# Kinds of events about an item that show what people or rules said about it.
+# Kinds of events that show what people or rules said about an item.
 ITEM_EVENT_KINDS = ("label", "undo", "resolution", "known", "mend gold", "correct")
 _STATES = {True: "active", False: "suspended"}
 
 
 @dataclass(frozen=True)
 class AuditSearch:
-    """Search criteria; empty ones match everything. `first` and `last` are days in UTC, both
-    inclusive."""
+    """Search criteria; empty ones match everything. `first` and `last` are days in UTC, and both
+    days are included."""
 
     kind: str = ""
     person: str = ""
@@ -35,7 +35,7 @@ class AuditSearch:
 
 @dataclass(frozen=True)
 class AuditChange:
-    """A changed value, in words; `old` is "" for a detail that is only reported."""
+    """A changed value, in words; `old` is "" for a detail that has no earlier value."""
 
     name: str
     old: str
@@ -44,7 +44,7 @@ class AuditChange:
 
 @dataclass(frozen=True)
 class AuditEntry:
-    """An event in words."""
+    """An event described in words."""
 
     event: Event
     who: str
@@ -54,14 +54,16 @@ class AuditEntry:
 
 @dataclass(frozen=True)
 class AuditPage:
-    """A page of events, the latest first; `older` is the next page's cursor, "" on the last."""
+    """A page of events, the latest first. `older` is the cursor of the next page, "" on the last
+    page."""
 
     entries: tuple[AuditEntry, ...]
     older: str
 
 
 def search_events(project: Project | None, asked: AuditSearch) -> EventQuerySet:
-    """The events of a project, or with None the events without a project, the latest first."""
+    """Return the events of a project, the latest first. If the project is None, return the events
+    that belong to no project."""
     found = Event.objects.in_project(project).on_days(asked.first, asked.last)
     found = found.filter(kind=asked.kind) if asked.kind else found
     found = found.about(asked.subject) if asked.subject else found
@@ -69,7 +71,7 @@ def search_events(project: Project | None, asked: AuditSearch) -> EventQuerySet:
 
 
 def load_page(found: EventQuerySet, after: str = "", size: int = PAGE_SIZE) -> AuditPage:
-    """The first page of these events, or the page after the cursor of an earlier page.
+    """Load the first page of these events, or the page after the cursor of an earlier page.
 
     Raises `Refused` for an invalid cursor.
     """
@@ -82,7 +84,7 @@ def load_page(found: EventQuerySet, after: str = "", size: int = PAGE_SIZE) -> A
 
 
 def describe_event(event: Event) -> AuditEntry:
-    """The event with its actor, title and changes in words, for the audit page."""
+    """Describe the event in words for the audit page, with its actor, title and changes."""
     return AuditEntry(
         event,
         event_actor(event),
@@ -92,14 +94,14 @@ def describe_event(event: Event) -> AuditEntry:
 
 
 def event_actor(event: Event) -> str:
-    """The alias of the member, the user name of a site admin, or `NO_MEMBER`."""
+    """Return the alias of the member, the user name of a site admin, or `NO_MEMBER`."""
     if event.member:
         return event.member.alias
     return event.account.get_username() if event.account else NO_MEMBER
 
 
 def describe_changes(event: Event) -> Iterable[AuditChange]:
-    """The changed values with old and new, then the other details of the event."""
+    """List the changed values with old and new, then the other details of the event."""
     old, new = event.old, event.new
     for name in dict.fromkeys((*old, *new)):
         if old.get(name) != new.get(name):
@@ -113,7 +115,7 @@ def describe_changes(event: Event) -> Iterable[AuditChange]:
 
 
 def event_items(events: Iterable[Event], project: Project) -> list[int]:
-    """The ids of the items about which these events show a label or an answer."""
+    """Return the ids of the items for which these events show a label or an answer."""
     keys = {event.subject for event in events if event.kind in ITEM_EVENT_KINDS}
     found = Item.objects.in_project(project).filter(key__in=keys)
     return list(found.values_list("pk", flat=True)) if keys else []
@@ -133,7 +135,7 @@ def record_account_change(
 
 
 def account_label(account: Account) -> str:
-    """The subject of events about an account: its id, since events hold no names."""
+    """Return the subject of events about an account: its id, since events contain no names."""
     return f"account {account.pk}"
 
 
@@ -142,7 +144,8 @@ def _title(name: str) -> str:
 
 
 def _describe_value(name: str, value: Any) -> str:
-    """A value in words. Stored events keep their original words; only stages are renamed here."""
+    """Describe a value in words. Stored events keep their original words; only stages are renamed
+    here."""
     if name == "stage" and isinstance(value, str):
         value = FORMER_STAGES.get(value, value)
     if isinstance(value, bool):

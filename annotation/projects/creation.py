@@ -10,13 +10,14 @@ from annotation.models import Event, Project, TaskTypeVersion
 
 
 def load_task_type_version(slug: str) -> TaskTypeVersion:
-    """The stored version of a task type file in its current state. Raises `KeyError` for an unknown
+    """Return the stored version of a task type file as it is now. Raises `KeyError` for an unknown
     slug."""
     return store_task_type(tasktypes.load_definitions()[slug], tasktypes.load_sources()[slug])
 
 
 def store_task_type(definition: dict[str, Any], source: str) -> TaskTypeVersion:
-    """The stored version of a definition, created if it is new; `source` is its TOML."""
+    """Return the stored version of a definition; a new definition is stored first. `source` is its
+    TOML."""
     slug, digest = definition["slug"], tasktypes.digest_definition(definition)
     with transactions.transact():
         known = TaskTypeVersion.objects.filter(slug=slug)
@@ -30,7 +31,8 @@ def store_task_type(definition: dict[str, Any], source: str) -> TaskTypeVersion:
 
 
 def create_project(slug: str, *, task_type: str = "perturbation-vetting", **values: Any) -> Project:
-    """Create a project; its name defaults to the slug in words, its overlap to the task's raters.
+    """Create a project. By default its name is derived from the slug, and its overlap is the number
+    of raters that the task type recommends.
 
     Raises `KeyError` for an unknown task type.
     """
@@ -41,7 +43,7 @@ def create_project(slug: str, *, task_type: str = "perturbation-vetting", **valu
 
 
 def create_audited_project(slug: str, **values: Any) -> Project:
-    """Like `create_project`, with an entry in the audit log."""
+    """Create a project like `create_project`, and record it in the audit log."""
     with transactions.transact():
         project = create_project(slug, **values)
         new = {"slug": slug, "task type": str(project.task_type)}

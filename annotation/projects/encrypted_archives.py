@@ -1,9 +1,8 @@
-"""Sealed projects: their texts were imported from an encrypted archive, whose authors do not want
-models to be trained on them. Files with these texts are encrypted too, until a site admin removes
-the seal.
+"""Sealed projects. Their texts come from an encrypted archive whose authors do not want models to
+be trained on them. Files with these texts are encrypted too, until a site admin removes the seal.
 
-This applies to files: every export, and archives of results with texts or replies. Pages and the
-API show the texts to members, who have to read them.
+The seal applies to files: every export, and archives of results with texts or replies. Pages and
+the API show the texts to members, who have to read them.
 """
 
 from annotation.db import transactions
@@ -17,7 +16,8 @@ SEALED_MESSAGE = (
 
 
 def seal_project(project: Project, member_id: int | None = None) -> None:
-    """Seal a project, so that its files are encrypted from now on; does nothing if it is sealed."""
+    """Seal a project, so that its files are encrypted from now on; does nothing if it is sealed
+    already."""
     with transactions.transact():
         changed = Project.objects.filter(pk=project.pk, sealed=False).update(sealed=True)
         if changed:
@@ -33,7 +33,7 @@ def seal_project(project: Project, member_id: int | None = None) -> None:
 
 
 def check_not_sealed(project: Project, instead: str, field: str = "") -> None:
-    """Raise `FieldError` if the project is sealed, to refuse a file with unencrypted texts;
-    `instead` says what to do."""
+    """Refuse to write unencrypted texts of a sealed project: raise `FieldError`; `instead` says
+    what to do."""
     if project.sealed:
         raise FieldError(SEALED_MESSAGE.format(instead), field)

@@ -51,5 +51,5 @@ EVENT_TITLES = {
 
 
 def event_title(kind: str) -> str:
-    """The title of a kind; a kind that is no longer recorded is shown by its own name."""
+    """Return the title of a kind. A kind that is no longer recorded is shown by its own name."""
     return EVENT_TITLES.get(kind) or kind.replace("-", " ")

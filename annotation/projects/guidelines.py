@@ -1,4 +1,4 @@
-"""The guidelines for annotators, in versions; a label records the version it was made under."""
+"""The guidelines for annotators, in versions. Each label records the version that was current."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ MAX_LENGTH = 200_000
 
 @dataclass(frozen=True)
 class ItemGuidelines:
-    """The guidelines for one item: `text` is for every item, `variant` for items with its value of
-    the guidelines field, "" if there is none. `kind` is that value."""
+    """The guidelines for one item. `text` applies to every item. `variant` applies to items with
+    the same value of the guidelines field, `kind`; it is "" if there is none."""
 
     version: GuidelinesVersion
     text: str
@@ -35,12 +35,12 @@ class GuidelinesChange:
 
 
 def current_version(project: Project) -> GuidelinesVersion | None:
-    """The latest version, or None if there is none."""
+    """Return the latest version, or None if there is none."""
     return project.guidelines.last()
 
 
 def for_item(version: GuidelinesVersion, project: Project, item: Item) -> ItemGuidelines:
-    """The parts of a version that apply to an item, by the project's guidelines field."""
+    """Return the parts of a version that apply to an item, by the project's guidelines field."""
     kind = _variant_value(project, item)
     return ItemGuidelines(version, version.text, kind, version.variants.get(kind, ""))
 
@@ -55,18 +55,19 @@ def publish(
     base: int | None = None,
     now: datetime | None = None,
 ) -> GuidelinesVersion:
-    """Publish the next version; all who label are told about it, except its author. Without a
-    change it returns the latest version.
+    """Publish the next version and notify everybody who labels, except the author. If nothing has
+    changed, return the latest version.
 
     Variants without a text are left out. `base` is the number of the version that the author
-    started from, 0 for none. Raises `Refused` for empty guidelines and for texts over `MAX_LENGTH`,
-    and `Stale` if `base` is not the latest version.
+    started from, or 0. Raises `Refused` for empty guidelines and for texts over `MAX_LENGTH`, and
+    `Stale` if `base` is not the latest version.
     """
     text = _tidy(text)
     variants = {kind: _tidy(said) for kind, said in variants.items() if said.strip()}
     _check(text, variants)
     with transactions.transact():
-        # Two leads who publish at the same time take turns, and each gets their own number.
+        # Two leads who publish at the same time wait for each other, so that each gets their own
+        # number.
         Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
         last = current_version(project)
         if base is not None and base != (last.number if last else 0):
@@ -89,7 +90,8 @@ def publish(
 
 
 def unseen_version(member: Membership) -> GuidelinesVersion | None:
-    """The version that the member has not acknowledged yet; None for members who do not label."""
+    """Return the version that the member has yet to acknowledge; None for members who do not
+    label."""
     if not member.can_label:
         return None
     version = current_version(member.project)
@@ -97,8 +99,8 @@ def unseen_version(member: Membership) -> GuidelinesVersion | None:
 
 
 def acknowledge(member: Membership, number: int) -> None:
-    """Record that the member has read the guidelines up to this version; the number never drops,
-    and unknown versions are ignored."""
+    """Record that the member has read the guidelines up to this version. The recorded number never
+    decreases, and unknown versions are ignored."""
     there = member.project.guidelines.filter(number=number).exists()
     if there and number > member.guidelines_seen:
         member.guidelines_seen = number
@@ -106,7 +108,8 @@ def acknowledge(member: Membership, number: int) -> None:
 
 
 def list_changes(older: GuidelinesVersion, newer: GuidelinesVersion) -> list[GuidelinesChange]:
-    """The parts that differ between two versions: the text for every item, then the variants."""
+    """List the parts that differ between two versions: the text for every item, then the
+    variants."""
     before, after = ({"": one.text} | one.variants for one in (older, newer))
     kinds = sorted(set(before) | set(after))
     pairs = [(kind, before.get(kind, ""), after.get(kind, "")) for kind in kinds]
@@ -118,8 +121,8 @@ def list_changes(older: GuidelinesVersion, newer: GuidelinesVersion) -> list[Gui
 
 
 def variant_values(project: Project) -> list[str]:
-    """The values of the project's guidelines field that occur in its items, sorted; [] if the
-    project has no such field."""
+    """Return the values of the project's guidelines field that occur in its items, sorted; [] if
+    the project has no such field."""
     if not project.guidelines_field:
         return []
     return Item.objects.in_project(project).values_of(project.guidelines_field)
@@ -138,7 +141,7 @@ def _variant_value(project: Project, item: Item) -> str:
 
 
 def _tidy(text: str) -> str:
-    # A browser sends every line break as CR LF, and a diff would show every line as changed.
+    # Browsers send every line break as CR LF, and a diff would show every line as changed.
     return text.replace("\r\n", "\n").strip("\n")
 
 

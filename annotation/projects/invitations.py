@@ -18,7 +18,8 @@ from annotation.projects import members
 
 
 def send_invitation(invitation: Invitation, link: str) -> bool | None:
-    """Send the link of an invitation; returns whether it was sent, None if it has no address.
+    """Send the link of an invitation. Return True if it was sent, None if the invitation has no
+    address.
 
     Without a mail server nothing is sent, since the link would appear in the server's output.
     """
@@ -40,7 +41,7 @@ VALID_DAYS = (1, 7, 30)
 
 @dataclass(frozen=True)
 class InvitationRequest:
-    """The alias and role to invite; without an address, the lead sends the link."""
+    """The alias and role to invite. Without an address, the lead passes on the link."""
 
     alias: str
     role: str
@@ -51,9 +52,9 @@ class InvitationRequest:
 def create_invitation(
     lead: Membership, wanted: InvitationRequest, *, now: datetime
 ) -> tuple[Invitation, str]:
-    """Create an invitation; returns it and the key of its link, which cannot be shown again.
+    """Create an invitation. Return it and the key of its link; the key cannot be shown again.
 
-    Raises `FieldError` if the project has a member or an open invitation with this name.
+    Raises `FieldError` if a member or an open invitation of the project already has this name.
     """
     with transactions.transact():
         here = Invitation.objects.in_project(lead.project).named(wanted.alias).waiting()
@@ -77,15 +78,16 @@ def revoke(lead: Membership, invitation: Invitation, *, now: datetime) -> None:
 
 
 def find_invitation(key: str, *, now: datetime) -> Invitation | None:
-    """The open invitation with this key; None if the key is unknown or no longer valid."""
-    if "\0" in key:  # PostgreSQL refuses to search for it
+    """Find the open invitation with this key; None if the key is unknown or no longer valid."""
+    if "\0" in key:  # PostgreSQL refuses to search for NUL
         return None
     return Invitation.objects.usable(now).opened_by(Invitation.digest_of(key))
 
 
 def accept(invitation: Invitation, account: Account, *, now: datetime) -> Membership:
-    """Make the account a member. Raises `Refused` if it is or was a member of the project, the
-    alias was taken meanwhile, or the invitation was used, revoked or has expired."""
+    """Make the account a member. Raises `Refused` if the account is or was a member of the project,
+    if somebody else took the alias meanwhile, or if the invitation was used, revoked or has
+    expired."""
     with transactions.transact():
         there = Membership.objects.in_project(invitation.project).filter(account=account).first()
         if there:
@@ -110,10 +112,10 @@ def accept(invitation: Invitation, account: Account, *, now: datetime) -> Member
 def accept_with_new_account(
     invitation: Invitation, username: str, password: str, *, now: datetime
 ) -> Membership:
-    """Like `accept`, with a new account that has the address of the invitation.
+    """Create an account with the address of the invitation, then accept it like `accept`.
 
-    Also raises `Refused` if an account with this address exists, since that person can sign in, or
-    if the user name was taken meanwhile.
+    Also raises `Refused` if an account with this address exists (the person can sign in with it),
+    or if the user name was taken meanwhile.
     """
     with transactions.transact():
         if has_account(invitation):
@@ -128,7 +130,7 @@ def accept_with_new_account(
 
 
 def find_by_email(email: str, *, now: datetime) -> list[Invitation]:
-    """The usable invitations that were sent to this address; [] for ""."""
+    """Find the usable invitations that were sent to this address; [] for ""."""
     if not email or "\0" in email:
         return []
     found = Invitation.objects.usable(now).addressed(email)
@@ -140,11 +142,11 @@ def accept_from_service(
     invitations: list[Invitation], username: str, email: str, *, now: datetime
 ) -> Account:
     """Create an account without a password for an invited person who signs in by another service,
-    and accept the invitations.
+    and accept the person's invitations.
 
-    The account gets the address that the service verified, or else that of the first invitation.
-    Raises `Refused` if an account with that address exists, or if one of the invitations cannot be
-    accepted.
+    The account gets the address that the service has verified, otherwise the address of the first
+    invitation. Raises `Refused` if an account with that address exists, or if an invitation cannot
+    be accepted.
     """
     with transactions.transact():
         email = email or invitations[0].email
@@ -160,7 +162,7 @@ def accept_from_service(
 
 
 def has_account(invitation: Invitation) -> bool:
-    """Whether an active account has the address that the invitation was sent to."""
+    """True if an active account has the address that the invitation was sent to."""
     return _is_known(invitation.email)
 
 
@@ -181,7 +183,7 @@ def _member_already_text(member: Membership) -> str:
 
 
 def _record(invitation: Invitation, by: Membership, old: str, new: str) -> None:
-    # Without the address, which only accounts may hold.
+    # The address is erased, since only accounts may keep addresses.
     Event.record(
         members.INVITATION_EVENT,
         invitation.alias,

@@ -1,7 +1,7 @@
 """The members of a project and their roles; every change is in the audit log.
 
-Members are never removed: suspended members keep their labels, drafts and alias, and have them
-again when they are restored. A project never loses its last lead who can sign in.
+Members are never removed. Suspended members keep their labels, drafts and alias, and get them back
+when they are restored. A project always keeps at least one lead who can sign in.
 """
 
 from collections.abc import Iterator
@@ -21,16 +21,16 @@ INVITATION_EVENT = "invitation"
 
 
 def change_role(lead: Membership, member: Membership, role: str) -> None:
-    """Change the member's role from now on; existing work stays as it is. Raises `Refused` if the
-    project would have no lead."""
+    """Change the member's role from now on; existing work stays as it is. Raises `Refused` if no
+    lead would be left."""
     with _lock_project(lead.project):
         _save_change(lead, member, role=role)
         _check_managed(lead.project)
 
 
 def suspend(lead: Membership, member: Membership) -> None:
-    """Suspend the member; items reserved for them return to the queue. Raises `Refused` for the
-    lead themselves and if the project would have no lead."""
+    """Suspend the member; items reserved for them return to the queue. Raises `Refused` if leads
+    suspend themselves, or if no lead would be left."""
     if lead.pk == member.pk:
         raise Refused("You cannot suspend yourself. Transfer the project first.")
     with _lock_project(lead.project):
@@ -72,8 +72,8 @@ def record_admin_change(
 
 
 def revoke_invitations(member: Membership, *, now: datetime) -> None:
-    """Revoke open invitations by a member who is no longer a lead, so that nobody becomes lead
-    again by their own link: all of them if the member is suspended, otherwise those for leads."""
+    """Revoke open invitations by a member who is no longer a lead: all if the member is suspended,
+    otherwise those for leads. So nobody becomes lead again by their own link."""
     links = Invitation.objects.in_project(member.project).waiting().filter(made_by=member)
     links = links.filter(role=Role.LEAD) if member.active else links
     place = {"project_id": member.project_id, "member_id": member.pk}
@@ -84,21 +84,21 @@ def revoke_invitations(member: Membership, *, now: datetime) -> None:
 
 
 def list_changes(project: Project) -> QuerySet[Event]:
-    """All events about members and invitations, the latest first."""
+    """List all events about members and invitations, the latest first."""
     return project.events.filter(kind__in=(MEMBER_EVENT, INVITATION_EVENT)).select_related("member")
 
 
 @contextmanager
 def _lock_project(project: Project) -> Iterator[None]:
-    # So that two leads cannot take each other's role at the same time.
+    # Prevents two leads from taking each other's role at the same time.
     with transactions.transact():
         Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=project.pk)
         yield
 
 
 def _save_change(lead: Membership, member: Membership, **new: object) -> None:
-    """Store the values that differ, record an event with old and new, and revoke invitations and
-    reservations that the member may no longer have."""
+    """Store the values that differ and record an event with old and new values. Also revoke
+    invitations and reservations that the member may no longer have."""
     member.refresh_from_db(fields=list(new))
     old = {name: getattr(member, name) for name in new}
     if old == new:

@@ -1,4 +1,4 @@
-"""Projects with their members, invitations, guidelines and task type versions, and events."""
+"""Projects with their members, invitations, guidelines, task type versions and events."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 class ProjectQuerySet(models.QuerySet["Project"]):
     def visible_to(self, account: Account) -> ProjectQuerySet:
-        """Projects that are not archived and that the account is an active member of; all of them
-        for a superuser."""
+        """Return the unarchived projects in which the account is an active member; all unarchived
+        ones for a superuser."""
         live = self.filter(archived_at__isnull=True)
         if account.is_superuser:
             return live
         return live.filter(members__account=account, members__active=True)
 
     def led_by(self, account: Account) -> ProjectQuerySet:
-        """Projects in which the account may do what leads do."""
+        """Return the projects in which the account has the rights of a lead."""
 
         live = self.filter(archived_at__isnull=True)
         if account.is_superuser:
@@ -37,7 +37,8 @@ class ProjectQuerySet(models.QuerySet["Project"]):
         return live.filter(members__account=account, **lead)
 
     def with_role_of(self, account: Account) -> ProjectQuerySet:
-        """With `my_role`; null for a site admin without a membership."""
+        """Annotate each project with the account's role as `my_role`; null for a site admin without
+        a membership."""
 
         mine = Membership.objects.filter(project=OuterRef("pk"), account=account, active=True)
         return self.annotate(my_role=Subquery(mine.values("role")[:1])).select_related("task_type")
@@ -45,12 +46,13 @@ class ProjectQuerySet(models.QuerySet["Project"]):
 
 class MembershipQuerySet(models.QuerySet["Membership"]):
     def seats_of(self, account: Account, slug: str) -> MembershipQuerySet:
-        """The account's active membership in a live project, with its task type."""
+        """Find the account's active membership in a project that is not archived, with its task
+        type."""
         return self._seats(slug).filter(account=account).select_related("project__task_type")
 
     def seats_by_key(self, digest: str, slug: str, used_since: str, now: str) -> MembershipQuerySet:
-        """The same for the owner of a valid API token that was last used after `used_since`, with
-        the account, and the token's scopes as `key_scopes`."""
+        """Find the active membership for the owner of a valid API token that was last used after
+        `used_since`. Includes the account, and the token's scopes as `key_scopes`."""
         unexpired = Q(account__tokens__expires_at=None) | Q(account__tokens__expires_at__gt=now)
         return (
             self._seats(slug)
@@ -66,17 +68,18 @@ class MembershipQuerySet(models.QuerySet["Membership"]):
         )
 
     def suspended_of(self, account: Account) -> MembershipQuerySet:
-        """The account's suspended memberships in live projects, by project name."""
+        """Find the account's suspended memberships in projects that are not archived, by project
+        name."""
         places = self.filter(account=account, active=False, project__archived_at=None)
         return places.select_related("project").order_by("project__name", "pk")
 
     def roles_of(self, account: Account) -> set[str]:
-        """The account's active roles in all projects that are not archived."""
+        """Return the account's active roles in all projects that are not archived."""
         seats = self.filter(account=account, active=True, project__archived_at=None)
         return set(seats.order_by().values_list("role", flat=True))
 
     def _seats(self, slug: str) -> MembershipQuerySet:
-        """Without the texts of task types, which every request would otherwise read: versions are
+        """Leave out the texts of task types, which every request would otherwise read: versions are
         cached by their digest (`tasktypes.load_version`)."""
         return (
             self.filter(active=True, project__slug=slug, project__archived_at=None)
@@ -85,8 +88,9 @@ class MembershipQuerySet(models.QuerySet["Membership"]):
         )
 
     def for_progress(self) -> MembershipQuerySet:
-        """With `counted`, the number of current labels that count (the column `labelled` has all
-        current ones), and `last_label_at`; by alias."""
+        """Annotate each member with `counted`, the number of current labels that count, and with
+        `last_label_at`; sort by alias. (The column `labelled` is the number of all current
+        labels.)"""
         at_work = Q(labels__stage="label", labels__current=True)
         return self.annotate(
             counted=Count("labels", filter=at_work & Q(labels__counted=True)),
@@ -94,28 +98,28 @@ class MembershipQuerySet(models.QuerySet["Membership"]):
         ).order_by("alias")
 
     def in_project(self, project: Project) -> MembershipQuerySet:
-        """The project's members, inactive ones too."""
+        """Return the project's members, including inactive ones."""
         return self.filter(project=project)
 
     def called(self, aliases: Iterable[str]) -> MembershipQuerySet:
-        """Members with one of these aliases, which are unique only within a project."""
+        """Find the members with one of these aliases; aliases are unique only within a project."""
         return self.filter(alias__in=list(aliases))
 
     def locked(self) -> MembershipQuerySet:
-        """Lock the rows for this transaction; waits for transactions that hold them."""
+        """Lock the rows for this transaction; waits until other transactions release them."""
         return self.select_for_update(no_key=True, of=("self",))
 
     def with_role_in(self, roles: Iterable[str]) -> MembershipQuerySet:
-        """Active members who have one of the roles."""
+        """Find the active members who have one of the roles."""
         return self.filter(active=True, role__in=list(roles))
 
     def who_manage(self) -> MembershipQuerySet:
-        """Active members with the right "manage" whose accounts can sign in."""
+        """Find the active members with the right "manage" whose accounts can sign in."""
 
         return self.with_role_in(RIGHTS["manage"]).filter(account__is_active=True)
 
     def who_label(self) -> MembershipQuerySet:
-        """Active members whose role can label, by alias."""
+        """Find the active members whose role can label, sorted by alias."""
 
         return (
             self.filter(role__in=RIGHTS["label"], active=True)
@@ -124,73 +128,75 @@ class MembershipQuerySet(models.QuerySet["Membership"]):
         )
 
     def named(self, alias: str) -> Membership | None:
-        """The member with this alias, with project and task type; None if there is none. Filter by
-        project first."""
-        if "\0" in alias:  # PostgreSQL refuses to search for it
+        """Find the member with this alias, with project and task type; None if there is none.
+        Filter by project first."""
+        if "\0" in alias:  # PostgreSQL refuses to search for NUL
             return None
         return self.filter(alias=alias).select_related("project__task_type").first()
 
 
 class InvitationQuerySet(models.QuerySet["Invitation"]):
     def in_project(self, project: Project) -> InvitationQuerySet:
-        """The project's invitations, used and revoked ones too."""
+        """Return the project's invitations, including used and revoked ones."""
         return self.filter(project=project)
 
     def named(self, alias: str) -> InvitationQuerySet:
-        """Invitations under this alias, whatever their state."""
+        """Find the invitations for this alias, whatever their state."""
         return self.filter(alias=alias)
 
     def waiting(self) -> InvitationQuerySet:
-        """Neither used nor revoked; they may have expired."""
+        """Find the invitations that are neither used nor revoked; they may have expired."""
         return self.filter(ended_at=None)
 
     def usable(self, now: datetime) -> InvitationQuerySet:
-        """Waiting invitations that have not expired, to projects that are not archived."""
+        """Find the waiting invitations that have not expired, to projects that are not archived."""
         return self.waiting().filter(expires_at__gt=now, project__archived_at=None)
 
     def addressed(self, email: str) -> InvitationQuerySet:
-        """Invitations sent to this address, in upper or lower case, with project and inviter."""
+        """Find the invitations sent to this address, ignoring case, with project and inviter."""
         return self.filter(email__iexact=email).select_related("project", "made_by")
 
     def opened_by(self, digest: str) -> Invitation | None:
-        """The invitation whose link has the key with this digest; None if there is none. It may
-        have ended or expired."""
+        """Find the invitation whose link has the key with this digest; None if there is none. It
+        may be used, revoked or expired."""
         return self.filter(digest=digest).select_related("project", "made_by").first()
 
     def end(self, now: datetime) -> int:
-        """End the invitations and erase their addresses; returns how many."""
+        """End the invitations and erase their addresses; return the number of invitations."""
         return self.update(ended_at=now, email="")
 
 
 class EventQuerySet(models.QuerySet["Event"]):
     def in_project(self, project: Project | None) -> EventQuerySet:
-        """Events of a project, or with None those without a project."""
+        """Return the events of a project; if it is None, the events that belong to no project."""
         return self.filter(project=project)
 
     def first_of(self, size: int) -> list[Event]:
-        """The first `size` events, with their members and accounts."""
+        """Return the first `size` events, with their members and accounts."""
         return list(self.select_related("member", "account")[:size])
 
     def on_days(self, first: date | None, last: date | None) -> EventQuerySet:
-        """Events from `first` to `last`, days in UTC, both included; None leaves a side open."""
+        """Find the events from `first` to `last`. Both are days in UTC and included; None means no
+        limit."""
         found = self.filter(created_at__gte=_day_start(first)) if first else self
         return found.filter(created_at__lt=_day_start(last) + timedelta(days=1)) if last else found
 
     def done_by(self, name: str) -> EventQuerySet:
-        """Events by the member with this alias, or by the account with this user name."""
+        """Find the events by the member with this alias, or by the account with this user name."""
         return self.filter(Q(member__alias=name) | Q(account__username=name))
 
     def about(self, words: str) -> EventQuerySet:
-        """Events whose subject contains the words, ignoring case."""
+        """Find the events whose subject contains the words, ignoring case."""
         return self.filter(subject__icontains=words)
 
     def before(self, at: datetime, pk: int) -> EventQuerySet:
-        """Events that follow this one in a list with the latest first."""
+        """Find the events that follow this one in a list with the latest first."""
         # The first condition uses the index; the second separates events of the same time.
         return self.filter(created_at__lte=at).filter(Q(created_at__lt=at) | Q(pk__lt=pk))
 
     def kinds(self, project: Project | None) -> list[str]:
-        """The kinds that occur, sorted; one index lookup for each kind, however many events."""
+        """Return the kinds that occur, sorted. Takes one index lookup per kind, however many events
+        there are."""
         of, words = ("project_id = %s", [project.pk]) if project else ("project_id IS NULL", [])
         table = self.model._meta.db_table
         least = f"SELECT MIN(kind) FROM {table} WHERE {of}"
@@ -208,10 +214,10 @@ def _day_start(day: date) -> datetime:
 
 
 class Event(models.Model):
-    """An entry of the audit log: who changed what, and when. Rows are only ever added; database
-    triggers enforce this.
+    """An entry of the audit log: who changed what, and when. Rows are never changed or deleted;
+    database triggers enforce this.
 
-    `member` is the person who did it in a project. `account` is the person who did it without a
+    `member` is the person who acted in a project. `account` is the person who acted without a
     membership, or outside projects. Both are null for commands and workers. `data` has the changed
     values as `old` and `new`, each an object of names and values; its other entries are details. It
     never contains a name or an address of a person.
@@ -242,7 +248,7 @@ class Event(models.Model):
         cls, kind: str, subject: str, *, project_id: int, member_id: int | None, **data: Any
     ) -> None:
         """Record an event of a project; `member_id` is None for commands and workers. Everything in
-        `data` is stored, so it must name no person."""
+        `data` is stored, so it must not contain names of people."""
         event = cls(
             kind=kind, subject=subject, project_id=project_id, member_id=member_id, data=data
         )
@@ -250,7 +256,7 @@ class Event(models.Model):
 
     @classmethod
     def of_site(cls, kind: str, subject: str, account_id: int | None, **data: Any) -> None:
-        """Record an event that belongs to no project."""
+        """Record an event that does not belong to a project."""
         insert_rows(cls(kind=kind, subject=subject, account_id=account_id, data=data))
 
     @property
@@ -260,7 +266,7 @@ class Event(models.Model):
 
     @property
     def new(self) -> dict[str, Any]:
-        """The values after the change; {} if the event has none, or has a number there."""
+        """The values after the change; {} if the event has none, or if its `new` is a number."""
         return _object(self.data, "new")
 
     @property
@@ -277,7 +283,8 @@ def _object(data: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 class TaskTypeVersion(models.Model):
-    """A version of a task type, kept so that a label can name what was asked."""
+    """A version of a task type. It is kept so that every label can refer to the questions that were
+    asked."""
 
     slug = models.SlugField(max_length=80)
     number = models.PositiveIntegerField()
@@ -303,7 +310,7 @@ class TextFormat(models.TextChoices):
 
 
 class Project(models.Model):
-    """A set of items with its members and settings."""
+    """A set of items to label, with its members and settings."""
 
     slug = models.SlugField(max_length=80, unique=True)
     name = models.CharField(max_length=200)
@@ -383,7 +390,7 @@ class Project(models.Model):
 
 
 class GuidelinesVersion(models.Model):
-    """A version of the guidelines; a label records the version it was made under."""
+    """A version of the guidelines. Each label records the version that was current."""
 
     project = models.ForeignKey(Project, models.PROTECT, related_name="guidelines")
     number = models.PositiveIntegerField()
@@ -434,7 +441,8 @@ RIGHTS: dict[str, frozenset[str]] = {
 
 
 class Membership(models.Model):
-    """A person's membership in a project. Labels and slots refer to it, never to the account."""
+    """A person's membership in a project. Labels and slots refer to the membership, never to the
+    account."""
 
     project = models.ForeignKey("Project", models.PROTECT, related_name="members")
     account = models.ForeignKey(
@@ -472,13 +480,13 @@ class Membership(models.Model):
         return self.alias
 
     def can(self, right: str) -> bool:
-        """Whether this member is active and has a right of `RIGHTS`; an unknown right raises
+        """True if this member is active and has the right, one of `RIGHTS`. An unknown right raises
         `KeyError`."""
         return self.active and self.role in RIGHTS[right]
 
     @property
     def can_label(self) -> bool:
-        """Whether this member may label; False for an unsaved one, which a site admin gets."""
+        """True if this member may label; False for the unsaved membership of a site admin."""
         return self.pk is not None and self.can("label")
 
     @property
@@ -503,7 +511,8 @@ class Membership(models.Model):
 
 
 class Invitation(models.Model):
-    """A one-time link that makes the person who accepts it a member. Only its digest is stored.
+    """A one-time link that makes the person who accepts it a member. Only the digest of its key is
+    stored.
 
     The address is erased once the invitation is used or revoked, since only accounts may keep names
     and addresses.
@@ -541,14 +550,14 @@ class Invitation(models.Model):
 
     @staticmethod
     def digest_of(key: str) -> str:
-        """The SHA-256 of a key in hexadecimal; only this is stored."""
+        """Return the SHA-256 of a key in hexadecimal; only this digest is stored."""
         return hashlib.sha256(key.encode()).hexdigest()
 
     @classmethod
     def issue(
         cls, lead: Membership, alias: str, role: str, email: str, days: int, now: datetime
     ) -> tuple[Invitation, str]:
-        """Create an invitation; returns it and its key, which cannot be shown again."""
+        """Create an invitation. Return it and its key; the key cannot be shown again."""
         key = secrets.token_urlsafe(32)
         made = cls.objects.create(
             project=lead.project,

@@ -45,15 +45,17 @@ class ListedGuidelinesSerializer(serializers.Serializer[GuidelinesVersion]):
 
 
 class GuidelinesVersionSerializer(ListedGuidelinesSerializer):
-    """The guidelines as Markdown: `text` for every item, `variants` for items by the value of the
-    project's guidelines field. Without guidelines, the number is 0 and the texts are empty."""
+    """The guidelines as Markdown. `text` applies to every item, `variants` to items with a certain
+    value of the project's guidelines field. Without guidelines, the number is 0 and the texts are
+    empty."""
 
     text = serializers.CharField(allow_blank=True)
     variants = serializers.DictField(child=serializers.CharField())
 
 
 class GuidelinesBody(serializers.Serializer[Any]):
-    """The next version; parts that are not sent are empty. `note` is shown to all who label."""
+    """The next version. Parts that are not sent are empty. `note` is shown to everybody who
+    labels."""
 
     text = serializers.CharField(
         default="", allow_blank=True, trim_whitespace=False, max_length=guidelines.MAX_LENGTH

@@ -24,8 +24,8 @@ from annotation.projects.views.members import InviteForm
 
 class MemberSerializer(serializers.Serializer[Membership]):
     """A member under their alias, without account, name and address. `active` is false for a
-    suspended member, `has_account` is false for a rater whose labels were imported. `labelled` is
-    the number of current labels at stage `label`, `counted` is how many of them count."""
+    suspended member. `has_account` is false for a rater whose labels were imported. `labelled` is
+    the number of current labels at stage `label`; `counted` is the number of those that count."""
 
     alias = serializers.CharField()
     role = serializers.ChoiceField(choices=Role.choices)
@@ -64,7 +64,7 @@ class InviteSerializer(FormSerializer):
 
 
 class InvitationSerializer(serializers.Serializer[Invitation]):
-    """An invitation that is neither used nor revoked; it cannot be used after `expires_at`."""
+    """An invitation that is neither used nor revoked. After `expires_at` it cannot be used."""
 
     alias = serializers.CharField()
     role = serializers.CharField()
@@ -146,8 +146,8 @@ class InvitationList(ListAPIView[Invitation]):
         request=InviteSerializer, responses={201: InvitedSerializer, **REFUSED_RESPONSES}
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Create a one-time link for one person. With an address, it is sent there if the server
-        can send mail; the link is shown only in this response."""
+        """Create a one-time link for one person. If an address is given and the server can send
+        mail, the link is sent there. Only this response shows the link."""
         lead = access.member_for(request, slug, right="manage")
         wanted = invitations.InvitationRequest(**validate_body(InviteSerializer(data=request.data)))
         made, key = invitations.create_invitation(
@@ -164,7 +164,7 @@ class InvitationList(ListAPIView[Invitation]):
 @extend_schema(responses={204: None, **REFUSED_RESPONSES})
 @api_view(["DELETE"])
 def invitation(request: Request, slug: str, invited: str) -> Response:
-    """Revoke an invitation by its alias; does nothing if it was used already."""
+    """Revoke an invitation by its alias. An invitation that was used already stays as it is."""
     lead = access.member_for(request, slug, right="manage")
     every = Invitation.objects.in_project(lead.project)
     found = None if "\0" in invited else every.named(invited).first()

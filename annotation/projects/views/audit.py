@@ -1,4 +1,4 @@
-"""The audit log pages, with a search: for leads of a project, and for site admins."""
+"""The audit log pages with a search, for leads of a project and for site admins."""
 
 from typing import Any
 
@@ -26,13 +26,13 @@ class AuditForm(forms.Form):
 
     def __init__(self, data: Any, project: Project | None) -> None:
         super().__init__(data)
-        # A kind without events is not an error: somebody may have saved a link for later.
+        # A kind without events is not an error: it may be part of a saved link.
         kinds = dict.fromkeys([*Event.objects.kinds(project), self.data.get("kind", "")])
         named = [(kind, event_types.event_title(kind)) for kind in kinds if kind]
         self.fields["kind"].widget = forms.Select(choices=[("", "Anything"), *named])
 
     def chosen_filters(self) -> dict[str, Any]:
-        """The filters of a valid form that are filled in, by name."""
+        """Return the fields of a valid form that are filled in, by name."""
         return {name: value for name, value in self.cleaned_data.items() if value}
 
 
@@ -40,7 +40,8 @@ class AuditForm(forms.Form):
 @never_cache
 @login_required
 def audit(request: HttpRequest, slug: str) -> HttpResponse:
-    """The events of a project. Records that the lead has seen what was said about the items."""
+    """Show the events of a project, and record that the lead has seen what was said about the
+    items."""
     lead = access.member_for(request, slug, right="manage")
     return _page(request, lead.project, lead)
 
@@ -49,7 +50,7 @@ def audit(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 @login_required
 def audit_of_site(request: HttpRequest) -> HttpResponse:
-    """The events that belong to no project, such as those about accounts, API tokens and
+    """Show the events that belong to no project, such as those about accounts, API tokens and
     endpoints."""
     access.require_site_admin(request)
     return _page(request, None, None)

@@ -43,7 +43,8 @@ class GuidelinesForm(forms.Form):
 @never_cache
 @login_required
 def read_guidelines(request: HttpRequest, slug: str) -> HttpResponse:
-    """The guidelines, by default the current ones; a POST records that the member has read them."""
+    """Show the guidelines, by default the current version. A POST records that the member has read
+    them."""
     member = access.member_for(request, slug, right="enter")
     if request.method == "POST":
         number = request.POST.get("number", "")
@@ -68,7 +69,7 @@ def read_guidelines(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 @login_required
 def edit_guidelines(request: HttpRequest, slug: str) -> HttpResponse:
-    """Write the next version; with `preview` a POST shows it and publishes nothing."""
+    """Write the next version. A POST with `preview` shows it and publishes nothing."""
     lead = access.member_for(request, slug, right="manage")
     current = versions.current_version(lead.project)
     if request.method != "POST":
@@ -101,9 +102,9 @@ def edit_guidelines(request: HttpRequest, slug: str) -> HttpResponse:
 def _is_current(
     request: HttpRequest, form: GuidelinesForm, current: GuidelinesVersion | None
 ) -> bool:
-    """Whether nobody has published since the page was loaded; otherwise adds an error to the form.
+    """True if nobody has published since the page was loaded; otherwise adds an error to the form.
 
-    If the lead sends the form again, it is published as the next version, since the lead has then
+    If the lead then sends the form again, it is published as the next version, since the lead has
     seen the error.
     """
     if request.POST.get("base") == _number(current):
@@ -148,7 +149,7 @@ def _render_editor(
 
 
 def _variants(request: HttpRequest) -> dict[str, str]:
-    """The variants in the form, by the value of the guidelines field."""
+    """Return the variants in the form, by the value of the guidelines field."""
     names = [name for name in request.POST if name.startswith(VARIANT_PREFIX)]
     return {name.removeprefix(VARIANT_PREFIX): request.POST[name] for name in names}
 
@@ -156,7 +157,7 @@ def _variants(request: HttpRequest) -> dict[str, str]:
 def _choose_versions(
     history: list[GuidelinesVersion], number: str
 ) -> tuple[GuidelinesVersion | None, GuidelinesVersion | None]:
-    """The version to show, the latest by default, and the one before it; None if there is none.
+    """Choose the version to show (the latest by default) and the version before it, or None.
 
     Raises `Http404` for an unknown number.
     """

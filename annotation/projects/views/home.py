@@ -29,8 +29,9 @@ from annotation.projects import access
 
 @dataclass(frozen=True)
 class ProjectOverview:
-    """A project as a member sees it in a list. `total`, `resolved` and `awaiting` count items
-    without duplicates, qualification and control items; `mine` counts own current labels.
+    """A project as a member sees it in a list. `total`, `resolved` and `awaiting` count items,
+    without duplicates, qualification and control items. `mine` counts the member's own current
+    labels.
 
     `role` is "" for a site admin without a membership.
     """
@@ -44,28 +45,28 @@ class ProjectOverview:
 
     @property
     def awaited(self) -> str:
-        """What the waiting items wait for, in words; "" if none wait."""
+        """What the waiting items are waiting for, in words; "" if none are waiting."""
         return readiness.describe_waiting(self.project, self.awaiting, self.role)
 
     @property
     def at_work(self) -> int:
-        """Unresolved items that wait for nothing but labels; never below 0."""
+        """The number of unresolved items that only need labels; never below 0."""
         return max(0, self.left - self.awaiting)
 
     @property
     def left(self) -> int:
-        """Items without a final label."""
+        """The number of items without a final label."""
         return self.total - self.resolved
 
     @property
     def can_label(self) -> bool:
-        """Whether the member's role may label; False without a membership."""
+        """True if the member's role may label; False without a membership."""
         return bool(self.role) and Membership(role=self.role).can("label")
 
 
 @dataclass(frozen=True)
 class CategoryCount:
-    """The numbers of items and of resolved items of a category, without duplicates.
+    """The numbers of items and of resolved items in a category, without duplicates.
 
     `repeats` is the number of exact duplicates in the category; they need no labels.
     """
@@ -77,36 +78,36 @@ class CategoryCount:
 
     @property
     def share(self) -> float | None:
-        """Resolved items as a fraction of 1; None without items."""
+        """The share of items that are resolved, as a fraction of 1; None without items."""
         return self.resolved / self.items if self.items else None
 
 
 @dataclass(frozen=True)
 class AbilityCount:
-    """The categories of an ability that have items, with their sums."""
+    """The categories of an ability that have items, with the sums over all of them."""
 
     ability: str
     categories: tuple[CategoryCount, ...]
 
     @property
     def items(self) -> int:
-        """Items of all categories, without duplicates."""
+        """The number of items in all categories, without duplicates."""
         return sum(row.items for row in self.categories)
 
     @property
     def resolved(self) -> int:
-        """Resolved items of all categories."""
+        """The number of resolved items in all categories."""
         return sum(row.resolved for row in self.categories)
 
     @property
     def share(self) -> float | None:
-        """Resolved items as a fraction of 1; None without items."""
+        """The share of items that are resolved, as a fraction of 1; None without items."""
         return self.resolved / self.items if self.items else None
 
 
 def list_overviews(account: Account) -> list[ProjectOverview]:
-    """The projects that a person may see, by name, in five queries; projects that can have waiting
-    items need more."""
+    """List the projects that a person may see, by name. Takes five queries, and more for projects
+    whose items can wait."""
     projects: list[Any] = list(Project.objects.visible_to(account).with_role_of(account))
     totals = Item.objects.live().originals().of_tests().per_project(projects)
     resolved = Resolution.objects.of_live_originals().of_tests().per_project(projects)
@@ -133,9 +134,10 @@ def list_overviews(account: Account) -> list[ProjectOverview]:
 
 
 def count_by_ability(project: Project, *, role: str = "") -> list[AbilityCount]:
-    """Items and resolved items by category in the order of the taxonomy, in two queries at most.
+    """Count items and resolved items by category, in the order of the taxonomy; at most two
+    queries.
 
-    Qualification and control items are left out. Categories that are no longer in the taxonomy come
+    Qualification and control items are left out. Categories that are no longer in the taxonomy are
     last, under the ability of their items. [] if no item has a category.
     """
     found = Resolution.objects.of_live_originals().of_tests()
@@ -158,13 +160,13 @@ def count_by_ability(project: Project, *, role: str = "") -> list[AbilityCount]:
 
 
 def _cached_resolved(project: Project, role: str | None, resolved: dict[int, int]) -> int:
-    """The number of resolved items; `role` is None for a site admin without a membership."""
+    """Count the resolved items; `role` is None for a site admin without a membership."""
     return project_counts.get_delayed_count(
         project, "resolved", role or "", lambda: resolved.get(project.pk, 0)
     )
 
 
-# What each right allows, as shown in the help.
+# The explanation of each right in the help.
 RIGHT_TITLES = {
     "enter": "open the project",
     "label": "label items",
@@ -179,7 +181,7 @@ RIGHT_TITLES = {
 @require_safe
 @login_required
 def home(request: HttpRequest) -> HttpResponse:
-    """The projects that a person may see, each with its progress and what to do next."""
+    """Show the projects that a person may see, each with its progress and what to do next."""
     assert isinstance(request.user, Account)
     context = {
         "overviews": list_overviews(request.user),
@@ -191,7 +193,7 @@ def home(request: HttpRequest) -> HttpResponse:
 @require_safe
 @login_required
 def project(request: HttpRequest, slug: str) -> HttpResponse:
-    """The progress of the project, by category and, for its leads, by person."""
+    """Show the progress of the project by category and, for its leads, by person."""
     member = access.member_for(request, slug, right="enter")
     people = Membership.objects.in_project(member.project).for_progress()
     context = {
@@ -210,7 +212,7 @@ def project(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 @login_required
 def manual(request: HttpRequest) -> HttpResponse:
-    """The help: terms, hotkeys and the rights of each role."""
+    """Show the help: terms, hotkeys and the rights of each role."""
     definitions = tasktypes.load_definitions().values()
     context = {
         "taxonomy": taxonomy.load(),
@@ -226,5 +228,5 @@ def manual(request: HttpRequest) -> HttpResponse:
 @require_safe
 @login_required
 def patterns(request: HttpRequest) -> HttpResponse:
-    """A live example of every component of the screens."""
+    """Show a live example of every component of the screens."""
     return render(request, "patterns.html")

@@ -1,4 +1,4 @@
-"""The page of an invitation link: joining a project with an account or with a new one."""
+"""The page of an invitation link, to join a project with an existing account or a new one."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ class AccountForm(UserCreationForm):
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def invitation(request: HttpRequest, invitation: str) -> HttpResponse:
-    """Show the invitation; a POST accepts it, so that a link preview cannot accept it."""
+    """Show the invitation. Only a POST accepts it, so that a link preview cannot."""
     found = invitations.find_invitation(invitation, now=timezone.now())
     if found is None:
         return render(request, "annotation/invitation_over.html", status=404)

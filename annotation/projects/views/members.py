@@ -44,7 +44,7 @@ class InviteForm(forms.Form):
 @never_cache
 @login_required
 def people(request: HttpRequest, slug: str) -> HttpResponse:
-    """The members of the project; a POST changes one of them, or revokes an invitation."""
+    """Show the members of the project. A POST changes a member or revokes an invitation."""
     lead = access.member_for(request, slug, right="manage")
     if request.method != "POST":
         return _render_page(request, lead)
@@ -63,7 +63,7 @@ def people(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _apply_action(lead: Membership, member: Membership, said: Any) -> str:
-    """Apply the action; returns a message. Raises `Refused` for an unknown role."""
+    """Apply the action and return a message. Raises `Refused` for an unknown role."""
     action, role = said.get("action"), said.get("role", "")
     if action == "suspend":
         members.suspend(lead, member)
@@ -84,7 +84,7 @@ def _apply_action(lead: Membership, member: Membership, said: Any) -> str:
 @never_cache
 @login_required
 def invite(request: HttpRequest, slug: str) -> HttpResponse:
-    """The form of an invitation; a POST creates it and shows the link, once."""
+    """Show the form for an invitation. A POST creates the invitation and shows its link, once."""
     lead = access.member_for(request, slug, right="manage")
     form = InviteForm(request.POST or None)
     context = {"project": lead.project, "member": lead, "form": form}

@@ -1,9 +1,9 @@
 """Agreement between the annotators of a project.
 
-The figures are about one question (a field of the task type) at a time: measures over all
+Each page of figures is about one question (a field of the task type). There are measures over all
 annotators, for each pair of annotators, and for each annotator against the majority of the others
-and against known answers; and confusion counts. Every figure comes with its n and its interval or,
-without an interval, the reason.
+and against known answers. There are also confusion counts. Every figure is given with its n and its
+interval; if there is no interval, the reason is given.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ class Measure:
     """A measure of agreement.
 
     Measures with `by_order` treat answers as numbers; other measures treat each answer as a class.
-    `make` takes the ratings and the number of labels per item for Fleiss's kappa.
+    `make` takes the ratings and, for Fleiss's kappa, the number of labels per item.
     """
 
     title: str
@@ -78,10 +78,11 @@ AGAINST_KNOWN = "against-known"
 
 @dataclass(frozen=True)
 class AgreementRow:
-    """One figure. `people` names the one or two annotators that it is about; empty means all.
+    """One figure. `people` names the one or two annotators that it is about; if it is empty, the
+    figure is about all annotators.
 
-    `n_raters` counts the annotators whose labels it uses; for Fleiss's kappa it is the number of
-    labels per item. Values are unrounded, None where undefined.
+    `n_raters` is the number of annotators whose labels the figure uses; for Fleiss's kappa it is
+    the number of labels per item. Values are unrounded, and None where undefined.
     """
 
     field: str
@@ -102,7 +103,8 @@ class AgreementRow:
 
 @dataclass(frozen=True)
 class ConfusionCell:
-    """The number of items where one annotator gave one answer and the other gave another."""
+    """The number of items that one annotator answered with one answer and the other annotator with
+    another."""
 
     people: tuple[str, str]
     said: tuple[str, str]
@@ -111,7 +113,7 @@ class ConfusionCell:
 
 @dataclass(frozen=True)
 class Agreement:
-    """All figures of one question, and the data they are based on."""
+    """All figures of one question, with the data behind them."""
 
     question: Question
     people: tuple[tuple[str, int], ...]
@@ -124,7 +126,8 @@ class Agreement:
     cells: tuple[ConfusionCell, ...]
 
     def rows_of(self, *measures: str, people: int) -> list[AgreementRow]:
-        """The figures of these measures that are about `people` annotators; 0 means all."""
+        """Return the figures of these measures that are about `people` annotators; 0 means all
+        annotators."""
         return [r for r in self.rows if r.measure in measures and len(r.people) == people]
 
     def matrix(self, a: str, b: str) -> list[list[int]]:
@@ -135,7 +138,7 @@ class Agreement:
 
 
 def measure_agreement(project: Project, question: Question, category: str = "") -> Agreement:
-    """The figures of one question; computed once per state of the labels and then cached."""
+    """Compute the figures of one question. They are cached until the labels change."""
     key = _key(project, question, category)
     kept: Agreement | None = process_cache.get(key)
     if kept is None:
@@ -145,9 +148,9 @@ def measure_agreement(project: Project, question: Question, category: str = "") 
 
 
 def agreement_rows(project: Project) -> Iterator[dict[str, Any]]:
-    """The table `agreement`: the figures of all questions, without figures of control items.
+    """Return the table `agreement`: the figures of all questions, without figures of control items.
 
-    Figures of control items are only for leads, while researchers see the results too.
+    Researchers see the results too, but figures of control items are only for leads.
     """
     for question in agreement_answers.list_questions(project):
         for row in measure_agreement(project, question).rows:
@@ -156,7 +159,8 @@ def agreement_rows(project: Project) -> Iterator[dict[str, Any]]:
 
 
 def confusion_rows(project: Project) -> Iterator[dict[str, Any]]:
-    """The table `confusion`: how often one annotator gave one answer and another gave another."""
+    """Return the table `confusion`: how often one annotator gave one answer and another annotator
+    gave another."""
     for question in agreement_answers.list_questions(project):
         for cell in measure_agreement(project, question).cells:
             yield cell_as_dict(question, cell)
@@ -212,7 +216,8 @@ def _compute_agreement(project: Project, question: Question, category: str) -> A
 
 
 def _fleiss_k(project: Project, shared: Any) -> int:
-    """The project's overlap; if that is 1, the most frequent count of labels over 1 per item."""
+    """Return the project's overlap. If it is 1, return the most frequent number of labels per item
+    above 1."""
     if project.overlap > 1 or not len(shared):
         return max(2, project.overlap)
     return int(np.bincount(shared).argmax())
@@ -248,7 +253,7 @@ def _control_rows(question: Question, checks: AnswerMatrix) -> Iterator[Agreemen
 
 
 def _suitable_measures(said: AnswerMatrix, names: tuple[str, ...]) -> Iterator[tuple[str, Ratings]]:
-    """The measures that suit the answers, each with the ratings that it takes."""
+    """Return the measures that suit the answers, each with the ratings that it needs."""
     for name in names:
         if not MEASURES[name].by_order:
             yield name, said.nominal
@@ -265,7 +270,8 @@ def _estimate(name: str, ratings: Ratings, k: int, seed: str) -> Estimate:
 
 
 def _seed_of_ratings(seed: str, ratings: Ratings) -> int:
-    """A seed that depends only on the labels, so that every machine draws the same samples."""
+    """Return a seed that depends only on the labels, so that every machine draws the same
+    samples."""
     digest = hashlib.sha256(seed.encode("utf-8", "surrogatepass"))
     for array in (ratings.codes, ratings.clusters):
         digest.update(array.astype("<i4").tobytes())
@@ -274,7 +280,8 @@ def _seed_of_ratings(seed: str, ratings: Ratings) -> int:
 
 
 def _pairs(said: AnswerMatrix) -> list[tuple[int, int]]:
-    """Each pair of annotators (column numbers) with at least one item that both labelled."""
+    """Return each pair of annotators (as column numbers) who have labelled at least one item in
+    common."""
     there = (said.nominal.codes != MISSING).astype(float)
     shared = there.T @ there
     return [(a, b) for a, b in combinations(range(len(said.people)), 2) if shared[a, b]]
@@ -301,7 +308,8 @@ def _row(
 
 
 def _key(project: Project, question: Question, category: str) -> str:
-    """The cache key: all that the figures depend on (question, labels, people, known answers)."""
+    """Return the cache key. It contains everything that the figures depend on: question, labels,
+    people and known answers."""
     labels = Label.objects.in_project(project).at_stages([Stage.LABEL, Stage.CONTROL])
     state = {
         "version": VERSION,

@@ -39,11 +39,11 @@ class Question:
 
     @property
     def has_order(self) -> bool:
-        """Whether answers can be ranked; the level is then ordinal or interval."""
+        """True if answers can be ranked; the level is then ordinal or interval."""
         return self.level in ("ordinal", "interval")
 
     def title_of(self, name: str) -> str:
-        """The title of an answer; the answer itself if it is no option."""
+        """Return the title of an answer; the answer itself if it is not an option."""
         return dict(self.options).get(name, name)
 
 
@@ -62,10 +62,11 @@ class PersonAnswers:
 class AnswerMatrix:
     """The answers to one question, items x annotators; `positions` are the items' positions.
 
-    `nominal` treats every answer as a class of its own. `ordered` has the answers as numbers,
-    without answers that are not numbers; it is None if answers have no order. `known` is the class
-    of each item's known answer, nan without one, and -1 if that answer is not among `names`.
-    `has_numbers` says whether the distances between answers are meaningful, not only their order.
+    `nominal` treats every answer as a class of its own. `ordered` has the answers as numbers;
+    answers that are not numbers are missing. It is None if answers have no order. `known` is the
+    class of each item's known answer: nan if there is no known answer, and -1 if that answer is not
+    among `names`. `has_numbers` is True if the distances between answers are meaningful, not only
+    their order.
     """
 
     positions: tuple[int, ...]
@@ -78,14 +79,14 @@ class AnswerMatrix:
 
     @property
     def labels(self) -> int:
-        """The number of answers, over all items and annotators."""
+        """The number of answers over all items and annotators."""
         return int((self.nominal.codes != ratings.MISSING).sum())
 
 
 @dataclass(frozen=True)
 class AnswerPair:
-    """Answers of two annotators to one item: annotators by alias, answers as in
-    `AnswerMatrix.names`; "" means any annotator, or any answer.
+    """The answers of two annotators to one item. Annotators are given by alias, answers as in
+    `AnswerMatrix.names`; "" means any annotator or any answer.
 
     Unless both annotators are named, `a` is the one that comes first by alias.
     """
@@ -96,7 +97,7 @@ class AnswerPair:
     choice_b: str = ""
 
     def is_among(self, answers: Mapping[str, str]) -> bool:
-        """Whether two of these answers (by annotator) match the wanted ones."""
+        """True if two of these answers (by annotator) match the wanted answers."""
         return any(self._fits(*two) for two in permutations(answers.items(), 2))
 
     def _fits(self, one: tuple[str, str], other: tuple[str, str]) -> bool:
@@ -124,12 +125,13 @@ def list_questions(project: Project) -> list[Question]:
 def load_label_answers(
     project: Project, category: str = "", people: Sequence[str] = ()
 ) -> list[PersonAnswers]:
-    """Each annotator's last label for an item, given before they could see the others' answers.
+    """Load each annotator's last label of an item that was given before the annotator could see the
+    others' answers.
 
     The label must be of the stage label, counted and not withdrawn, and the annotator must have a
-    current label of the item. If the item's texts were corrected since, the annotator has to label
-    it again. Items with known answers are left out. `people` are the wanted annotators, by alias;
-    empty means all.
+    current label of the item. If the item's texts have been corrected since then, the label does
+    not count until the annotator labels the item again. Items with known answers are left out.
+    `people` are the wanted annotators, by alias; empty means all.
     """
     last: dict[tuple[int, str], tuple[PersonAnswers, bool]] = {}
     in_force = set()
@@ -149,8 +151,8 @@ def load_label_answers(
 
 
 def load_control_answers(project: Project, category: str = "") -> list[PersonAnswers]:
-    """Each annotator's last label of a control item, with the answer that is now known to be
-    correct, as on the page of control items."""
+    """Load each annotator's last label of a control item, with the answer that is now known to be
+    correct, as the page of control items does."""
     deciding, with_total = tasktypes.load_task_type(project).deciding.name, _total_adder(project)
     last: dict[tuple[int, str], PersonAnswers] = {}
     found = Label.objects.current().for_agreement(project, Stage.CONTROL, category)
@@ -194,7 +196,7 @@ def build_matrix(question: Question, said: Sequence[PersonAnswers]) -> AnswerMat
 def find_positions(
     question: Question, said: Iterable[PersonAnswers], wanted: AnswerPair
 ) -> list[int]:
-    """The positions of items where two annotators gave the wanted answers, sorted."""
+    """Find the positions of items where two annotators gave the wanted answers, sorted."""
     given: dict[int, dict[str, str]] = defaultdict(dict)
     for one in said:
         if _has_answer(one, question):
@@ -203,7 +205,7 @@ def find_positions(
 
 
 def _total_adder(project: Project) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """A function that adds the total to answers, if the task type has points to add up."""
+    """Return a function that adds the total to answers, if the task type has points to add up."""
     task = tasktypes.load_task_type(project)
     if not any(field.is_summed for field in task.fields):
         return lambda said: said
@@ -215,15 +217,16 @@ def _has_answer(said: PersonAnswers, question: Question) -> bool:
 
 
 def _answer_names(question: Question, found: set[str]) -> tuple[str, ...]:
-    """The declared answers in their order, then the answers of earlier versions of the task
-    type."""
+    """Return the declared answers in their order, then other answers that occur in labels of
+    earlier versions of the task type."""
     declared = [name for name, _ in question.options]
     rest = found - set(declared)
     return (*declared, *sorted(rest, key=lambda name: (np.nan_to_num(_number(name)), name)))
 
 
 def _as_ratings(question: Question, names: Sequence[str], nominal: Ratings) -> Ratings | None:
-    """The answers as numbers: their own, or the positions of the options of an ordinal choice."""
+    """Convert the answers to numbers: their own values, or the positions of the options of an
+    ordinal choice."""
     if not question.has_order:
         return None
     values = np.array([_number(name) for name in names])
@@ -241,7 +244,7 @@ def _number(name: str) -> float:
 
 
 def _as_word(answer: Any) -> str:
-    """A stored answer as one word; a set of several choices is one answer."""
+    """Write a stored answer as one word; a set of several choices is one answer."""
     if isinstance(answer, bool):
         return "yes" if answer else "no"
     if isinstance(answer, float) and answer.is_integer():

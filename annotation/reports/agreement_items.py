@@ -15,11 +15,12 @@ from stats.ratings import MISSING
 
 
 def item_positions(project: Project, row: Mapping[str, Any]) -> list[int]:
-    """The positions of the items behind a row of the table `agreement` or `confusion`, sorted.
+    """Return the sorted positions of the items behind a row of the table `agreement` or
+    `confusion`.
 
-    A row of `agreement` is identified by `field`, `measure` and `people` as in the table; a row of
-    `confusion` by `field` and the fields of an `AnswerPair` that it has. [] if there is no such
-    row. Figures of control items have none, since they are only for leads.
+    A row of `agreement` is identified by `field`, `measure` and `people`, as in the table. A row of
+    `confusion` is identified by `field` and the given fields of an `AnswerPair`. Returns [] if
+    there is no such row, and for figures of control items, since those are only for leads.
     """
     asked = {one.name: one for one in agreement_answers.list_questions(project)}
     question = asked.get(str(row.get("field")))
@@ -37,7 +38,8 @@ def item_positions(project: Project, row: Mapping[str, Any]) -> list[int]:
 
 
 def _counted_items(said: AnswerMatrix, row: AgreementRow, k: int) -> list[int]:
-    """The items with enough labels for the measure, from the annotators that it is about."""
+    """Find the items that have enough labels for the measure from the annotators that it is
+    about."""
     columns = [said.people.index(person) for person in row.people if person in said.people]
     if row.measure == AGAINST_REST:
         items, _ = measuring.majorities_of_others(said.nominal, *columns)

@@ -109,7 +109,8 @@ def pace(request: Request, slug: str) -> Response:
 )
 @api_view(["GET"])
 def category_board(request: Request, slug: str) -> Response:
-    """Share valid per category, its interval, and how many more items could change the result."""
+    """Share valid per category, its interval, and how many more items it would take to change the
+    result."""
     project = access.member_for(request, slug, right="manage").project
     query = request.query_params
     by, value = (

@@ -4,8 +4,8 @@ All figures are about items of purpose test that are neither deleted nor duplica
 queries is fixed, and no texts are read.
 
 Krippendorff's alpha per group uses the same labels as the page of agreement
-(`agreement_answers.load_label_answers`), but only the deciding answer, so that a hundred thousand
-labels are read quickly. It has no interval.
+(`agreement_answers.load_label_answers`). Only the deciding answer is read, so that a hundred
+thousand labels take little time. Alpha has no interval here.
 """
 
 import json
@@ -39,7 +39,8 @@ RaterAnswers = dict[tuple[int, int], str]
 
 
 def compute_alphas(project: Project, by: Grouping) -> dict[str, Estimate]:
-    """Alpha of the deciding question at its level, by group; `n` counts items with two labels."""
+    """Compute alpha of the deciding question at its level of measurement, by group. `n` counts the
+    items with two labels."""
     decides = main_field.load_main_field(project)
     return {
         group: _alpha(said, decides.level, [value for value, _ in decides.options])
@@ -48,8 +49,8 @@ def compute_alphas(project: Project, by: Grouping) -> dict[str, Estimate]:
 
 
 def _load_answers(project: Project, by: Grouping) -> dict[str, RaterAnswers]:
-    """Each annotator's last counted label of an item that they gave before they could see the
-    others' answers, if they have a current label of the item."""
+    """Load each annotator's last counted label of an item, if it was given before the annotator
+    could see the others' answers, and if the annotator has a current label of the item."""
     labels = Label.objects.in_project(project).of_tests().at_stage(Stage.LABEL).of_live_items()
     own = labels.filter(counted=True, informed=False, withdrawn_at=None)
     informed = labels.counted().filter(informed=True).values_list("item", "member")
@@ -87,8 +88,8 @@ def _alpha(said: RaterAnswers, level: str, options: Sequence[str]) -> Estimate:
 
 
 def _as_numbers(names: Sequence[str], level: str, options: Sequence[str]) -> list[float] | None:
-    """The answers as numbers, nan for an answer without one: their own number, or the position of
-    the option of an ordinal choice. None if the answers have no order."""
+    """Convert the answers to numbers: their own number, or the position of the option of an ordinal
+    choice; nan for an item without an answer. None if the answers have no order."""
     if level not in ("ordinal", "interval"):
         return None
     if any(map(agreement_answers.NUMBER_PATTERN.fullmatch, names)):
@@ -101,7 +102,7 @@ def _as_numbers(names: Sequence[str], level: str, options: Sequence[str]) -> lis
 
 
 DEFAULT_THRESHOLD = 0.5
-# Stands for the answer intended for each item's category, see `_wanted_answer`.
+# Stands for the answer that is intended for each item's category, see `_wanted_answer`.
 AS_INTENDED = "as-meant"
 
 
@@ -113,14 +114,15 @@ class BoardRow:
         items of the group.
     share: share of the resolved items whose final label is that answer.
     corrected: share of the resolved items with a revision that a member wrote.
-    surgicality: share of the changed pieces named in claim checks that the claim explains; the mean
-        over items, each the mean of its labels.
+    surgicality: of the changed pieces in the claim checks, the share that the claim explains. The
+        value of an item is the mean of its labels; the figure is the mean over items.
     alpha: Krippendorff's alpha of the deciding question, as on the page of agreement; no interval.
     detectability: of the annotators who saw the item blind first, the share who said that there is
         an error; the mean over items.
-    more: with this many more items, all with the opposite outcome, the interval of `share` would
-        stay on its side of the threshold (stats.rates.items_to_overturn). None if the interval
-        contains the threshold: the next items may well decide it. 0: a single item might.
+    more: the largest number of further items, all with the opposite outcome, for which the interval
+        of `share` would stay on its side of the threshold (stats.rates.items_to_overturn). 0 means
+        that a single item might move it across. None if the interval contains the threshold, so
+        that the result is still open.
     """
 
     name: str
@@ -140,7 +142,7 @@ class BoardRow:
 
 @dataclass
 class _Sums:
-    """The data for the rates of a group: (items, hits) of each cluster."""
+    """The data for the rates of a group: (items, hits) for each cluster."""
 
     resolved: int = 0
     share: list[tuple[int, float]] = field(default_factory=list)
@@ -150,7 +152,7 @@ class _Sums:
 def measure_board(
     project: Project, *, by: Grouping, value: str = "", bar: float = DEFAULT_THRESHOLD
 ) -> list[BoardRow]:
-    """The rows of the board, in the order of the taxonomy or of the group names.
+    """Compute the rows of the board, in the order of the taxonomy or of the group names.
 
     `value` is the answer whose share is shown, one of `answer_choices`, by default
     `default_answer`. The threshold `bar` is between 0 and 1.
@@ -192,9 +194,9 @@ def measure_board(
 
 
 def answer_choices(project: Project) -> tuple[tuple[str, str], ...]:
-    """The answers whose share can be shown, with titles. They are the options of the deciding
-    question; the intended answer comes first, if each category is intended for one of two
-    answers."""
+    """Return the answers whose share can be shown, with titles. They are the options of the
+    deciding question. If each category is intended for one of two answers, the intended answer is
+    first."""
     options = main_field.load_main_field(project).options
     titles = dict(options)
     if tasktypes.load_task_type(project).categories and {ERROR_ITEM, SI_ITEM} <= set(titles):
@@ -204,8 +206,8 @@ def answer_choices(project: Project) -> tuple[tuple[str, str], ...]:
 
 
 def default_answer(project: Project) -> str:
-    """The answer whose share is shown by default: as intended or valid if there is such an answer,
-    else the first option; the last for a numeric scale."""
+    """Return the answer whose share is shown by default: as intended or valid if one of these
+    exists, otherwise the first option, or the last option of a numeric scale."""
     values = [value for value, _ in answer_choices(project)]
     if not values:
         return ""
@@ -214,7 +216,8 @@ def default_answer(project: Project) -> str:
 
 
 def _wanted_answer(value: str, prefix: str = "") -> Any:
-    """The wanted answer of an item, in SQL; for AS_INTENDED the one intended for its category."""
+    """Return the wanted answer of an item as SQL; for AS_INTENDED it is the answer intended for its
+    category."""
     if value != AS_INTENDED:
         return Value(value)
     unchanging = [category.slug for category in taxonomy.load().score_invariant()]
@@ -223,7 +226,8 @@ def _wanted_answer(value: str, prefix: str = "") -> Any:
 
 
 def _sums(project: Project, decides: MainField, by: Grouping, value: str) -> dict[str, _Sums]:
-    """Resolved items by group and cluster: all, those with the wanted answer, those corrected."""
+    """Count resolved items by group and cluster: all items, those with the wanted answer, and those
+    corrected."""
     revised = Revision.objects.filter(item=OuterRef("item"), author__isnull=False)
     found = Resolution.objects.of_live_originals().of_project(project).of_tests()
     rows = (
@@ -251,7 +255,8 @@ def _sums(project: Project, decides: MainField, by: Grouping, value: str) -> dic
 
 
 def _surgicality(project: Project, by: Grouping) -> dict[str, ClusterSums]:
-    """Surgicality from counted labels with a claim check; items without one are left out."""
+    """Compute surgicality from the counted labels with a claim check; items without such a label
+    are left out."""
     checks = [f.name for f in tasktypes.load_version(project.task_type).fields if _is_check(f)]
     found: list[tuple[str, str, int, float]] = []
     for name in checks:
@@ -273,7 +278,8 @@ def _is_check(asked: Any) -> bool:
 
 
 def _detectability(project: Project, by: Grouping) -> dict[str, ClusterSums]:
-    """Detectability from blind labels: per item, the share of annotators who reported an error."""
+    """Compute detectability from blind labels: per item, the share of annotators who reported an
+    error."""
     blind = tasktypes.load_version(project.task_type).blind
     if blind is None:
         return defaultdict(lambda: sum_clusters([]))
@@ -291,7 +297,8 @@ def _detectability(project: Project, by: Grouping) -> dict[str, ClusterSums]:
 
 
 def _mean_sums(values: Iterable[tuple[str, str, int, float]]) -> dict[str, ClusterSums]:
-    """Cluster sums of items' mean shares, by group, from labels' (group, cluster, item, share)."""
+    """Sum up by cluster and group the mean shares of items, from rows of labels (group, cluster,
+    item, share)."""
     items: dict[tuple[str, str, int], list[float]] = defaultdict(list)
     for group, cluster, item, share in values:
         items[group, cluster, item].append(share)
@@ -307,9 +314,9 @@ def _mean_sums(values: Iterable[tuple[str, str, int, float]]) -> dict[str, Clust
 def count_reasons(
     project: Project, decides: MainField, by: Grouping, items: Q | None = None
 ) -> Mapping[str, Mapping[str, int]]:
-    """Counts by group of labels with an answer that drops items or is not the intended one.
+    """Count by group the labels whose answer drops the item or is not the intended answer.
 
-    It counts the answers and the reasons given, most frequent first. `items` filters the labels,
+    Counts the answers and the reasons given, the most frequent first. `items` filters the labels,
     with lookups that start at the label.
     """
     counted = Label.objects.counted().in_project(project).of_tests().at_stage(Stage.LABEL)

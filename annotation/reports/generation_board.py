@@ -1,8 +1,8 @@
 """The generation board for leads: review results of generated items, by category and maker.
 
-It counts generated items that wait, are with annotators, or turned out as intended. Only items of
-purpose test that are neither deleted nor duplicates count. The number of queries is fixed, and no
-texts are read.
+It counts generated items that are waiting, are with annotators, or were resolved as intended. Only
+items of purpose test that are neither deleted nor duplicates count. The number of queries is fixed,
+and no texts are read.
 """
 
 from collections import Counter, defaultdict
@@ -35,11 +35,11 @@ COLUMNS = ("category", "made_by", *_COUNTS, "share_of", "share", "share_low", "s
 
 @dataclass(frozen=True)
 class GenerationCounts:
-    """Counts of generated items. `maker` is "" for all makers of a category.
+    """Counts of generated items. `maker` is "" for the sum over all makers of a category.
 
-    `held` and `turned_down` are reviewed items whose final label is the intended answer, or is not;
-    `share` is `held` as a fraction of both. Items accepted without review (`unseen`) are in
-    neither. `aside` counts the waiting items with a flag.
+    `held` counts the reviewed items whose final label is the intended answer, `turned_down` the
+    other reviewed items. `share` is `held` as a fraction of both. Items accepted without review
+    (`unseen`) are in neither count. `aside` counts the waiting items with a flag.
     """
 
     maker: str
@@ -55,8 +55,8 @@ class GenerationCounts:
 
 @dataclass(frozen=True)
 class GenerationRow:
-    """A category, "" if the task type has none. Each of `parts` is about one maker: a version of a
-    generator, or a perturber. `flags` are (rule, title, number of items)."""
+    """A category, "" if the task type has none. Each entry of `parts` is about one maker: a version
+    of a generator, or a perturber. `flags` are (rule, title, number of items)."""
 
     category: str
     title: str
@@ -69,8 +69,8 @@ class GenerationRow:
 
 @dataclass
 class _GenerationSums:
-    """The data for the counts of a group; `clusters` counts reviewed items by cluster and whether
-    their final label is the intended answer."""
+    """The data for the counts of a group. `clusters` counts the reviewed items by cluster and by
+    whether their final label is the intended answer."""
 
     items: int = 0
     waiting: int = 0
@@ -81,7 +81,7 @@ class _GenerationSums:
 
 
 def measure_generation(project: Project) -> list[GenerationRow]:
-    """The rows of the board, in the order of the taxonomy; [] if nothing was generated."""
+    """Compute the rows of the board, in the order of the taxonomy; [] if nothing was generated."""
     groups = _groups(project)
     flags, decides = _flags(project), main_field.load_main_field(project)
     against = category_board.count_reasons(
@@ -107,8 +107,8 @@ def measure_generation(project: Project) -> list[GenerationRow]:
 
 
 def table_rows(project: Project) -> Iterator[dict[str, Any]]:
-    """The table `making`: a row per category and maker, preceded by a row for all makers of the
-    category, whose `made_by` is empty."""
+    """Return the table `making`. Each category has one row for all makers, with an empty `made_by`,
+    followed by a row for each maker."""
     for row in measure_generation(project):
         for one in (row.whole, *row.parts):
             told = (row.category, one.maker, *(getattr(one, name) for name in _COUNTS), row.meant)
@@ -117,7 +117,8 @@ def table_rows(project: Project) -> Iterator[dict[str, Any]]:
 
 
 def generated_items(project: Project) -> ItemQuerySet:
-    """The items that were generated in this project, or whose awaited text was."""
+    """Find the items that were generated in this project, or for which a missing text was
+    generated."""
     found = Item.objects.in_project(project).originals().of_tests()
     return found.filter(_generated_filter(project, ""))
 
@@ -185,7 +186,7 @@ def _combine_sums(maker: str, sums: Iterable[_GenerationSums]) -> GenerationCoun
 
 
 def _flags(project: Project) -> dict[str, Counter[str]]:
-    """The number of items with each flag, by category."""
+    """Count the items with each flag, by category."""
     flags: dict[str, Counter[str]] = defaultdict(Counter)
     flagged = generated_items(project).exclude(flags=[]).order_by()
     for category, found in flagged.values_list("category", "flags").iterator(chunk_size=2000):
@@ -199,7 +200,7 @@ def _titled_flags(flags: Counter[str]) -> Iterator[tuple[str, str, int]]:
 
 
 def _intended_answer(project: Project, category: str) -> str:
-    """The answer intended for the items of a category."""
+    """Return the answer that is intended for the items of a category."""
     usual = category_board.default_answer(project)
     if usual != category_board.AS_INTENDED:
         return usual
@@ -208,13 +209,14 @@ def _intended_answer(project: Project, category: str) -> str:
 
 
 def _generated_filter(project: Project, prefix: str) -> Q:
-    """A filter for generated items; `prefix` leads from the filtered rows to the item."""
+    """Return a filter for generated items; `prefix` leads from the filtered rows to the item."""
     awaits = tasktypes.load_task_type(project).awaits
     of_texts = Q((f"{prefix}fields__has_key", f"{awaits}_generator")) if awaits else Q()
     return Q((f"{prefix}origin__in", GENERATED_ORIGINS)) | of_texts
 
 
 def _maker(prefix: str = "") -> Any:
-    """What made an item, in SQL; the maker of its gold answer only if no other maker is named."""
+    """Return, as SQL, what made an item. The maker of the gold answer is returned only if no other
+    maker is named."""
     named = ("generator", "perturber", "gold_generator")
     return Coalesce(*(KeyTextTransform(name, f"{prefix}fields") for name in named))

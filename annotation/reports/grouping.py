@@ -20,20 +20,21 @@ GROUPING_COLUMNS = {
     "origin": "Origin",
 }
 TAXONOMY_COLUMNS = (CATEGORY, "ability")
-# This many items are enough to find the fields, since an import gives all its items the same ones.
+# This many items are enough to find the fields, since all items of an import have the same fields.
 SAMPLE_ITEMS = 200
 MAX_GROUPS = 50
 
 
 @dataclass(frozen=True)
 class Grouping:
-    """One way to group a project's items; without a name all items form one group."""
+    """One way to group the items of a project; if the name is empty, all items form one group."""
 
     name: str
     title: str
 
     def expression(self, prefix: str = "") -> Any:
-        """The group of an item, in SQL; `prefix` leads to it, such as "item__" from a label."""
+        """Return the group of an item as SQL; `prefix` leads to the item, such as "item__" from a
+        label."""
         if self.name in GROUPING_COLUMNS:
             return F(f"{prefix}{self.name}")
         return KeyTextTransform(self.name, f"{prefix}fields")
@@ -51,7 +52,8 @@ class Grouping:
         return group
 
     def place_of(self, group: str) -> tuple[int, str]:
-        """Sort key: categories and abilities in the order of the taxonomy, other groups by name."""
+        """Return the sort key of a group: categories and abilities in the order of the taxonomy,
+        others by name."""
         known = taxonomy.load()
         order = [one.slug for one in known] if self.name == CATEGORY else []
         if self.name in ("ability", "source_ability"):
@@ -62,7 +64,7 @@ class Grouping:
 def list_groupings(project: Project) -> list[Grouping]:
     """The ways to group the project's items, the default first.
 
-    Items of task types without categories have no taxonomy columns, and a field comes first.
+    Task types without categories have no taxonomy columns, so a field is first.
     """
     sample = list(
         Item.objects.in_project(project).values("fields", *GROUPING_COLUMNS)[:SAMPLE_ITEMS]
@@ -81,7 +83,8 @@ def list_groupings(project: Project) -> list[Grouping]:
 
 
 def _grouping_fields(sample: list[dict[str, Any]]) -> list[str]:
-    """Fields suited for grouping, by name; fields with nearly unique values come last."""
+    """Return the fields suited for grouping, by name; fields whose values are nearly unique are
+    last."""
     values: dict[str, set[str]] = defaultdict(set)
     for row in sample:
         for name, value in row["fields"].items():
@@ -91,5 +94,5 @@ def _grouping_fields(sample: list[dict[str, Any]]) -> list[str]:
 
 
 def _can_name_group(value: object) -> bool:
-    """Whether a field is suited for grouping: a word or a number, not a text or a list."""
+    """True if a field is suited for grouping: it is a word or a number, not a text or a list."""
     return isinstance(value, str | int | float) and len(str(value)) <= 80

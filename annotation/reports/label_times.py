@@ -1,4 +1,4 @@
-"""Labelling times per item, computed from how often each time occurs."""
+"""Labelling times per item, computed from the number of times that each value occurs."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ Times = Mapping[float, int]
 
 
 def count_times(labels: LabelQuerySet, key: Any) -> dict[str, dict[float, int]]:
-    """How often each time occurs (in seconds, rounded to tenths), by a key given in SQL."""
+    """Count how often each time occurs (in seconds, rounded to tenths), by a key given as SQL."""
     found: dict[str, dict[float, int]] = defaultdict(dict)
     for row in count_by_keys(labels.timed(), key=key, tenths=Tenths("seconds")):
         found[key_as_text(row["key"])][row["tenths"] / 10] = row["n"]
@@ -23,12 +23,13 @@ def count_times(labels: LabelQuerySet, key: Any) -> dict[str, dict[float, int]]:
 
 
 def measure_spread(times: Times) -> Quartiles:
-    """Quartiles in seconds; times over half an hour are left out and counted in `beyond`."""
+    """Compute the quartiles in seconds. Times over half an hour are left out and counted in
+    `beyond`."""
     return quartiles(times, LONG_SECONDS)
 
 
 def merge_times(several: Mapping[str, Times]) -> dict[float, int]:
-    """The times of all keys together."""
+    """Merge the times of all keys."""
     every: dict[float, int] = defaultdict(int)
     for times in several.values():
         for value, n in times.items():
@@ -37,5 +38,5 @@ def merge_times(several: Mapping[str, Times]) -> dict[float, int]:
 
 
 def key_as_text(value: object) -> str:
-    """A key as text, since a field may be a number or empty."""
+    """Return a key as text, since a field may be a number or empty."""
     return "" if value is None else str(value)

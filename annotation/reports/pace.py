@@ -1,8 +1,8 @@
 """Labelling pace for leads: how fast the work is done, by whom, and when it will be finished.
 
-Annotators are credited with every current label of the stage label. The forecast is based only on
-labels that fill a slot, since extra ones do not bring an item closer to completion. Days are UTC.
-The database does all the counting in a fixed number of queries, and no texts are read.
+Annotators are credited with all their current labels of the stage label. The forecast uses only
+labels that fill a slot, since extra labels do not bring an item closer to completion. Days are in
+UTC. The database does all the counting in a fixed number of queries, and no texts are read.
 """
 
 from collections import defaultdict
@@ -29,9 +29,9 @@ WINDOW_DAYS = 14
 
 @dataclass(frozen=True)
 class Forecast:
-    """The number of labels left and when they will be done, at the pace of the last days.
+    """The number of labels that are left, and when they will be done at the pace of the last days.
 
-    `ends`, `earliest` and `latest` are None where `days` (stats.forecast.days_left) has no value.
+    `ends`, `earliest` and `latest` are None if `days` (stats.forecast.days_left) has no such value.
     """
 
     left: int
@@ -44,7 +44,8 @@ class Forecast:
 
 @dataclass(frozen=True)
 class PersonPace:
-    """The work of one member; `a_day` is the mean over the last full days, None without any."""
+    """The work of one member. `a_day` is the mean over the last full days; None if there are no
+    full days."""
 
     alias: str
     labels: int
@@ -56,7 +57,8 @@ class PersonPace:
 
 @dataclass(frozen=True)
 class GroupPace:
-    """A group of items: slots for labels, how many are filled, and when all will be filled."""
+    """A group of items: the number of label slots, how many are filled, and when all will be
+    filled."""
 
     name: str
     title: str
@@ -69,9 +71,10 @@ class GroupPace:
 
 @dataclass(frozen=True)
 class Pace:
-    """A project's pace. `done` are labels by day; `window` are the days behind the pace.
+    """The pace of a project. `done` has the labels by day; `window` has the days that the pace is
+    computed from.
 
-    `waiting` are open slots at the stages after labelling, by stage.
+    `waiting` has the number of open slots at the stages after labelling, by stage.
     """
 
     today: date
@@ -84,7 +87,7 @@ class Pace:
 
 
 def measure_pace(project: Project, *, by: Grouping, now: datetime) -> Pace:
-    """The project's pace, by person and by group, in eight queries."""
+    """Measure the pace of a project, by person and by group, in eight queries."""
     labels = Label.objects.current().at_stage(Stage.LABEL).in_project(project)
     today = now.date()
     rows = count_by_keys(
@@ -110,7 +113,7 @@ def measure_pace(project: Project, *, by: Grouping, now: datetime) -> Pace:
 def forecast_end(
     left: int, counts: Mapping[str, int], window: tuple[date, ...], today: date
 ) -> Forecast:
-    """The forecast for `left` labels, from the numbers of labels on the days of the window."""
+    """Forecast the end for `left` labels, from the numbers of labels on the days of the window."""
     daily = [counts.get(day.isoformat(), 0) for day in window]
     days = days_left(daily, left)
 
@@ -122,7 +125,8 @@ def forecast_end(
 
 
 def _window(days: Iterable[date], today: date) -> tuple[date, ...]:
-    """The last full days, starting at the first label; today is not over and is left out."""
+    """Return the last full days, from the first label on; today is left out, since it is not
+    over."""
     first = max(min(days, default=today), today - timedelta(days=WINDOW_DAYS))
     return tuple(first + timedelta(days=n) for n in range((today - first).days))
 
@@ -214,7 +218,7 @@ def _total_pace(
 def _recent_labels(
     labels: LabelQuerySet, by: Grouping, window: tuple[date, ...]
 ) -> dict[str, dict[str, int]]:
-    """Labels on the days of the window, by group and day."""
+    """Count the labels on the days of the window, by group and day."""
     found: dict[str, dict[str, int]] = defaultdict(dict)
     if window:
         since = labels.since(datetime.combine(window[0], time(), UTC))

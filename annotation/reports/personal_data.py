@@ -1,7 +1,7 @@
 """Personal data: export on request, and anonymisation of an account.
 
-A person's work stays, under their alias in each project: names and addresses are stored only in
-the account, so clearing that one row makes the person unrecognisable.
+A person's work stays, under the person's alias in each project. Names and addresses are stored only
+in the account, so clearing that one row makes the person unrecognisable.
 """
 
 from collections.abc import Iterable
@@ -47,9 +47,11 @@ _OF_ROUND = ("number", "size", "right", "answered", "feedback", "started_at", "f
 
 
 def export_data(account: Account) -> dict[str, Any]:
-    """All data about a person as plain values, without secrets and without data about others.
+    """Return all data about a person as plain values, without secrets and without data about
+    others.
 
-    Items have the names that the person's own pages show, and control items look like any other.
+    Items have the names that the person's own pages show; control items cannot be told from other
+    items.
     """
     places = Membership.objects.filter(account=account).select_related("project")
     return {
@@ -66,7 +68,7 @@ def export_data(account: Account) -> dict[str, Any]:
 
 
 def check_can_anonymise(account: Account) -> None:
-    """Raise Refused if a project would be left without a lead or the site without an admin."""
+    """Raise Refused if a project would be left without a lead, or the site without an admin."""
     for member in Membership.objects.filter(account=account).select_related("project"):
         leads = Membership.objects.in_project(member.project).who_manage()
         if leads.filter(pk=member.pk).exists() and leads.count() == 1:
@@ -77,8 +79,8 @@ def check_can_anonymise(account: Account) -> None:
 
 
 def may_anonymise(lead: Membership, member: Membership) -> bool:
-    """Whether the lead may anonymise the member: site admins may, and leads of all the person's
-    projects, since these share one account."""
+    """True if the lead may anonymise the member. Site admins may; leads may if they are leads of
+    all the person's projects, since these projects share one account."""
     if lead.account and lead.account.is_superuser:
         return not _is_same_person(lead, member)
     if member.account is None or member.account.is_superuser or _is_same_person(lead, member):
@@ -89,7 +91,7 @@ def may_anonymise(lead: Membership, member: Membership) -> bool:
 
 
 def anonymise(account: Account, by: Account | None, *, now: datetime) -> None:
-    """Clear and close the account, end its sessions and keys; the person's work stays.
+    """Clear and close the account, and end its sessions and keys. The person's work stays.
 
     This cannot be undone. Raises Refused as `check_can_anonymise` does.
     """
@@ -134,7 +136,7 @@ def _delete_credentials(account: Account, words: set[str]) -> None:
 
 
 def _delete_mentions(account: Account, now: datetime) -> None:
-    """Remove other mentions of the person: open invitations, and entries in the admin log."""
+    """Remove other mentions of the person, in open invitations and in the admin log."""
     if account.email:
         Invitation.objects.filter(email__iexact=account.email).end(now)
     _rename_log_entries(Account, [str(account.pk)], f"nobody-{account.pk}")
@@ -188,7 +190,7 @@ def _membership_data(member: Membership) -> dict[str, Any]:
 
 
 def _name_items(rows: Iterable[Any], called: dict[int, str]) -> list[dict[str, Any]]:
-    """Rows with the item names that the person's pages show, instead of ids."""
+    """Replace the item ids in rows by the names that the person's pages show."""
     return [
         {"item": called[row["item_id"]], **{k: v for k, v in row.items() if k != "item_id"}}
         for row in rows
@@ -201,7 +203,8 @@ def _hide_control_stage(label: dict[str, Any]) -> dict[str, Any]:
 
 
 def _events(events: Any) -> list[dict[str, Any]]:
-    """Only kind and time; the details are in the other parts, as far as the person may see them."""
+    """Return only kind and time of events; the person sees the permitted details in the other
+    parts."""
     return list(events.order_by("created_at", "pk").values("kind", "created_at"))
 
 

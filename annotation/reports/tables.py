@@ -1,6 +1,7 @@
-"""The leads' reports as tables of rows, which pages, API, files and command line share.
+"""The leads' reports as tables of rows. The pages, the API, the files and the command line share
+them.
 
-Shares are fractions of 1, times are in seconds, days are UTC; None where a value is unknown.
+Shares are fractions of 1, times are in seconds, and days are in UTC. Unknown values are None.
 """
 
 import time
@@ -36,7 +37,7 @@ KEEP_SECONDS = 60
 
 @dataclass(frozen=True)
 class CachedFigures(Generic[T]):
-    """Figures and the time they were computed; `again` if they come from the cache."""
+    """Figures and the time when they were computed; `again` is True if they come from the cache."""
 
     value: T
     at: datetime
@@ -46,7 +47,7 @@ class CachedFigures(Generic[T]):
 def get_or_compute(
     key: str, make: Callable[[], T], *, now: datetime, worth: float = SLOW_SECONDS
 ) -> CachedFigures[T]:
-    """The result of `make`, cached for a minute if it took at least `worth` seconds.
+    """Return the result of `make`. It is cached for a minute if it took at least `worth` seconds.
 
     Faster results are never cached, so that small projects show every new label at once.
     """
@@ -62,7 +63,7 @@ def get_or_compute(
 
 @dataclass(frozen=True)
 class ChoiceCount:
-    """How many labels on a day chose an answer."""
+    """The number of labels on a day that chose an answer."""
 
     day: date
     value: str
@@ -74,7 +75,7 @@ class ChoiceCount:
 class DropAnswer:
     """An answer that drops items from the final set, and the reasons given for it.
 
-    `n` counts resolved items, the reasons count labels.
+    `n` counts resolved items; the counts of the reasons are numbers of labels.
     """
 
     value: str
@@ -85,7 +86,8 @@ class DropAnswer:
 
 @dataclass(frozen=True)
 class DroppedItems:
-    """The share of the resolved items that is not in the final set, and the answers behind it."""
+    """The share of the resolved items that are not in the final set, and the answers that led to
+    this."""
 
     resolved: int
     dropped: int
@@ -94,7 +96,7 @@ class DroppedItems:
 
 
 def count_choices(project: Project) -> tuple[ChoiceCount, ...]:
-    """Current labels of the stage label, by day (UTC) and answer, oldest first."""
+    """Count the current labels of the stage label, by day (UTC) and answer, oldest first."""
     decides = main_field.load_main_field(project)
     labels = Label.objects.current().at_stage(Stage.LABEL).in_project(project)
     rows = count_by_keys(labels, day=Day("created_at"), said=decides.of_label())
@@ -108,11 +110,11 @@ def count_choices(project: Project) -> tuple[ChoiceCount, ...]:
 
 
 def measure_dropped(project: Project) -> DroppedItems:
-    """Resolved items that are not in the final set: excluded with a reason, or with a final label
-    that drops them.
+    """Count the resolved items that are not in the final set: they were excluded with a reason, or
+    their final label drops them.
 
-    The reasons come from counted labels with such an answer, including those of items that are not
-    resolved yet. So an item may have several reasons, or none.
+    The reasons are taken from counted labels with such an answer, including labels of items that
+    are not resolved yet. So an item may have several reasons, or none.
     """
     decides = main_field.load_main_field(project)
     found = Resolution.objects.of_live_originals().of_project(project).of_tests()
@@ -135,13 +137,14 @@ def measure_dropped(project: Project) -> DroppedItems:
 
 
 def _dropped_filter(decides: MainField) -> Q:
-    """A filter for resolutions of items that are not in the final set."""
+    """Return a filter for the resolutions of items that are not in the final set."""
     excluded = Q(rule=resolution.EXCLUDED)
     return excluded if decides.kept is None else excluded | ~Q(value__in=decides.kept)
 
 
 def _count_reasons(project: Project, decides: MainField) -> dict[str, dict[str, int]]:
-    """The reasons given by counted labels, by answer: titles of reasons with numbers of labels."""
+    """Count the reasons given in counted labels, by answer: titles of reasons with numbers of
+    labels."""
     labels = Label.objects.counted().at_stage(Stage.LABEL).in_project(project)
     found: dict[str, dict[str, int]] = defaultdict(dict)
     for name, titles in main_field.reason_fields(project):
@@ -165,7 +168,7 @@ class ProgressReport:
 def load_progress(
     project: Project, *, by: Grouping, now: datetime
 ) -> CachedFigures[ProgressReport]:
-    """Progress and pace, choices by day and dropped items."""
+    """Load progress and pace, choices by day, and dropped items."""
 
     def make() -> ProgressReport:
         measured = pace.measure_pace(project, by=by, now=now)
@@ -196,7 +199,8 @@ def pace_table(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
 
 
 def forecast_table(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
-    """The table `forecast`: labels left and end date for each group; all items first."""
+    """The table `forecast`: labels left and end date for each group. The first row is about all
+    items."""
     measured = _progress(project, by).pace
     for group in (measured.whole, *measured.groups):
         yield group_row(group)
@@ -209,8 +213,8 @@ def choices_table(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
 
 
 def dropped_table(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
-    """The table `dropped`: resolved items that leave the final set, by final label, and the reasons
-    given in labels."""
+    """The table `dropped`: resolved items that are not in the final set, by final label, with the
+    reasons given in labels."""
     yield from dropped_rows(_progress(project, by).dropped)
 
 
@@ -222,8 +226,8 @@ def board_table(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
 
 
 def person_row(person: PersonPace) -> dict[str, Any]:
-    """An annotator's pace as a row. Times are in seconds; `over_30_minutes` counts the labels that
-    took longer, which the times leave out."""
+    """Return an annotator's pace as a row. Times are in seconds and leave out labels that took over
+    half an hour; `over_30_minutes` counts these labels."""
     return {
         "annotator": person.alias,
         "labels": person.labels,
@@ -239,8 +243,8 @@ def person_row(person: PersonPace) -> dict[str, Any]:
 
 
 def group_row(group: GroupPace) -> dict[str, Any]:
-    """A group's progress and forecast as a row. Times are in seconds; `reason` says why there is no
-    forecast."""
+    """Return a group's progress and forecast as a row. Times are in seconds. If there is no
+    forecast, `reason` says why."""
     return {
         "group": group.name,
         "items": group.items,
@@ -274,7 +278,8 @@ def dropped_rows(found: DroppedItems) -> Iterator[dict[str, Any]]:
 
 
 def board_row(row: BoardRow) -> dict[str, Any]:
-    """A row of the category board. Each estimate becomes its value and the ends of its interval."""
+    """Return a row of the category board. Each estimate is split into its value and the ends of its
+    interval."""
     return {
         "group": row.name,
         "items": row.items,
@@ -303,7 +308,7 @@ def _progress(project: Project, by: Grouping) -> ProgressReport:
 
 
 def find_grouping(project: Project, names: list[str]) -> Grouping:
-    """The grouping for a table: the last of the names that exists in the project."""
+    """Return the grouping for a table: the last of the names that exists in the project."""
     known = {one.name: one for one in grouping.list_groupings(project)}
     fit = [known[name] for name in names if name in known]
     return fit[-1] if fit else next(iter(known.values()))

@@ -26,13 +26,13 @@ from annotation.reports.agreement import (
 from annotation.reports.agreement_answers import AnswerPair, Question
 
 SHADE_COUNT = 4
-# At most this many items of a cell are listed.
+# The largest number of items of a cell that are listed.
 MAX_SHOWN = 200
 
 
 @dataclass(frozen=True)
 class FigureLine:
-    """A row of a table of figures: its title, and for each column a figure or None."""
+    """A row of a table of figures: its title and, for each column, a figure or None."""
 
     title: str
     labels: int
@@ -41,8 +41,8 @@ class FigureLine:
 
 @dataclass(frozen=True)
 class MatrixCell:
-    """A cell of the confusion matrix, with the names of both answers. `shade` is 0 to SHADE_COUNT,
-    by the cell's share of its row."""
+    """A cell of the confusion matrix, with the names of both answers. `shade` is from 0 to
+    SHADE_COUNT, by the cell's share of its row."""
 
     said: tuple[str, str]
     n: int
@@ -52,7 +52,8 @@ class MatrixCell:
 
 @dataclass(frozen=True)
 class CellItems:
-    """The items of a cell: the titles of both answers, their number, and the first items."""
+    """The items of a cell, with the titles of both answers, the number of items, and the first
+    items."""
 
     titles: tuple[str, str]
     n: int
@@ -61,7 +62,7 @@ class CellItems:
 
 @dataclass(frozen=True)
 class ConfusionMatrix:
-    """The answers of `b` (columns) against those of `a` (rows)."""
+    """The confusion matrix: the answers of `a` are the rows, the answers of `b` the columns."""
 
     a: str
     b: str
@@ -107,7 +108,7 @@ class PairForm(forms.Form):
 @require_safe
 @login_required
 def agreement_page(request: HttpRequest, slug: str) -> HttpResponse:
-    """One question's figures: over all annotators, for each pair, and for each annotator."""
+    """Show one question's figures: over all annotators, for each pair, and for each annotator."""
     member = access.member_for(request, slug, right="manage")
     return render(request, "annotation/agreement.html", _context(member, request.GET))
 
@@ -144,7 +145,8 @@ def _context(member: Membership, query: QueryDict) -> dict[str, object]:
 
 
 def _overall_measures(found: Agreement) -> list[tuple[bool, list[tuple[str, AgreementRow]]]]:
-    """The measures over all annotators with their titles, those for unordered answers first."""
+    """Return the measures over all annotators with their titles; measures for unordered answers are
+    first."""
     rows = found.rows_of(*MEASURES, people=0)
     titled = [(MEASURES[row.measure], row) for row in rows]
     groups = [
@@ -160,7 +162,7 @@ def _pair_measures(found: Agreement) -> list[str]:
 
 
 def _pairs(found: Agreement) -> list[FigureLine]:
-    """The pairs of annotators, those with most shared items first."""
+    """Return the pairs of annotators; pairs with the most shared items are first."""
     by_pair: dict[tuple[str, ...], dict[str, AgreementRow]] = {}
     for row in found.rows_of(*PAIR_MEASURES, people=2):
         by_pair.setdefault(row.people, {})[row.measure] = row
@@ -183,7 +185,8 @@ def _persons(found: Agreement) -> list[FigureLine]:
 
 
 def _matrix(found: Agreement, a: str, b: str) -> ConfusionMatrix | None:
-    """The matrix of the requested pair, else of the pair with most shared items; None without."""
+    """Return the matrix of the requested pair, otherwise of the pair with the most shared items;
+    None if there is no pair."""
     people = {person for person, _ in found.people}
     if not {a, b} <= people or a == b:
         rows = sorted(found.rows_of("percent", people=2), key=lambda row: -row.n_items)
@@ -210,7 +213,8 @@ def _line(names: Sequence[str], counts: Sequence[int], same: int) -> tuple[Matri
 def _chosen_cell(
     member: Membership, question: Question, category: str, matrix: ConfusionMatrix, query: QueryDict
 ) -> CellItems | None:
-    """The items of the cell that the query asks for by its two answers; None if it asks for none.
+    """Return the items of the cell that the query names by its two answers; None if it names no
+    cell.
 
     This also records that the member has seen the others' answers to these items.
     """

@@ -24,7 +24,8 @@ from annotation.reports.pace import Pace
 from annotation.reports.tables import ProgressReport
 from annotation.tasktypes import main_field
 
-# The columns by which the board can be sorted, with their keys; None is last in both directions.
+# The columns by which the board can be sorted, with their sort keys. None is last in both
+# directions.
 ORDERS: dict[str, Callable[[BoardRow], Any]] = {
     "items": lambda row: row.items,
     "resolved": lambda row: row.resolved,
@@ -40,9 +41,9 @@ ORDERS: dict[str, Callable[[BoardRow], Any]] = {
 
 @dataclass(frozen=True)
 class BoardLine:
-    """A row of the board with links to its items and to the items counted in its share ("" if no
-    list has exactly these items). `note` says what the share counts, if it differs from most
-    rows."""
+    """A row of the board, with a link to its items and a link to the items counted in its share (a
+    link is "" if no list has exactly these items). If the share of this row counts something else
+    than most rows do, `note` says what."""
 
     row: BoardRow
     items: str
@@ -86,7 +87,7 @@ class BoardForm(GroupingForm):
 @require_safe
 @login_required
 def progress(request: HttpRequest, slug: str) -> HttpResponse:
-    """Pace of the work, forecast, choices by day and dropped items."""
+    """Show the pace of the work, the forecast, choices by day, and dropped items."""
     member = access.member_for(request, slug, right="manage")
     project, groupings = member.project, grouping.list_groupings(member.project)
     wanted = GroupingForm(request.GET, groupings).chosen("by")
@@ -108,7 +109,7 @@ def progress(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 @login_required
 def category_board(request: HttpRequest, slug: str) -> HttpResponse:
-    """Share valid per category, and whether more items could change it."""
+    """Show the share valid per category, and whether more items could change the result."""
     member = access.member_for(request, slug, right="manage")
     project, answers = member.project, reports_category_board.answer_choices(member.project)
     groupings = grouping.list_groupings(project)
@@ -143,7 +144,8 @@ def category_board(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _order(wanted: str) -> tuple[str, Callable[[Sequence[BoardRow]], list[BoardRow]]]:
-    """The sort order of the rows: by a column, with "-" in front for largest first."""
+    """Return the sort order of the rows: the name of a column, after "-" if the largest value is
+    first."""
     name = wanted.removeprefix("-")
     if name not in ORDERS:
         return "", list
@@ -171,7 +173,8 @@ def _line(
 
 
 def _shown_columns(rows: Sequence[BoardRow]) -> list[tuple[str, str, str]]:
-    """Name, title and explanation of the columns, without those that the project does not use."""
+    """Return name, title and explanation of the columns, without columns that the project does not
+    use."""
     used = {
         "surgicality": any(row.surgicality.n for row in rows),
         "detectability": any(row.detectability.n for row in rows),

@@ -1,4 +1,5 @@
-"""Pages where people see the data stored about them, and where leads anonymise an account."""
+"""Pages that show people the data stored about them, and a page where leads anonymise an
+account."""
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -19,7 +20,8 @@ from annotation.reports import personal_data
 @never_cache
 @login_required
 def my_data(request: HttpRequest) -> HttpResponse:
-    """The data stored about the signed-in person, in words, with a link to all of it."""
+    """Show the data stored about the signed-in person, in words, with a link to download all of
+    it."""
     assert isinstance(request.user, Account)
     places = Membership.objects.filter(account=request.user).select_related("project")
     return render(request, "annotation/my_data.html", {"places": places})
@@ -29,7 +31,7 @@ def my_data(request: HttpRequest) -> HttpResponse:
 @never_cache
 @login_required
 def my_data_file(request: HttpRequest) -> HttpResponse:
-    """All data about the signed-in person, as a JSON file."""
+    """Return all data about the signed-in person as a JSON file."""
     assert isinstance(request.user, Account)
     answer = JsonResponse(
         personal_data.export_data(request.user),
@@ -43,7 +45,8 @@ def my_data_file(request: HttpRequest) -> HttpResponse:
 @never_cache
 @login_required
 def anonymise(request: HttpRequest, slug: str) -> HttpResponse:
-    """Ask for confirmation to anonymise an account; a POST with the member's name does it."""
+    """Ask for confirmation before an account is anonymised. A POST with the member's name does
+    it."""
     lead = access.member_for(request, slug, right="manage")
     said = request.POST if request.method == "POST" else request.GET
     member = Membership.objects.in_project(lead.project).named(said.get("member", ""))

@@ -1,6 +1,7 @@
-"""Task types: what annotators see and are asked. Each is declared in one TOML file of this folder.
+"""Task types: what annotators see and are asked. Each task type is declared in one TOML file of
+this folder.
 
-Also checks the answers to all fields of a form.
+Also checks the answers to the fields of a form.
 """
 
 import hashlib
@@ -19,11 +20,11 @@ from annotation.tasktypes.toml_tables import DeclarationError, Place, TomlTable
 
 
 def clean_answers(asked: Sequence[Field], answers: Mapping[str, object]) -> dict[str, Any]:
-    """The answers to these fields as they are stored. Raises `FieldError` for unknown fields, and
-    for invalid or missing answers.
+    """Check the answers to these fields and return them as they are stored. Raises `FieldError` for
+    unknown fields, and for invalid or missing answers.
 
-    Answers to fields whose condition does not hold are left out, since a page without JavaScript
-    shows all fields. Empty answers are left out too.
+    Answers to fields whose condition is not met are left out, since a page without JavaScript shows
+    all fields. Empty answers are left out too.
     """
     if unknown := set(answers) - {field.name for field in asked}:
         raise FieldError(f"This task does not ask for {', '.join(sorted(unknown))}.")
@@ -41,7 +42,8 @@ def clean_answers(asked: Sequence[Field], answers: Mapping[str, object]) -> dict
 
 
 def _missing_error(field: Field, asked: Sequence[Field]) -> FieldError:
-    """The error for a missing answer; it names the text field that may be filled in instead."""
+    """Return the error for a missing answer; it names the text field that may be filled in
+    instead."""
     instead = next((other.title for other in asked if other.name == field.unless), "")
     return field.error(f"{field.takes} Or write it in “{instead}”." if instead else "")
 
@@ -58,11 +60,12 @@ FOLDER = Path(__file__).parent
 SWITCHES = field_schema.SWITCHES
 CHOICE_LENGTH = 40
 MAX_RATERS = 20
-CHANGED_TITLE = "Answer"  # the neutral title of a changed text in the blind view
+CHANGED_TITLE = "Answer"  # neutral title of a changed text in the blind view
 
 
 class TaskTypeError(ValueError):
-    """An invalid task type; the message names it, the place in the file and what to do."""
+    """An invalid task type. The message names the task type and the place in the file, and says
+    what to do."""
 
     def __init__(self, message: str, place: Place = ()) -> None:
         super().__init__(message)
@@ -87,7 +90,8 @@ class ItemText:
 
 @dataclass(frozen=True)
 class BlindQuestions:
-    """The first questions if a project shows items blind: with the texts in `shows` and no diff."""
+    """The first questions, if a project shows items blind: the annotator sees the texts in `shows`,
+    and no diff."""
 
     shows: tuple[str, ...]
     question: str
@@ -96,7 +100,7 @@ class BlindQuestions:
 
 @dataclass(frozen=True)
 class TaskType:
-    """The texts of an item of this type and the questions about it.
+    """The texts of an item of this type, and the questions about the item.
 
     `diff` names the two texts that are compared, `correctable` the text that annotators may
     correct. The answer to the deciding field is the label's choice and can become the resolution.
@@ -121,43 +125,43 @@ class TaskType:
 
     @property
     def awaited(self) -> ItemText | None:
-        """The text that items wait for; None if there is none."""
+        """The text that items of this type may have to wait for; None if there is none."""
         return next((text for text in self.texts if text.name == self.awaits), None)
 
     def is_ready(self, texts: Mapping[str, Any]) -> bool:
-        """Whether an item with these texts can be labelled."""
+        """True if an item with these texts can be labelled."""
         return not self.awaits or self.awaits in texts
 
     @property
     def deciding(self) -> Field:
-        """The field named by `decides`; the first field if it names none."""
+        """The field named by `decides`; if it names none, the first field."""
         return next((f for f in self.fields if f.name == self.decides), self.fields[0])
 
     @property
     def rates(self) -> bool:
-        """Whether annotators rate responses with numbers; each response is then a separate unit."""
+        """True if annotators rate responses with numbers; each response is then a separate unit."""
         return self.deciding.is_number
 
     @property
     def resolved(self) -> tuple[Field, ...]:
-        """The fields whose labels become part of the resolution, always including the deciding
-        one."""
+        """The fields whose labels become part of the resolution. The deciding field is always among
+        them."""
         return tuple(f for f in self.fields if f.rule or f is self.deciding)
 
     def field(self, name: str) -> Field | None:
-        """The field with this name, including the blind ones; None if there is none."""
+        """Return the field with this name, including blind fields; None if there is none."""
         every = self.fields + (self.blind.fields if self.blind else ())
         return next((field for field in every if field.name == name), None)
 
     def fields_at(self, stage: str) -> tuple[Field, ...]:
-        """The fields that are asked at a stage."""
+        """Return the fields that are asked at a stage."""
         return self.blind.fields if stage == "blind" and self.blind else self.fields
 
     def at_first_look(self) -> "TaskType":
-        """The same task type with the titles of the blind view.
+        """Return the same task type with the titles of the blind view.
 
-        Without a `blind_title`, the changed text of the diff is called "Answer": older versions
-        have no such titles, and the usual title may say that the text was changed.
+        Without a `blind_title`, the changed text of the diff is called "Answer". Older versions
+        have no blind titles, and the usual title may reveal that the text was changed.
         """
         changed = self.diff[1] if self.diff else ""
         usual = {t.name: CHANGED_TITLE if t.name == changed else t.title for t in self.texts}
@@ -165,17 +169,18 @@ class TaskType:
         return replace(self, texts=texts)
 
     def with_switches(self, switches: set[str]) -> "TaskType":
-        """The same task type without the fields whose switch is off."""
+        """Return the same task type without the fields whose switch is off."""
         asked = tuple(f for f in self.fields if not f.option or f.option in switches)
         return replace(self, fields=asked)
 
     def clean(self, answers: Mapping[str, object], *, stage: str = "label") -> dict[str, Any]:
-        """The answers, checked and cleaned by their fields. Raises `FieldError`."""
+        """Check the answers by their fields and return them as they are stored. Raises
+        `FieldError`."""
         return clean_answers(self.fields_at(stage), answers)
 
     def choice_of(self, answers: Mapping[str, Any], stage: str = "label") -> str:
-        """The choice of cleaned answers, at most 40 characters: the deciding answer, the total of
-        points, or the numbers of scales.
+        """Return the choice of cleaned answers, at most 40 characters: the deciding answer, the
+        total of points, or the numbers of scales.
 
         Numbers of scales are joined by "/", with "-" for a missing one. A total is "-" if any of
         its points is missing. "" without a deciding answer.
@@ -194,25 +199,26 @@ class TaskType:
         return "/".join(sorted(deciding.answer_values(answers[deciding.name])))[:CHOICE_LENGTH]
 
     def title_of(self, choice: str) -> str:
-        """The title of a label's choice as on the screen; numbers stay numbers."""
+        """Return the title of a label's choice as on the screen; numbers stay numbers."""
         found = [o.title for o in self.deciding.options if str(o.value) == choice]
         return found[0] if found and self.deciding.is_word else choice
 
     def chosen(self, answers: Mapping[str, Any]) -> list[Option]:
-        """The options that cleaned answers choose, in the order of the fields."""
+        """Return the options that cleaned answers choose, in the order of the fields."""
         said = [field for field in self.fields if field.name in answers]
         return [option for field in said for option in field.chosen(answers[field.name])]
 
     def route_of(self, answers: Mapping[str, Any]) -> str:
-        """The route of an item with these answers: expert, gold-error, exclude or ""."""
+        """Return the route of an item with these answers: expert, gold-error, exclude or ""."""
         return next((option.route for option in self.chosen(answers) if option.route), "")
 
     def drops(self, answers: Mapping[str, Any]) -> bool:
-        """Whether one of the answers removes the item from the final set."""
+        """True if one of the answers removes the item from the final set."""
         return any(option.drops for option in self.chosen(answers))
 
     def totals(self, answers: Mapping[str, Any]) -> dict[str, int | float]:
-        """The sum of the points as "total"; {} if the task has no points or one is missing."""
+        """Return the sum of the points as "total"; {} if the task has no points, or if one is
+        missing."""
         names = [field.name for field in self.fields if field.is_summed]
         if not names or any(name not in answers for name in names):
             return {}
@@ -220,9 +226,9 @@ class TaskType:
 
 
 def parse_definition(definition: Mapping[str, Any]) -> TaskType:
-    """The task type that a parsed file or a stored version declares.
+    """Return the task type that a parsed file or a stored version declares.
 
-    Raises `TaskTypeError`. `validation.find_problems` checks whether its parts are consistent.
+    Raises `TaskTypeError`. Whether the parts fit together is checked by `validation.find_problems`.
     """
     try:
         return _parse_table(TomlTable(definition))
@@ -232,7 +238,7 @@ def parse_definition(definition: Mapping[str, Any]) -> TaskType:
 
 
 def load_version(version: Any) -> TaskType:
-    """The task type of a stored version; each version is parsed once per process."""
+    """Return the task type of a stored version; each version is parsed once per process."""
     known = _PARSED.get(version.digest)
     if known is None:
         known = _PARSED[version.digest] = parse_definition(version.definition)
@@ -240,37 +246,39 @@ def load_version(version: Any) -> TaskType:
 
 
 def load_task_type(project: Any) -> TaskType:
-    """The current task type of a project, without the fields whose switch is off."""
+    """Return the current task type of a project, without the fields whose switch is off."""
     return load_version(project.task_type).with_switches(enabled_switches(project))
 
 
 def enabled_switches(project: Any) -> set[str]:
-    """The names of the switches that are on in a project."""
+    """Return the names of the switches that are on in a project."""
     return {switch for switch in SWITCHES if getattr(project, switch)}
 
 
 def asked_definition(project: Any) -> dict[str, Any]:
-    """The definition of a project's current task type without the fields whose switch is off."""
+    """Return the definition of a project's current task type, without the fields whose switch is
+    off."""
     definition = project.task_type.definition
     off = {*SWITCHES} - enabled_switches(project)
     fields = [field for field in definition["fields"] if field.get("option", "") not in off]
     return {**definition, "fields": fields}
 
 
-# By digest. Submitting a label takes a few milliseconds; parsing would take a tenth of that.
+# Cached by digest. Submitting a label takes a few milliseconds; parsing would take a tenth of that
+# time.
 _PARSED: dict[str, TaskType] = {}
 
 
 @cache
 def load_sources() -> dict[str, str]:
-    """The text of every file by its name without the suffix."""
+    """Return the text of every file, by the file's name without the suffix."""
     return {path.stem: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.toml"))}
 
 
 @cache
 def load_definitions() -> dict[str, dict[str, Any]]:
-    """The parsed content of every file by slug. Raises `TaskTypeError` for an invalid file and for
-    one whose name is not its slug."""
+    """Return the parsed content of every file by slug. Raises `TaskTypeError` for an invalid file
+    and for a file whose name differs from its slug."""
     found = {}
     for stem, source in load_sources().items():
         definition = tomllib.loads(source)
@@ -282,14 +290,15 @@ def load_definitions() -> dict[str, dict[str, Any]]:
 
 
 def digest_definition(definition: Mapping[str, Any]) -> str:
-    """SHA-256 in hex of a definition; the order of its keys does not matter."""
+    """Return the SHA-256 of a definition in hex; the order of the keys does not matter."""
     canonical = json.dumps(definition, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def _parse_table(table: TomlTable) -> TaskType:
     asked = tuple(field_schema.parse_field(entry) for entry in table.tables("fields"))
-    # Versions stored before other fields existed had one choice, and one key press was a label.
+    # Versions that were stored before other fields existed had one choice, and one key press was a
+    # complete label.
     was_quick = len(asked) == 1 and isinstance(asked[0], fields.Choice)
     read = TaskType(
         slug=table.text("slug"),

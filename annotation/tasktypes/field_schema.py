@@ -9,13 +9,13 @@ from annotation.tasktypes.toml_tables import TomlTable
 SWITCHES = ("claim_check", "expected_effect")
 RULES = ("", "first", "majority", "unanimous", "adjudicated", "median", "three")
 LEVELS = ("", "nominal", "ordinal", "interval")
-# Names of form values that are not answers.
+# Names of form values that do not belong to an answer.
 RESERVED = {"key", "item", "revision", "comment", "seconds", "note", "text", "csrfmiddlewaretoken"}
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
 def parse_field(table: TomlTable) -> Field:
-    """The field that an entry of `[[fields]]` declares. Raises `DeclarationError`."""
+    """Return the field that an entry of `[[fields]]` declares. Raises `DeclarationError`."""
     kind = table.one_of("kind", None, tuple(fields.FIELD_KINDS))
     made = fields.FIELD_KINDS[kind]
     read = made(

@@ -1,4 +1,5 @@
-"""The deciding field of a project, with the SQL expressions by which reports count it."""
+"""The deciding field of a project, with the SQL expressions that reports use to count its
+answers."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,9 +17,9 @@ from annotation.tasktypes import fields
 class MainField:
     """The options of the deciding field as (value, title), in their order.
 
-    `kept` are the values that keep an item in the final set, None if all do. `name` is the name of
-    a scale field, whose answer has no column of its own, otherwise "". `level` is the level of
-    measurement.
+    `kept` are the values that keep an item in the final set; None if all values do. `name` is the
+    name of a scale field, since its answer has no column of its own; otherwise it is "". `level` is
+    the level of measurement.
     """
 
     options: tuple[tuple[str, str], ...]
@@ -27,42 +28,43 @@ class MainField:
     name: str = ""
 
     def of_label(self, prefix: str = "") -> Any:
-        """The deciding answer of a label, in SQL."""
+        """Return the deciding answer of a label, as SQL."""
         named = KeyTextTransform(self.name, f"{prefix}answers") if self.name else None
         return named or F(f"{prefix}choice")
 
     def of_resolution(self, prefix: str = "") -> Any:
-        """The deciding answer of a resolution, in SQL."""
+        """Return the deciding answer of a resolution, as SQL."""
         named = KeyTextTransform(self.name, f"{prefix}values") if self.name else None
         return named or F(f"{prefix}value")
 
     def title(self, value: str) -> str:
-        """The title of an answer; the answer itself if it is no option."""
+        """Return the title of an answer; the answer itself if it is not an option."""
         return dict(self.options).get(value, value)
 
     def drops(self, value: str) -> bool:
-        """Whether this final label takes an item out of the final set."""
+        """True if this final label removes an item from the final set."""
         return self.kept is not None and value not in self.kept
 
 
 def load_main_field(project: Project) -> MainField:
-    """The deciding field of the project's current task type."""
+    """Return the deciding field of the project's current task type."""
     field = tasktypes.load_task_type(project).deciding
     options = tuple((str(option.value), option.title) for option in field.options)
     if field.is_summed:
-        return MainField((), None, "interval")  # a label's choice is its total
+        return MainField((), None, "interval")  # the choice of a label is its total
     if not field.is_word:
         return MainField(options, None, field.level, field.name)
     values = frozenset(value for value, _ in options)
     if ERROR_ITEM in values:
-        # Runs use error items and score-invariant ones; all other items leave the final set.
+        # Runs use error items and score-invariant items; all other items leave the final set.
         return MainField(options, values & {ERROR_ITEM, SI_ITEM}, field.level)
     dropping = {str(option.value) for option in field.options if option.drops}
     return MainField(options, values - dropping if dropping else None, field.level)
 
 
 def reason_fields(project: Project) -> tuple[tuple[str, dict[str, str]], ...]:
-    """The choice fields that depend on the deciding answer: names, and option titles by value."""
+    """Return the choice fields that depend on the deciding answer: their names, each with its
+    option titles by value."""
     task = tasktypes.load_task_type(project)
     after = [one for one in task.fields if one.when and one.when.field == task.deciding.name]
     return tuple(

@@ -1,7 +1,8 @@
-"""Aggregation rules: how the labels of one field become its resolution; pure.
+"""Aggregation rules: how the labels of one field become its resolution. All rules are pure
+functions.
 
-Each rule takes the values in the order in which they were given, and the number of slots for
-labels. It returns a value, or None if the labels so far do not decide.
+Each rule takes the values in the order in which they were given, and the number of label slots. It
+returns a value, or None if the labels so far are not enough to decide.
 """
 
 from collections import Counter
@@ -13,15 +14,15 @@ Rule = Callable[[Sequence[Any], int], Any]
 
 
 def first(values: Sequence[Any], places: int) -> Any:
-    """The first label, whatever the other labels say."""
+    """Return the first label, whatever the other labels are."""
     return values[0] if values else None
 
 
 def majority(values: Sequence[Any], places: int) -> Any:
-    """The value of more than half of all slots, so that no later label can change it.
+    """Return the value of more than half of all slots, which later labels cannot change.
 
-    For fields with several values: once every slot is filled, the values that more than half of all
-    slots chose.
+    For fields with several values: once every slot is filled, return the values that more than half
+    of all slots chose.
     """
     if values and isinstance(values[0], list):
         return _majority_of_lists(values, places)
@@ -32,18 +33,19 @@ def majority(values: Sequence[Any], places: int) -> Any:
 
 
 def unanimous(values: Sequence[Any], places: int) -> Any:
-    """The value that all slots agree on."""
+    """Return the value that all slots agree on."""
     agreed = len(values) >= places and all(value == values[0] for value in values)
     return values[0] if values and agreed else None
 
 
 def adjudicated(values: Sequence[Any], places: int) -> Any:
-    """Always None: an adjudicator decides every item."""
+    """Always return None, so that an adjudicator decides every item."""
     return None
 
 
 def median_of_all(values: Sequence[Any], places: int) -> Any:
-    """The median once all slots are filled; the mean of the two middle values for an even number.
+    """Return the median once all slots are filled. For an even number of values, the median is the
+    mean of the two middle values.
 
     None without values. A whole number is returned as an int.
     """
@@ -54,8 +56,8 @@ def median_of_all(values: Sequence[Any], places: int) -> Any:
 
 
 def majority_or_median(values: Sequence[Any], places: int) -> Any:
-    """The rule of study 003: the majority of all slots, otherwise the median, such as the middle
-    one of three different values."""
+    """Return the majority of all slots, otherwise the median, such as the middle one of three
+    different values. This is the rule of study 003."""
     decided = majority(values, places)
     return median_of_all(values, places) if decided is None else decided
 

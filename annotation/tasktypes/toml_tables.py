@@ -1,4 +1,5 @@
-"""Reads a table of a task type file key by key, so that each problem has a place in the file."""
+"""Reads a table of a task type file key by key, so that each error message names a place in the
+file."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,8 +22,8 @@ class DeclarationError(ValueError):
 
 
 class TomlTable:
-    """One table of a file. A method reads each type of value; `close` refuses keys that were not
-    read.
+    """One table of a file. There is a method for each type of value. `close` refuses keys that were
+    not read.
 
     Every method raises `DeclarationError` for a value of another type, and for a missing value
     without a default.

@@ -1,8 +1,8 @@
 """The kinds of field that a task type can ask for.
 
-A kind is a file in this folder with its class, and a template of the same name in
-`templates/annotation/fields/`. The rest of the program uses the attributes of the class, which
-`base.Field` lists.
+Each kind is a file in this folder with its class, and a template of the same name in
+`templates/annotation/fields/`. The rest of the program uses the attributes of the class, which are
+listed at `base.Field`.
 """
 
 import pkgutil
@@ -28,7 +28,7 @@ __all__ = [
 
 
 def find_kinds(folder: Iterable[str] = __path__) -> dict[str, type[Field]]:
-    """The classes of a folder by the name of their kind."""
+    """Find the classes in a folder, by the name of their kind."""
     for found in pkgutil.iter_modules(folder):
         import_module(f"{__name__}.{found.name}")
     classes = [Field]

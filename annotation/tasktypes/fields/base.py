@@ -1,6 +1,5 @@
-"""The base class of fields. Answers are given by field name: `from_post` reads them from a form,
-programs send them as they are. `clean` turns both into the stored form.
-"""
+"""The base class of fields. Answers are given by field name. A form's answers are read by
+`from_post`, programs send theirs directly, and `clean` turns both into the stored form."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from annotation.tasktypes.toml_tables import TomlTable
 
 
 class Post(Protocol):
-    """The part of a submitted form that is needed here; Django's QueryDict has it."""
+    """The part of a submitted form that fields need; Django's QueryDict provides it."""
 
     def get(self, name: str) -> Any: ...
     def getlist(self, name: str) -> list[Any]: ...
@@ -26,7 +25,7 @@ class Condition:
     values: tuple[str, ...]
 
     def holds(self, said: Mapping[str, frozenset[str]]) -> bool:
-        """Whether the field has one of the answers; `said` has the answers so far by field, as
+        """True if the field has one of the answers. `said` has the answers so far by field, as
         strings."""
         return not said.get(self.field, frozenset()).isdisjoint(self.values)
 
@@ -35,8 +34,8 @@ class Condition:
 class Option:
     """One of the answers to choose from; `key` is its hotkey.
 
-    `examples` are shown next to it. `route` says where an item with this answer goes next; `drops`
-    removes the item from the final set.
+    `examples` are shown next to the option. `route` says where an item with this answer goes next.
+    With `drops`, this answer removes the item from the final set.
     """
 
     value: str | int | float
@@ -50,11 +49,13 @@ class Option:
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """The base class of all fields. `rule` aggregates its labels into a resolution, "" if none.
+    """The base class of all fields. The aggregation `rule` turns the labels of the field into a
+    resolution; "" if there is no rule.
 
-    A field is asked if its condition `when` is met. It must then be answered if it is `required`,
+    A field is asked if its condition `when` is met. If it is `required`, it must then be answered,
     unless the text field named by `unless` is filled in. `option` names the project's switch that
-    enables the field; `level` is the level of measurement, "" if agreement on it has no meaning.
+    enables the field. `level` is the level of measurement, "" if agreement on the field has no
+    meaning.
 
     A kind declares these attributes, which the rest of the program uses:
     kind: its name in task types and in the path of its template,
@@ -100,53 +101,55 @@ class Field:
 
     @classmethod
     def read_own(cls, table: TomlTable) -> dict[str, Any]:
-        """The values in a task type's entry that only this kind has. Raises `DeclarationError`."""
+        """Read the values that only this kind has from a task type's entry. Raises
+        `DeclarationError`."""
         return {}
 
     @property
     def takes(self) -> str:
-        """What the field accepts, as an instruction to the annotator."""
+        """Return what the field accepts, as an instruction to the annotator."""
         values = ", ".join(str(option.value) for option in self.options)
         return f"choose one of {values}."
 
     def clean(self, answer: object) -> Any:
-        """The answer as it is stored. Raises `FieldError`."""
+        """Return the answer as it is stored. Raises `FieldError`."""
         for option in self.options:
             if _means_value(option.value, answer):
                 return option.value
         raise self.error()
 
     def from_post(self, post: Post) -> object:
-        """The answer that a form sends; None if it has none."""
+        """Return the answer that a form sends; None if the form has none."""
         return post.get(self.name) or None
 
     def answer_values(self, answer: Any) -> frozenset[str]:
-        """A stored answer as the strings that conditions use."""
+        """Return a stored answer as the strings that conditions use."""
         return frozenset([str(answer)])
 
     def chosen(self, answer: Any) -> tuple[Option, ...]:
-        """The options that a stored answer chooses."""
+        """Return the options that a stored answer chooses."""
         said = self.answer_values(answer)
         return tuple(option for option in self.options if str(option.value) in said)
 
     def describe(self, answer: Any) -> str:
-        """A stored answer in the words on the screen."""
+        """Describe a stored answer in the words on the screen."""
         return ", ".join(option.title for option in self.chosen(answer)) or str(answer)
 
     def error(self, problem: str = "") -> FieldError:
-        """The error to raise for an answer; without a problem, it says what the field accepts."""
+        """Return the error to raise for an answer. If no problem is given, the error says what the
+        field accepts."""
         return FieldError(f"{self.title}: {problem or self.takes}", self.name)
 
 
 def is_empty(answer: object) -> bool:
-    """Whether there is no answer; white space alone is no answer, False and 0 are answers."""
+    """True if there is no answer. White space alone is no answer; False and 0 are answers."""
     if isinstance(answer, str):
         return not answer.strip()
     return answer is None or answer == [] or answer == {}
 
 
 def _means_value(value: str | int | float, answer: object) -> bool:
-    """Whether an answer means this value; forms and CSV files send numbers as text."""
+    """True if an answer means this value; forms and CSV files send numbers as text."""
     if isinstance(value, str) or isinstance(answer, str):
         return str(value) == str(answer).strip() if isinstance(answer, str) else False
     return not isinstance(answer, bool) and value == answer

@@ -21,5 +21,5 @@ class Choice(Field):
 
     @classmethod
     def read_own(cls, table: TomlTable) -> dict[str, Any]:
-        """The options, whose values are words. Raises `DeclarationError`."""
+        """Read the options, whose values are words. Raises `DeclarationError`."""
         return {"options": options.read_options(table, options.read_word)}

@@ -21,7 +21,7 @@ class Choices(Field):
 
     @classmethod
     def read_own(cls, table: TomlTable) -> dict[str, Any]:
-        """The options, whose values are words. Raises `DeclarationError`."""
+        """Read the options, whose values are words. Raises `DeclarationError`."""
         return {"options": options.read_options(table, options.read_word)}
 
     @property
@@ -29,7 +29,7 @@ class Choices(Field):
         return f"choose one or more of {', '.join(str(o.value) for o in self.options)}."
 
     def clean(self, answer: object) -> list[str]:
-        """The chosen values without duplicates, in the order of the options. Raises
+        """Return the chosen values without duplicates, in the order of the options. Raises
         `FieldError`."""
         if isinstance(answer, str) or not isinstance(answer, Sequence):
             raise self.error(f"give a list of {', '.join(str(o.value) for o in self.options)}.")
@@ -37,9 +37,9 @@ class Choices(Field):
         return [str(option.value) for option in self.options if option.value in picked]
 
     def from_post(self, post: Post) -> object:
-        """The list of ticked values; None if there are none."""
+        """Return the list of ticked values; None if nothing is ticked."""
         return [value for value in post.getlist(self.name) if value] or None
 
     def answer_values(self, answer: Any) -> frozenset[str]:
-        """Each chosen value."""
+        """Return each chosen value."""
         return frozenset(answer)

@@ -1,4 +1,4 @@
-"""Which changes the claim explains."""
+"""A check of which changes the claim explains."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,8 @@ from annotation.tasktypes.fields.base import Field, Option, Post
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimCheck(Field):
-    """For each changed piece, by the number of its segment, whether the claim explains it."""
+    """Asks for each changed piece whether the claim explains it; pieces have the numbers of their
+    segments."""
 
     kind = "claim_check"
     asks_for = "for each change, whether the claim explains it"
@@ -27,8 +28,8 @@ class ClaimCheck(Field):
         return "for the number of each changed piece, answer explained or collateral."
 
     def clean(self, answer: object) -> dict[str, str]:
-        """The answers by number of the changed piece, as text without leading zeros, in ascending
-        order. Raises `FieldError`, but not for pieces without an answer."""
+        """Return the answers by number of the changed piece, in ascending order; numbers are text
+        without leading zeros. Raises `FieldError`, but not for pieces without an answer."""
         if not isinstance(answer, Mapping):
             raise self.error()
         cleaned: dict[str, str] = {}
@@ -39,17 +40,17 @@ class ClaimCheck(Field):
         return dict(sorted(cleaned.items(), key=lambda piece: int(piece[0])))
 
     def from_post(self, post: Post) -> object:
-        """The answers by number of the piece, from the names `FIELD.NUMBER`; None if there are
-        none."""
+        """Return the answers by number of the piece, from the names `FIELD.NUMBER`; None if there
+        are none."""
         prefix = f"{self.name}."
         found = {name[len(prefix) :]: post.get(name) for name in post if name.startswith(prefix)}
         return {number: said for number, said in found.items() if said} or None
 
     def answer_values(self, answer: Any) -> frozenset[str]:
-        """The distinct answers, whichever piece they are about."""
+        """Return the distinct answers, over all pieces."""
         return frozenset(answer.values())
 
     def describe(self, answer: Any) -> str:
-        """How many of the answered pieces the claim explains, in words."""
+        """Say in words how many of the answered pieces the claim explains."""
         explained = list(answer.values()).count("explained")
         return f"{explained} of {len(answer)} explained by the claim"

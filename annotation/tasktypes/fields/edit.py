@@ -9,7 +9,7 @@ from annotation.tasktypes.toml_tables import TomlTable
 
 @dataclass(frozen=True, kw_only=True)
 class Edit(Text):
-    """An edited text of the item; `text` names the text that the annotator starts from."""
+    """An edited text of the item; `text` names the text that the annotator edits."""
 
     kind = "edit"
     asks_for = 'a text of the item to rewrite; text = "response" says which'
@@ -19,7 +19,7 @@ class Edit(Text):
 
     @classmethod
     def read_own(cls, table: TomlTable) -> dict[str, Any]:
-        """The longest text in characters, and the name of the text to edit. Raises
+        """Read the maximum number of characters and the name of the text to edit. Raises
         `DeclarationError`."""
         limit = table.whole("limit", LONGEST_TEXT, 1, LONGEST_TEXT)
         return {"limit": limit, "text": table.text("text")}

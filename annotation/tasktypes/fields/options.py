@@ -15,7 +15,8 @@ _VALUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 def read_options(
     table: TomlTable, read: Callable[[TomlTable], str | int | float]
 ) -> tuple[Option, ...]:
-    """The options of `[[fields.choices]]`, each value by `read`. Raises `DeclarationError`."""
+    """Return the options of `[[fields.choices]]`, whose values are read by `read`. Raises
+    `DeclarationError`."""
     entries = table.tables("choices")
     if len(entries) < 2:
         raise DeclarationError(table.place, "needs at least two [[fields.choices]] entries.")
@@ -28,7 +29,8 @@ def read_options(
 
 
 def read_word(table: TomlTable) -> str:
-    """The value of an option as a word of at most 40 characters. Raises `DeclarationError`."""
+    """Return the value of an option as a word of at most 40 characters. Raises
+    `DeclarationError`."""
     value = table.text("value")
     if not _VALUE.fullmatch(value):
         raise table.wrong("value", f"is {value!r}; use letters, digits, _ . - (at most 40).")
@@ -36,7 +38,7 @@ def read_word(table: TomlTable) -> str:
 
 
 def read_number(table: TomlTable) -> int | float:
-    """The value of an option as a number. Raises `DeclarationError`."""
+    """Return the value of an option as a number. Raises `DeclarationError`."""
     return table.number("value")
 
 
@@ -55,8 +57,8 @@ def _option(table: TomlTable, value: str | int | float, key: str) -> Option:
 
 
 def _assign_keys(entries: tuple[TomlTable, ...]) -> list[str]:
-    """The hotkeys of the options: the declared keys; other options get the remaining digits, or ""
-    if none are left."""
+    """Return the hotkeys of the options. Options without a declared key get the remaining digits,
+    or "" if no digits are left."""
     given = [entry.text("key", "") for entry in entries]
     for number, (entry, key) in enumerate(zip(entries, given, strict=True)):
         if key and (len(key) != 1 or key not in DIGIT_KEYS + SIGN_KEYS):

@@ -21,10 +21,10 @@ class Scale(Field):
 
     @classmethod
     def read_own(cls, table: TomlTable) -> dict[str, Any]:
-        """The options, whose values are numbers. Raises `DeclarationError`."""
+        """Read the options, whose values are numbers. Raises `DeclarationError`."""
         return {"options": options.read_options(table, options.read_number)}
 
     def describe(self, answer: Any) -> str:
-        """The number with its title; the number alone if it is no option."""
+        """Return the number with its title; the number alone if it is not an option."""
         titles = [f"{option.value} {option.title}" for option in self.chosen(answer)]
         return titles[0] if titles else str(answer)

@@ -23,7 +23,7 @@ class Text(Field):
 
     @classmethod
     def read_own(cls, table: TomlTable) -> dict[str, Any]:
-        """The longest answer in characters. Raises `DeclarationError`."""
+        """Read the maximum number of characters of an answer. Raises `DeclarationError`."""
         return {"limit": table.whole("limit", TEXT_LIMIT, 1, LONGEST_TEXT)}
 
     @property
@@ -31,11 +31,11 @@ class Text(Field):
         return "write something."
 
     def clean(self, answer: object) -> str:
-        """The text with line feeds as its line breaks. Raises `FieldError` if it is too long or has
-        a character that cannot be stored."""
+        """Return the text with line feeds as its line breaks. Raises `FieldError` if the text is
+        too long or has a character that cannot be stored."""
         if not isinstance(answer, str):
             raise self.error("write text.")
-        # A browser sends every line break of a text area as CR LF, whatever was in it.
+        # A browser sends every line break of a text area as CR LF, whatever the original text had.
         text = answer.replace("\r\n", "\n")
         if len(text) > self.limit:
             raise self.error(f"write at most {self.limit:,} characters.")

@@ -19,7 +19,7 @@ class YesNo(Field):
     options: tuple[Option, ...] = (Option("yes", "Yes", key="1"), Option("no", "No", key="2"))
 
     def clean(self, answer: object) -> bool:
-        """True or False, from yes, no, true or false in upper or lower case. Raises
+        """Return True or False for yes, no, true or false, in upper or lower case. Raises
         `FieldError`."""
         value = {"yes": True, "true": True, "no": False, "false": False}.get(str(answer).lower())
         if value is None:
@@ -27,5 +27,5 @@ class YesNo(Field):
         return value
 
     def answer_values(self, answer: Any) -> frozenset[str]:
-        """The word yes or no."""
+        """Return the word yes or no."""
         return frozenset(["yes" if answer else "no"])

@@ -19,15 +19,15 @@ Place = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class TomlProblem:
-    """A problem in a text and what to do; `line` counts from 1, None if the problem is not about a
-    single line."""
+    """A problem in a text, and what to do about it. `line` counts from 1; it is None if the problem
+    is not about a single line."""
 
     line: int | None
     text: str
 
 
 def describe_parse_error(error: tomllib.TOMLDecodeError, source: str) -> TomlProblem:
-    """The problem behind a TOML parse error, with its line."""
+    """Return the problem behind a TOML parse error, with its line."""
     at = _AT.search(str(error))
     line = int(at[1]) if at else len(source.splitlines()) or 1
     what = _AT.sub("", str(error)).replace("(at end of document)", "").strip()
@@ -35,13 +35,13 @@ def describe_parse_error(error: tomllib.TOMLDecodeError, source: str) -> TomlPro
 
 
 def set_slug(source: str, slug: str) -> str:
-    """The text with this slug; it becomes the first line if the text had none."""
+    """Set the slug in a text. If the text has no slug, it is added as the first line."""
     return set_value(source, "slug", slug)
 
 
 def set_value(source: str, key: str, text: str) -> str:
-    """The text with this one-line value for a key of its top-level table; a new key is put on the
-    first line."""
+    """Set a one-line value for a key of the text's top-level table. A new key is added on the first
+    line."""
     line, at = f"{key} = {_quote_value(text)}", find_line(source, (key,))
     if at is None:
         return f"{line}\n{source}"
@@ -51,8 +51,8 @@ def set_value(source: str, key: str, text: str) -> str:
 
 
 def find_line(source: str, place: Place) -> int | None:
-    """The line, from 1, of a place in the parsed text or of the nearest table around it; None if
-    neither is found.
+    """Find the line, from 1, of a place in the parsed text, or else of the nearest table around it;
+    None if neither is found.
 
     A place is the path to a value: names, and the index of a table (from 0) in a list of tables.
     """
@@ -65,7 +65,7 @@ def find_line(source: str, place: Place) -> int | None:
 
 
 def _locate_entries(source: str) -> Iterator[tuple[Place, int]]:
-    """Every table and key of the text with its line. Multi-line strings are skipped."""
+    """Return every table and key of the text with its line. Multi-line strings are skipped."""
     counts: dict[Place, int] = {}
     table: Place = ()
     inside = ""
@@ -82,7 +82,7 @@ def _locate_entries(source: str) -> Iterator[tuple[Place, int]]:
 
 
 def _table_place(names: tuple[str, ...], in_list: bool, counts: dict[Place, int]) -> Place:
-    """The place of a header: it is in the last table of each list on its path."""
+    """Return the place of a header, which belongs to the last table of each list on its path."""
     place: Place = ()
     for depth, name in enumerate(names, start=1):
         place = (*place, name)
@@ -96,7 +96,8 @@ def _table_place(names: tuple[str, ...], in_list: bool, counts: dict[Place, int]
 
 
 def write_definition(definition: Mapping[str, Any]) -> str:
-    """A definition as TOML that parses to the same definition; for versions without stored text."""
+    """Write a definition as TOML, for versions without stored text. Parsing the TOML gives the same
+    definition."""
     return "\n".join(_write_table(definition, "")).strip() + "\n"
 
 
@@ -122,7 +123,8 @@ def _is_table(value: object) -> bool:
 
 
 def _quote_key(name: str) -> str:
-    """A key, quoted if necessary: a point of a scale may be 0.5, which unquoted is two keys."""
+    """Return a key, quoted if necessary: a point of a scale may be 0.5, which without quotes would
+    be two keys."""
     return name if _BARE.fullmatch(name) else _quote_value(name)
 
 
@@ -136,7 +138,7 @@ def _quote_value(value: Any) -> str:
 
 
 def _lines(text: str) -> str:
-    """A text as a multi-line string."""
+    """Write a text as a multi-line string."""
     escaped = _UNWRITABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     if '"""' in text or text.endswith('"'):
         escaped = escaped.replace('"', '\\"')

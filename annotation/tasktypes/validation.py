@@ -1,4 +1,4 @@
-"""Checks that the parts of a task type are consistent, beyond the format of its file."""
+"""Checks that the parts of a task type fit together, beyond the format of its file."""
 
 import re
 from collections.abc import Iterator
@@ -27,14 +27,15 @@ TEXT_RULES = {"", "first", "adjudicated"}
 
 @dataclass(frozen=True)
 class FitProblem:
-    """An inconsistency and what to do; `place` is its path in the file."""
+    """An inconsistency in a task type, and what to do about it. `place` is the path to it in the
+    file."""
 
     place: Place
     text: str
 
 
 def find_problems(task: TaskType) -> list[FitProblem]:
-    """All inconsistencies of a task type, from texts to fields; [] if it is valid."""
+    """Find all inconsistencies of a task type, from texts to fields; [] if it is valid."""
     found = [
         *_text_problems(task),
         *_pair_problems(task),
@@ -73,7 +74,7 @@ def _pair_problems(task: TaskType) -> Iterator[FitProblem]:
         yield FitProblem(
             ("diff",), f"compares {names}, but needs required texts that an item has only once."
         )
-    # An item is shown only after it has its awaited text.
+    # An item is shown only once the text that it waits for is there.
     awaited = {task.awaits} if task.awaited and not task.awaited.many else set()
     if task.correctable and task.correctable not in single | awaited:
         yield FitProblem(

@@ -1,4 +1,5 @@
-"""A project's own task type: parsed from TOML, checked, compared, and stored as a version."""
+"""The task types of a project's own: parsed from TOML, checked, compared, and stored as
+versions."""
 
 import hashlib
 import tomllib
@@ -23,7 +24,8 @@ _SLUG_LENGTH = 80
 
 @dataclass(frozen=True)
 class ParsedSource:
-    """A text and its task type, or None and the problems of the text."""
+    """A text with the task type that it declares; if the text has problems, None with these
+    problems."""
 
     source: str
     definition: dict[str, Any]
@@ -34,7 +36,8 @@ class ParsedSource:
 @dataclass(frozen=True)
 class LostAnswer:
     """An answer that the new version would no longer accept, with the number of current labels that
-    gave it. `known` counts the qualification and control items with this correct answer."""
+    have this answer. `known` counts the qualification and control items whose correct answer it
+    is."""
 
     field: str
     answer: str
@@ -43,8 +46,8 @@ class LostAnswer:
 
 
 def version_slug(project: Project) -> str:
-    """The slug of the project's own versions: the file's slug, "--" and the project's slug; a long
-    one is cut and ends with a digest."""
+    """Return the slug of the project's own versions: the file's slug, "--" and the project's slug.
+    A slug that is too long is cut and ends with a digest."""
     base = project.task_type.slug.split("--")[0]
     slug = f"{base}--{project.slug}"
     if len(slug) <= _SLUG_LENGTH:
@@ -54,24 +57,25 @@ def version_slug(project: Project) -> str:
 
 
 def version_source(version: TaskTypeVersion) -> str:
-    """The TOML of a version; it is generated for versions that were stored without their text."""
+    """Return the TOML of a version. It is generated for versions that were stored without their
+    text."""
     return version.source or toml_text.write_definition(version.definition)
 
 
 def project_versions(project: Project) -> QuerySet[TaskTypeVersion]:
-    """The versions that the project uses, has used or started from, the newest first."""
+    """Return the versions that the project uses, has used or started from, the newest first."""
     base = project.task_type.slug.split("--")[0]
     own = Q(slug__in=[version_slug(project), base]) | Q(pk=project.task_type_id)
     return TaskTypeVersion.objects.filter(own).order_by("-created_at", "-pk")
 
 
 def find_version(project: Project, wanted: int) -> TaskTypeVersion | None:
-    """The project's version with this id, or None."""
+    """Find the project's version with this id; None if there is none."""
     return project_versions(project).filter(pk=wanted).first()
 
 
 def parse_source(project: Project, source: str) -> ParsedSource:
-    """Parse a text for this project; the project's slug replaces the slug in the text."""
+    """Parse a text for this project. The slug in the text is replaced by the project's own slug."""
     source = source.replace("\r\n", "\n")
     if len(source) > MAX_SOURCE_LENGTH:
         return ParsedSource(
@@ -94,7 +98,7 @@ def parse_source(project: Project, source: str) -> ParsedSource:
             (TomlProblem(None, "Brackets are nested too deeply. Use fewer levels."),),
         )
     except tasktypes.TaskTypeError as error:
-        # The message begins with the name of the task type, which the page shows already.
+        # The message begins with the name of the task type, which the page already shows.
         problem = _locate_problem(named, error.place, str(error).split(": ", 1)[1])
         return ParsedSource(named, definition, None, (problem,))
     except (OverflowError, ValueError):
@@ -108,7 +112,8 @@ def parse_source(project: Project, source: str) -> ParsedSource:
 
 
 def find_lost_answers(project: Project, task: TaskType) -> list[LostAnswer]:
-    """The answers in current labels and known answers that this task would no longer accept."""
+    """Find the answers in current labels and known answers that this task would no longer
+    accept."""
     old = tasktypes.load_version(project.task_type)
     gone = _answers(old) - _answers(task)
     if not gone:
@@ -126,11 +131,11 @@ def find_lost_answers(project: Project, task: TaskType) -> list[LostAnswer]:
 def save_version(
     project: Project, adapted: ParsedSource, *, member: Membership, shown: int
 ) -> TaskTypeVersion | None:
-    """Store the task as a version and switch the project to it; None if nothing changed.
+    """Store the task as a version and switch the project to it. Returns None if nothing changed.
 
     `shown` is the id of the version that the page showed. Raises `Stale` if the project has another
-    version by now, and `ValueError` for a text with problems. Labels keep the version that they
-    were given under.
+    version by now, and `ValueError` for a text with problems. Each label keeps the version with
+    which it was given.
     """
     if adapted.task is None:
         raise ValueError("A text with problems cannot be saved.")
@@ -162,7 +167,8 @@ def _locate_problem(source: str, place: Place, text: str) -> TomlProblem:
 
 
 def _item_problems(project: Project, task: TaskType) -> Iterator[validation.FitProblem]:
-    """Conflicts of the task with the items of the project, whose texts exist already."""
+    """Find the conflicts between the task and the texts of the project's items, which exist
+    already."""
     if not Item.objects.in_project(project).exists():
         return
     old = tasktypes.load_version(project.task_type)
@@ -185,7 +191,7 @@ def _item_problems(project: Project, task: TaskType) -> Iterator[validation.FitP
 
 
 def _answers(task: TaskType) -> set[tuple[str, str]]:
-    """The (field, value) pairs of all options."""
+    """Return the (field, value) pairs of all options."""
     every = task.fields + (task.blind.fields if task.blind else ())
     return {(field.name, str(option.value)) for field in every for option in field.options}
 
@@ -193,7 +199,7 @@ def _answers(task: TaskType) -> set[tuple[str, str]]:
 def _count_answers(
     task: TaskType, rows: "QuerySet[Any, dict[str, Any]]"
 ) -> Counter[tuple[str, str]]:
-    """The number of rows of answers by (field, value)."""
+    """Count the rows of answers by (field, value)."""
     counts: Counter[tuple[str, str]] = Counter()
     for answers in rows.iterator(chunk_size=2_000):
         for name, answer in answers.items():

@@ -1,6 +1,7 @@
-"""Sign-in, sign-out and passwords: the allauth pages that are in use.
+"""Sign-in, sign-out and passwords: the pages of allauth that this site uses.
 
-The pages for sign-up and for several e-mail addresses are left out: accounts need an invitation.
+The pages for sign-up and for several e-mail addresses are left out, since accounts need an
+invitation.
 """
 
 from allauth.account import views

@@ -16,7 +16,8 @@ from annotation.models import Account
 from annotation.projects import audit
 
 logger = logging.getLogger(__name__)
-# Account changes for the audit log, by the mail template that allauth uses for them.
+# The account changes that the audit log records, by the mail template that allauth uses for each
+# change.
 AUDITED_MAILS = {
     "mfa/email/totp_activated": {"two-step sign-in": "on"},
     "mfa/email/totp_deactivated": {"two-step sign-in": "off"},
@@ -26,30 +27,32 @@ AUDITED_MAILS = {
 }
 
 
-# Mails are sent in another thread, so that the time and the errors of a response do not reveal
-# whether an account exists. They are sent one at a time, in order.
+# Mails are sent in another thread. Otherwise the time and the errors of a response would reveal
+# whether an account exists. The mails are sent one at a time, in order.
 MAIL_EXECUTOR = ThreadPoolExecutor(max_workers=1, thread_name_prefix="letters")
 
 
 class AccountAdapter(DefaultAccountAdapter):
     def send_password_reset_mail(self, user: Any, email: str, context: dict[str, Any]) -> None:
-        """Send the mail in another thread; errors are only logged, since nobody waits for them."""
+        """Send the mail in another thread. Errors are only logged, since nobody waits for the
+        mail."""
         write = partial(super().send_password_reset_mail, user, email, context)
         MAIL_EXECUTOR.submit(copy_context().run, _send_mail, write)
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
-        """Sign-up is closed; accounts need an invitation."""
+        """Always False: sign-up is closed, and accounts need an invitation."""
         return False
 
     def set_password(self, user: Account, password: str) -> None:
-        """Set the password and record an event, without the password."""
+        """Set the password and record an event that does not contain the password."""
         super().set_password(user, password)
         audit.record_account_change(user, user, new={"password": "set anew"})
 
     def send_notification_mail(
         self, template_prefix: str, user: Any, *args: Any, **more: Any
     ) -> None:
-        """Record changes of sign-in methods in the audit log; all of them pass through here."""
+        """Record changes of sign-in methods in the audit log; allauth calls this method for all of
+        them."""
         if template_prefix in AUDITED_MAILS:
             audit.record_account_change(user, user, new=AUDITED_MAILS[template_prefix])
         super().send_notification_mail(template_prefix, user, *args, **more)
@@ -63,7 +66,7 @@ def _send_mail(write: Callable[[], None]) -> None:
 
 
 class _PlainLabels:
-    """Replaces allauth's labels with ours and removes placeholders that repeat them."""
+    """Replaces allauth's labels with ours, and removes placeholders that repeat the labels."""
 
     labels: dict[str, str] = {}
 

@@ -1,4 +1,4 @@
-"""Read environment variables; a wrong value raises an error."""
+"""Read environment variables; an invalid value raises an error."""
 
 import os
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from urllib.parse import unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
-# The schemes of mail servers and their default ports: without TLS, with STARTTLS, with TLS from the
-# start.
+# The schemes of mail servers and their default ports: without TLS, with STARTTLS, and with TLS from
+# the start.
 MAIL_PORTS = {"smtp": 25, "smtp+tls": 587, "smtps": 465}
 
 
 @dataclass(frozen=True)
 class Mail:
-    """The mail server. Without a host, e-mail is written to the server's output."""
+    """The mail server. Without a host, e-mail is printed to the server's output."""
 
     host: str = ""
     port: int = 0
@@ -24,7 +24,7 @@ class Mail:
 
     @property
     def backend(self) -> str:
-        """The path of Django's e-mail backend: SMTP, or the console without a host."""
+        """The path of Django's e-mail backend: SMTP, or the console if there is no host."""
         return f"django.core.mail.backends.{'smtp' if self.host else 'console'}.EmailBackend"
 
 
@@ -39,7 +39,8 @@ class OpenID:
 
 
 def read_flag(name: str, default: str) -> bool:
-    """True for 1 or true, False for 0 or false. Raises `ImproperlyConfigured` for anything else."""
+    """Return True for 1 or true, False for 0 or false. Raises `ImproperlyConfigured` for anything
+    else."""
     value = os.environ.get(name, default).strip().lower()
     if value not in {"0", "1", "true", "false"}:
         raise ImproperlyConfigured(f"{name} is {value!r}: set it to 1 or 0.")
@@ -47,8 +48,8 @@ def read_flag(name: str, default: str) -> bool:
 
 
 def read_names(name: str, default: str) -> list[str]:
-    """The names between commas; [] for an empty value. Raises `ImproperlyConfigured` for an empty
-    name."""
+    """Return the names between commas; [] for an empty value. Raises `ImproperlyConfigured` for an
+    empty name."""
     found = [part.strip() for part in os.environ.get(name, default).split(",")]
     if not all(found) and found != [""]:
         raise ImproperlyConfigured(
@@ -58,7 +59,8 @@ def read_names(name: str, default: str) -> list[str]:
 
 
 def read_count(name: str, default: int) -> int:
-    """A whole number from 1 to 1,000,000,000. Raises `ImproperlyConfigured` for anything else."""
+    """Return a whole number from 1 to 1,000,000,000. Raises `ImproperlyConfigured` for anything
+    else."""
     value = os.environ.get(name, str(default)).strip()
     if not (value.isascii() and value.isdecimal() and 0 < int(value) <= 1_000_000_000):
         raise ImproperlyConfigured(f"{name} is {value!r}: set it to a number from 1 up.")
@@ -66,7 +68,8 @@ def read_count(name: str, default: int) -> int:
 
 
 def read_address(name: str, schemes: set[str]) -> str:
-    """A URL with a host and one of these schemes, "" if unset. Raises `ImproperlyConfigured`."""
+    """Return a URL that has a host and one of these schemes; "" if unset. Raises
+    `ImproperlyConfigured`."""
     value = os.environ.get(name, "").strip()
     parts = urlsplit(value)
     if value and (parts.scheme not in schemes or not parts.hostname):
@@ -76,8 +79,8 @@ def read_address(name: str, schemes: set[str]) -> str:
 
 
 def read_token(name: str) -> str:
-    """A secret of at least 20 characters, "" if unset. Raises `ImproperlyConfigured` if it is
-    shorter."""
+    """Return a secret of at least 20 characters; "" if unset. Raises `ImproperlyConfigured` if the
+    secret is shorter."""
     value = os.environ.get(name, "").strip()
     if value and len(value) < 20:
         raise ImproperlyConfigured(f"{name} is too short: use 20 random characters or more.")
@@ -85,7 +88,7 @@ def read_token(name: str) -> str:
 
 
 def read_mail(url: str, sender: str) -> Mail:
-    """The mail settings from EMAIL_URL and EMAIL_FROM."""
+    """Return the mail settings from EMAIL_URL and EMAIL_FROM."""
     if not url:
         return Mail(sender=sender or Mail.sender)
     if "@" not in sender:
@@ -106,8 +109,8 @@ def read_mail(url: str, sender: str) -> Mail:
 
 
 def read_openid() -> OpenID | None:
-    """The settings of OpenID Connect; set all variables or none of them. Returns None if none is
-    set."""
+    """Return the settings of OpenID Connect; None if none of the variables is set. Either all or
+    none of them must be set."""
     issuer = os.environ.get("OPENID_ISSUER", "").strip()
     given = {
         name: os.environ.get(name, "").strip()

@@ -24,17 +24,17 @@ DATABASE_AWAY_MESSAGE = (
 )
 # Seconds until the database may be available again.
 RETRY_AFTER_SECONDS = 5
-# Form fields without anything that the user typed; they are not shown again.
+# Form fields that contain nothing typed by the user; they are not shown again.
 OWN_FIELDS = RESERVED - {"comment", "note", "text"} | {"seen", "shown", "base", "next"}
 BUTTON_NAMES = {"action", "confirm", "end", "look", "preview", "withdraw"}
 CODE_FIELD, PASSWORD_FIELD = "code", "password"
 
 
 class SignedOutMiddleware:
-    """Middleware that asks signed-out users to sign in first, and shows them what they typed.
+    """Middleware that asks signed-out users to sign in first, and shows them what they had typed.
 
-    It comes before Django's CSRF check, which would call the form outdated: when a session ends,
-    its CSRF token often ends too. GET requests for pages are left to their views.
+    It runs before Django's CSRF check, which would call the form outdated: when a session ends, its
+    CSRF token often ends too. GET requests for pages are passed on to their views.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -46,8 +46,9 @@ class SignedOutMiddleware:
     def process_view(
         self, request: HttpRequest, view: Callable[..., Any], *_: Any
     ) -> HttpResponse | None:
-        """The response to a signed-out request for a view that needs a sign-in: 401 for a fragment
-        or a form that was filled in, a redirect for another POST. None leaves it to the view."""
+        """Answer a signed-out request for a view that needs a sign-in: 401 for a fragment or for a
+        form that was filled in, a redirect for any other POST. Return None to pass the request on
+        to the view."""
         # `login_required` and the admin set this attribute on views that need a sign-in.
         if not hasattr(view, "login_url") or request.user.is_authenticated:
             return None
@@ -59,21 +60,21 @@ class SignedOutMiddleware:
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """The response to a form whose CSRF token is missing or belongs to another session."""
+    """Return the response to a form whose CSRF token is missing or belongs to another session."""
     return _render_refused(request, "403_csrf.html", 403)
 
 
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Django's page, or a problem in JSON for the API. Django calls it for `Http404`."""
+    """Return Django's page or, for the API, a problem in JSON. Django calls it for `Http404`."""
     if not _is_api_request(request):
         return defaults.page_not_found(request, exception)
     return _problem_response(404, "This page does not exist.")
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """503 if the database is not available, otherwise 500, in JSON for the API. The page uses no
-    database; Django calls it for an unhandled exception."""
-    # Called while the exception is being handled, wherever it was raised.
+    """Answer 503 if the database is not available, otherwise 500; for the API in JSON. The page
+    needs no database. Django calls this function for an unhandled exception."""
+    # Called while the exception is being handled, wherever the exception was raised.
     if isinstance(sys.exc_info()[1], OperationalError | InterfaceError):
         return _render_database_away(request)
     if _is_api_request(request):
@@ -92,28 +93,28 @@ def _render_database_away(request: HttpRequest) -> HttpResponse:
 
 
 def _render_static(request: HttpRequest, template: str, status: int) -> HttpResponse:
-    """A page that needs no database; for an htmx request only the reason."""
+    """Render a page that needs no database; for an htmx request, only the reason."""
     part = "#why" if _is_fragment(request) else ""
     return _retarget(HttpResponse(render_to_string(template + part), status=status), request)
 
 
 def _retarget(response: HttpResponse, request: HttpRequest) -> HttpResponse:
-    """For an htmx request, direct the response to the place for errors that every page has."""
+    """For an htmx request, show the response in the place for errors that every page has."""
     if _is_fragment(request):
         response["HX-Retarget"], response["HX-Reswap"] = "#refused", "innerMorph"
     return response
 
 
 def _render_refused(request: HttpRequest, template: str, status: int, **said: str) -> HttpResponse:
-    """A page with the reason and the values that the user typed. An htmx request gets only the
-    reason, for the place for errors on its page, since that page still has the values."""
+    """Render a page with the reason and the values that the user typed. An htmx request gets only
+    the reason, for the place for errors on its page, since the user still sees the values there."""
     if not _is_fragment(request):
         return render(request, template, {**said, "typed": _typed_values(request)}, status=status)
     return _retarget(render(request, f"{template}#why", said, status=status), request)
 
 
 def _typed_values(request: HttpRequest) -> list[tuple[str, str]]:
-    """The values that one of our forms sent, by field name; nothing from other sites."""
+    """Return the values that one of our forms sent, by field name; nothing from other sites."""
     if not _referring_page(request):
         return []
     return [
@@ -127,7 +128,7 @@ def _typed_values(request: HttpRequest) -> list[tuple[str, str]]:
 
 
 def _referring_page(request: HttpRequest) -> str:
-    """The page of this site that the request came from; "" if it came from elsewhere."""
+    """Return the page of this site that the request came from; "" if it came from another site."""
     page = urlsplit(request.headers.get("Referer", ""))
     if page.netloc != request.get_host():
         return ""

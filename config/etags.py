@@ -13,8 +13,8 @@ TAGGED_METHODS = {"GET", "HEAD", "PUT", "PATCH"}
 def etag_middleware(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[..., HttpResponse]:
-    """Middleware that adds an ETag to 200 responses of the API, and answers 304 to a GET or HEAD
-    whose tag is the same. Streamed responses get none."""
+    """Middleware that adds an ETag to 200 responses of the API. A GET or HEAD request that sends
+    the same ETag is answered with 304. Streamed responses get no ETag."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         response = get_response(request)

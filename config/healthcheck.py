@@ -1,8 +1,9 @@
-"""The health check of a container: `python config/healthcheck.py PORT [PART...]` exits with 0 if
-/readyz answers 200; with PARTs, only these are checked.
+"""The health check of a container. `python config/healthcheck.py PORT [PART...]` exits with 0 if
+/readyz answers 200. If PARTs are given, only these are checked.
 
-It uses the site's own host name, since the application refuses others, and claims that the request
-came over TLS, as the proxy would. Run as a file, it imports nothing else.
+The request has the site's own host name, since the application refuses other names. It claims to
+have come over TLS, as requests through the proxy do. Run as a file, this module imports nothing
+else of the program.
 """
 
 import os
@@ -10,13 +11,13 @@ import sys
 from http.client import HTTPConnection, HTTPException
 from urllib.parse import urlencode
 
-# In seconds; docker-compose.yml allows a little more, so that the check can end by itself.
+# In seconds. docker-compose.yml allows a little more time, so that the check can end by itself.
 TIMEOUT_SECONDS = 4
 
 
 def main(port: int, parts: list[str]) -> int:
-    """The exit code: 0 if /readyz on this machine answers 200, otherwise 1, also if nothing
-    answers."""
+    """Return the exit code: 0 if /readyz on this machine answers 200; otherwise 1, also if there is
+    no answer."""
     host = os.environ.get("ALLOWED_HOSTS", "localhost").split(",")[0].strip().lstrip(".")
     path = "/readyz?" + urlencode([("only", part) for part in parts])
     connection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_SECONDS)

@@ -1,4 +1,4 @@
-"""Rate limit of the API per person, shared by all processes."""
+"""The rate limit of the API for each person, shared by all processes."""
 
 import time
 from typing import TYPE_CHECKING
@@ -15,14 +15,15 @@ WINDOW_SECONDS = 60
 
 
 class PerMinute(BaseThrottle):
-    """Limits the calls per clock minute over all tokens and sessions of an account.
+    """Limits the calls per clock minute, over all tokens and sessions of an account.
 
-    Counts are in the default cache, which is Redis if configured. If a count is lost, calls pass:
-    the limit is meant to slow down runaway programs, not to lock people out.
+    The counts are in the default cache, which is Redis if configured. If a count is lost, calls are
+    allowed: the limit should slow down runaway programs, not lock people out.
     """
 
     def allow_request(self, request: Request, view: "APIView") -> bool:
-        """Whether the call is allowed; this also counts the call. Signed-out calls always pass."""
+        """True if the call is allowed. The call is also counted. Signed-out calls are always
+        allowed."""
         most: int = settings.API_PER_MINUTE
         account = request.user.pk if request.user else None
         if account is None:
@@ -36,5 +37,5 @@ class PerMinute(BaseThrottle):
             return True
 
     def wait(self) -> float:
-        """Seconds until the current clock minute ends, for the header `Retry-After`."""
+        """Return the seconds until the current clock minute ends, for the header `Retry-After`."""
         return WINDOW_SECONDS - time.time() % WINDOW_SECONDS

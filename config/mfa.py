@@ -28,7 +28,7 @@ ViewFunction = Callable[..., HttpResponseBase]
 
 
 class MFAAdapter(DefaultMFAAdapter):
-    """Encrypts secrets, so that a copy of the database is useless without SECRET_KEY."""
+    """Encrypts secrets, so that a copy of the database is useless to anybody without SECRET_KEY."""
 
     error_messages = {
         **DefaultMFAAdapter.error_messages,
@@ -43,11 +43,12 @@ class MFAAdapter(DefaultMFAAdapter):
         return name
 
     def encrypt(self, text: str) -> str:
-        """The text, encrypted with a key derived from SECRET_KEY."""
+        """Encrypt a text with a key derived from SECRET_KEY."""
         return _cipher().encrypt(text.encode()).decode()
 
     def decrypt(self, encrypted_text: str) -> str:
-        """The text; a random secret that no code matches if another SECRET_KEY encrypted it."""
+        """Decrypt a text. If another SECRET_KEY encrypted it, return a random secret, which no code
+        matches."""
         try:
             return _cipher().decrypt(encrypted_text.encode()).decode()
         except InvalidToken:
@@ -56,7 +57,8 @@ class MFAAdapter(DefaultMFAAdapter):
 
 
 def require_mfa(view: ViewFunction) -> ViewFunction:
-    """Only for accounts with two-step sign-in; others are redirected to the page to set it up."""
+    """Decorator for views that are only for accounts with two-step sign-in. Other accounts are
+    redirected to the page where they can set it up."""
 
     @login_required
     @wraps(view)
@@ -68,7 +70,8 @@ def require_mfa(view: ViewFunction) -> ViewFunction:
     return answer
 
 
-# Pages open to accounts that must set up two-step sign-in: setting it up, passwords, signing out.
+# Pages open to accounts that have yet to set up two-step sign-in: the setup itself, passwords and
+# signing out.
 OPEN_URLS = {
     *("mfa_index", "mfa_activate_totp", "mfa_view_recovery_codes", "mfa_download_recovery_codes"),
     *("account_reauthenticate", "mfa_reauthenticate", "account_logout"),
@@ -77,7 +80,8 @@ OPEN_URLS = {
 
 
 def mfa_middleware(get_response: ViewFunction) -> ViewFunction:
-    """If two-step sign-in is required, leads and site admins must set it up before all else."""
+    """Middleware that makes leads and site admins set up two-step sign-in before all else, if it is
+    required."""
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
         if not settings.SECOND_STEP_REQUIRED or not isinstance(request.user, Account):
@@ -93,7 +97,7 @@ def mfa_middleware(get_response: ViewFunction) -> ViewFunction:
 
 
 def mfa_context(request: HttpRequest) -> dict[str, bool]:
-    """For templates: whether the user must set up two-step sign-in first."""
+    """Tell templates whether the user must set up two-step sign-in first."""
     account = getattr(request, "user", None)
     return {"second_step_owed": isinstance(account, Account) and access.must_set_up_mfa(account)}
 
@@ -111,7 +115,7 @@ def _cipher() -> Fernet:
 
 
 class _CodeField:
-    """Gives the field for a code our label and help text."""
+    """Gives the field for a code the label and the help text of this site."""
 
     label, hint = "Code", ""
 

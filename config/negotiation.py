@@ -9,9 +9,11 @@ from rest_framework.request import Request
 
 
 class SingleFormatNegotiation(DefaultContentNegotiation):
-    """A view with one renderer always uses it, whatever the client accepts; otherwise DRF chooses.
+    """Always uses the renderer of a view that has only one, whatever the client accepts. With
+    several renderers, DRF chooses.
 
-    Parsing the Accept header costs as much as a query, and nearly all views have only JSON.
+    Parsing the Accept header costs as much as a query, and nearly all views have only the JSON
+    renderer.
     """
 
     def select_renderer(
@@ -20,8 +22,8 @@ class SingleFormatNegotiation(DefaultContentNegotiation):
         renderers: Iterable[BaseRenderer],
         format_suffix: str | None = None,
     ) -> Any:
-        """The only renderer of a view and its media type, whatever the request accepts; with
-        several, as usual."""
+        """Return the only renderer of a view and its media type, whatever the request accepts. For
+        a view with several renderers, DRF chooses as usual."""
         forms = list(renderers)
         if len(forms) == 1:
             return forms[0], str(forms[0].media_type)

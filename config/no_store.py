@@ -1,4 +1,5 @@
-"""Keep responses out of the caches of proxies, and of browsers after signing out."""
+"""Keep responses out of the caches of proxies, and out of those of browsers that stay open after
+sign-out."""
 
 from collections.abc import Callable
 
@@ -9,7 +10,8 @@ from django.utils.cache import patch_cache_control
 def no_store_middleware(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[..., HttpResponse]:
-    """For responses that do not set their own caching, as style sheets and scripts do."""
+    """Middleware that forbids caching. It skips responses that set their own caching, as style
+    sheets and scripts do."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         response = get_response(request)

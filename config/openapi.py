@@ -1,4 +1,4 @@
-"""Postprocessing of the OpenAPI document: what applies to all operations."""
+"""Postprocessing of the OpenAPI document: adds what is the same for all operations."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -59,7 +59,8 @@ def add_token_scopes(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 
 
 def add_field_selection(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """For lists with the parameter `only`, declare that rows may contain only some fields."""
+    """Declare that the rows of lists with the parameter `only` may contain only some of the
+    fields."""
     schemas = result["components"]["schemas"]
     for operation in (one for _, one in _operations(result)):
         if any(one["name"] == ONLY for one in operation.get("parameters", ())):

@@ -8,7 +8,7 @@ from rest_framework.parsers import JSONParser
 
 
 class BoundedJSONParser(JSONParser):
-    """Rejects JSON that is nested too deep for Python, with status 400."""
+    """Parses JSON, and refuses JSON that is nested too deep for Python with status 400."""
 
     def parse(
         self,
@@ -16,7 +16,8 @@ class BoundedJSONParser(JSONParser):
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
-        """The parsed body. Raises `ParseError`, also if it is nested too deep for Python."""
+        """Return the parsed body. Raises `ParseError`, also for a body that is nested too deep for
+        Python."""
         try:
             return super().parse(stream, media_type, parser_context)
         except RecursionError as error:

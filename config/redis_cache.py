@@ -1,7 +1,8 @@
-"""The cache shared by processes and machines; its counts apply to all of them.
+"""The cache that processes and machines share, so that its counts apply to all of them.
 
-Failed sign-ins are counted in it. If Redis is down, nobody may be locked out, and nobody may try
-without limit. So each process then counts by itself, as the embedded default always does.
+Failed sign-ins are counted in this cache. If Redis is down, people must not be locked out, but they
+must not get unlimited attempts either. So each process then counts by itself, as the embedded
+default always does.
 """
 
 import json
@@ -17,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 class JSONSerializer:
-    """Stores values as JSON, so that write access to Redis does not allow running code here."""
+    """Stores values as JSON. So write access to Redis does not allow anybody to run code here."""
 
     def dumps(self, value: Any) -> str:
         return json.dumps(value)
@@ -27,7 +28,7 @@ class JSONSerializer:
 
 
 class SharedCache(RedisCache):
-    """Redis; if it does not answer, the memory of this process."""
+    """A cache in Redis; if Redis does not answer, in the memory of this process."""
 
     def add(self, *args: Any, **options: Any) -> Any:
         return self._asked(super().add, "add", *args, **options)
@@ -51,7 +52,8 @@ class SharedCache(RedisCache):
         return self._asked(super().incr, "incr", *args, **options)
 
     def clear(self) -> None:
-        """Delete only our own keys. Redis may also hold queue messages and other deployments."""
+        """Delete only the keys of this deployment. Redis may also hold queue messages and other
+        deployments."""
         client = self._cache.get_client(None, write=True)
         for key in client.scan_iter(match=f"{self.key_prefix}:*", count=1000):
             client.delete(key)

@@ -1,5 +1,5 @@
-"""The scope that a token needs for each route of the API: `read` for reading, and for writing the
-scope listed here. Tokens cannot use a writing route that is not listed."""
+"""The scope that a token needs for each route of the API: `read` to read, and to write the scope
+listed here. If a writing route is not listed, tokens cannot use it."""
 
 import re
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # rest_framework.views imports this module
 
 READ_SCOPE = "read"
 WRITE_ROUTES = {
-    # Creates a file of data that the token can read anyway.
+    # Creates a file with data that the token can read anyway.
     READ_SCOPE: "api-exports api-export-cancel",
     "label": (
         "api-next api-labels api-corrections api-undo api-verify-next api-verify-labels"
@@ -42,13 +42,13 @@ _SCOPES = {name: scope for scope, names in WRITE_ROUTES.items() for name in name
 
 
 class TokenHasScope(BasePermission):
-    """Whether the token, if the request has one, has the scope for the route."""
+    """Permission that checks the scope of the request's token, if it has one, against the route."""
 
     message = "No token can be used for this."
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
-        """Whether the token has the scope that the route and method need. True without a token,
-        since sessions have no scopes, and for methods that the view refuses anyway."""
+        """True if the token has the scope that the route and method need. Also True without a
+        token, since sessions have no scopes, and for methods that the view refuses anyway."""
         method, match, held = request.method or "", request.resolver_match, request.auth
         if held is None or method not in view.allowed_methods:  # the view itself answers 405
             return True
@@ -58,12 +58,13 @@ class TokenHasScope(BasePermission):
 
 
 def required_scope(name: str, method: str) -> str:
-    """The scope that a token needs for the route with this name; "" if tokens cannot use it."""
+    """Return the scope that a token needs for the route with this name; "" if tokens cannot use
+    it."""
     return READ_SCOPE if method in SAFE_METHODS else _SCOPES.get(name, "")
 
 
 def list_routes(resolver: URLResolver | None = None, before: str = "/api/v1/") -> dict[str, str]:
-    """The names of all API routes, by their paths as in the OpenAPI document."""
+    """Return the names of all API routes, by their paths as in the OpenAPI document."""
     found: dict[str, str] = {}
     for entry in (resolver or get_resolver("config.api")).url_patterns:
         if isinstance(entry, URLResolver):

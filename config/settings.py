@@ -1,4 +1,4 @@
-"""Settings, read only from the environment; a wrong value raises an error.
+"""Settings, read only from the environment; an invalid value raises an error.
 
 `DATABASE_URL`   default: SQLite in `var/` (the embedded default)
 `REDIS_URL`      absent: Celery runs embedded in the server process, on `memory://`
@@ -57,8 +57,8 @@ def _database() -> dict[str, Any]:
     if database["ENGINE"].endswith("sqlite3"):
         database["NAME"] = str(database["NAME"])
         Path(database["NAME"]).parent.mkdir(parents=True, exist_ok=True)
-        # WAL lets readers continue during a write; an immediate transaction takes the write lock
-        # at its start, so that a read followed by a write cannot fail halfway.
+        # WAL lets readers continue during a write. An immediate transaction takes the write lock at
+        # its start; otherwise a transaction that reads and then writes could fail halfway.
         database["OPTIONS"] = {
             "timeout": 20,
             "transaction_mode": "IMMEDIATE",
@@ -66,7 +66,8 @@ def _database() -> dict[str, Any]:
             # 16 MB per thread, since each thread keeps its own connection.
             " PRAGMA cache_size=-16000; PRAGMA temp_store=MEMORY;",
         }
-        # Opening a connection costs more than a call's queries: files, pragmas, functions, cache.
+        # Opening a connection takes longer than the queries of a request, because of files,
+        # pragmas, functions and the cache.
         database["CONN_MAX_AGE"] = 60
     elif database["ENGINE"].endswith("postgresql"):
         if not database["NAME"]:
@@ -74,8 +75,8 @@ def _database() -> dict[str, Any]:
         database["ENGINE"] = "config.postgresql"
         database["CONN_MAX_AGE"] = 60
         database["CONN_HEALTH_CHECKS"] = True
-        # `prepare_threshold` applies to statements run through `sql.prepared_cursor`; all others
-        # are planned at each call. With the timeouts, a lost server is noticed after seconds
+        # `prepare_threshold` affects only statements run through `sql.prepared_cursor`; all others
+        # are planned at each call. With the timeouts, the loss of a server is noticed after seconds
         # instead of minutes.
         given = {"prepare_threshold": 5, "connect_timeout": 5, "tcp_user_timeout": 10_000}
         database["OPTIONS"] = given | database.get("OPTIONS", {})
@@ -84,13 +85,13 @@ def _database() -> dict[str, Any]:
     return database
 
 
-# Contains the database and files of imports and exports, so no other user of the machine may read
-# it.
+# Contains the database and the files of imports and exports, so no other user of the machine may
+# read it.
 VAR_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
 DATABASES = {"default": _database()}
 REDIS_URL = _address("REDIS_URL", {"redis", "rediss"})
-# Deployments may share a Redis; the prefix depends on the database, since each deployment has its
-# own.
+# Several deployments may share a Redis. Each deployment has its own database, so the prefix depends
+# on the database.
 REDIS_PREFIX = (
     "blindspot:" + hashlib.sha256(str(DATABASES["default"]["NAME"]).encode()).hexdigest()[:12]
 )
@@ -115,7 +116,7 @@ def _secret_key() -> str:
 
 
 def _read_or_make_key(path: Path) -> str:
-    """The key in this file; created on first use, atomically, by only one process."""
+    """Return the key in this file. It is created on first use, atomically, by only one process."""
     if not path.exists():
         part = path.with_name(f"{path.name}.{os.getpid()}")
         part.touch(mode=0o600)
@@ -152,13 +153,14 @@ INSTALLED_APPS = [
     "allauth.account",
     "allauth.mfa",
     "annotation.apps.UserSessions",
-    # Installed even without a configured service, so that one can be configured at any time.
+    # Installed even if no service is configured, so that one can be configured at any time.
     "allauth.socialaccount",
 ]
 MIDDLEWARE = [
-    # Outermost, so that requests refused by other middleware are logged too.
+    # Outermost middleware, so that requests refused by other middleware are logged too.
     "operation.middleware.request_middleware",
-    # Before the other middleware, so that responses that refuse a request have the policy too.
+    # Runs before the middleware below, so that responses that refuse a request also have the
+    # policy.
     "csp.middleware.CSPMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -222,11 +224,11 @@ LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 ACCOUNT_ADAPTER = "config.auth_forms.AccountAdapter"
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
-# There is no sign-up: accounts come from invitations, which are links that only invited people
+# There is no sign-up. Accounts are created through invitations, whose links only invited people
 # have.
 ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
-# A password reset shows the same page whether the account exists or not; only accounts get e-mail.
+# A password reset shows the same page whether or not the account exists. Only accounts get e-mail.
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
 ACCOUNT_SESSION_REMEMBER = True
@@ -251,9 +253,9 @@ MFA_FORMS = {
 OPENID = _openid()
 SOCIALACCOUNT_ADAPTER = "config.openid.gate.OpenIDAccountAdapter"
 SOCIALACCOUNT_REQUESTS_TIMEOUT = 5
-# Somebody who finds an open session must not be able to link an account of their own.
+# Somebody who finds an open session must not be able to link an account of their own to it.
 SOCIALACCOUNT_REAUTHENTICATION_REQUIRED = True
-# Limits are counted per client address; behind a proxy, that is taken from its header.
+# Limits are counted per client address. Behind a proxy, the address is taken from a header.
 ALLAUTH_TRUSTED_PROXY_COUNT = 1 if SITE_URL else 0
 
 MAIL = _mail(_address("EMAIL_URL", set(MAIL_PORTS)), os.environ.get("EMAIL_FROM", "").strip())
@@ -268,7 +270,7 @@ LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_TZ = True
 
-# A correction may be as long as an imported field, and URL encoding may triple its bytes.
+# A correction may be as long as an imported field, and URL encoding may triple its size.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4_000_000
 IMPORT_BYTES: int = _count("IMPORT_MEGABYTES", 1_000) * 1_000_000
 IMPORT_ROWS: int = _count("IMPORT_ROWS", 200_000)
@@ -366,12 +368,12 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-# A message only wakes a worker up: if it cannot be sent at once it is dropped, since every worker
-# polls for due work itself, and a page must never wait for a broker that is down.
+# A message only wakes a worker up. If it cannot be sent at once, it is dropped: every worker polls
+# for due work itself, and a page must never wait for a broker that is down.
 CELERY_TASK_PUBLISH_RETRY = False
 
 METRICS_TOKEN = _token("METRICS_TOKEN")
-# Folder where the processes of a web server share their counters.
+# The folder where the processes of a web server share their counters.
 if _counts := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
     Path(_counts).mkdir(parents=True, exist_ok=True)
 
@@ -393,7 +395,8 @@ LOGGING = {
         # Django's own handlers would print lines twice, and e-mail texts.
         "django": {"handlers": [], "level": "INFO"},
         "django.server": {"handlers": [], "level": "INFO", "propagate": True},
-        # It warns about every request that waits for a thread, which is normal with eight users.
+        # Waitress warns about every request that waits for a thread, which is normal with eight
+        # users.
         "waitress.queue": {"level": "ERROR"},
         "request": {"level": "WARNING" if FOR_PEOPLE else "INFO"},
     },

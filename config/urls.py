@@ -9,7 +9,8 @@ urlpatterns = [
     path("", include("judging.urls")),
     path("accounts/", include("config.accounts")),
     path("", include("operation.urls")),
-    # The same sign-in page for everybody, so that the limits on wrong passwords apply there too.
+    # Everybody uses the same sign-in page, so that the limits on wrong passwords also apply to the
+    # admin.
     path("admin/login/", secure_admin_login(admin.site.login)),
     path("admin/", admin.site.urls),
 ]

@@ -10,8 +10,8 @@ Place = tuple[str | int, ...]
 class DeclarationError(ValueError):
     """An invalid declaration; the message says where it is and what to do.
 
-    `place` is its path in the file: names of tables and keys, and the index of an entry (from 0) in
-    a list of tables.
+    `place` is the path of the declaration in the file: names of tables and keys, and the index of
+    an entry (from 0) in a list of tables.
     """
 
     def __init__(self, place: Place, problem: str) -> None:
@@ -37,11 +37,11 @@ class TomlTable:
         self._asked: list[str] = []
 
     def has(self, name: str) -> bool:
-        """Whether the table has this key; asking does not count as reading it."""
+        """True if the table has this key. Asking does not count as reading the key."""
         return name in self._values
 
     def text(self, name: str, default: str | None = None) -> str:
-        """A text, which may be empty only if there is a default."""
+        """Return a text, which may be empty only if there is a default."""
         value = self._get(name, default)
         if not isinstance(value, str):
             raise self.wrong(name, f"is {value!r}; write text in quotes.")
@@ -50,7 +50,7 @@ class TomlTable:
         return value
 
     def one_of(self, name: str, default: str | None, known: tuple[str, ...]) -> str:
-        """A text that is one of a few."""
+        """Return a text that is one of a few allowed ones."""
         value = self.text(name, default)
         if value not in known:
             values = ", ".join(one or '""' for one in known)
@@ -58,28 +58,28 @@ class TomlTable:
         return value
 
     def flag(self, name: str, default: bool) -> bool:
-        """True or false."""
+        """Return true or false."""
         value = self._get(name, default)
         if not isinstance(value, bool):
             raise self.wrong(name, f"is {value!r}; write true or false.")
         return value
 
     def whole(self, name: str, default: int, low: int, high: int) -> int:
-        """A whole number from `low` to `high`, both included."""
+        """Return a whole number from `low` to `high`, both included."""
         value = self._get(name, default)
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise self.wrong(name, f"is {value!r}; write a whole number from {low} to {high}.")
         return value
 
     def number(self, name: str) -> int | float:
-        """A whole or decimal number; required."""
+        """Return a whole or decimal number, which is required."""
         value = self._get(name, None)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self.wrong(name, f"is {value!r}; write a number without quotes.")
         return value
 
     def texts(self, name: str, default: tuple[str, ...] | None = None) -> tuple[str, ...]:
-        """A list of texts, none of them blank. The list itself may be empty."""
+        """Return a list of texts, none of them blank. The list itself may be empty."""
         value = self._get(name, default)
         if isinstance(value, str) or not isinstance(value, Sequence):
             raise self.wrong(name, f'is {value!r}; write a list: ["…", "…"].')
@@ -88,12 +88,12 @@ class TomlTable:
         return tuple(value)
 
     def table(self, name: str) -> "TomlTable | None":
-        """The table under this key, None if there is none."""
+        """Return the table under this key; None if there is none."""
         self._asked.append(name)
         return TomlTable(self._values[name], (*self.place, name)) if self.has(name) else None
 
     def tables(self, name: str) -> "tuple[TomlTable, ...]":
-        """The entries of a list of tables; () if it is missing."""
+        """Return the entries of a list of tables; () if the list is missing."""
         value = self._get(name, ())
         if not isinstance(value, list | tuple):
             raise self.wrong(name, f"is not a list of tables; write [[{name}]] entries.")
@@ -102,13 +102,15 @@ class TomlTable:
         )
 
     def close(self) -> None:
-        """Refuse keys that were not read, which are mostly misspelt. Raises `DeclarationError`."""
+        """Raise `DeclarationError` if there are keys that were not read; such keys are mostly
+        misspelt."""
         if unknown := [name for name in self._values if name not in self._asked]:
             known = ", ".join(self._asked)
             raise self.wrong(unknown[0], f"is not a known key; use {known}.")
 
     def wrong(self, name: str, problem: str) -> DeclarationError:
-        """The error to raise for the value of a key; `problem` continues a sentence about it."""
+        """Return the error to raise for the value of a key; `problem` continues a sentence that
+        begins with the key."""
         return DeclarationError((*self.place, name), problem)
 
     def _get(self, name: str, default: Any) -> Any:
@@ -121,7 +123,7 @@ class TomlTable:
 
 
 def describe_place(place: Place) -> str:
-    """A place in words: ("fields", 1, "choices", 0, "key") is "field 2, choice 1, key"."""
+    """Describe a place in words: ("fields", 1, "choices", 0, "key") is "field 2, choice 1, key"."""
     said: list[str] = []
     for step in place:
         if isinstance(step, int):

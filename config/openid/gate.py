@@ -1,4 +1,5 @@
-"""Accounts of people who sign in through OpenID: by linked account, or by invitation."""
+"""Finds or creates the account of a person who signs in through OpenID: by the linked account, or
+by invitation."""
 
 from typing import Any
 
@@ -24,11 +25,12 @@ LINK_AUDIT_NAME = "sign-in by another service"
 
 
 class OpenIDAccountAdapter(DefaultSocialAccountAdapter):
-    """Finds an account only by its link, never by e-mail address: otherwise whoever controls
-    addresses at the service could take over accounts. A verified address can use an invitation."""
+    """Finds an account only by its link, never by e-mail address. Otherwise, whoever controls
+    addresses at the service could take over accounts. With a verified address, a person can accept
+    an invitation."""
 
     def list_apps(self, request: HttpRequest, **narrowed: Any) -> list[SocialApp]:
-        """The service from the settings; it is not configured in the database."""
+        """Return the service from the settings; it is not configured in the database."""
         openid = settings.OPENID
         if openid is None:
             return []
@@ -40,20 +42,21 @@ class OpenIDAccountAdapter(DefaultSocialAccountAdapter):
     def get_provider(
         self, request: HttpRequest, provider: str, client_id: Any = None
     ) -> OpenIDProvider:
-        """The configured service, whatever its name in the URL. Raises `Http404` if none is
-        configured."""
+        """Return the configured service, whatever name the URL has. Raises `Http404` if no service
+        is configured."""
         for app in self.list_apps(request):
             return OpenIDProvider(request, app=app)
         raise Http404
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
-        """Drop the e-mail addresses of the service before anything is stored; allauth calls it."""
-        # E-mail addresses are stored only in the account, if verified.
+        """Remove the e-mail addresses of the service before anything is stored. Called by
+        allauth."""
+        # The site stores e-mail addresses only in the account, and only verified ones.
         sociallogin.email_addresses = []
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:
-        """True for people with an invitation; for others, raises an exception that shows an error
-        page."""
+        """True for people with an invitation. For other people, raises an exception that shows an
+        error page."""
         if not _invitations(sociallogin):
             troubles.stop_with_page(request, troubles.NOT_INVITED)
         return True
@@ -61,7 +64,8 @@ class OpenIDAccountAdapter(DefaultSocialAccountAdapter):
     def save_user(
         self, request: HttpRequest, sociallogin: SocialLogin, form: Any = None
     ) -> Account:
-        """Create an account with the memberships that it is invited to; otherwise show an error."""
+        """Create an account with the memberships that the person is invited to; otherwise show an
+        error."""
         found = _invitations(sociallogin)
         names = [sociallogin.user.username, found[0].alias]
         name = get_account_adapter().generate_unique_username(names, regex=r"[^\w\s+.-]")
@@ -87,8 +91,8 @@ class OpenIDAccountAdapter(DefaultSocialAccountAdapter):
         exception: Any = None,
         extra_context: Any = None,
     ) -> None:
-        """Always raise an exception that shows an error page: sign-in cancelled, service not
-        available, or sign-in unknown."""
+        """Always raise an exception that shows an error page: the sign-in was cancelled, the
+        service is not available, or the sign-in is unknown."""
         if error == AuthError.CANCELLED:
             troubles.stop_with_page(request, troubles.CANCELLED)
         if exception is not None:
@@ -101,8 +105,8 @@ class OpenIDAccountAdapter(DefaultSocialAccountAdapter):
 
 
 def _invitations(sociallogin: SocialLogin) -> list[Invitation]:
-    """The invitation whose link the user followed; else all that were sent to the verified
-    address."""
+    """Return the invitation whose link the user followed, otherwise all invitations that were sent
+    to the verified address."""
     now = timezone.now()
     followed = invitations.find_invitation(
         _invitation_key(sociallogin.state.get("next") or ""), now=now
@@ -113,7 +117,7 @@ def _invitations(sociallogin: SocialLogin) -> list[Invitation]:
 
 
 def _invitation_key(address: str) -> str:
-    """The key in the URL of an invitation; "" for other URLs."""
+    """Return the key in the URL of an invitation; "" for other URLs."""
     try:
         match = resolve(address.partition("?")[0])
     except Resolver404:

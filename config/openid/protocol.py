@@ -22,8 +22,8 @@ from operation import identity
 
 logger = logging.getLogger(__name__)
 PROVIDER = "openid"
-# Only algorithms with a public key; with other algorithms, the client secret would be enough to
-# sign.
+# Only algorithms with a public key. With other algorithms, anybody who knows the client secret
+# could sign tokens.
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]
 REQUIRED_CLAIMS = ["iss", "sub", "aud", "exp", "iat", "nonce"]
 # Allowed clock difference in seconds.
@@ -32,23 +32,25 @@ MAX_EMAIL_LENGTH = 254
 
 
 class TokenError(ValueError):
-    """A token that does not prove an identity; the message says why and goes only to the log."""
+    """A token that does not prove an identity. The message says why, and is only written to the
+    log."""
 
 
 def get_service() -> OpenID:
-    """The service from the settings; pages that need it exist only if it is configured."""
+    """Return the service from the settings. Pages that need the service exist only if it is
+    configured."""
     assert settings.OPENID
     return settings.OPENID
 
 
 def derive_nonce(verifier: str) -> str:
-    """The nonce of a sign-in, derived from the PKCE secret in the session."""
+    """Derive the nonce of a sign-in from the PKCE secret in the session."""
     return hashlib.sha256(f"nonce {verifier}".encode()).hexdigest()
 
 
 def verify_token(token: str, keys: dict[str, Any], nonce: str) -> dict[str, Any]:
-    """The claims of a token; it must be signed, for this site, not expired, and part of this
-    sign-in."""
+    """Return the claims of a token, after checking that the token is signed, issued for this site,
+    not expired, and part of this sign-in."""
     us = get_service()
     try:
         head = jwt.get_unverified_header(token)
@@ -72,7 +74,7 @@ def verify_token(token: str, keys: dict[str, Any], nonce: str) -> dict[str, Any]
 
 
 def _find_key(keys: dict[str, Any], kid: str | None) -> dict[str, Any]:
-    """The key with the id in the token; the only key, if the token has no key id."""
+    """Find the key with the id in the token; if the token has no key id, the only key."""
     listed = keys.get("keys")
     found = [
         key
@@ -93,8 +95,8 @@ class OpenIDAdapter(OpenIDConnectOAuth2Adapter):
 
     @property
     def openid_config(self) -> dict[str, Any]:
-        """The discovery document of the service, asked once per sign-in. If the service cannot be
-        used, the sign-in stops with an error page."""
+        """The discovery document of the service, requested once per sign-in. If the service cannot
+        be used, the sign-in stops with an error page."""
         if not hasattr(self, "_openid_config"):
             self._openid_config = self._asked(identity.discover, get_service().issuer)
         return self._openid_config
@@ -102,19 +104,20 @@ class OpenIDAdapter(OpenIDConnectOAuth2Adapter):
     def get_access_token_data(
         self, request: HttpRequest, app: Any, client: Any, pkce_code_verifier: str = ""
     ) -> Any:
-        """The answer of the token endpoint; it also sets the nonce that the token must have."""
+        """Return the answer of the token endpoint. Also sets the nonce that the token must
+        contain."""
         self.nonce = derive_nonce(pkce_code_verifier)
         return super().get_access_token_data(request, app, client, pkce_code_verifier)
 
     def parse_token(self, data: dict[str, Any]) -> SocialToken:
-        """The access token; it is never stored."""
+        """Return the access token, which is never stored."""
         return SocialToken(token=str(data["access_token"]))  # never stored
 
     def complete_login(
         self, request: HttpRequest, app: Any, token: SocialToken, **more: Any
     ) -> SocialLogin:
-        """The sign-in with the verified token. If verification fails, it stops with an error page.
-        User information is asked for only if the token has no e-mail address."""
+        """Return the sign-in with the verified token. If verification fails, the sign-in stops with
+        an error page. User information is requested only if the token has no e-mail address."""
         keys = self._asked(identity.fetch_json, self.openid_config["jwks_uri"])
         try:
             said = verify_token(str(more["response"].get("id_token", "")), keys, self.nonce)
@@ -126,7 +129,8 @@ class OpenIDAdapter(OpenIDConnectOAuth2Adapter):
         return self.get_provider().sociallogin_from_response(request, said)
 
     def _told_more(self, said: dict[str, Any], token: str) -> dict[str, Any]:
-        """The claims from the userinfo endpoint, if they are about the same person; else {}."""
+        """Return the claims from the userinfo endpoint if they are about the same person; otherwise
+        {}."""
         place = self.openid_config.get("userinfo_endpoint")
         if not place:
             return {}
@@ -148,36 +152,38 @@ class OpenIDProvider(OpenIDConnectProvider):
     oauth2_adapter_class = OpenIDAdapter
 
     def get_pkce_params(self) -> dict[str, str]:
-        """The parameters of PKCE, with a nonce derived from the code verifier."""
+        """Return the parameters of PKCE, with a nonce derived from the code verifier."""
         given: dict[str, str] = super().get_pkce_params()
         return given | {"nonce": derive_nonce(given["code_verifier"])}
 
     def get_redirect_from_request_kwargs(self, request: HttpRequest) -> dict[str, Any]:
-        """Signed-in users link their account, others sign in; the request cannot choose."""
+        """Return the settings of the sign-in: signed-in users link their account, others sign in.
+        The request cannot choose."""
         asked = super().get_redirect_from_request_kwargs(request)
         process = "connect" if request.user.is_authenticated else "login"
         return {"process": process, "next_url": asked.get("next_url")}
 
     def extract_uid(self, data: dict[str, Any]) -> str:
-        """An id unique to this service, since other services may use the same subject."""
+        """Return an id that is unique to this service, since other services may use the same
+        subject."""
         return hashlib.sha256(f"{get_service().issuer}\n{data['sub']}".encode()).hexdigest()
 
     def extract_extra_data(self, data: dict[str, Any]) -> dict[str, Any]:
-        """Nothing: what the service says about a person is not stored."""
+        """Return nothing: what the service says about a person is not stored."""
         return {}
 
     def extract_common_fields(self, data: dict[str, Any]) -> dict[str, Any]:
-        """The name before any @, and the e-mail address if the service verified it."""
+        """Return the name up to any @, and the e-mail address if the service has verified it."""
         name = str(data.get("preferred_username") or "").partition("@")[0]
         return {"username": name, "email": verified_email(data)}
 
     def extract_email_addresses(self, data: dict[str, Any]) -> list[Any]:
-        """Nothing: allauth would store the addresses apart from the account."""
+        """Return nothing: allauth would store the addresses separately from the account."""
         return []
 
 
 def verified_email(data: dict[str, Any]) -> str:
-    """The person's e-mail address, if the service has verified it; else "".
+    """Return the person's e-mail address if the service has verified it; otherwise "".
 
     Non-ASCII addresses are ignored, since lower-casing maps some letters to others (K to k).
     """

@@ -11,7 +11,7 @@ from django.shortcuts import render
 
 @dataclass(frozen=True)
 class OpenIDTrouble:
-    """An error page; `{name}` in its texts is the name of the service."""
+    """An error page. In its texts, `{name}` stands for the name of the service."""
 
     heading: str
     words: str
@@ -49,7 +49,7 @@ NOT_INVITED = OpenIDTrouble(
 
 
 def render_trouble(request: HttpRequest, trouble: OpenIDTrouble, words: str = "") -> HttpResponse:
-    """The error page; `words`, if given, replaces its text."""
+    """Render the error page. If `words` is given, it replaces the text of the page."""
     name = settings.OPENID.name if settings.OPENID else ""
     context = {"heading": trouble.heading.format(name=name)}
     context |= {"words": words or trouble.words.format(name=name)}
@@ -57,5 +57,5 @@ def render_trouble(request: HttpRequest, trouble: OpenIDTrouble, words: str = ""
 
 
 def stop_with_page(request: HttpRequest, trouble: OpenIDTrouble, words: str = "") -> NoReturn:
-    """Stop the sign-in and show the error page, from anywhere in allauth's flow."""
+    """Stop the sign-in and show the error page, wherever in allauth's code this is called."""
     raise ImmediateHttpResponse(render_trouble(request, trouble, words))

@@ -22,7 +22,7 @@ View = Callable[..., HttpResponseBase]
 
 
 def require_openid(view: View) -> View:
-    """Answers 404 unless the settings configure an OpenID service."""
+    """Decorator that answers 404 if no OpenID service is configured in the settings."""
 
     @never_cache
     @wraps(view)
@@ -40,8 +40,8 @@ def require_openid(view: View) -> View:
 def begin_sign_in(request: HttpRequest, provider_id: str) -> HttpResponseBase:
     """Send the browser to the service through a page that redirects by itself.
 
-    The content security policy allows forms to target only this site, and browsers apply that to
-    all redirects that follow; the service may have several.
+    The content security policy allows forms to target only this site. Browsers apply this to all
+    redirects that follow a form, and the service may use several.
     """
     begun = OAuth2LoginView.adapter_view(OpenIDAdapter(request, provider_id))
     answer: HttpResponse = begun(request)
@@ -53,7 +53,7 @@ def begin_sign_in(request: HttpRequest, provider_id: str) -> HttpResponseBase:
 @require_openid
 @require_safe
 def finish_sign_in(request: HttpRequest, provider_id: str) -> HttpResponseBase:
-    """The page that the service redirects back to."""
+    """The page to which the service redirects after the sign-in."""
     back: View = OAuth2CallbackView.adapter_view(OpenIDAdapter(request, provider_id))
     return back(request)
 
@@ -62,7 +62,8 @@ def finish_sign_in(request: HttpRequest, provider_id: str) -> HttpResponseBase:
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def linked_account(request: HttpRequest) -> HttpResponseBase:
-    """Show whether the account is linked; POST unlinks it after the password is entered again."""
+    """Show whether the account is linked. A POST unlinks it after the password has been entered
+    again."""
     if request.method == "POST":
         return _unlink(request)
     return _page(request)
@@ -90,5 +91,5 @@ def _page(request: HttpRequest, trouble: str = "") -> HttpResponse:
 
 
 def openid_context(request: HttpRequest) -> dict[str, str]:
-    """For templates: the name of the OpenID service; "" if none is configured."""
+    """Tell templates the name of the OpenID service; "" if none is configured."""
     return {"openid": settings.OPENID.name if settings.OPENID else ""}

@@ -1,4 +1,4 @@
-"""Django's PostgreSQL backend with cheaper connection checks."""
+"""Django's PostgreSQL backend with faster connection checks."""
 
 import select
 
@@ -7,11 +7,11 @@ from django.db.backends.postgresql import base
 
 class DatabaseWrapper(base.DatabaseWrapper):
     def is_usable(self) -> bool:
-        """Whether a persistent connection can serve another request.
+        """True if a persistent connection can serve another request.
 
-        A server that has closed the connection makes the socket readable. So a quiet socket is
-        trusted, and only a readable one costs the round trip that Django would make before every
-        request.
+        When a server closes the connection, the socket becomes readable. So a connection whose
+        socket has nothing to read is trusted. Only a readable socket costs the round trip that
+        Django would make before every request.
         """
         if self.connection is not None and not self.connection.closed:
             watched = select.poll()

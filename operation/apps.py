@@ -7,5 +7,5 @@ class OperationConfig(AppConfig):
     name = "operation"
 
     def ready(self) -> None:
-        """Connect the signals that pass request ids to workers; Django calls it once at start."""
+        """Connect the signals that pass request ids to workers. Django calls this once at start."""
         celery_context.connect_signals()

@@ -1,4 +1,5 @@
-"""Backups: one zip with the database, files that cannot be created again, and a manifest.
+"""Backups. A backup is one zip with the database, the files that cannot be created again, and a
+manifest.
 
 The manifest has the time of the backup, the program version, the number of rows of each table, and
 the digest of every part. A backup leaves out data that can be created again (collected static
@@ -44,7 +45,7 @@ CHUNK_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Manifest:
-    """The manifest of a backup; `parts` has size and SHA-256 of each file in it."""
+    """The manifest of a backup. `parts` has the size and the SHA-256 of each file in the backup."""
 
     form: int
     made: str
@@ -56,14 +57,14 @@ class Manifest:
 
     @property
     def rows(self) -> int:
-        """The rows of all tables together."""
+        """The number of rows in all tables together."""
         return sum(self.tables.values())
 
 
 def create_backup(to: Path, *, now: datetime) -> Manifest:
-    """Write a backup while people keep working. The file appears only when it is complete.
+    """Write a backup while people keep working. The file only appears once it is complete.
 
-    Raises BackupError if the file exists already, or if it would be among the saved files.
+    Raises BackupError if the file exists already, or if it is in a folder that the backup includes.
     """
     if to.exists():
         raise BackupError(f"{to} already exists. Choose another file.")
@@ -98,7 +99,8 @@ def create_backup(to: Path, *, now: datetime) -> Manifest:
 
 
 def verify_backup(source: Path) -> Manifest:
-    """The manifest of a backup, after checking every digest; raises BackupError if one differs."""
+    """Return the manifest of a backup after checking every digest. Raises BackupError if a digest
+    differs."""
     try:
         with zipfile.ZipFile(source) as archive:
             manifest = Manifest(**json.loads(archive.read(MANIFEST_NAME)))
@@ -120,8 +122,8 @@ def verify_backup(source: Path) -> Manifest:
 def restore_backup(source: Path, *, replace: bool = False) -> Manifest:
     """Replace the current data with a backup, or change nothing and raise BackupError.
 
-    The database must be empty unless `replace` is true, and nobody may be using it. The tables are
-    then the tables of the backup; `migrate` updates them.
+    The database must be empty unless `replace` is true, and nobody may be using it. Afterwards the
+    tables are those of the backup; `migrate` updates them.
     """
     manifest = verify_backup(source)
     _check_compatible(manifest)
@@ -153,7 +155,7 @@ def _files() -> Iterator[tuple[str, Path]]:
 
 
 def _is_database(path: Path) -> bool:
-    """Whether a file is the SQLite database, or one of its side files."""
+    """True if a file is the SQLite database or one of its side files."""
     own = Path(connection.settings_dict["NAME"]).resolve()
     beside = {own.with_name(own.name + ending) for ending in ("", "-journal", "-shm", "-wal")}
     return connection.vendor == "sqlite" and path.resolve() in beside
@@ -229,7 +231,7 @@ def _check_unused(replace: bool) -> None:
 
 
 def _restore_files(folder: Path) -> None:
-    """Move the files into place, replacing existing ones. Other files stay, since no row refers to
+    """Move the files into place and replace existing ones. Other files stay, but no row refers to
     them any more."""
     for path in sorted(folder.rglob("*")) if folder.exists() else []:
         if path.is_file():

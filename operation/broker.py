@@ -7,7 +7,7 @@ TIMEOUT_SECONDS = 2.0
 
 
 def connect() -> redis.Redis:
-    """A connection, which the caller must close; needs REDIS_URL. Nothing is sent yet."""
+    """Return a connection, which the caller must close; needs REDIS_URL. Nothing is sent yet."""
     return redis.Redis.from_url(
         settings.REDIS_URL, socket_timeout=TIMEOUT_SECONDS, socket_connect_timeout=TIMEOUT_SECONDS
     )

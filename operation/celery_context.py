@@ -10,7 +10,7 @@ ID_HEADER = "request_id"
 
 
 def connect_signals() -> None:
-    """Connect the receivers; repeated calls connect them only once."""
+    """Connect the receivers. Repeated calls connect them only once."""
     before_task_publish.connect(_add_request_id, dispatch_uid="operation.celery_context")
     task_prerun.connect(_begin_task, dispatch_uid="operation.celery_context")
     task_postrun.connect(_end_task, dispatch_uid="operation.celery_context")

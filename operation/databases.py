@@ -1,7 +1,8 @@
 """Dump the database to one file and restore it, with the tools of each database.
 
-SQLite writes a copy while others write; PostgreSQL's own programs dump a consistent snapshot. Both
-include everything: tables, indexes, triggers, and which migrations are applied.
+For SQLite, a copy is written while other processes may write to the database. For PostgreSQL, its
+own programs dump a consistent snapshot. Both include everything: tables, indexes, triggers, and the
+list of applied migrations.
 """
 
 import os
@@ -15,24 +16,25 @@ from typing import IO, Any
 
 from django.db import connection, transaction
 
-# Drop everything, so that no tables of another version remain next to the restored ones.
+# Drop everything, so that no tables of another version remain next to the restored tables.
 RESET_SCHEMA_SQL = b"DROP SCHEMA public CASCADE; CREATE SCHEMA public;\n"
 
 
 class BackupError(Exception):
-    """A database cannot be dumped or restored; the message says why and what to do."""
+    """A database cannot be dumped or restored. The message says why and what to do."""
 
 
 class _GaveUp(Exception):
-    """A program stopped reading; its own error output says why."""
+    """A program stopped reading. The error output of the program says why."""
 
 
 def dump_database(to: Path, emptied: Collection[str] = ()) -> dict[str, int]:
-    """Write a consistent snapshot of the database; tables in `emptied` get no rows. Returns the
-    number of rows written per table."""
+    """Write a consistent snapshot of the database; tables in `emptied` get no rows. Return the
+    number of rows written for each table."""
     if connection.vendor == "sqlite":
         connection.ensure_connection()
-        # A page-by-page copy would still contain the bytes of deleted rows; VACUUM does not.
+        # A page-by-page copy would still contain the bytes of deleted rows. A copy by VACUUM does
+        # not.
         connection.connection.execute("VACUUM INTO ?", [str(to)])
         with closing(sqlite3.connect(to)) as copy:
             copy.execute("PRAGMA journal_mode=DELETE")
@@ -78,19 +80,20 @@ def _check_integrity(copy: sqlite3.Connection) -> bool:
 
 
 def count_rows() -> dict[str, int]:
-    """The current number of rows of each table."""
+    """Return the current number of rows of each table."""
     with connection.cursor() as cursor:
         return {table: _count(cursor, table) for table in list_tables()}
 
 
 def list_tables() -> list[str]:
-    """The names of the tables in the database, sorted; views are left out."""
+    """Return the sorted names of the tables in the database; views are left out."""
     with connection.cursor() as cursor:
         return sorted(connection.introspection.table_names(cursor))
 
 
 def count_other_connections() -> int:
-    """The number of other connections to the database; 0 for SQLite, which cannot tell."""
+    """Return the number of other connections to the database; 0 for SQLite, which does not know
+    it."""
     if connection.vendor != "postgresql":
         return 0
     with connection.cursor() as cursor:
@@ -115,10 +118,10 @@ def _run(program: str, *options: str) -> None:
 
 @contextmanager
 def _start_program(program: str, *options: str, reading: bool = False) -> Iterator[IO[bytes]]:
-    """Run a PostgreSQL program on this database; yields its stdin, or its stdout if `reading`.
+    """Run a PostgreSQL program on this database. Yields its stdin, or its stdout if `reading`.
 
-    Raises BackupError with its error message if it fails. Passwords are passed in its environment,
-    which other users of the machine cannot list.
+    Raises BackupError with the program's error message if it fails. Passwords are passed in the
+    environment of the program, which other users of the machine cannot see.
     """
     path = shutil.which(program)
     if path is None:
@@ -139,7 +142,7 @@ def _start_program(program: str, *options: str, reading: bool = False) -> Iterat
     try:
         yield pipe
     except BaseException as error:
-        # If psql is killed, it rolls back; at the end of its input it would commit an incomplete
+        # If psql is killed, it rolls back. At the end of its input, it would commit an incomplete
         # dump.
         process.kill()
         if reading or not isinstance(error, _GaveUp):

@@ -1,4 +1,4 @@
-"""Checks of the `doctor` command beyond readiness: settings, clock, files, mail."""
+"""Checks of the `doctor` command beyond readiness: settings, clock, files, mail and others."""
 
 import os
 import secrets
@@ -23,11 +23,11 @@ from judging.runs.engine import clock
 from operation import identity, readiness
 from operation.findings import Finding, report_error, report_ok, report_warning
 
-# A worker polls every two seconds, and slices and programs end within minutes.
+# A worker polls every two seconds; slices and programs end within minutes.
 LONG_WAIT = timedelta(minutes=10)
-# Limits of free bytes where files are kept.
+# Limits for the number of free bytes where files are kept.
 LOW_DISK_BYTES, MIN_DISK_BYTES = 5 * 2**30, 2**29
-# In a random key at least this share of three-character substrings is distinct, even in hex.
+# In a random key, at least this share of the three-character substrings is distinct, even in hex.
 MIN_KEY_VARIETY = 0.8
 # The largest share of the server's maximum number of connections that may be in use.
 MAX_CONNECTION_SHARE = 0.8
@@ -63,7 +63,7 @@ def check_settings() -> Finding:
 
 
 def check_secret_key() -> Finding:
-    """Check that SECRET_KEY is random, and that others cannot read the file that keeps it."""
+    """Check that SECRET_KEY is random, and that the file with it cannot be read by other users."""
     key = settings.SECRET_KEY
     threes = {key[at : at + 3] for at in range(len(key) - 2)}
     kept = settings.VAR_DIR / "secret_key"
@@ -89,7 +89,7 @@ def check_clock() -> Finding:
 
 
 def check_connections() -> Finding:
-    """Check how many connections of the database server are in use; SQLite needs no connections."""
+    """Check how many connections to the database server are in use; SQLite needs no connections."""
     if connection.vendor != "postgresql":
         return report_ok("SQLite needs no connections.")
     with connection.cursor() as cursor:
@@ -131,7 +131,7 @@ def _can_write(folder: Path) -> bool:
 
 
 def check_disk() -> Finding:
-    """Check the free space where data files are: below `MIN_DISK_BYTES` is an error, below
+    """Check the free space where data files are. Less than `MIN_DISK_BYTES` is an error, less than
     `LOW_DISK_BYTES` a warning."""
     free = shutil.disk_usage(settings.VAR_DIR).free
     says = f"{free / 2**30:.1f} GB are free on the disk of {settings.VAR_DIR}."
@@ -167,7 +167,7 @@ def check_evaluator_keys() -> Finding:
 
 
 def check_email() -> Finding:
-    """Check that the mail server accepts a connection with the user and password; no mail is
+    """Check that the mail server accepts a connection with the user and password. No mail is
     sent."""
     if not settings.EMAIL_HOST:
         says = "E-mail goes to the server's output, so nobody receives links."

@@ -10,12 +10,12 @@ REQUIRED_KEYS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 
 
 class DiscoveryError(ValueError):
-    """The service cannot be used; the message says why."""
+    """The service cannot be used. The message says why."""
 
 
 def discover(issuer: str) -> dict[str, Any]:
-    """The addresses of the service at which people sign in, tokens are issued and keys are
-    published.
+    """Find the addresses where people sign in at the service, where tokens are issued, and where
+    keys are published.
 
     Raises DiscoveryError if the service does not answer, names another issuer, or has endpoints
     without TLS.
@@ -31,7 +31,7 @@ def discover(issuer: str) -> dict[str, Any]:
 
 
 def fetch_json(address: str, **headers: str) -> dict[str, Any]:
-    """The JSON object at an address. Raises DiscoveryError."""
+    """Fetch the JSON object at an address. Raises DiscoveryError."""
     try:
         answer = requests.get(address, headers=headers, timeout=TIMEOUT_SECONDS)
         answer.raise_for_status()

@@ -1,7 +1,7 @@
-"""Log lines as JSON, each with its request id, and without texts or keys.
+"""Log lines as JSON. Each has its request id, and none contains texts or keys.
 
-Errors are logged with their type and traceback only: the message may quote an item, an answer or
-an address with its password.
+Of an error, only the type and the traceback are logged. The message may quote an item, an answer,
+or an address with its password.
 """
 
 import json
@@ -17,18 +17,20 @@ from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
-# Context added to log lines; set by the middleware and by workers, separate for each thread.
+# Context added to log lines. It is set by the middleware and by workers, separately for each
+# thread.
 _context: ContextVar[dict[str, Any] | None] = ContextVar("about", default=None)
-# Values of environment variables with these names never appear in a line.
+# Values of environment variables with these names never appear in a log line.
 _SECRET_NAME = re.compile(r"KEY|PASSWORD|SECRET|TOKEN")
 _HIDDEN = "[hidden]"
-# Long enough for any message, short enough that no line can flood the log.
+# Long enough for any message, and short enough that no line can flood the log.
 MAX_LINE_LENGTH = 2_000
 
 
 @contextmanager
 def log_context(**facts: Any) -> Iterator[dict[str, Any]]:
-    """Add these facts to log lines within the context; more can be added to the yielded dict."""
+    """Add these facts to log lines within the context. More facts can be added to the yielded
+    dict."""
     mine = {**(_context.get() or {}), **facts}
     token = _context.set(mine)
     try:
@@ -38,26 +40,27 @@ def log_context(**facts: Any) -> Iterator[dict[str, Any]]:
 
 
 def begin_context(**facts: Any) -> None:
-    """Like `log_context`, until `end_context`; for code whose start and end are separate
-    calls, such as a worker's task."""
+    """Add facts like `log_context`, until `end_context` is called. For code whose start and end are
+    separate calls, such as a worker's task."""
     _context.set(facts)
 
 
 def end_context() -> None:
-    """Forget the facts that `begin_context` added."""
+    """Remove the facts that `begin_context` added."""
     _context.set(None)
 
 
 def current_request_id() -> str:
-    """The id of the current request; "" if there is none."""
+    """Return the id of the current request; "" if there is none."""
     return str((_context.get() or {}).get("request_id", ""))
 
 
 class PlainFormatter(logging.Formatter):
-    """Formats the same facts as one readable line."""
+    """Formats a record as one readable line with the same facts as `JSONFormatter`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, with secrets hidden; places of an error follow on lines of their own."""
+        """Return the line with secrets hidden. For an error, the places in the code follow on
+        separate lines."""
         told = record_facts(record)
         head = f"{told.pop('time')} {told.pop('level')} {told.pop('logger')}: {told.pop('message')}"
         where = told.pop("where", [])
@@ -66,25 +69,25 @@ class PlainFormatter(logging.Formatter):
 
 
 class JSONFormatter(logging.Formatter):
-    """Formats one JSON object per line: time, level, logger, message, and the context."""
+    """Formats a record as one JSON object per line: time, level, logger, message and context."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The object on one line of ASCII, with secrets hidden."""
+        """Return the object on one line of ASCII, with secrets hidden."""
         return hide_secrets(json.dumps(record_facts(record), ensure_ascii=True, default=str))
 
 
 class DuplicateFilter(logging.Filter):
-    """Drops duplicates of our own line for each request: Django's line passes only if it has
-    exception information."""
+    """Drops Django's lines about requests, since each request has our own line. Lines with
+    exception information are kept."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the record has exception information; others are dropped."""
+        """True if the record has exception information; other records are dropped."""
         return record.exc_info is not None
 
 
 def record_facts(record: logging.LogRecord) -> dict[str, Any]:
-    """The facts of a log record in order, with time in UTC. An error has its class and the places
-    in the code, never its message. Secrets are not hidden yet."""
+    """Return the facts of a log record in order, with the time in UTC. For an error, these include
+    its class and the places in the code, never its message. Secrets are not hidden yet."""
     told: dict[str, Any] = {
         "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
         "level": record.levelname,
@@ -100,8 +103,8 @@ def record_facts(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def _message(record: logging.LogRecord) -> str:
-    """The message; for Django's lines the route instead of the URL, which can contain secrets of
-    invitations and password resets."""
+    """Return the message. Django's lines get the route instead of the URL, since a URL can contain
+    the secrets of invitations and password resets."""
     request = getattr(record, "request", None)
     if request is None:
         return _without_quotes(record)
@@ -110,7 +113,7 @@ def _message(record: logging.LogRecord) -> str:
 
 
 def _without_quotes(record: logging.LogRecord) -> str:
-    """The line, with quoted errors replaced by their types."""
+    """Return the line with quoted errors replaced by their types."""
     args = record.args
     if isinstance(args, tuple):
         args = tuple(type(one).__name__ if isinstance(one, BaseException) else one for one in args)
@@ -121,13 +124,13 @@ def _without_quotes(record: logging.LogRecord) -> str:
 
 
 def request_route(request: Any) -> str:
-    """The URL pattern of the request, without items or secrets; "" if none matches."""
+    """Return the URL pattern of the request, without items or secrets; "" if no pattern matches."""
     match = getattr(request, "resolver_match", None)
     return str(match.route) if match else ""
 
 
 def _places(error: BaseException) -> list[str]:
-    """The traceback, cause first: file, line and function, without values."""
+    """Return the traceback, cause first: file, line and function, without values."""
     chain: list[BaseException] = []
     one: BaseException | None = error
     while one is not None and one not in chain:
@@ -141,7 +144,7 @@ def _places(error: BaseException) -> list[str]:
 
 
 def hide_secrets(line: str) -> str:
-    """The line without secrets from the environment."""
+    """Return the line without secrets from the environment."""
     for secret in _secrets():
         line = line.replace(secret, _HIDDEN)
     return line
@@ -149,10 +152,11 @@ def hide_secrets(line: str) -> str:
 
 @cache
 def _secrets() -> list[str]:
-    """Secrets from the environment, longest first.
+    """Return the secrets from the environment, longest first.
 
-    Values under 8 characters are skipped, since a key such as "1" would hide parts of every line.
-    Longest first: if a secret starts with another one, its rest would otherwise remain.
+    Values under 8 characters are skipped: a key such as "1" would hide parts of every line. The
+    longest secret is first, since a secret may start with another one, and the rest of it would
+    remain.
     """
     named = {value for name, value in os.environ.items() if _SECRET_NAME.search(name)}
     addresses = [value for name, value in os.environ.items() if name.endswith("_URL")]

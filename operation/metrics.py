@@ -1,7 +1,9 @@
-"""Prometheus metrics: request counts per process, the rest from the database.
+"""Prometheus metrics. Requests are counted in each process; the other metrics are read from the
+database.
 
-If several processes serve, they share their counts through files in PROMETHEUS_MULTIPROC_DIR. The
-state of the service is read from the database on each scrape, so every process reports the same.
+If there are several server processes, they share their counts through files in
+PROMETHEUS_MULTIPROC_DIR. The state of the service is read from the database on each scrape, so
+every process reports the same.
 """
 
 import os
@@ -37,19 +39,20 @@ _seconds = Histogram(
     registry=PROCESS_REGISTRY,
     buckets=SECONDS_BUCKETS,
 )
-# Celery's default queue name.
+# The name of Celery's default queue.
 QUEUE_NAME = "celery"
 
 
 def count_request(method: str, route: str, status: int, seconds: float) -> None:
-    """Count a request. Routes are URL patterns, so visitors cannot create new series."""
+    """Count a request. Routes are URL patterns, so requests for arbitrary URLs cannot create new
+    series."""
     known = method if method in METHODS else "other"
     _requests.labels(known, route or "none", str(status)).inc()
     _seconds.labels(route or "none").observe(seconds)
 
 
 def render_metrics() -> bytes:
-    """All metrics in the text format of Prometheus."""
+    """Render all metrics in the text format of Prometheus."""
     registry = PROCESS_REGISTRY
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
         registry = CollectorRegistry()
@@ -63,7 +66,7 @@ class ServiceCollector:
     """Metrics from the database, about one query per family."""
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """All metrics of the service, read from database and broker with each call."""
+        """Yield all metrics of the service, read from the database and the broker at each call."""
         yield from collect_jobs()
         yield from collect_requests()
         yield from collect_missing()
@@ -73,8 +76,8 @@ class ServiceCollector:
 
 
 def collect_jobs() -> Iterator[GaugeMetricFamily]:
-    """The number of jobs by kind and state, and how long the oldest due one waits; a job that waits
-    for a person is not due."""
+    """Count jobs by kind and state, and measure how long the oldest due job has waited. A job that
+    waits for a person is not due."""
     found = Job.objects.order_by().values_list("kind", "state").annotate(Count("pk"))
     yield _family("jobs", "Jobs, by kind and state.", ["kind", "state"], list(found))
     due = Job.objects.filter(~WAITS_FOR_PERSON, state=Job.State.WAITING)
@@ -84,8 +87,8 @@ def collect_jobs() -> Iterator[GaugeMetricFamily]:
 
 
 def collect_requests() -> Iterator[GaugeMetricFamily]:
-    """Requests to evaluators that are not answered. These have indexes, while there may be many
-    millions of answered requests."""
+    """Count the requests to evaluators that are not answered. Indexes exist for these, while there
+    may be many millions of answered requests."""
     waiting = Request.objects.filter(state=Request.State.WAITING).order_by()
     listed = list(
         waiting.values_list("endpoint__name").annotate(
@@ -107,14 +110,14 @@ def collect_requests() -> Iterator[GaugeMetricFamily]:
 
 
 def collect_missing() -> Iterator[GaugeMetricFamily]:
-    """The number of missing outcomes by cause."""
+    """Count missing outcomes by cause."""
     missing = Outcome.objects.filter(result=Outcome.Result.MISSING).order_by()
     causes = missing.values_list("cause").annotate(Count("pk"))
     yield _family("missing", "Missing outcomes, by cause.", ["cause"], list(causes))
 
 
 def collect_runs() -> Iterator[GaugeMetricFamily]:
-    """The number of runs by state, and what all runs have cost."""
+    """Count runs by state, and sum up the cost of all runs."""
     found = Run.objects.order_by().values_list("state").annotate(Count("pk"))
     yield _family("runs", "Runs, by state.", ["state"], list(found))
     spent = Run.objects.aggregate(spent=Sum("spent"))["spent"] or 0
@@ -124,8 +127,7 @@ def collect_runs() -> Iterator[GaugeMetricFamily]:
 
 
 def collect_workers() -> Iterator[GaugeMetricFamily]:
-    """The number of live workers, and for each its slices and failures; dead workers are left
-    out."""
+    """Count the live workers, and the slices and failures of each. Dead workers are left out."""
     now = clock.now()
     alive = list(Worker.objects.alive(now))
     yield _family("workers", "Workers that are alive.", [], [(len(alive),)])
@@ -139,7 +141,7 @@ def collect_workers() -> Iterator[GaugeMetricFamily]:
 
 
 def collect_messages() -> Iterator[GaugeMetricFamily]:
-    """Number of messages waiting in the broker; no value if it is not available."""
+    """Count the messages waiting in the broker; no value if the broker is not available."""
     if not settings.REDIS_URL:
         return
     try:
@@ -153,7 +155,7 @@ def collect_messages() -> Iterator[GaugeMetricFamily]:
 def _family(
     name: str, text: str, labels: list[str], rows: list[tuple[Any, ...]]
 ) -> GaugeMetricFamily:
-    """A metric family; each row has the labels and then the value."""
+    """Return a metric family. Each row has the labels, then the value."""
     family = GaugeMetricFamily(f"blindspot_{name}", text, labels=labels)
     for *values, number in rows:
         family.add_metric([str(value) for value in values], float(number))

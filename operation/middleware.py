@@ -12,17 +12,18 @@ from operation import logs, metrics
 
 log = logging.getLogger("request")
 ID_HEADER = "X-Request-ID"
-# The form of an id from a proxy; anything else could be text, or a forged log line.
+# The form of an id that is accepted from a proxy. Anything else could be text, or a forged log
+# line.
 ID_PATTERN = re.compile(r"[A-Za-z0-9-]{8,64}")
-# Parts of a URL that say where the user is, not what they read.
+# Parts of a URL that say where the user is, but not what the user reads.
 LOGGED_PARTS = ("slug", "number")
 
 
 def request_middleware(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[..., HttpResponse]:
-    """Outermost middleware, so that refused requests are logged too. The id comes from the proxy if
-    it set one, and is returned in the response header."""
+    """Outermost middleware, so that refused requests are logged too. The request id is taken from
+    the proxy if it sends one, and is returned in a response header."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         begun = time.perf_counter()

@@ -16,7 +16,7 @@ from judging.runs.engine import clock
 from operation.broker import connect
 from operation.findings import Finding, report_error, report_ok, report_warning
 
-# A worker finishes a slice, or finds nothing to do, far more often than this.
+# A worker finishes a slice, or finds nothing to do, far more often than once in this time.
 STUCK_AFTER = timedelta(minutes=5)
 START_HELP = (
     "Start one with `celery --app config worker`. Without REDIS_URL, the server runs the worker: "
@@ -25,7 +25,7 @@ START_HELP = (
 
 
 def check_database() -> Finding:
-    """Check that the database answers a query; the finding says how long it took."""
+    """Check that the database answers a query. The finding says how long the answer took."""
     begun = time.monotonic()
     try:
         with connection.cursor() as cursor:
@@ -41,8 +41,8 @@ def check_database() -> Finding:
 
 
 def check_migrations() -> Finding:
-    """Check that all migrations of this program are applied. Newer ones are fine: during a rolling
-    update, old processes keep running."""
+    """Check that all migrations of this program are applied. Newer migrations are accepted: during
+    a rolling update, old processes keep running."""
     missing = sorted(_known_migrations() - set(MigrationRecorder(connection).applied_migrations()))
     if not missing:
         return report_ok("All migrations are applied.")
@@ -55,13 +55,13 @@ def check_migrations() -> Finding:
 
 @cache
 def _known_migrations() -> frozenset[tuple[str, str]]:
-    """The migrations of this program; its files do not change while it runs. A squashed migration
-    counts as the ones that it replaces; only files on disk count."""
+    """Return the migrations of this program, whose files do not change while it runs. A squashed
+    migration counts as the migrations that it replaces. Only files on disk count."""
     return frozenset(MigrationLoader(None).graph.nodes)
 
 
 def check_broker() -> Finding:
-    """Check that Redis answers; without a configured Redis there is nothing to check."""
+    """Check that Redis answers. If no Redis is configured, there is nothing to check."""
     if not settings.REDIS_URL:
         return report_ok("No broker is needed: the server process runs the worker.")
     try:
@@ -76,13 +76,13 @@ def check_broker() -> Finding:
 
 
 def check_workers() -> Finding:
-    """Check that a worker recently finished a slice or found nothing to do."""
+    """Check that a worker has recently finished a slice or found nothing to do."""
     now = clock.now()
     return _judge_workers(list(Worker.objects.alive(now)), now)
 
 
 def check_workers_on(host: str) -> Finding:
-    """The same check for the workers of one machine or container."""
+    """Check the workers of one machine or container in the same way as `check_workers`."""
     now = clock.now()
     return _judge_workers(list(Worker.objects.alive(now).filter(host=host)), now)
 

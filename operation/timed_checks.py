@@ -17,7 +17,7 @@ Checks = Mapping[str, Callable[[], Finding]]
 
 
 class _RunningCheck:
-    """Run a check in its own thread with its own connection."""
+    """Runs a check in its own thread with its own connection."""
 
     def __init__(self, name: str, check: Callable[[], Finding]) -> None:
         self.name, self.check = name, check
@@ -40,12 +40,13 @@ class _RunningCheck:
 
 
 _lock = threading.Lock()
-# A hanging check has one thread, however many requests ask for it.
+# However many requests ask for a check that hangs, it has only one thread.
 _running: dict[str, _RunningCheck] = {}
 
 
 def run_checks(checks: Checks, *, seconds: float = TIMEOUT_SECONDS) -> dict[str, Finding]:
-    """The findings by check; a check that takes longer is reported as wrong."""
+    """Run the checks and return the findings by check. A check that takes too long is reported as
+    wrong."""
     until = time.monotonic() + seconds
     asked = {name: _start_check(name, check) for name, check in checks.items()}
     for each in asked.values():

@@ -15,16 +15,18 @@ from operation.metrics import render_metrics
 @require_safe
 @never_cache
 def healthz(request: HttpRequest) -> HttpResponse:
-    """Say that this process answers. Nothing else is checked, since a restart would not fix it."""
+    """Answer that this process runs. Nothing else is checked, since a restart would not fix it."""
     return HttpResponse("ok\n", "text/plain")
 
 
 @require_safe
 @never_cache
 def readyz(request: HttpRequest) -> HttpResponse:
-    """State of database, migrations, broker and workers: 200 if none is wrong, else 503.
+    """Report the state of database, migrations, broker and workers: 200 if nothing is wrong,
+    otherwise 503.
 
-    `?only=database&only=migrations` selects checks. Public, since it only names components.
+    `?only=database&only=migrations` selects checks. The view is public, since it only names
+    components.
     """
     names = request.GET.getlist("only") or [*readiness.CHECKS]
     if not set(names) <= set(readiness.CHECKS):
@@ -39,9 +41,9 @@ def readyz(request: HttpRequest) -> HttpResponse:
 @require_safe
 @never_cache
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Metrics for Prometheus; needs METRICS_TOKEN, and answers 404 if that is not set.
+    """Return metrics for Prometheus. Needs METRICS_TOKEN; without this setting the answer is 404.
 
-    The client address is no protection behind a proxy, so it is not checked.
+    Behind a proxy, the client address protects nothing, so it is not checked.
     """
     if not settings.METRICS_TOKEN:
         raise Http404

@@ -11,7 +11,8 @@ T = TypeVar("T")
 
 
 class TextEdit(NamedTuple):
-    """Replaces the text from `start` to `end`, in code points of the gold answer, by `after`."""
+    """Replaces the text from `start` to `end` by `after`; positions are code points of the gold
+    answer."""
 
     start: int
     end: int
@@ -35,40 +36,41 @@ class PerturberInput:
     seed: str
 
     def pick(self, options: Sequence[T], *words: object) -> T:
-        """One of the options; the same seed and words always give the same option. IndexError if
-        there is none."""
+        """Pick one of the options. The same seed and words always give the same option. Raises
+        IndexError if there are no options."""
         return options[draw_number(f"{self.seed}:{':'.join(map(str, words))}") % len(options)]
 
 
-# Finds possible changes of a text, in any order; changes may overlap.
+# A function that finds possible changes of a text, in any order; the changes may overlap.
 Finder = Callable[[PerturberInput], Iterable[TextChange]]
 
 
 @dataclass(frozen=True, slots=True)
 class Perturbation:
-    """A perturbed answer with the changes that were made, in text order."""
+    """A perturbed answer with the changes that it contains, in text order."""
 
     response: str
     changes: tuple[TextChange, ...]
 
     @property
     def claim(self) -> str:
-        """What was done, one sentence per change."""
+        """The claim about the whole answer: one sentence per change."""
         return " ".join(change.claim for change in self.changes)
 
     @property
     def dose(self) -> int:
-        """The number of errors in it."""
+        """The number of errors in the answer."""
         return len(self.changes)
 
 
 def apply_changes(
     source: PerturberInput, found: Iterable[TextChange], dose: int
 ) -> Perturbation | None:
-    """The gold answer with `dose` of the found changes, without overlaps; None if there are fewer.
+    """Apply `dose` of the found changes to the gold answer, without overlaps. Return None if there
+    are fewer such changes.
 
-    With the same seed, the changes of a smaller dose are among those of a larger one, so that doses
-    form a ladder.
+    With the same seed, the changes of a smaller dose are among those of a larger dose, so that the
+    doses form a ladder.
     """
     chosen: list[TextChange] = []
     for change in sorted(

@@ -1,4 +1,4 @@
-"""Replace a name by another name from the same text."""
+"""Replace a name with another name from the same text."""
 
 import re
 from collections import defaultdict
@@ -15,11 +15,11 @@ _BOLD = re.compile(r"\*\*[^*\n]+\*\*|^.*:$", re.MULTILINE)
 _ADJECTIVE = re.compile(r"(?:ish|ese|ian|ians)\Z")
 _SMALL = re.compile(r"\b[a-z][a-zé]{2,}")
 _WORD_BEFORE = re.compile(r"(\w+) \Z")
-# Longer than the prepositions that precede places.
+# Longer than any preposition that precedes a place.
 _LOOK_BEHIND = 12
-# At most this many names of a text are used, since each is compared with every other.
+# At most this many names of a text are used, since each name is compared with every other.
 MOST_NAMES = 500
-# Capitalised words that are no names, and words whose change would alter a date or an adjective.
+# Capitalised words that are not names, and words whose change would alter a date or an adjective.
 _NO_NAMES = """
     January February March April May June July August September October November December Monday
     Tuesday Wednesday Thursday Friday Saturday Sunday The This That These Those Here There However
@@ -31,8 +31,9 @@ _PLACE_PREPOSITIONS = frozenset(
 
 
 def find_names(source: PerturberInput) -> Iterator[TextChange]:
-    """One change per name inside a sentence, if the text has a similar name: one with the same
-    number of words, which likewise follows a preposition of place or does not."""
+    """Yield one change for each name inside a sentence that has a similar name in the text. A
+    similar name has the same number of words, and either both or neither follow a preposition of
+    place."""
     found = list(islice(_names(source.gold), MOST_NAMES))
     names: dict[bool, set[str]] = defaultdict(set)
     for name, _, kind in found:
@@ -46,9 +47,10 @@ def find_names(source: PerturberInput) -> Iterator[TextChange]:
 
 
 def _names(text: str) -> Iterator[tuple[str, int, bool]]:
-    """Names with their start, and whether they follow a preposition of place.
+    """Yield names with their start, and whether they follow a preposition of place.
 
-    Words that the text also has in lower case are not names, and bold text is mostly headings.
+    Words that are also in the text in lower case are not names. Bold text is left out, since it is
+    mostly headings.
     """
     bold = [found.span() for found in _BOLD.finditer(text)]
     no_names = {*_NO_NAMES.split()} | {word.capitalize() for word in _SMALL.findall(text)}
@@ -64,6 +66,6 @@ def _names(text: str) -> Iterator[tuple[str, int, bool]]:
 
 
 def _is_like(one: str, name: str) -> bool:
-    """Whether it is another name with the same number of words and no word in common."""
+    """True if it is another name with the same number of words and no word in common."""
     words, others = name.split(), one.split()
     return len(words) == len(others) and set(words).isdisjoint(others)

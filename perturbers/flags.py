@@ -1,6 +1,6 @@
-"""Rules that flag possible faults of a perturbed answer, with the reason in words.
+"""Rules that flag possible faults of a perturbed answer, and give the reason in words.
 
-A flag is not a verdict: people review flagged items, or a lead decides by the rule (in study 000,
+A flag is not a verdict. People review flagged items, or a lead decides by the rule (in study 000,
 section 3.4, every perturbation is vetted).
 """
 
@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import OSA, Indel, Postfix, Prefix
 
-# The largest share of the words of both answers together that may be in only one of them.
+# The largest share of the words of both answers together that may occur in only one of the answers.
 CHANGE_LIMIT = 0.6
-# If the product of the numbers of differing words is larger, only the words are compared, not
-# their positions: aligning takes time and memory in proportion to the product.
+# Aligning takes time and memory in proportion to the product of the numbers of differing words. If
+# this product is larger, the words are compared without their positions.
 COMPARISON_LIMIT = 100_000_000
-# The largest edit distance of a misspelling from its word, and the length of the longest word.
+# The largest edit distance between a word and its misspelling, and the length of the longest word.
 _FAR, _LONGEST_WORD = 3, 100
 # This many characters are enough to detect the language of a text.
 LANGUAGE_CHARACTERS = 1500
@@ -34,14 +34,14 @@ _SENTENCE_END = re.compile(r"[.!?…:;)\]}\"'”’»*_`|。！？。।-]\s*\Z"
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """The name of a rule and what it found."""
+    """The name of a rule, and what the rule found."""
 
     rule: str
     reason: str
 
 
 class TextPair(NamedTuple):
-    """Gold and perturbed answer with their differences: words removed and words inserted."""
+    """Gold and perturbed answer with their differences: removed words and inserted words."""
 
     gold: str
     response: str
@@ -51,7 +51,8 @@ class TextPair(NamedTuple):
 
 
 def compare_texts(gold: str, response: str) -> TextPair:
-    """Compare two texts by words and punctuation; `share` (0 to 1) of all words is in only one."""
+    """Compare two texts by words and punctuation. `share` (0 to 1) is the share of all words that
+    are in only one text."""
     before, after = _TOKEN.findall(gold), _TOKEN.findall(response)
     out, new = _diff_words(before, after)
     share = (len(out) + len(new)) / max(1, len(before) + len(after))
@@ -59,8 +60,8 @@ def compare_texts(gold: str, response: str) -> TextPair:
 
 
 def _diff_words(before: Sequence[str], after: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The words of each text that the other lacks at that position, in order; for very long texts,
-    the words that the other lacks or has less often."""
+    """Return the words of each text that the other text lacks at that position, in order. For very
+    long texts, return the words that the other text lacks or has less often."""
     start = _common_prefix(before, after)
     end = _common_prefix(before[start:][::-1], after[start:][::-1])
     before, after = before[start : len(before) - end], after[start : len(after) - end]
@@ -86,11 +87,11 @@ def _subtract_words(words: Iterable[str], there: Counter[str]) -> list[str]:
 
 
 def has_same_words(one: str, other: str) -> bool:
-    """Whether two texts have the same words, regardless of white space."""
+    """True if two texts have the same words, regardless of white space."""
     alike = Prefix.similarity(one, other)
     first = one[alike : alike + 1], other[alike : alike + 1]
     if all(each and not each.isspace() for each in first):
-        return False  # two words differ; this catches nearly every change and avoids the split
+        return False  # two words differ; this finds nearly every change without splitting the text
     return one.split() == other.split()
 
 
@@ -102,7 +103,8 @@ def find_flags(
     siblings: Iterable[str] = (),
     bound: float = CHANGE_LIMIT,
 ) -> list[Flag]:
-    """The flags for a perturbed answer of a category (given by its slug); [] if there are none.
+    """Find the flags for a perturbed answer of a category (given by its slug); [] if there are
+    none.
 
     `siblings` are the other perturbed answers of the same gold answer.
     """
@@ -145,12 +147,12 @@ def _find_numbers(words: Iterable[str]) -> Iterator[str]:
 
 
 def _check_calculation(made: TextPair) -> str:
-    """Check numbers only if there is a “=”: the steps of a riddle are words."""
+    """Check numbers only if there is a “=”, since the steps of a riddle are words."""
     return _check_numbers(made) if "=" in made.gold else ""
 
 
 def _check_final_answer(made: TextPair) -> str:
-    """Check numbers only if the last line has one: the answer to a riddle is a word."""
+    """Check numbers only if the last line has a number, since the answer to a riddle is a word."""
     last = made.gold.rstrip().rsplit("\n", 1)[-1]
     if _DIGIT.search(last) and (reason := _check_numbers(made)):
         return reason
@@ -159,7 +161,7 @@ def _check_final_answer(made: TextPair) -> str:
 
 
 def _common_prefix(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many characters, or words, two texts have in common at the start."""
+    """Count the characters, or words, that two texts have in common at the start."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
 
@@ -226,11 +228,11 @@ def _words(tokens: Iterable[str]) -> list[str]:
 
 
 def describe_language_change(gold: str, response: str) -> str:
-    """Why a text seems to be in another language or script than its original; "" if it does not, or
-    if one of the two is too short to tell.
+    """Say why a text seems to be in another language or script than its original. Return "" if it
+    does not seem so, or if one of the two texts is too short to tell.
 
-    A text is in the same language if three in four of its words are from the other text, or if it
-    starts and ends like the other with little in between.
+    Two texts are in the same language if three in four words of the text are also in the original,
+    or if both start and end alike with little in between.
     """
     if _shares_text(gold, response) or _shares_words(
         gold[:LANGUAGE_CHARACTERS], response[:LANGUAGE_CHARACTERS]
@@ -244,15 +246,15 @@ def describe_language_change(gold: str, response: str) -> str:
 
 
 def _shares_text(gold: str, response: str) -> bool:
-    # A single change leaves everything before and after it, which is quick to check.
+    # A single change leaves everything before and after it unchanged, which is quick to check.
     shared = Prefix.similarity(gold, response) + Postfix.similarity(gold, response)
     longest = max(len(gold), len(response))
     return longest - shared < min(LANGUAGE_CHARACTERS, longest) / 10
 
 
 def _shares_words(gold: str, response: str) -> bool:
-    # Nearly every reply keeps most of its gold answer, and this check takes a tenth of the time of
-    # the others.
+    # Nearly every reply keeps most of its gold answer. This check takes a tenth of the time of the
+    # others.
     words, known = list(filter(str.isalpha, response.split())), set(gold.split())
     return 0 < len(words) * 3 <= sum(map(known.__contains__, words)) * 4
 
@@ -275,9 +277,9 @@ _LANGUAGE_OF = {
 
 
 def _detect_script(text: str) -> str:
-    """The script of most letters; "" if there are too few letters."""
+    """Return the script of most letters; "" if there are too few letters."""
     scripts = Counter[str]()
-    # A text has few distinct letters, each many times.
+    # A text has few distinct letters, and each occurs many times.
     for letter, times in Counter(text[:LANGUAGE_CHARACTERS]).items():
         if letter.isalpha():
             scripts[unicodedata.name(letter, "?").split()[0]] += times
@@ -285,7 +287,7 @@ def _detect_script(text: str) -> str:
 
 
 def _detect_language(text: str) -> str:
-    """The language with the most function words; "" if there are too few."""
+    """Return the language with the most function words; "" if there are too few."""
     words = re.findall(r"\w+", text[:LANGUAGE_CHARACTERS].lower())
     found = Counter[str]()
     for word, times in Counter(word for word in words if word in _LANGUAGE_OF).items():

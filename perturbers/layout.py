@@ -1,4 +1,4 @@
-"""Remove Markdown markup: the words stay, the layout is lost."""
+"""Remove Markdown markup: the words stay, but the layout is lost."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,8 @@ _MARKS = re.compile(r"^[ \t]*(?:#{1,6}|[-*+>])[ \t]+|\*\*|__", re.MULTILINE)
 
 
 def find_markup(source: PerturberInput) -> Iterator[TextChange]:
-    """One change for all marks of headings, lists, quotations and bold type; none without marks."""
+    """Yield one change that removes all marks of headings, lists, quotations and bold type; no
+    change if there are no marks."""
     found = (one.span() for one in _MARKS.finditer(source.gold))
     edits = tuple(TextEdit(*span, "") for span in found if is_prose(source.gold, *span))
     if edits:

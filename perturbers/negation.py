@@ -7,13 +7,14 @@ from perturbers.changes import PerturberInput, TextChange, TextEdit
 from perturbers.sentences import Sentence, is_prose, split_sentences
 
 _COPULA = re.compile(r"(?<![\w'’])(?:is|are|was|were)(?P<not> not)?(?= [a-z\"“0-9])")
-# Conditions and questions are not statements, and “no” or “never” would give a double negation.
+# Conditions and questions are not statements. With “no” or “never”, the result would be a double
+# negation.
 _NO_STATEMENT = re.compile(r"(?i)\b(?:if|whether|when|while|unless|because|although|as|than)\b")
 _NEGATED = re.compile(r"(?i) (?:no|never|none|neither|nor|n't|only|either|to|also)\b")
 
 
 def find_statements(source: PerturberInput) -> Iterator[TextChange]:
-    """One change per statement, at its first copula."""
+    """Yield one change per statement, at its first copula."""
     for sentence in split_sentences(source.gold):
         found = _find_copula(source.gold, sentence)
         if found and is_prose(source.gold, *found.span()):
@@ -41,6 +42,6 @@ def _negate(text: str, sentence: Sentence, found: re.Match[str]) -> TextChange:
 
 
 def shorten_sentence(sentence: str, words: int = 8) -> str:
-    """The start of a sentence, so that a claim can refer to it."""
+    """Return the start of a sentence, so that a claim can refer to the sentence."""
     said = sentence.split()
     return " ".join(said[:words]) + (" …" if len(said) > words else "")

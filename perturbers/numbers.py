@@ -1,4 +1,4 @@
-"""Numbers of a text, and similar numbers to replace them."""
+"""Find the numbers of a text, and similar numbers to replace them."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ _NUMBER = re.compile(
 )
 _LIST_MARK = re.compile(r"^[ \t#*]*+\d{1,3}(?=[.):])", re.MULTILINE)
 _YEAR = re.compile(r"(?:1\d|20)\d\d")
-# Longer than the words that precede a year.
+# Longer than any word that precedes a year.
 _BEFORE = 12
 _AS_A_YEAR = re.compile(r"(?i)\b(?:in|since|by|from|until|of|during|and|to|around|year)\s\Z|\(\Z")
 _WORDS = (
@@ -31,7 +31,7 @@ _WORD = re.compile(rf"(?<![\w-])(?:{'|'.join(_WORDS)})(?![\w-])", re.IGNORECASE)
 
 
 class Number(NamedTuple):
-    """A number as it is written, and its position."""
+    """A number as it is written in the text, and its position."""
 
     text: str
     start: int
@@ -39,8 +39,8 @@ class Number(NamedTuple):
 
 
 def find_digit_numbers(text: str) -> Iterator[Number]:
-    """The meaningful numbers in digits: not those that number a list, and not those that are part
-    of a word, a date, a fraction, a version or a ratio."""
+    """Find the meaningful numbers in digits. Left out are numbers that number a list, and parts of
+    a word, a date, a fraction, a version or a ratio."""
     marks = {found.end() for found in _LIST_MARK.finditer(text)}
     for found in _NUMBER.finditer(text):
         if found.end() not in marks:
@@ -48,7 +48,7 @@ def find_digit_numbers(text: str) -> Iterator[Number]:
 
 
 def find_numbers(source: PerturberInput) -> Iterator[TextChange]:
-    """One change per number, in digits or, from two to twelve, in words."""
+    """Yield one change per number, written in digits or, from two to twelve, in words."""
     for one in find_digit_numbers(source.gold):
         yield change_number(source, one)
     for found in _WORD.finditer(source.gold):
@@ -58,7 +58,8 @@ def find_numbers(source: PerturberInput) -> Iterator[TextChange]:
 def change_number(
     source: PerturberInput, one: Number, words: str = "The number {} is changed to {}."
 ) -> TextChange:
-    """Replace one number; `words` is the template of the claim for the old and the new number."""
+    """Replace one number. `words` is the template of the claim, with places for the old and the new
+    number."""
     year = _YEAR.fullmatch(one.text) and _AS_A_YEAR.search(
         source.gold, max(0, one.start - _BEFORE), one.start
     )
@@ -67,15 +68,16 @@ def change_number(
 
 
 def pick_number(source: PerturberInput, one: Number) -> str:
-    """A number with the same number of digits, the same commas and the same decimal places.
+    """Pick a number with the same number of digits, the same commas and the same decimal places.
 
     One digit changes by 1 to 5; the first digit never becomes 0. A percentage of at most 100 stays
-    one: if 100 is followed by a per cent sign, it becomes smaller.
+    at most 100: if 100 is followed by a per cent sign, the new number is smaller.
     """
     if one.text == "100" and source.gold[one.end : one.end + 2].lstrip().startswith("%"):
         return str(source.pick(range(70, 98), one.start))
     places = [place for place, sign in enumerate(one.text) if sign.isdigit()]
-    # A number with trailing zeros is round: changing a zero would make it look measured.
+    # A number with trailing zeros is a round number. If a zero changed, the number would look
+    # measured.
     rounded = len(one.text.rstrip("0.,")) or 1
     place = source.pick([each for each in places if each < rounded] or places, one.start, "place")
     return _pick_digit(source, one, place, first=place == places[0] and len(places) > 1)
@@ -90,7 +92,7 @@ def _pick_digit(source: PerturberInput, one: Number, place: int, *, first: bool)
 
 
 def _pick_year(source: PerturberInput, one: Number) -> str:
-    """A year between 3 and 30 years away, in the same century and not after 2020."""
+    """Pick a year that is 3 to 30 years away, in the same century and not after 2020."""
     year = int(one.text)
     last = min(year - year % 100 + 99, 2020)
     near = [each for each in range(year - 30, year + 31) if abs(each - year) >= 3]

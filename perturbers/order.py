@@ -11,8 +11,8 @@ SHORTEST = 5
 
 
 def find_removable(source: PerturberInput) -> Iterator[TextChange]:
-    """One change per sentence that follows another in the same line; the space between them is
-    removed too."""
+    """Yield one change per sentence that follows another in the same line. The space between the
+    two is also removed."""
     for first, second in _neighbours(source.gold):
         yield TextChange(
             (TextEdit(first.end, second.end, ""),),
@@ -21,14 +21,14 @@ def find_removable(source: PerturberInput) -> Iterator[TextChange]:
 
 
 def find_swappable(source: PerturberInput) -> Iterator[TextChange]:
-    """One change per two consecutive sentences in a line."""
+    """Yield one change per pair of consecutive sentences in a line."""
     for first, second in _neighbours(source.gold):
         yield _swap(source.gold, first, second, "sentences")
 
 
 def find_swappable_steps(source: PerturberInput) -> Iterator[TextChange]:
-    """One change per two consecutive entries of a numbered list, each on one line; their numbers
-    stay in place."""
+    """Yield one change per pair of consecutive entries of a numbered list, if each is on one line.
+    The numbers stay in place."""
     text, start, entries = source.gold, 0, []
     for number, line in enumerate(text.split("\n")):
         mark = NUMBERED.match(line)
@@ -41,7 +41,7 @@ def find_swappable_steps(source: PerturberInput) -> Iterator[TextChange]:
 
 
 def _neighbours(text: str) -> Iterator[tuple[Sentence, Sentence]]:
-    """Two consecutive sentences in a line, both long enough to be meaningful."""
+    """Yield pairs of consecutive sentences in a line that are both long enough to be meaningful."""
     for first, second in pairwise(split_sentences(text)):
         longs = all(len(one.of(text).split()) >= SHORTEST for one in (first, second))
         if first.line == second.line and longs and is_prose(text, first.start, second.end):

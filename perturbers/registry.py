@@ -1,4 +1,4 @@
-"""All perturbers by name, and the function that makes a perturbed answer with one."""
+"""All perturbers by name, and the function that applies a perturber to an answer."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,8 @@ from perturbers.changes import Finder, Perturbation, PerturberInput, apply_chang
 
 @dataclass(frozen=True, slots=True)
 class Perturber:
-    """A perturber for errors of one category, given by its slug; `does` describes the errors."""
+    """A perturber for errors of one category, which is given by its slug. `does` describes the
+    errors."""
 
     slug: str
     category: str
@@ -80,10 +81,11 @@ PERTURBERS = {
 def perturb(
     perturber: Perturber, gold: str, *, prompt: str = "", seed: str = "", dose: int = 1
 ) -> Perturbation | None:
-    """The gold answer with `dose` errors, or None if fewer are possible.
+    """Return the gold answer with `dose` errors, or None if fewer errors are possible.
 
-    With the same seed, the errors of a smaller dose are among those of a larger one. The result
-    differs from the gold answer, and from the result of the same seed for another gold answer.
+    With the same seed, the errors of a smaller dose are among those of a larger dose. The result
+    differs from the gold answer. It also differs from the result of the same seed for another gold
+    answer.
     """
     source = PerturberInput(gold, prompt, seed)
     return apply_changes(source, perturber.find(source), dose)

@@ -6,22 +6,22 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-# Code, formulas, addresses and placeholders, which nobody reads word by word. Patterns whose end
-# may be missing are bounded: otherwise, in a text with many beginnings, the time would grow with
-# the square of its length.
+# Code, formulas, addresses and placeholders, which nobody reads word by word. If the end of a
+# pattern may be missing, its length is limited. Otherwise, in a text with many beginnings, the time
+# would grow with the square of the text's length.
 _NO_PROSE = re.compile(
     r"```.*?(?:```|\Z)|`[^`\n]*`"
     r"|\\\[.{0,2000}?\\\]|\\\(.{0,2000}?\\\)|\$\$.*?\$\$|\$[^$\n]{1,200}\$"
     r"|https?://\S+|(?<!\S)[^\s@]++@\S+\.\w+|\[[^\]\n]{0,1000}+\](?:\([^)\n]{0,1000}+\))?",
     re.DOTALL,
 )
-# The mark of a list, a heading or a quotation, including the space before it.
+# The mark of a list, a heading or a quotation, with the space before it.
 LINE_MARK = re.compile(r"[ \t]*(?:(?:[-*+•>]|#{1,6}|\d{1,3}[.)])[ \t]+)+|[ \t]+")
 NUMBERED = re.compile(r"[ \t]*\d{1,3}[.)][ \t]")
-# The end of a sentence, including a closing quotation mark or bold mark.
+# The end of a sentence, with a closing quotation mark or bold mark.
 _END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)*_]*+(?=\s++[\"'“‘(*_]*+[A-Z0-9]|\s*+\Z)")
 _SPACE = re.compile(r"\s*")
-# Longer than any abbreviation before its full stop.
+# Longer than any abbreviation that ends with a full stop.
 _LOOK_BEHIND = 12
 _ABBREVIATION = re.compile(
     r"(?:\b(?:Mr|Mrs|Ms|Dr|Prof|St|vs|etc|e\.g|i\.e|cf|No|Fig|approx|[A-Z])|\A\d{1,3})\.\Z"
@@ -36,34 +36,34 @@ class Sentence(NamedTuple):
     line: int
 
     def of(self, text: str) -> str:
-        """The sentence itself, cut from the text in which it was found."""
+        """Return the text of the sentence, cut from the text in which it was found."""
         return text[self.start : self.end]
 
 
 @lru_cache(maxsize=64)
 def find_no_prose(text: str) -> tuple[tuple[int, int], ...]:
-    """The spans of a text that are code, a formula, an address or a placeholder."""
+    """Find the spans of a text that are code, a formula, an address or a placeholder."""
     return tuple(found.span() for found in _NO_PROSE.finditer(text))
 
 
 def is_prose(text: str, start: int, end: int) -> bool:
-    """Whether nothing from `start` to `end` is code, a formula, an address or a placeholder."""
+    """True if nothing from `start` to `end` is code, a formula, an address or a placeholder."""
     return not overlaps(find_no_prose(text), start, end)
 
 
 def overlaps(places: Sequence[tuple[int, int]], start: int, end: int) -> bool:
-    """Whether anything from `start` to `end` is in one of the places, which are sorted and do not
-    overlap."""
+    """True if anything from `start` to `end` is in one of the places. The places must be sorted and
+    must not overlap."""
     first = bisect_right(places, start, key=lambda place: place[1])
     return first < len(places) and places[first][0] < end
 
 
 @lru_cache(maxsize=64)
 def split_sentences(text: str) -> tuple[Sentence, ...]:
-    """The complete sentences of a text, without the marks of lists and headings.
+    """Return the complete sentences of a text, without the marks of lists and headings.
 
-    A sentence never continues past the end of a line. Text without a sentence end (a heading, the
-    last line of a truncated answer) is not a sentence.
+    A sentence never continues past the end of a line. Text without end punctuation (a heading, the
+    last line of a truncated answer) does not count as a sentence.
     """
     return tuple(_sentences(text))
 

@@ -11,15 +11,16 @@ _BOXED = re.compile(r"\\boxed\{[^{}\n]*\}")
 
 
 def find_results(source: PerturberInput) -> Iterator[TextChange]:
-    """One change per number that is the result of a calculation: it follows “=”, and no further
-    calculation follows it."""
+    """Yield one change per number that is the result of a calculation: the number follows “=”, and
+    no further calculation follows the number."""
     for one in find_digit_numbers(source.gold):
         if _RESULT.search(source.gold, max(0, one.start - 10), one.start):
             yield change_number(source, one, "The result {} of a calculation is changed to {}.")
 
 
 def find_copied_numbers(source: PerturberInput) -> Iterator[TextChange]:
-    """One change per number of the gold answer that is also in the prompt, at its first place."""
+    """Yield one change per number of the gold answer that is also in the prompt, where the number
+    first occurs in the answer."""
     said = {one.text for one in find_digit_numbers(source.prompt)}
     seen: set[str] = set()
     for one in find_digit_numbers(source.gold):
@@ -29,7 +30,7 @@ def find_copied_numbers(source: PerturberInput) -> Iterator[TextChange]:
 
 
 def find_final_answer(source: PerturberInput) -> Iterator[TextChange]:
-    """One change: of the last boxed number, or else of the last number."""
+    """Yield one change: of the last boxed number or, without a box, of the last number."""
     one = _find_answer(source.gold)
     if one:
         yield change_number(source, one, "The number {} of the final answer is changed to {}.")

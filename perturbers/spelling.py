@@ -17,7 +17,7 @@ _REAL_WORDS = """
 
 
 def find_words(source: PerturberInput) -> Iterator[TextChange]:
-    """One change per distinct word of six to sixteen lower-case letters."""
+    """Yield one change per distinct word of six to sixteen lower-case letters."""
     words = {*_REAL_WORDS.split()} | {found[0] for found in _WORD.finditer(source.gold)}
     seen: set[str] = set()
     for found in _WORD.finditer(source.gold):
@@ -33,7 +33,7 @@ def find_words(source: PerturberInput) -> Iterator[TextChange]:
 
 
 def _misspell(word: str) -> list[str]:
-    """Possible misspellings; the first and last letters stay, as in most real mistakes."""
+    """Return possible misspellings. The first and last letters stay, as in most real mistakes."""
     return [*_transpose(word), *_replace_by_neighbour(word)]
 
 

@@ -1,11 +1,11 @@
-"""Replace a unit by another for the same quantity, so that the value no longer fits."""
+"""Replace a unit with another unit for the same quantity, so that the value no longer fits."""
 
 import re
 from collections.abc import Iterator
 
 from perturbers.changes import PerturberInput, TextChange, TextEdit
 
-# Groups of units for the same quantity; singular and plural are in the same positions.
+# Groups of units for the same quantity. Singular and plural forms are in the same positions.
 _GROUPS = """
     mm cm m km
     millimeter centimeter meter kilometer
@@ -52,7 +52,7 @@ for _group in _GROUPS.strip().splitlines():
     for _unit in _group.split():
         _REPLACEMENTS.setdefault(_unit, []).extend(each for each in _group.split() if each != _unit)
 
-# Between a number and its unit a formula has spaces and commands that set text.
+# In a formula, spaces and commands that set text may stand between a number and its unit.
 _GAP = r"[~-]?(?:\\[,;: ]|[ \t\u00a0])*(?:\\(?:text|mathrm|textrm)\{ *)?"
 _UNIT = re.compile(
     rf"(?P<number>\d[\d.,]{{0,40}}){_GAP}(?P<unit>(?:square |cubic )?"
@@ -61,7 +61,7 @@ _UNIT = re.compile(
 
 
 def find_units(source: PerturberInput) -> Iterator[TextChange]:
-    """One change per unit that follows a number."""
+    """Yield one change per unit that follows a number."""
     for found in _UNIT.finditer(source.gold):
         unit = found["unit"]
         kind, _, plain = unit.rpartition(" ")

@@ -1,1 +1,2 @@
-"""Readers and writers: files to streams of rows and back. No Django here."""
+"""Readers and writers: they turn files into streams of rows, and rows into files. No Django is used
+here."""

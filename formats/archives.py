@@ -18,7 +18,7 @@ from formats.rows import FormatError, Limits
 
 Opener = Callable[[], AbstractContextManager[BinaryIO]]
 
-# Errors, besides OSError, that reading a damaged archive may raise.
+# Errors, besides OSError, that can occur when a damaged archive is read.
 DAMAGED_ERRORS = (
     zipfile.BadZipFile,
     pyzipper.BadZipFile,
@@ -34,14 +34,15 @@ _PLAIN_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 @contextmanager
 def open_archive(path: Path, limits: Limits, password: str = "") -> Iterator[dict[str, Opener]]:
-    """Yield the files of a zip archive or folder: their path in it, and a function to open each.
+    """Yield the files of a zip archive or folder: for each file its path in the archive, and a
+    function to open it.
 
     Nothing is unpacked to disk. Files that desktop systems leave behind (`__MACOSX`, names that
     start with a dot) are left out. Encrypted members, with AES or the old zip cipher, are read with
     the password. Raises FormatError if the path is neither a zip archive nor a folder, for member
-    paths that leave the archive, links, encryption without a password, damage and too many files.
-    The error is also raised during reading, as soon as the archive has unpacked to more than the
-    limits, whatever sizes its directory claims.
+    paths that lead out of the archive, links, encryption without a password, damage and too many
+    files. FormatError is also raised while members are read, as soon as more bytes have been
+    unpacked than the limits allow, whatever sizes the archive's directory claims.
     """
     if path.is_dir():
         yield _files(path, limits)
@@ -124,13 +125,13 @@ def _check_member(info: zipfile.ZipInfo, path: Path, *, locked: bool) -> None:
         raise FormatError(f"{path}: {name} is a link. Pack the file itself.")
     if info.flag_bits & _ENCRYPTED and locked:
         raise FormatError(f"{path}: {name} is encrypted. Give its password (--password).")
-    # Other methods unpack a whole block at once, however large.
+    # Other compression methods unpack a whole block at once, however large the block is.
     if info.compress_type not in _PLAIN_METHODS:
         raise FormatError(f"{path}: {name} uses an unusual compression. Use an ordinary zip.")
 
 
 class _Budget:
-    """How many bytes an archive may still unpack to, over all its members."""
+    """The number of bytes that an archive may still unpack to, over all its members."""
 
     def __init__(self, path: Path, limits: Limits) -> None:
         by_ratio = limits.ratio * path.stat().st_size
@@ -164,7 +165,7 @@ def _open(archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: _Budget) -> B
 
 
 class _BudgetedReader(io.RawIOBase):
-    """Reads a member's bytes and subtracts them from the budget."""
+    """Reads the bytes of a member and subtracts their number from the budget."""
 
     def __init__(self, source: IO[bytes], place: str, budget: _Budget, *, encrypted: bool) -> None:
         self._source = source
@@ -190,7 +191,8 @@ class _BudgetedReader(io.RawIOBase):
 
 
 def _damaged_error(place: str, error: Exception, *, encrypted: bool = False) -> FormatError:
-    # One wrong password in 256 passes the check; only the unpacked data show that it is wrong.
+    # One wrong password in 256 passes the check. Only the unpacked data then shows that the
+    # password is wrong.
     doubt = "Check the password, or download" if encrypted else "Download"
     return FormatError(
         f"{place}: is damaged ({str(error) or 'cut short'}). {doubt} the archive or pack it again."

@@ -1,7 +1,7 @@
 """The output and error files of an OpenAI batch: one finished request per line.
 
-`custom_id` says which call a line answers: the item's key alone, or `KEY|ROLE|ORDER|SAMPLE` with
-order and sample as digits (a key may contain bars itself).
+`custom_id` says which call a line answers. It is the item's key alone, or `KEY|ROLE|ORDER|SAMPLE`
+with order and sample as digits (a key may itself contain bars).
 """
 
 import re
@@ -14,10 +14,11 @@ _CALL = re.compile(r"(?s)(.+)\|([a-z_]{1,20})\|([0-9]{1,3})\|([0-9]{1,3})")
 
 
 def read_rows(stream: BinaryIO, file: str, limits: Limits) -> Rows:
-    """Yield each request's answer.
+    """Yield the answer to each request.
 
     Values: item, role ("" if the id is the key alone), order, sample, and either body (the
-    provider's answer, unchanged) or status (0 if the request was never sent) and error (its text).
+    provider's answer, unchanged) or status (0 if the request was never sent) and error (the text of
+    the error).
     """
     for row in jsonlines.read_rows(stream, file, limits):
         yield row if isinstance(row, BadRow) else _row(row)

@@ -1,7 +1,7 @@
 """Zip archives of CSV, TSV, JSON Lines and Parquet files, read in the order of their names.
 
 A separate process converts each Parquet file to JSON Lines, and the result is read under the name
-of a JSON Lines file: its rows have line numbers, and users correct rows in that form.
+of a JSON Lines file. So rows have line numbers, and users can correct rows in that form.
 """
 
 import shutil
@@ -21,15 +21,17 @@ DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
 def detect_format(name: str) -> str:
-    """The format according to the file name's suffix, "" if unknown."""
+    """Return the format that the suffix of the file name stands for; "" if the suffix is
+    unknown."""
     return SUFFIXES.get(PurePosixPath(name).suffix.lower(), "")
 
 
 def read_rows(path: Path, limits: Limits, password: str = "") -> Rows:
-    """Yield the rows of all such files, under the column names of each file.
+    """Yield the rows of all files in these formats, under the column names of each file.
 
-    `file` is the path inside the archive. Files of other kinds are skipped. Raises FormatError if
-    there are no such files, and whatever `archives.open_archive` and the row readers raise.
+    `file` is the path inside the archive. Files in other formats are skipped. Raises FormatError if
+    there are no files in these formats, and every error of `archives.open_archive` and the row
+    readers.
     """
     with archives.open_archive(path, limits, password) as files:
         names = _tables(files)
@@ -43,9 +45,10 @@ def read_rows(path: Path, limits: Limits, password: str = "") -> Rows:
 
 
 def detect_layout(path: Path, limits: Limits) -> str:
-    """The layout of an archive according to its file names: fbi, realmistake, or zip for any other.
+    """Return the layout of an archive, as its file names suggest: fbi, realmistake, or zip for any
+    other.
 
-    Raises FormatError if the path is not an archive, or is a malicious one.
+    Raises FormatError if the path is not an archive, or if the archive is malicious.
     """
     with archives.open_archive(path, limits, "any") as files:
         inside = [PurePosixPath(name) for name in files]
@@ -59,7 +62,8 @@ def detect_layout(path: Path, limits: Limits) -> str:
 def pick_rows(
     path: Path, limits: Limits, starts: Mapping[str, Container[int]]
 ) -> Iterator[tuple[str, Iterator[str]]]:
-    """The files with rows that start at these lines, each with those rows unchanged."""
+    """Return the files that have rows starting at these lines, each file with those rows
+    unchanged."""
     with archives.open_archive(path, limits) as files:
         for name, inside in _tables(files).items():
             if name not in starts:
@@ -71,15 +75,15 @@ def pick_rows(
 def pick_lines(
     stream: BinaryIO, name: str, form: str, limits: Limits, starts: Container[int]
 ) -> Iterator[str]:
-    """The rows that start at these lines, unchanged, after the header if there is one."""
+    """Return the rows that start at these lines, unchanged, after the header if there is one."""
     if form == "jsonl":
         return jsonlines.pick_rows(stream, name, limits, starts)
     return delimited.pick_rows(stream, name, DELIMITERS[form], limits, starts)
 
 
 def _tables(files: Mapping[str, Opener]) -> dict[str, str]:
-    """The files to read, sorted by name: the name under which rows are reported, and the path in
-    the archive."""
+    """Return the files to read, sorted by name. Each has the name under which rows are reported,
+    and the path in the archive."""
     packed = {f"{name}{JSON_LINES}": name for name in files if _is_parquet(name)}
     if twice := sorted(packed.keys() & files.keys()):
         raise FormatError(
@@ -95,7 +99,8 @@ def _is_parquet(name: str) -> bool:
 
 @contextmanager
 def _open_as_lines(opener: Opener, inside: str, limits: Limits) -> Iterator[BinaryIO]:
-    """Open a file of an archive; a Parquet file as the JSON Lines made from it."""
+    """Open a file of an archive. A Parquet file is opened as the JSON Lines that it was converted
+    to."""
     with opener() as stream:
         if not _is_parquet(inside):
             yield stream

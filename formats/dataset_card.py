@@ -10,13 +10,14 @@ import yaml
 
 Counts = Counter[tuple[str, str, str]]
 TEST, DUPLICATES = "test", "repeats"
-# Up to this many sources are listed one by one; names of models are free text.
+# Up to this many sources are listed one by one. There can be many, since names of models are free
+# text.
 MOST_SOURCES, LONGEST_NAME = 100, 80
 
 
 class ItemSource(NamedTuple):
-    """Where an item comes from: its origin, what made it, which model wrote its text, and what
-    wrote its gold answer; each "" if unknown."""
+    """Where an item comes from: its origin, its maker, the model that wrote its text, and the
+    writer of its gold answer. Each is "" if unknown."""
 
     origin: str = ""
     maker: str = ""
@@ -25,7 +26,7 @@ class ItemSource(NamedTuple):
 
     @property
     def is_written(self) -> bool:
-        """Whether a model wrote its text or its gold answer."""
+        """True if a model wrote the text or the gold answer of the item."""
         return bool(self.model or self.gold)
 
 
@@ -42,7 +43,7 @@ class FolderCounts:
 
     `counts`: items by ability, category and label. `others`: items that repeat another item or are
     not for testing. `digests`: the digest of each file. `sources`: items per source. `flagged`:
-    items with each flag. `decided`: items per source of their resolution, such as "labels".
+    items with each flag. `decided`: items by the source of their resolution, such as "labels".
     """
 
     counts: Counts
@@ -59,18 +60,19 @@ class FolderCounts:
 
     @property
     def digest(self) -> str:
-        """One digest for all files: the digest of the lines that `sha256sum` prints for them."""
+        """The digest for all files together: the digest of the lines that `sha256sum` prints for
+        them."""
         lines = [f"{digest}  {name}\n" for name, digest in sorted(self.digests.items())]
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
     @property
     def size(self) -> str:
-        """The size category of the Hugging Face hub."""
+        """The size category as the Hugging Face hub defines it."""
         return next((name for name, most in _SIZES.items() if self.items < most), _LARGEST)
 
 
 def get_source(row: Mapping[str, Any]) -> ItemSource:
-    """Where an item comes from, by its column `origin` and its `fields`."""
+    """Return where an item comes from, by its column `origin` and its `fields`."""
     fields = row.get("fields") or {}
     gold = (fields.get("gold_generator"), fields.get("gold_model"))
     told = (
@@ -83,21 +85,20 @@ def get_source(row: Mapping[str, Any]) -> ItemSource:
 
 
 def count_source(sources: Counter[ItemSource], row: Mapping[str, Any]) -> None:
-    """Count an item under its source, or under "others" if there are too many sources."""
+    """Count an item under its source. If there are too many sources, count it under "others"."""
     found = get_source(row)
     is_known = found in sources or len(sources) < MOST_SOURCES
     sources[found if is_known else OTHER_SOURCES] += 1
 
 
-# Builds a card from the counts of a folder: its front matter and its text.
+# A function that builds a card from the counts of a folder: its front matter and its text.
 CardBuilder = Callable[[FolderCounts], tuple[Mapping[str, Any], str]]
 
 
 def format_card(front: Mapping[str, Any], text: str) -> str:
     """Format a card: YAML front matter, then the text.
 
-    The YAML is ASCII only, and each text in it is on one line, so that no text can end the YAML
-    early.
+    The YAML is ASCII only, and each text in it is on one line. So no text can end the YAML early.
     """
     lines = {name: _one_line(value) for name, value in front.items()}
     head = yaml.safe_dump(lines, sort_keys=False, allow_unicode=False, width=10_000)
@@ -105,7 +106,7 @@ def format_card(front: Mapping[str, Any], text: str) -> str:
 
 
 def empty_card(held: FolderCounts) -> tuple[Mapping[str, Any], str]:
-    """No front matter and no text, for a folder without a card."""
+    """Return no front matter and no text, for a folder without a card."""
     return {}, ""
 
 

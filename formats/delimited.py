@@ -1,6 +1,6 @@
-"""CSV and TSV: quoted fields may contain line breaks, the first row names the columns.
+"""CSV and TSV. Quoted fields may contain line breaks, and the first row names the columns.
 
-CSV columns may also be separated by semicolons or tabs, as detected from the first row.
+The columns of a CSV file may also be separated by semicolons or tabs; the first row shows which.
 """
 
 import csv
@@ -14,7 +14,8 @@ from typing import BinaryIO
 from formats.lines import Lines
 from formats.rows import BadRow, FormatError, Limits, Row, Rows, check_size
 
-# A character that no text contains, for a reader that needs a delimiter.
+# A character that no text contains, for a reader that needs a delimiter although there is only one
+# column.
 _UNUSED_DELIMITER = "\x1f"
 _QUOTED = re.compile('"[^"]*"')
 
@@ -22,10 +23,11 @@ _QUOTED = re.compile('"[^"]*"')
 def read_rows(
     stream: BinaryIO, file: str, delimiter: str, limits: Limits, required: Sequence[str] = ()
 ) -> Rows:
-    """Yield each record as Row, or as BadRow if its length is wrong or it has a NUL character.
+    """Yield each record as Row. A record of the wrong length or with a NUL character is yielded as
+    BadRow.
 
-    Raises FormatError if the file has no header or no records, if a column has no name, occurs
-    twice or is `required` and missing, and for broken quoting.
+    Raises FormatError if the file has no header or no records, if a column has no name or occurs
+    twice, if a `required` column is missing, and for broken quoting.
     """
     _allow_long_fields(limits)
     records = _records(Lines(stream, file, limits), file, delimiter)
@@ -40,7 +42,7 @@ def read_rows(
 def pick_rows(
     stream: BinaryIO, file: str, delimiter: str, limits: Limits, starts: Container[int]
 ) -> Iterator[str]:
-    """The header and the records that start at these lines, unchanged."""
+    """Return the header and the records that start at these lines, unchanged."""
     _allow_long_fields(limits)
     source = _RecordingLines(stream, file, limits)
     is_header = True
@@ -51,7 +53,7 @@ def pick_rows(
 
 
 class _RecordingLines(Lines):
-    """Lines that keep the current record as it was read."""
+    """Yields lines and keeps the text of the current record as it was read."""
 
     def __init__(self, stream: BinaryIO, file: str, limits: Limits) -> None:
         super().__init__(stream, file, limits)
@@ -72,8 +74,8 @@ class _RecordingLines(Lines):
 
 
 def _allow_long_fields(limits: Limits) -> None:
-    # The csv module has one limit per process. It is only ever increased here, and this module
-    # checks the limits of rows and fields.
+    # The csv module has one limit per process, which is only ever increased here. This module
+    # checks the limits of rows and fields itself.
     if csv.field_size_limit() < limits.row_bytes:
         csv.field_size_limit(limits.row_bytes)
 
@@ -99,10 +101,10 @@ def _records(lines: Lines, file: str, delimiter: str) -> Iterator[tuple[int, lis
 
 
 def _detect_delimiter(header: str, usual: str) -> str:
-    """The delimiter of the columns. Spreadsheets write semicolons where numbers have decimal
+    """Return the delimiter of the columns. Spreadsheets write semicolons where numbers have decimal
     commas.
 
-    If the header has no delimiter, there is one column, and its texts, one per line, may contain
+    If the header has no delimiter, the file has one column. Its texts, one per line, may contain
     commas.
     """
     bare = _QUOTED.sub("", header)

@@ -1,6 +1,7 @@
-"""Read and write the archive of study 000 (AI4Bharat/FBI): TSV files, one per category.
+"""Read and write the archive of study 000 (AI4Bharat/FBI), which consists of TSV files, one per
+category.
 
-The archive is read from a zip or a folder, and written as a zip.
+The archive is read from a zip or a folder. It is written as a zip.
 """
 
 import csv
@@ -19,14 +20,14 @@ from formats.sealed import ArchiveWriter
 
 @dataclass(frozen=True, slots=True)
 class FbiFile:
-    """The folder of the archive that a file is published in, and its category."""
+    """A file of the published archive: the folder that it is in, and its category."""
 
     folder: str
     category: str
 
 
-# By file name without suffix. Files are read in this order. The score-invariant file is first,
-# since the next two files repeat some of its rows.
+# By file name without suffix, in the order of reading. The score-invariant file is first, since the
+# next two files repeat some of its rows.
 FILES: dict[str, FbiFile] = {
     "score_invariant": FbiFile("score-invariant", "score-invariant"),
     "formatting-errors": FbiFile("long-form", "formatting"),
@@ -69,7 +70,7 @@ _DUPLICATING = ("formatting", "superficial")
 
 
 def read_rows(path: Path, limits: Limits) -> Rows:
-    """Yield the archive's items, score-invariant ones first.
+    """Yield the items of the archive, score-invariant items first.
 
     Values: key (`folder/stem:cdx`, the same for zip and folder), category, source_ability (of the
     answer it was made from), origin (for score-invariant items `relabelled` by people or
@@ -87,7 +88,7 @@ def read_rows(path: Path, limits: Limits) -> Rows:
 
 
 def is_id(text: str) -> bool:
-    """Whether the text has the form of an FBI item's id."""
+    """True if the text has the form of an FBI item's id."""
     return _ID.fullmatch(text) is not None
 
 
@@ -143,8 +144,8 @@ def _origin(source: FbiFile, named: bool) -> str:
 
 
 def _find_duplicate(row: Row, source: FbiFile, key: str, invariant: dict[bytes, str]) -> str:
-    """Remember a score-invariant row by its digest, or find the key of the row that this one
-    repeats."""
+    """Remember the digest of a score-invariant row. For a row that repeats a score-invariant row,
+    return the key of that row."""
     texts = "\0".join(row.values[column] for column in ("cdx", "og", "perturbed_gpt4"))
     digest = blake2b(texts.encode(), digest_size=16).digest()
     if source.category == "score-invariant":
@@ -152,7 +153,7 @@ def _find_duplicate(row: Row, source: FbiFile, key: str, invariant: dict[bytes, 
     return invariant.get(digest, "") if source.category in _DUPLICATING else ""
 
 
-# Items whose key is not from the archive get a new id above those of the study.
+# Items whose key is not from the archive get a new id, higher than all ids of the study.
 FIRST_ID = 100_000
 _STEMS = {source.category: stem for stem, source in FILES.items()}
 _PREFIXES = {ability: prefix for prefix, ability in ABILITIES.items()}
@@ -165,12 +166,13 @@ def write_archive(
     folder: Path,
     beside: Iterable[str] = (),
 ) -> int:
-    """Write items to an archive that `read_rows` can read; return their number. The files are first
-    written to a folder.
+    """Write items to an archive that `read_rows` can read, and return the number of items. The
+    files are written to a folder first.
 
     An item that came from such an archive keeps its file and id. Texts are written unchanged, so
-    formulas are not escaped. The columns `beside` come after the archive's columns. Raises
-    ValueError for an item that does not fit the layout, naming row and column.
+    text that looks like a spreadsheet formula is not escaped. The columns `beside` are added after
+    the archive's own columns. Raises ValueError for an item that does not fit the layout; the
+    message names row and column.
     """
     names = tuple(beside)
     count = 0
@@ -190,7 +192,8 @@ def write_archive(
 
 
 def _file_and_cells(row: Mapping[str, Any], number: int) -> tuple[str, list[str]]:
-    """The file of an item (without suffix), and its cells in the order of the archive's columns."""
+    """Return the file of an item (without suffix), and its cells in the order of the archive's
+    columns."""
     for name in _COLUMNS.values():
         if not isinstance(row.get(name), str) or not row[name].strip():
             raise _row_error(number, name, "the layout needs one text here")

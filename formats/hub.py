@@ -1,8 +1,8 @@
 """Items as a zipped folder for the Hugging Face hub: Parquet files and a dataset card.
 
-There is one split, `test`, since the items are for testing and nobody should train on them. Each
-category has its own file and configuration, and the first configuration contains all of them:
-loading the folder gives every item, and loading a category gives the items of that category.
+There is one split, `test`, since the items are for testing and no model should be trained on them.
+Each category has its own file and its own configuration. The first configuration contains all
+categories, so that loading the folder gives every item; loading a category gives only its items.
 """
 
 import re
@@ -30,9 +30,9 @@ from formats.sealed import ArchiveWriter
 
 CARD_FILE = "README.md"
 DEFAULT_CONFIG, SPLIT = "default", "test"
-# Categories beyond this number, or with a name that cannot be a file name, share one file.
+# Categories beyond this number share one file, as do those whose name cannot be a file name.
 MOST_FILES, OTHER_NAME = 100, "other"
-# At most this many rows or characters are split by category at once.
+# At most this many rows or characters are split by category at the same time.
 ROWS, CHARACTERS = 2_000, 4_000_000
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}")
 
@@ -47,11 +47,11 @@ def write_folder(
     sealing: ArchiveWriter,
     folder: Path,
 ) -> int:
-    """Write the columns of the items and their card; return the number of items. The files are
-    first written to a folder.
+    """Write the given columns of the items, with a dataset card, and return the number of items.
+    The files are written to a folder first.
 
     The rows have `ability`, `category`, `resolution`, `purpose` and `duplicate_of`, and may have
-    `origin`, `fields`, `flags` and the `source` of the resolution. Raises ValueError like
+    `origin`, `fields`, `flags` and the `source` of the resolution. Raises the same ValueError as
     `parquet.write_file`.
     """
     counts, others, flagged, decided = Counts(), Counter[str](), Counter[str](), Counter[str]()
@@ -82,7 +82,8 @@ def _front_matter(held: FolderCounts, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _split_by_category(rows: Rows, shape: pa.Schema, folder: Path) -> list[str]:
-    """Pack the rows into one file per category, at least one; return the names of the files.
+    """Pack the rows into one file per category, and at least one file; return the names of the
+    files.
 
     The files are Arrow streams, since Parquet would need the data of all categories in memory.
     """
@@ -111,7 +112,7 @@ def _split_by_category(rows: Rows, shape: pa.Schema, folder: Path) -> list[str]:
 
 
 def _add(path: str, packed: Path, shape: pa.Schema, sealing: ArchiveWriter) -> str:
-    """Write a packed stream as a Parquet file of the archive; return its digest."""
+    """Write a packed stream to the archive as a Parquet file; return the digest of this file."""
     with (
         pa.OSFile(str(packed), "rb") as source,
         sealing.member(path) as member,

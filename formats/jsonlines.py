@@ -18,11 +18,12 @@ class _UnusableError(ValueError):
 
 
 def read_rows(stream: BinaryIO, file: str, limits: Limits) -> Rows:
-    """Yield each object as Row; a line that is not an object or cannot be stored as BadRow.
+    """Yield each object as Row. A line that is not an object or cannot be stored is yielded as
+    BadRow.
 
     Blank lines are skipped. Values that cannot be stored: NaN and infinite numbers, a name given
-    twice, NUL characters, unpaired surrogates, nesting over 100 deep. Raises FormatError if there
-    is no line at all or if the file is one JSON array.
+    twice, NUL characters, unpaired surrogates, nesting over 100 deep. Raises FormatError if the
+    file has no lines, or if the whole file is one JSON array.
     """
     lines = Lines(stream, file, limits)
     empty = True
@@ -34,9 +35,9 @@ def read_rows(stream: BinaryIO, file: str, limits: Limits) -> Rows:
 
 
 def check_lines(stream: BinaryIO, file: str, limits: Limits) -> None:
-    """Raise the FormatError that `read_rows` would raise, at a fraction of the cost.
+    """Raise the FormatError that `read_rows` would raise, in a fraction of the time.
 
-    Only lines that are long enough to contain a field over the limit are parsed.
+    Lines are parsed only if they are long enough to contain a field over the limit.
     """
     empty = True
     for line, text in _texts(Lines(stream, file, limits)):
@@ -48,7 +49,7 @@ def check_lines(stream: BinaryIO, file: str, limits: Limits) -> None:
 
 
 def pick_rows(stream: BinaryIO, file: str, limits: Limits, starts: Container[int]) -> Iterator[str]:
-    """The rows that start at these lines, unchanged."""
+    """Return the rows that start at these lines, unchanged."""
     for line, text in _texts(Lines(stream, file, limits)):
         if line in starts:
             yield f"{text}\n"
@@ -118,15 +119,15 @@ def _finite(digits: str) -> float:
     return number
 
 
-# One decoder for all lines: creating it costs as much as reading a short line.
+# One decoder for all lines, since creating a decoder takes as long as reading a short line.
 _DECODER = json.JSONDecoder(
     object_pairs_hook=_object, parse_constant=_no_constant, parse_float=_finite
 )
 
 
 def _is_suspicious(text: str, values: dict[str, Any]) -> bool:
-    # Only escapes can produce text that cannot be stored, and only brackets nest. Most lines have
-    # no backslash, and searching for one character is many times faster than for two.
+    # Only escapes can produce text that cannot be stored, and nesting needs brackets. Most lines
+    # have no backslash, and a search for one character is many times faster than a search for two.
     if "\\" in text and "\\u" in text:
         return True
     nests = any(isinstance(value, (list, dict)) for value in values.values())
@@ -134,7 +135,8 @@ def _is_suspicious(text: str, values: dict[str, Any]) -> bool:
 
 
 def _unstorable(values: dict[str, Any]) -> str | None:
-    """The name of the first field with text that a database cannot store; None without one."""
+    """Return the name of the first field with text that a database cannot store; None if there is
+    none."""
     for name, value in values.items():
         if not all(_is_storable(text) for text in _strings([name, value])):
             return name if _is_storable(name) else ascii(name)

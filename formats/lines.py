@@ -1,4 +1,4 @@
-"""Numbered UTF-8 lines of a binary stream, never more than one row of them in memory."""
+"""Numbered UTF-8 lines of a binary stream. At most one row of them is in memory at a time."""
 
 import codecs
 from collections.abc import Iterator
@@ -8,10 +8,10 @@ from formats.rows import FormatError, Limits
 
 
 class Lines(Iterator[str]):
-    """Decoded lines with their line ends; a byte order mark at the start is dropped.
+    """Decodes lines and keeps their line ends. A byte order mark at the start is dropped.
 
-    `number` is the number of the line returned last. The reader calls `start_row` before each
-    record, which may span many lines. Raises FormatError for text that is not UTF-8 and for a row
+    `number` is the number of the last line returned. The reader calls `start_row` before each
+    record, which may have many lines. Raises FormatError for text that is not UTF-8, and for a row
     over the limit.
     """
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import IO, Any
 from uuid import UUID
 
-# This pool returns unused memory; pyarrow's own pool keeps it. pyarrow reads this when loaded.
+# This memory pool returns unused memory, while pyarrow's own pool keeps it. pyarrow reads the
+# variable when it is loaded.
 os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
 
 import pyarrow as pa
@@ -20,8 +21,8 @@ import pyarrow.parquet as pq
 from formats.rows import BadRow, FormatError, Limits, Row, Rows, check_size
 
 TEXT = "text"
-# The Arrow type for each kind of column. Lists and objects are stored as JSON text, since a file
-# has one schema for all rows and user-defined objects do not.
+# The Arrow type for each kind of column. Lists and objects are stored as JSON text: a file has one
+# schema for all rows, and objects defined by users have none.
 TYPES = {
     TEXT: pa.string(),
     "json": pa.string(),
@@ -31,11 +32,11 @@ TYPES = {
     "time": pa.timestamp("us", tz="UTC"),
 }
 # At most this many rows or characters are packed into a batch, to save memory. A row group has
-# about GROUP_BYTES packed bytes; a file keeps 33 kB in memory for each until it is closed.
+# about GROUP_BYTES packed bytes. For each row group, 33 kB stay in memory until the file is closed.
 BATCH_ROWS, BATCH_CHARACTERS = 100, 200_000
 GROUP_BYTES = 4_000_000
 READ_ROWS = 100
-# The limits for the number of columns and for their nesting.
+# The limits for the number of columns and for the nesting of their types.
 MOST_COLUMNS, MOST_NESTING = 1_000, 10
 _KIND = b"kind"
 
@@ -43,15 +44,17 @@ Kinds = Mapping[str, str]
 
 
 def build_schema(columns: Sequence[str], kinds: Kinds) -> pa.Schema:
-    """The schema of these columns; `kinds` gives a column's kind in `TYPES`, by default text."""
+    """Return the schema of these columns. `kinds` gives the kind of a column in `TYPES`; the
+    default is text."""
     named = [(name, kinds.get(name, TEXT)) for name in columns]
     return pa.schema([pa.field(name, TYPES[kind], metadata={_KIND: kind}) for name, kind in named])
 
 
 def pack_batches(rows: Iterable[Mapping[str, Any]], shape: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows, packed in batches.
+    """Pack the rows in batches.
 
-    Raises ValueError for a value that is not of its column's kind, naming row and column.
+    Raises ValueError for a value that does not match the kind of its column; the message names row
+    and column.
     """
     count = 0
     for part in split_rows(rows, BATCH_ROWS, BATCH_CHARACTERS):
@@ -60,7 +63,7 @@ def pack_batches(rows: Iterable[Mapping[str, Any]], shape: pa.Schema) -> Iterato
 
 
 def pack_batch(part: Sequence[Mapping[str, Any]], shape: pa.Schema, before: int) -> pa.RecordBatch:
-    """One batch of rows; `before` is the number of rows in earlier batches."""
+    """Pack one batch of rows; `before` is the number of rows in earlier batches."""
     kinds = [(field.name, field.metadata[_KIND].decode()) for field in shape]
     arrays = [_array(part, name, kind, before) for name, kind in kinds]
     return pa.record_batch(arrays, schema=shape)
@@ -68,7 +71,8 @@ def pack_batch(part: Sequence[Mapping[str, Any]], shape: pa.Schema, before: int)
 
 def write_batches(found: Iterable[pa.RecordBatch], shape: pa.Schema, file: Path | IO[bytes]) -> int:
     """Write batches to a file; return the number of rows."""
-    # No statistics for texts: the smallest and largest text of each row group would stay in memory.
+    # No statistics for texts, since the smallest and largest text of each row group would stay in
+    # memory.
     told = [field.name for field in shape if field.type != pa.string()]
     count, size, held = 0, 0, list[pa.RecordBatch]()
     with pq.ParquetWriter(file, shape, compression="zstd", write_statistics=told) as writer:
@@ -90,15 +94,15 @@ def write_file(
     file: Path | IO[bytes],
     kinds: Kinds,
 ) -> int:
-    """Write the columns of the rows to a file; return the number of rows. Raises ValueError as
-    `pack_batches` does."""
+    """Write the given columns of the rows to a file, and return the number of rows. Raises the same
+    ValueError as `pack_batches`."""
     shape = build_schema(columns, kinds)
     return write_batches(pack_batches(rows, shape), shape, file)
 
 
 def read_rows(path: Path, limits: Limits) -> Rows:
-    """Yield each row; `line` is its number, from 1. JSON columns written by `write_file` are
-    decoded, times are ISO texts.
+    """Yield each row; `line` is the number of the row, from 1. Columns that `write_file` stored as
+    JSON are decoded, and times are ISO texts.
 
     Raises FormatError if the file is not Parquet, is damaged, or unpacks to more than the limits.
     """
@@ -107,7 +111,7 @@ def read_rows(path: Path, limits: Limits) -> Rows:
 
 
 def read_json_lines(path: Path, limits: Limits) -> Iterator[str]:
-    """The rows as JSON Lines; NaN and infinite numbers are written as Python writes them.
+    """Yield the rows as JSON Lines. NaN and infinite numbers are written as Python writes them.
 
     Raises FormatError as `read_rows` does, and for a column that JSON cannot represent.
     """
@@ -124,7 +128,7 @@ def read_json_lines(path: Path, limits: Limits) -> Iterator[str]:
 
 
 def _records(path: Path, limits: Limits) -> Iterator[tuple[int, dict[str, Any], set[str]]]:
-    """Each row with its number, and the names of the columns that contain JSON."""
+    """Yield each row with its number and with the names of the columns that contain JSON."""
     try:
         with pq.ParquetFile(path) as file:
             _check(file, path, limits)
@@ -140,7 +144,7 @@ def _records(path: Path, limits: Limits) -> Iterator[tuple[int, dict[str, Any], 
 def split_rows(
     rows: Iterable[Mapping[str, Any]], most: int, characters: int
 ) -> Iterator[list[Mapping[str, Any]]]:
-    """The rows in parts of at most `most` rows or about `characters` characters."""
+    """Split the rows into parts of at most `most` rows or about `characters` characters."""
     part: list[Mapping[str, Any]] = []
     size = 0
     for row in rows:
@@ -157,7 +161,7 @@ def _array(part: Sequence[Mapping[str, Any]], name: str, kind: str, before: int)
     values: list[Any] = []
     if kind == TEXT:
         found = [row.get(name) for row in part]
-        # Most columns have only texts; this path takes a third of the time.
+        # Most columns have only texts. For these, this path takes a third of the time.
         if {*map(type, found)} <= _TEXTS:
             with suppress(UnicodeEncodeError):
                 return pa.array(found, TYPES[kind])
@@ -258,12 +262,12 @@ def _decode(value: Any) -> Any:
 
 
 def _json_default(value: Any) -> Any:
-    """Convert a value that the JSON encoder does not know."""
+    """Convert a value that the JSON encoder cannot write."""
     return float(value) if isinstance(value, Decimal) else _plain(value)
 
 
 def _plain(value: Any) -> Any:
-    """The value in a form that JSON can represent."""
+    """Return the value in a form that JSON can represent."""
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float | Decimal):

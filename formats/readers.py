@@ -11,43 +11,44 @@ from formats import batches, bundles, delimited, fbi, jsonlines, realmistake
 from formats.bundles import DELIMITERS
 from formats.rows import DEFAULT_LIMITS, FormatError, Limits, Rows
 
-# Rows often have several kilobytes; with the default buffer of 8 KB, fetching takes longer than
-# parsing.
+# Rows often have several kilobytes. With the default buffer of 8 KB, reading from the file would
+# take longer than parsing.
 _BUFFER = 1 << 17
 
 Reader = Callable[[Path, Limits], Rows]
 
 
 def read_csv(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
-    """Rows of a comma-separated file, values as text, with the columns that its header names."""
+    """Read the rows of a comma-separated file. Values are text; the header names the columns."""
     return _check_then_read(lambda: _delimited(path, limits, DELIMITERS["csv"]))
 
 
 def read_tsv(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
-    """Rows of a tab-separated file, quoted like CSV."""
+    """Read the rows of a tab-separated file, which is quoted like CSV."""
     return _check_then_read(lambda: _delimited(path, limits, DELIMITERS["tsv"]))
 
 
 def read_jsonl(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
-    """Rows of a file with one JSON object per line."""
+    """Read the rows of a file with one JSON object per line."""
     with _file(path) as stream:
         jsonlines.check_lines(stream, path.name, limits)
     return _jsonl(path, limits)
 
 
 def read_parquet(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
-    """Rows of a Parquet file, with the columns that it names."""
+    """Read the rows of a Parquet file, with the columns that the file names."""
     with _file(path):
         return _check_then_read(lambda: _parquet(path, limits))
 
 
 def read_fbi(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
-    """Items of study 000's archive, a zip or its folder; `fbi.read_rows` documents the values."""
+    """Read the items of study 000's archive, a zip or its folder. `fbi.read_rows` documents the
+    values."""
     return _check_then_read(lambda: fbi.read_rows(path, limits))
 
 
 def read_realmistake(path: Path, limits: Limits = DEFAULT_LIMITS, password: str = "") -> Rows:
-    """Items of study 001: a zip with its password, its folder or one file.
+    """Read the items of study 001 from a zip with a password, its folder or one file.
 
     `realmistake.read_items` documents the values.
     """
@@ -55,23 +56,25 @@ def read_realmistake(path: Path, limits: Limits = DEFAULT_LIMITS, password: str 
 
 
 def read_zip(path: Path, limits: Limits = DEFAULT_LIMITS, password: str = "") -> Rows:
-    """Rows of the tables in a zip, read by `bundles.read_rows`, with each table's columns."""
+    """Read the rows of the tables in a zip with `bundles.read_rows`; each table has its own
+    columns."""
     return _check_then_read(lambda: bundles.read_rows(path, limits, password))
 
 
 def read_detections(path: Path, limits: Limits = DEFAULT_LIMITS, password: str = "") -> Rows:
-    """Replies of the detectors of study 001; `realmistake.read_outputs` documents the values."""
+    """Read the replies of study 001's detectors. `realmistake.read_outputs` documents the
+    values."""
     return _check_then_read(lambda: realmistake.read_outputs(path, limits, password))
 
 
 def read_batch(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
-    """Output or error file of an OpenAI batch, or a folder of such files; `batches.read_rows`
-    documents the values."""
+    """Read the output or error file of an OpenAI batch, or a folder of such files.
+    `batches.read_rows` documents the values."""
     return _check_then_read(lambda: _read_folder(path, lambda one: _batch(one, limits)))
 
 
 def read_replies(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
-    """Like `read_jsonl`, for one file or a folder of such files."""
+    """Read one file or a folder of files, each like `read_jsonl`."""
     return _check_then_read(lambda: _read_folder(path, lambda one: _jsonl(one, limits)))
 
 
@@ -84,9 +87,9 @@ READERS: dict[str, Reader] = {
     "realmistake": read_realmistake,
     "zip": read_zip,
 }
-# Formats whose rows can be extracted unchanged.
+# Formats from which single rows can be extracted unchanged.
 PICKABLE = ("csv", "tsv", "jsonl")
-# Formats of archives that may have a password.
+# Formats of archives that may need a password.
 WITH_PASSWORD = ("realmistake", "zip")
 # Formats of recorded replies; `judging.runs.recorded.transcripts` documents the values of a row.
 REPLY_READERS: dict[str, Reader] = {
@@ -99,14 +102,15 @@ REPLY_READERS: dict[str, Reader] = {
 def pick_rows(
     form: str, path: Path, starts: Container[int], limits: Limits = DEFAULT_LIMITS
 ) -> Iterator[str]:
-    """The rows that start at these lines, unchanged, after the header if there is one; for the
-    formats in `PICKABLE`."""
+    """Return the rows that start at these lines, unchanged, after the header if there is one. For
+    the formats in `PICKABLE`."""
     with _file(path) as stream:
         yield from bundles.pick_lines(stream, path.name, form, limits, starts)
 
 
 def with_password(reader: Reader, password: str) -> Reader:
-    """The reader with an archive's password ("" for none). FormatError if the format has none."""
+    """Return the reader with an archive's password ("" if there is none). Raises FormatError if the
+    format has no passwords."""
     if not password:
         return reader
     for locked in (read_realmistake, read_zip, read_detections):
@@ -118,8 +122,8 @@ def with_password(reader: Reader, password: str) -> Reader:
 def preview_rows(
     form: str, path: Path, limits: Limits = DEFAULT_LIMITS, password: str = ""
 ) -> Rows:
-    """The rows of a file in a format of `READERS`, without checking the whole file first: a
-    FormatError may follow good rows."""
+    """Read the rows of a file in a format of `READERS` without checking the whole file first. So a
+    FormatError may be raised after some good rows."""
     if form in WITH_PASSWORD:
         read = realmistake.read_items if form == "realmistake" else bundles.read_rows
         return read(path, limits, password)
@@ -131,16 +135,18 @@ def preview_rows(
 
 
 def _check_then_read(rows: Callable[[], Rows]) -> Rows:
-    """Read the file once so that any FormatError is raised before the first row, then read again.
+    """Read the file once so that any FormatError is raised before the first row, then read it
+    again.
 
-    Otherwise, if there is an error at the end of a file, the rows before it would stay imported.
+    Otherwise, with an error at the end of a file, the rows before the error would already be
+    imported.
     """
     deque(rows(), maxlen=0)
     return rows()
 
 
 def _read_folder(path: Path, read: Callable[[Path], Rows]) -> Rows:
-    """The rows of a file, or of all JSON Lines files of a folder, sorted by name."""
+    """Read the rows of a file, or of all JSON Lines files of a folder, sorted by name."""
     if not path.is_dir():
         yield from read(path)
         return
@@ -162,7 +168,7 @@ def _jsonl(path: Path, limits: Limits) -> Rows:
 
 
 def _parquet(path: Path, limits: Limits) -> Rows:
-    # Imported only when needed: it takes as much memory as everything else here.
+    # Imported only when needed, since it takes as much memory as everything else here.
     from formats import parquet
 
     return parquet.read_rows(path, limits)

@@ -1,7 +1,7 @@
-"""Readers for study 001 (ReaLMistake): its items, and the outputs of its error detectors.
+"""Readers for study 001 (ReaLMistake): its items and the outputs of its error detectors.
 
-Both are published as archives with a password. They can also be given as the unpacked folder or as
-a single JSONL file. Files are always read in the order of their paths.
+Both are published as archives with a password. They can also be read from the unpacked folder, or
+from a single JSONL file. Files are always read in the order of their paths.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,8 @@ from typing import Any, BinaryIO
 from formats import archives, jsonlines
 from formats.rows import BadRow, FormatError, Limits, Row, Rows
 
-# The study uses two names for one task: one in the rows, one as the folder (and in its tables).
+# The study uses two names for one task: one in the rows, the other for the folder (and in its
+# tables).
 TASKS = {"math_problem_generation": "math_word_problem_generation"}
 FOLDERS = frozenset(
     {*TASKS.values(), "finegrained_fact_verification", "answerability_classification"}
@@ -38,7 +39,7 @@ class _FaultError(ValueError):
 
 
 def read_items(path: Path, limits: Limits, password: str = "") -> Rows:
-    """Yield the benchmark's items.
+    """Yield the items of the benchmark.
 
     Values: key (`metadata.id`), input, response, verdict (error or no_error), error_type (a list
     of slugs), explanation, task (the folder of its task), response_model, and everything else in
@@ -168,7 +169,8 @@ def _verdict(values: dict[str, Any], name: str, *, invalid: bool = False) -> str
 
 
 def _require(values: dict[str, Any], name: str) -> Any:
-    """The value under a name. Its error message helps users who confused items and outputs."""
+    """Return the value under a name. If it is missing, the error message helps users who confused
+    items and outputs."""
     if name not in values:
         raise _FaultError(
             name,
@@ -185,7 +187,8 @@ def _text(text: Any) -> str:
 
 
 def _place(path: Path, name: str) -> dict[str, str]:
-    """Detector and prompt according to the path KIND/TASK/RESPONSE_MODEL/DETECTOR/PROMPT.jsonl."""
+    """Return detector and prompt, read from the path
+    KIND/TASK/RESPONSE_MODEL/DETECTOR/PROMPT.jsonl."""
     base = path.resolve() if path.is_dir() else path.resolve().parent
     inside = PurePosixPath(name)
     parts = inside.parts if path.suffix.lower() == ".zip" else (*base.parts, *inside.parts)

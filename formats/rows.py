@@ -1,4 +1,4 @@
-"""What readers yield: rows, unusable rows and errors; and the limits on their input."""
+"""What readers yield: rows, unusable rows and errors. Also the limits on the input of readers."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,14 +6,17 @@ from typing import Any
 
 
 class FormatError(Exception):
-    """The whole file is unusable. The message names the file, the place and how to fix it."""
+    """The whole file cannot be used. The message names the file and the place, and says how to fix
+    it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One record: `values` by column name, text or, from JSON, any JSON value.
+    """One record. `values` has the values by column name: text or, if read from JSON, any JSON
+    value.
 
-    `file` is the file's name (its path inside an archive), `line` where the row starts, from 1.
+    `file` is the name of the file (in an archive, its path there). `line` is the line where the row
+    starts, from 1.
     """
 
     file: str
@@ -21,15 +24,15 @@ class Row:
     values: dict[str, Any]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Used when rows are sent between processes; the default takes five times as long.
+        # Used when rows are sent between processes; the default method takes five times as long.
         return type(self), tuple(getattr(self, name) for name in self.__match_args__)
 
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A record that cannot be used, while the records around it can.
+    """A record that cannot be used; the records around it may still be good.
 
-    `field` is the column at fault, empty if the whole row is.
+    `field` is the column with the error; it is empty if the whole row is wrong.
     """
 
     file: str
@@ -40,11 +43,12 @@ class BadRow:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits beyond which a file is refused.
+    """The limits beyond which a file is refused.
 
-    `field_bytes` and `row_bytes` limit one value and one record in UTF-8, `columns` the number of
-    columns in a header. The others guard against zip bombs: `total_bytes` unpacked, `ratio` of
-    unpacked to packed bytes, and `files` in an archive or folder.
+    `field_bytes` and `row_bytes` limit one value and one record, in bytes of UTF-8; `columns`
+    limits the number of columns in a header. The other limits protect against zip bombs:
+    `total_bytes` is the number of unpacked bytes, `ratio` is unpacked to packed bytes, and `files`
+    is the number of files in an archive or folder.
     """
 
     field_bytes: int = 1_000_000
@@ -62,7 +66,7 @@ Rows = Iterator[Row | BadRow]
 
 def check_size(value: str, limits: Limits, file: str, line: int, field: str) -> None:
     """Raise FormatError if the text is longer than the limit for a field."""
-    # A character takes at most four bytes, so most texts need no encoding to be measured.
+    # A character takes at most four bytes. So most texts need not be encoded to know that they fit.
     if 4 * len(value) > limits.field_bytes < len(value.encode("utf-8", "surrogatepass")):
         raise FormatError(
             f"{file}, line {line}: the field '{field}' is longer than {limits.field_bytes:,} "

@@ -1,4 +1,5 @@
-"""Zip archives with a list of digests: the same content gives the same bytes, and changes show."""
+"""Zip archives with a list of digests. The same content always gives the same bytes, and changes
+are detected."""
 
 from __future__ import annotations
 
@@ -19,10 +20,11 @@ from formats.rows import FormatError, Limits
 MANIFEST = "MANIFEST.json"
 MANIFEST_BYTES = 4_000_000
 AT_A_TIME = 1 << 20
-# `alive` is called each time a file has grown by this many bytes.
+# `alive` is called each time another this many bytes have been written to a file.
 PROGRESS_BYTES = 1 << 24
 
-# A time that depends on no clock; an ordinary file, readable by everybody on Unix.
+# A fixed time that depends on no clock. On Unix, members are ordinary files that everybody can
+# read.
 _TIME = (1980, 1, 1, 0, 0, 0)
 _UNIX, _READABLE = 3, 0o100644 << 16
 
@@ -33,7 +35,7 @@ Opener = Callable[[], AbstractContextManager[BinaryIO]]
 
 
 class MemberWriter(RawIOBase):
-    """A file of an archive that is being written; computes its digest along the way."""
+    """A file of an archive that is being written. Its digest is computed during writing."""
 
     def __init__(self, stream: IO[bytes], alive: Callable[[], object] = bool) -> None:
         super().__init__()
@@ -45,12 +47,12 @@ class MemberWriter(RawIOBase):
         return True
 
     def tell(self) -> int:
-        """The number of bytes written so far."""
+        """Return the number of bytes written so far."""
         return self.size
 
     def write(self, text: str | ReadableBuffer, /) -> int:
-        """Write bytes, or text in UTF-8; returns the length of what was given. It calls `alive`
-        each time another `PROGRESS_BYTES` are written."""
+        """Write bytes, or text as UTF-8, and return the length of the argument. Calls `alive` each
+        time another `PROGRESS_BYTES` have been written."""
         data = text.encode() if isinstance(text, str) else bytes(text)
         self._stream.write(data)
         self._digest.update(data)
@@ -60,17 +62,18 @@ class MemberWriter(RawIOBase):
         return len(text) if isinstance(text, str) else len(data)
 
     def facts(self) -> dict[str, Any]:
-        """The SHA-256 and size of what has been written so far, as the manifest has them."""
+        """Return the SHA-256 and the size of what has been written so far, in the form of the
+        manifest."""
         return {"sha256": self._digest.hexdigest(), "bytes": self.size}
 
 
 class ArchiveWriter:
-    """An archive that is being written: add members one by one, then call `seal`.
+    """An archive that is being written. Add members one by one, then call `seal`.
 
-    No content stays in memory. Nothing that depends on the clock or the machine is written, so the
-    content alone determines every byte. An archive with a password is the exception, since
+    No content is kept in memory. Nothing that depends on the clock or the machine is written, so
+    the content alone determines every byte. An exception is an archive with a password, since
     encryption never gives the same bytes twice. `alive` is called for each file, and repeatedly
-    while a large one is written.
+    while a large file is written.
     """
 
     def __init__(
@@ -83,7 +86,7 @@ class ArchiveWriter:
 
     @contextmanager
     def member(self, name: str) -> Iterator[MemberWriter]:
-        """Open a file at this path for writing text (as UTF-8) or bytes."""
+        """Open a file at this path for writing bytes, or text that is stored as UTF-8."""
         self._alive()
         with self._zip.open(self._info(name), "w", force_zip64=True) as stream:
             member = MemberWriter(stream, self._alive)
@@ -91,19 +94,20 @@ class ArchiveWriter:
         self._files[name] = member.facts()
 
     def put(self, name: str, content: str | bytes) -> None:
-        """Write a small file at once."""
+        """Write the whole content of a small file."""
         with self.member(name) as member:
             member.write(content)
 
     def add(self, name: str, path: Path) -> str:
-        """Copy a file from disk into the archive; return its digest."""
+        """Copy a file from disk into the archive, and return the digest of the file."""
         with self.member(name) as member, path.open("rb") as part:
             while data := part.read(AT_A_TIME):
                 member.write(data)
         return str(self._files[name]["sha256"])
 
     def seal(self, facts: Mapping[str, Any]) -> None:
-        """Finish the archive with `MANIFEST.json`: these facts, and each file's digest and size."""
+        """Finish the archive with `MANIFEST.json`, which has these facts and the digest and size of
+        each file."""
         told = {**facts, "files": dict(sorted(self._files.items()))}
         text = json.dumps(told, ensure_ascii=False, indent=1, sort_keys=True)
         with self._zip.open(self._info(MANIFEST), "w") as stream:
@@ -111,21 +115,21 @@ class ArchiveWriter:
         self._zip.close()
 
     def close(self) -> None:
-        """Close the archive, also if an error prevented sealing it."""
+        """Close the archive, even if an error prevented sealing it."""
         self._zip.close()
 
 
 @contextmanager
 def open_sealed(path: Path, limits: Limits) -> Iterator[tuple[dict[str, Any], dict[str, Opener]]]:
-    """The facts and the files of a sealed archive, after checking that no file was changed.
+    """Return the facts and the files of a sealed archive, after checking that no file was changed.
 
     Raises FormatError as `archives.open_archive` does, and for a file that does not match its
-    digest, is missing or is not listed; the message names the file.
+    digest, is missing or is not listed. The message names the file.
     """
     with archives.open_archive(path, limits) as members:
         facts = _facts(path, members)
         _check(path, facts["files"], members)
-    # Reading for the check counts towards the limits, so the archive is opened again.
+    # The bytes read for the check count towards the limits, so the archive is opened again.
     with archives.open_archive(path, limits) as members:
         yield facts, members
 
@@ -135,7 +139,8 @@ def _open(stream: BinaryIO) -> Any:
 
 
 def _open_encrypted(stream: BinaryIO, password: str) -> Any:
-    """AES-256 that WinZip and 7-Zip can read; names and sizes of files stay readable."""
+    """Open an archive with AES-256 encryption, which WinZip and 7-Zip can read. Names and sizes of
+    files are not encrypted."""
     archive = pyzipper.AESZipFile(
         stream, "w", compression=zipfile.ZIP_DEFLATED, encryption=pyzipper.WZ_AES
     )

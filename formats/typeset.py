@@ -1,8 +1,8 @@
-"""Tables of figures as text for a paper or a page: LaTeX and Markdown.
+"""Tables of figures as text for a paper or a web page: LaTeX and Markdown.
 
 Names can be any text, so characters that would act as commands are escaped. Numbers are rounded to
-three decimals, very small ones to two significant digits; CSV and JSON have them in full. None is
-a dash, never 0.
+three decimals, very small numbers to two significant digits; CSV and JSON have them in full. None
+is written as a dash, never as 0.
 """
 
 import json
@@ -22,8 +22,8 @@ _LATEX = {
     '"': r"\textquotedbl{}",
     "`": r"\textasciigrave{}",
     **{sign: f"\\{sign}" for sign in "{}$&#_%"},
-    # At the start of a cell these would be an argument of the rule or line break before it; two
-    # hyphens would become a dash, two apostrophes a quotation mark.
+    # At the start of a cell, these characters would be an argument of the rule or line break before
+    # it. Two hyphens would become a dash, and two apostrophes a quotation mark.
     **{sign: f"{{{sign}}}" for sign in "[]*-'"},
 }
 _MARKDOWN = {
@@ -31,19 +31,19 @@ _MARKDOWN = {
     "<": "&lt;",
     ">": "&gt;",
     **{sign: f"\\{sign}" for sign in "\\`*_{}[]()#+!|~$^="},
-    # Anything that looks like an address would become a link, and a name a mention.
+    # Anything that looks like an address would become a link, and a name after @ a mention.
     ":": "&#58;",
     "@": "&#64;",
     ".": "&#46;",
 }
-# In sentences: all special characters, except where they end a word or are between digits.
+# In sentences, all special characters, except where they end a word or are between digits.
 _HARMLESS = re.compile(r"[.:](?=[^\s0-9])|(?<![0-9])[.:](?=[0-9])|[^\s\w.,:;()%–—−/’-]+|_")
 _PLAIN = re.compile(r"[0-9A-Za-z ,-]*")
 _LEAST = 0.0005
 
 
 def write_latex(rows: Iterable[dict[str, Any]], columns: Sequence[str], stream: TextIO) -> int:
-    """Write a `tabular` with the rules of booktabs; return the number of rows.
+    """Write a `tabular` with the rules of booktabs, and return the number of rows.
 
     Numeric columns are right-aligned. The preamble needs booktabs, textcomp and the font encoding
     T1.
@@ -60,7 +60,7 @@ def write_latex(rows: Iterable[dict[str, Any]], columns: Sequence[str], stream: 
 
 
 def write_markdown(rows: Iterable[dict[str, Any]], columns: Sequence[str], stream: TextIO) -> int:
-    """Write a GitHub Markdown table, numbers right-aligned; return the number of rows."""
+    """Write a table in GitHub Markdown, with numbers right-aligned; return the number of rows."""
     made = list(rows)
     places = ["---:" if _is_numeric(made, name) else "---" for name in columns]
     stream.write(_markdown_row([escape_markdown(name) for name in columns]))
@@ -108,19 +108,20 @@ def _markdown_row(cells: Sequence[str]) -> str:
 
 
 def escape_latex(text: str) -> str:
-    """The text on one line, with all characters escaped that have a meaning in LaTeX."""
+    """Return the text on one line, with all characters escaped that have a meaning in LaTeX."""
     return _replace_signs(text, _LATEX)
 
 
 def escape_markdown(text: str) -> str:
-    """The text on one line, with all characters escaped that have a meaning in Markdown."""
+    """Return the text on one line, with all characters escaped that have a meaning in Markdown."""
     if _PLAIN.fullmatch(text):
         return text
     return _replace_signs(text, _MARKDOWN)
 
 
 def escape_markdown_prose(text: str) -> str:
-    """The same for sentences: characters without effect at their position are not escaped."""
+    """Escape sentences like `escape_markdown`, but leave characters that have no effect at their
+    position."""
     return _HARMLESS.sub(lambda found: _replace_signs(found[0], _MARKDOWN), _one_line(text))
 
 
@@ -129,6 +130,7 @@ def _replace_signs(text: str, signs: dict[str, str]) -> str:
 
 
 def _one_line(text: str) -> str:
-    """The text without line breaks, control characters and characters that change direction."""
+    """Return the text without line breaks, control characters and characters that change
+    direction."""
     spaced = re.sub(r"\s+", " ", text)
     return "".join(sign for sign in spaced if unicodedata.category(sign) not in {"Cc", "Cf", "Cs"})

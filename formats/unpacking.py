@@ -1,6 +1,6 @@
 """Convert a Parquet file to JSON Lines in a separate process.
 
-No file can make that process exceed its limits, and if the process crashes, nothing else does.
+No file can make that process exceed its limits. If the process crashes, nothing else is affected.
 """
 
 import resource
@@ -12,7 +12,7 @@ from formats.rows import FormatError, Limits
 
 MEMORY_LIMIT, TIME_LIMIT = 2 << 30, 60
 EXIT_REFUSED = 3
-# Works from any directory that this process was started in.
+# Works whatever directory the current process was started in.
 _PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1]); from formats import unpacking;"
     " unpacking.main(*sys.argv[2:])"
@@ -25,7 +25,8 @@ def unpack(packed: Path, rows: Path, limits: Limits) -> None:
     words = map(str, (Path(__file__).parents[1], packed, rows, limits.total_bytes))
     command = [sys.executable, "-c", _PROGRAM, *words]
     try:
-        # An empty environment, since it needs none of the secrets in this one's.
+        # An empty environment, since the process needs none of the secrets in the environment of
+        # this one.
         ended = subprocess.run(
             command, capture_output=True, text=True, timeout=TIME_LIMIT, check=False, env={}
         )
@@ -39,11 +40,11 @@ def unpack(packed: Path, rows: Path, limits: Limits) -> None:
 
 def main(packed: str, rows: str, size: str) -> None:
     """Write the rows of the first file to the second, which grows to at most `size` bytes. If the
-    first file cannot be used, prints why and exits with EXIT_REFUSED."""
+    first file cannot be used, print why and exit with EXIT_REFUSED."""
     path, to, most = Path(packed), Path(rows), int(size)
     for what, limit in (("AS", MEMORY_LIMIT), ("CPU", TIME_LIMIT), ("FSIZE", most), ("CORE", 0)):
         resource.setrlimit(getattr(resource, f"RLIMIT_{what}"), (limit, limit))
-    # Imported after the limits are set, so that they apply to it.
+    # Imported after the limits are set, so that the limits apply to the import.
     from formats import parquet
 
     try:

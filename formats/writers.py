@@ -29,23 +29,24 @@ _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 def write_csv(rows: Iterable[dict[str, Any]], columns: Sequence[str], stream: TextIO) -> int:
     """Write a header and the rows as CSV; return the number of rows.
 
-    Open the stream with newline="". None and a column that a row lacks are written as empty; lists
-    and objects as JSON. Text that a spreadsheet would run as a formula gets a leading apostrophe,
-    so CSV is for reading; JSON Lines keeps every text unchanged. Raises ValueError for text that is
-    not valid Unicode and for numbers that are not finite, naming row and column.
+    Open the stream with newline="". None is written as empty, as is a column that a row lacks;
+    lists and objects are written as JSON. Text that a spreadsheet would run as a formula gets a
+    leading apostrophe, so CSV is for reading; JSON Lines keeps every text unchanged. Raises
+    ValueError for text that is not valid Unicode and for numbers that are not finite; the message
+    names row and column.
     """
     return _write_delimited(rows, columns, stream, ",")
 
 
 def write_tsv(rows: Iterable[dict[str, Any]], columns: Sequence[str], stream: TextIO) -> int:
-    """Like `write_csv`, but with tabs between the columns."""
+    """Write the same as `write_csv`, with tabs between the columns."""
     return _write_delimited(rows, columns, stream, "\t")
 
 
 def write_jsonl(rows: Iterable[dict[str, Any]], columns: Sequence[str], stream: TextIO) -> int:
     """Write one JSON object per line with exactly these columns; return the number of rows.
 
-    A column that a row lacks is null. Raises ValueError as `write_csv` does.
+    A column that a row lacks is null. Raises the same ValueError as `write_csv`.
     """
     count = 0
     for line in _objects(rows, columns):
@@ -69,23 +70,24 @@ def write_table(
 
 
 WRITERS: dict[str, Writer] = {"csv": write_csv, "tsv": write_tsv, "jsonl": write_jsonl}
-# Tables of rows can also be written as Parquet; items also in the layout of study 000's archive or
-# as a folder for the Hugging Face hub.
+# Tables of rows can also be written as Parquet. Items can also be written in the layout of study
+# 000's archive, or as a folder for the Hugging Face hub.
 PARQUET, FBI, HUB = "parquet", "fbi", "hub"
 ZIP_FORMATS = (FBI, HUB)
 FILE_FORMATS = (*WRITERS, PARQUET, *ZIP_FORMATS)
-# Tables of figures can also be typeset, or be one JSON document that names its table.
+# Tables of figures can also be typeset, or be one JSON document that contains the name of the
+# table.
 TYPESET_WRITERS: dict[str, Writer] = {"latex": write_latex, "markdown": write_markdown}
 FIGURE_FORMATS = ("json", *WRITERS, *TYPESET_WRITERS)
 
 
 @dataclass(frozen=True)
 class PackingOptions:
-    """Options for a file that is a zip.
+    """Options for a file that is written as a zip.
 
-    `name` is the name of the file with the rows, `password` encrypts the zip, `card` builds the
-    dataset card of a folder for the hub. `alive` is called repeatedly while files are added; files
-    are still added after the last row.
+    `name` is the name of the file with the rows, `password` encrypts the zip, and `card` builds the
+    dataset card of a folder for the hub. `alive` is called repeatedly while files are added to the
+    zip, which goes on after the last row has been read.
     """
 
     name: str = "rows"
@@ -102,11 +104,11 @@ def write_file(
     kinds: Mapping[str, str],
     packed: PackingOptions = PackingOptions(),
 ) -> int:
-    """Write rows to a file in one of `FILE_FORMATS`; return their number.
+    """Write rows to a file in one of `FILE_FORMATS`; return the number of rows.
 
-    `kinds` gives the kind of the columns that are not texts, as for `parquet.write_file`; formats
-    with typed columns use it. With a password the file is an encrypted zip. If the program is
-    killed halfway, it leaves temporary files next to the file, with names that start with
+    `kinds` gives the kinds of the columns that are not texts, as for `parquet.write_file`; only
+    formats with typed columns use it. With a password, the file is an encrypted zip. If the program
+    is killed halfway, temporary files remain next to the file; their names start with
     `temporary_prefix(path)`.
     """
     given = _FileRequest(form, rows, columns, kinds)
@@ -121,7 +123,7 @@ def write_file(
 
 
 def temporary_prefix(path: Path) -> str:
-    """The prefix of the temporary files next to a file while it is written."""
+    """Return the prefix of the temporary files that are next to a file while it is written."""
     return f"{path.stem}-part-"
 
 
@@ -135,7 +137,7 @@ class _FileRequest:
 
 def _write(given: _FileRequest, stream: IO[bytes]) -> int:
     if given.form == PARQUET:
-        # Imported only when needed: it takes as much memory as everything else here.
+        # Imported only when needed, since it takes as much memory as everything else here.
         from formats import parquet
 
         return parquet.write_file(given.rows, given.columns, stream, given.kinds)
@@ -147,7 +149,7 @@ def _write(given: _FileRequest, stream: IO[bytes]) -> int:
 
 
 def _seal(given: _FileRequest, name: str, sealing: ArchiveWriter) -> int:
-    """Write the rows as the only file of an archive."""
+    """Write the rows as the only file of a zip archive."""
     with sealing.member(f"{name}.{given.form}") as member, BufferedWriter(member) as stream:
         count = _write(given, stream)
     sealing.seal({})
@@ -155,7 +157,7 @@ def _seal(given: _FileRequest, name: str, sealing: ArchiveWriter) -> int:
 
 
 def _fill(given: _FileRequest, card: CardBuilder, sealing: ArchiveWriter, folder: Path) -> int:
-    """Write the rows as all files of an archive, using a temporary folder."""
+    """Write all files of an archive from the rows, using a temporary folder."""
     if given.form == FBI:
         names = [name for name in given.columns if name == "canary"]
         return fbi.write_archive(given.rows, sealing, folder, names)
@@ -165,7 +167,7 @@ def _fill(given: _FileRequest, card: CardBuilder, sealing: ArchiveWriter, folder
 
 
 def file_ending(form: str, *, encrypted: bool = False) -> str:
-    """The suffix, without the dot, of a file in one of `FILE_FORMATS`."""
+    """Return the suffix, without the dot, of a file in one of `FILE_FORMATS`."""
     return "zip" if form in ZIP_FORMATS or encrypted else form
 
 
@@ -212,7 +214,7 @@ def _objects(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> Iterator
 def _convert_rows(
     rows: Iterable[dict[str, Any]], columns: Sequence[str], form: Callable[[Values], list[str]]
 ) -> Iterator[list[str]]:
-    """The chosen columns of each row, converted by `form` and checked to be valid Unicode."""
+    """Yield the chosen columns of each row, converted by `form` and checked to be valid Unicode."""
     wanted = list(columns)
     for number, row in enumerate(rows, start=1):
         values = row if list(row) == wanted else {name: row.get(name) for name in wanted}
@@ -225,7 +227,7 @@ def _convert_rows(
 
 
 def _describe_fault(values: Values, form: Callable[[Values], list[str]], number: int) -> str:
-    """Which of a row's columns cannot be written, and why."""
+    """Say which of a row's columns cannot be written, and why."""
     for column, value in values.items():
         try:
             "".join(form({column: value})).encode("utf-8")
@@ -256,12 +258,13 @@ def _escape_formula(text: str) -> str:
 
 
 def undo_formula_escape(text: str) -> str:
-    """The original of a text that `write_csv` wrote."""
+    """Return the original of a text that `write_csv` wrote."""
     return text[1:] if text[:1] == "'" and _is_dangerous(text[1:]) else text
 
 
 def _is_dangerous(text: str) -> bool:
-    # A text that already starts with an apostrophe gets another, so that undoing is unambiguous.
+    # A text that already starts with an apostrophe gets another one, so that the escape can be
+    # undone without doubt.
     bare = text.lstrip("'")
     return bare[:1] in _FORMULA and bool(bare) and not _NUMBER.fullmatch(bare)
 
@@ -276,5 +279,5 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} cannot be written in this format")
 
 
-# One encoder for all cells: creating it takes longer than writing a cell.
+# One encoder for all cells, since creating an encoder takes longer than writing a cell.
 _json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_plain).encode

@@ -1,4 +1,4 @@
-"""Ranges of chart axes. Does not import Altair, which takes a second."""
+"""Ranges of chart axes. This module does not import Altair, which takes a second."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The range of the values, and how they are written; by default for rates."""
+    """The range of the values on an axis, and how the values are written; by default for rates."""
 
     low: float = 0
     high: float = 1
@@ -18,5 +18,6 @@ RATES = Axis()
 
 
 def coefficient_axis(values: Iterable[float]) -> Axis:
-    """An axis to 1, from 0, or from -1 if a value is below 0 (correlations, kappa, alpha)."""
+    """Return an axis that ends at 1. It starts at 0, or at -1 if a value is below 0 (correlations,
+    kappa, alpha)."""
     return Axis(-1 if min(values, default=0) < 0 else 0, 1, ".1f", ".3f")

@@ -1,4 +1,4 @@
-"""Bar chart: one bar per group, from 0, with its number at the end."""
+"""Bar chart with one bar per group. Each bar starts at 0 and has its number at the end."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -9,14 +9,14 @@ import altair as alt
 from charts import marks
 
 BAR_HEIGHT = 24
-# Pixels for the number after the longest bar.
+# The pixels for the number after the longest bar.
 NUMBER_ROOM = 56
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A group's value over `n` units, and the value as text in `said`. The chart names the
-    units."""
+    """The value of a group over `n` units; `said` is the value as text. The chart says what the
+    units are."""
 
     group: str
     value: float
@@ -25,10 +25,10 @@ class Bar:
 
 
 def draw_bars(found: Sequence[Bar], *, title: str, counted: str = "Items") -> dict[str, Any]:
-    """A Vega-Lite specification with the groups from top to bottom in the given order.
+    """Return a Vega-Lite specification with the groups from top to bottom in the given order.
 
-    Shares are fractions of 1; `title` says what a bar shows, `counted` what `n` counts. Values
-    below 0 are not supported.
+    Shares are fractions of 1. `title` says what a bar shows, and `counted` says what `n` counts.
+    Values below 0 are not supported.
     """
     top = max((one.value for one in found), default=0) or 1
     base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(

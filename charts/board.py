@@ -1,4 +1,4 @@
-"""Chart of categories: one mark per category with its interval, next to the threshold."""
+"""Chart of categories: each category has one mark with its interval, next to the threshold."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -11,7 +11,8 @@ from charts import marks
 
 @dataclass(frozen=True, slots=True)
 class ShareInterval:
-    """A share of a group's items: fractions of 1; `low` and `high` None without an interval."""
+    """A share of a group's items, as a fraction of 1. `low` and `high` are None if there is no
+    interval."""
 
     group: str
     share: float
@@ -21,8 +22,8 @@ class ShareInterval:
 
 
 def draw_shares(found: Sequence[ShareInterval], *, title: str, bar: float) -> dict[str, Any]:
-    """A Vega-Lite specification: groups from top to bottom in the given order, with a rule at the
-    threshold `bar`."""
+    """Return a Vega-Lite specification: groups from top to bottom in the given order, with a line
+    at the threshold `bar`."""
     groups = [one.group for one in found]
     base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
         y=marks.row_axis("group", groups),

@@ -1,4 +1,4 @@
-"""Confusion heatmap: how often one person says X and another says Y; darker is more."""
+"""Confusion heatmap: how often one annotator says X and another says Y. Darker means more often."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -9,14 +9,15 @@ import altair as alt
 from charts import marks
 
 CELL_SIZE = 40
-# The darkest shade on which the page's text is still readable.
+# The darkest shade on which the text of the page can still be read.
 DARKEST = 0.6
 SAME, OTHER = "the same", "not the same"
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerPair:
-    """`n` items where one says `row` and the other `column`; `share` is their share of the row."""
+    """The `n` items for which one side says `row` and the other says `column`. `share` is their
+    share of the items in the row."""
 
     row: str
     column: str
@@ -27,10 +28,10 @@ class AnswerPair:
 def draw_heatmap(
     found: Sequence[AnswerPair], answers: Sequence[str], *, rows: str, columns: str
 ) -> dict[str, Any]:
-    """A Vega-Lite specification: answers in their order, downwards and to the right.
+    """Return a Vega-Lite specification: answers in their order, downwards and to the right.
 
-    `rows` and `columns` say whose answers they are. The shade shows the share of the row, the
-    number shows the count, and cells where both say the same have a thick border.
+    `rows` and `columns` say whose answers they are. The shade shows the share of the row, and the
+    number shows the count. Cells where both sides say the same have a thick border.
     """
     values = [{**asdict(one), "said": _describe_pair(one)} for one in found]
     base = alt.Chart(alt.Data(values=values)).encode(

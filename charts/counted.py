@@ -1,4 +1,5 @@
-"""Bubble chart of people's scores against the evaluator's: one circle per pair, sized by count."""
+"""Bubble chart of people's scores against the evaluator's scores. Each pair of scores has one
+circle, sized by its count."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -11,16 +12,16 @@ from charts import marks
 
 PANEL_SIZE = 200
 PANEL_COLUMNS = 4
-# With more circles, a panel has no room for their numbers. With more ticks, an axis has no room for
-# them.
+# With more circles, a panel has no room for the numbers in them. With more ticks, an axis has no
+# room for the labels.
 MOST_NUMBERS, MOST_TICKS = 60, 8
-# Circles at the ends of an axis need half of their width as padding; none is wider than this.
+# Circles at the ends of an axis need half their width as padding; no circle is wider than this.
 PADDING, LARGEST_CIRCLE = 26, 50
 
 
 @dataclass(frozen=True, slots=True)
 class PairCount:
-    """`n` items of a panel with one score from people and one from the evaluator.
+    """The `n` items of a panel that have one certain score from people and one from the evaluator.
 
     Axes with the same name have the same range in every panel.
     """
@@ -34,10 +35,11 @@ class PairCount:
 
 
 def draw_circles(counts: Sequence[PairCount]) -> dict[str, Any]:
-    """A Vega-Lite specification: panels in their order, circles by area, on one scale for all.
+    """Return a Vega-Lite specification: panels in their order, with circles sized by area on one
+    scale for all panels.
 
-    Each circle shows the number of items, unless a panel has too many circles. If both sides have
-    an axis of the same name, equal scores are on the dashed line.
+    Each circle shows the number of items, unless a panel has too many circles. If both axes have
+    the same name, a dashed line shows where the scores are equal.
     """
     values = _by_axis(counts)
     most = max((one.n for one in counts), default=1)
@@ -56,7 +58,7 @@ def _by_axis(counts: Iterable[PairCount]) -> dict[str, set[float]]:
 
 
 def _largest(values: dict[str, set[float]]) -> float:
-    """The largest circle area that leaves room for the neighbours, if the values are a few
+    """Return the largest circle area that leaves room for neighbours, if the values are a few
     integers."""
     steps = [len(whole) - 1 for of_axis in values.values() if (whole := _whole(of_axis))]
     apart = (PANEL_SIZE - 2 * PADDING) / max([2, *steps])
@@ -64,7 +66,8 @@ def _largest(values: dict[str, set[float]]) -> float:
 
 
 def _whole(values: set[float]) -> range | None:
-    """The whole numbers of an axis, if all values are whole and each has room for a tick."""
+    """Return the whole numbers of an axis, if all values are whole and there is room for a tick at
+    each number."""
     every = range(int(min(values)), int(max(values)) + 1)
     fits = all(value == int(value) for value in values) and len(every) <= MOST_TICKS
     return every if fits else None
@@ -96,7 +99,7 @@ def _equal(values: set[float], x: Any, y: Any) -> alt.Chart:
 
 
 def _axis(channel: Any, title: str, values: set[float]) -> Any:
-    """The axis; whole numbers get one tick each if there is room."""
+    """Return the axis; whole numbers get one tick each if there is room."""
     ticks = _whole(values)
     how = {"values": list(ticks), "format": "d"} if ticks else {"tickCount": 5}
     ends = [min(values), max(values)]

@@ -15,7 +15,8 @@ MARK_SIZE = 75
 
 @dataclass(frozen=True, slots=True)
 class RatePoint:
-    """One figure of one run: a fraction of 1 unless the axis is another; `n` counts its items.
+    """One figure of one run: a fraction of 1, unless the axis says otherwise. `n` is the number of
+    items.
 
     `low` and `high` are None if the interval is not defined. `faint` marks published values.
     """
@@ -32,11 +33,12 @@ class RatePoint:
 def draw_dot_plot(
     points: Sequence[RatePoint], *, title: str, series: str = "Run", axis: Axis = RATES
 ) -> dict[str, Any]:
-    """A Vega-Lite specification: groups from top to bottom, in each a row of marks per run.
+    """Return a Vega-Lite specification: groups from top to bottom, and in each group a row of marks
+    per run.
 
-    Groups and runs are in the order in which `points` names them first. `title` says what the rate
-    is, `series` what the runs are. Without points the chart has no marks. If there are more runs
-    than colours, each mark has the first word of its run next to it.
+    Groups and runs are in the order in which they first occur in `points`. `title` says what the
+    rate is, `series` what the runs are. Without points, the chart has no marks. If there are more
+    runs than colours, the first word of the run is next to each mark.
     """
     runs = list(dict.fromkeys(point.run for point in points))
     groups = list(dict.fromkeys(point.group for point in points))
@@ -66,7 +68,8 @@ def _intervals(base: alt.Chart, title: str, axis: Axis) -> alt.Chart:
 
 
 def _numbers(base: alt.Chart, title: str, axis: Axis) -> alt.Chart:
-    """Labels to the right of each point and its interval; to the left near the end of the axis."""
+    """Return labels to the right of each point and its interval, or to the left near the end of the
+    axis."""
     end = axis.low + 0.9 * (axis.high - axis.low)
     named = base.transform_calculate(
         word=marks.RUN_NUMBER_EXPR, reach="isValid(datum.high) ? datum.high : datum.rate"

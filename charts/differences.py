@@ -1,4 +1,5 @@
-"""Chart of differences between runs: one mark per pair of runs with its interval, next to 0."""
+"""Chart of differences between runs: each pair of runs has one mark with its interval, next to
+0."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -16,8 +17,8 @@ AXIS = Axis(-100, 100, "+.0f", "+.1f")
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A difference of two rates in percentage points, over `n` items; `low` and `high` are None
-    without an interval."""
+    """A difference between two rates in percentage points, over `n` items. `low` and `high` are
+    None if there is no interval."""
 
     pair: str
     points: float
@@ -27,7 +28,7 @@ class Difference:
 
 
 def draw_differences(found: Sequence[Difference]) -> dict[str, Any]:
-    """A Vega-Lite specification: pairs from top to bottom in the given order."""
+    """Return a Vega-Lite specification: pairs from top to bottom in the given order."""
     base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
         y=marks.row_axis("pair", [one.pair for one in found]),
         tooltip=[

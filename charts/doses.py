@@ -10,14 +10,14 @@ from charts import marks
 from charts.axes import Axis
 
 HEIGHT = 320
-# The part of a step that stays free, so that the marks of one dose are seen as a group.
+# The share of a step that stays empty, so that the marks of one dose are seen as a group.
 DOSE_GAP = 0.6
 
 
 @dataclass(frozen=True, slots=True)
 class DosePoint:
-    """The response of one run on `n` items with `dose` errors; `low` and `high` are None without
-    an interval."""
+    """The response of one run on `n` items with `dose` errors. `low` and `high` are None if there
+    is no interval."""
 
     run: str
     dose: int
@@ -30,8 +30,9 @@ class DosePoint:
 def draw_lines(
     found: Sequence[DosePoint], *, title: str, axis: Axis, series: str = "Run"
 ) -> dict[str, Any]:
-    """A Vega-Lite specification: doses from left to right, equally spaced since they double; one
-    line per run, with the marks of the runs side by side so that their intervals do not overlap.
+    """Return a Vega-Lite specification: one line per run, with doses from left to right. Doses are
+    equally spaced, since each is twice the one before. The marks of the runs are side by side, so
+    that their intervals do not overlap.
 
     `series` says what the lines are if they are not runs.
     """

@@ -1,4 +1,4 @@
-"""Drift chart: share of changed outcomes in each canary run, with its interval."""
+"""Drift chart: the share of changed outcomes in each canary run, with its interval."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,8 @@ HEIGHT = 160
 
 @dataclass(frozen=True, slots=True)
 class CanaryRun:
-    """How many items differ from the first run: a share of 1 over `n` compared items.
+    """The share of items whose outcome differs from the first run, as a fraction of the `n`
+    compared items.
 
     `low` and `high` are None if the interval is not defined.
     """
@@ -28,7 +29,8 @@ class CanaryRun:
 
 
 def draw_drift(askings: Sequence[CanaryRun]) -> dict[str, Any]:
-    """A Vega-Lite specification: the share of changed outcomes, runs in the given order."""
+    """Return a Vega-Lite specification: the share of changed outcomes, with runs in the given
+    order."""
     values = [
         {
             "run": one.run,

@@ -1,7 +1,8 @@
-"""Charts as files for a paper: SVG, PDF and PNG, and the specification itself.
+"""Charts as files for a paper: SVG, PDF and PNG, and the specification as JSON.
 
-Each file is made in a separate process with a timeout: the converter contains a JavaScript engine,
-and neither a crash, nor its memory, nor a chart that takes forever may affect the pages.
+Each file is made in a separate process with a timeout, since the converter contains a JavaScript
+engine. So pages are not affected by a crash, by its use of memory, or by a chart that takes
+forever.
 """
 
 import json
@@ -16,9 +17,9 @@ from typing import Any
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 VEGA_LITE = "6.4"
 TIMEOUT = 30.0
-# A text column is about 3.5 inches wide, a page 7; 480 points are in between and scale well.
+# A text column is about 3.5 inches wide, a page 7 inches. 480 points are in between and scale well.
 WIDTH = 480
-# Pixels per point: 3 give 216 pixels per inch.
+# Pixels per point: with 3, an inch has 216 pixels.
 SCALE = 3.0
 TYPES = {
     "svg": "image/svg+xml",
@@ -30,8 +31,8 @@ TYPES = {
 _INK, _SOFT, _LINE = "#1c2024", "#4a5058", "#d5d9de"
 _AXIS = {"labelColor": _SOFT, "titleColor": _INK, "gridColor": _LINE, "domainColor": _LINE}
 _TYPE = {"labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal"}
-# Always light, whatever the reader's theme. The converter includes Liberation Sans, and Arial has
-# the same widths, so texts take the same space wherever the file is made and opened.
+# Always light, whatever theme the reader uses. The converter includes Liberation Sans, which has
+# the same widths as Arial. So texts take the same space wherever the file is made and opened.
 PRINT_STYLE: dict[str, Any] = {
     "background": "white",
     "font": "Liberation Sans, Arial, Helvetica, sans-serif",
@@ -51,21 +52,22 @@ PRINT_STYLE: dict[str, Any] = {
 
 
 class ConversionFailed(Exception):
-    """A chart could not be converted; the message says why and what to do."""
+    """A chart could not be converted. The message says why and what to do."""
 
 
 def render(spec: dict[str, Any], form: str, seconds: float = TIMEOUT) -> bytes:
-    """The chart of a Vega-Lite specification as a file of a type in `TYPES`; same bytes each time.
+    """Render the chart of a Vega-Lite specification as a file of a type in `TYPES`. The bytes are
+    the same each time.
 
     Raises `ConversionFailed` if the specification refers to external data, cannot be drawn, or is
-    not drawn in time; ValueError for another type.
+    not drawn in time. Raises ValueError for any other type.
     """
     return render_all([spec], form, seconds)[0]
 
 
 def render_all(specs: Sequence[dict[str, Any]], form: str, seconds: float = TIMEOUT) -> list[bytes]:
-    """The files of several charts, each as from `render`, made in one process, since starting it
-    takes ten times as long as a chart. `seconds` is the average time allowed per chart."""
+    """Render the files of several charts like `render`, in one process, since starting a process
+    takes ten times as long as drawing a chart. `seconds` is the average time allowed per chart."""
     if form not in TYPES:
         raise ValueError(f"{form!r} is not one of {', '.join(TYPES)}")
     papers = [with_print_style(spec) for spec in specs]
@@ -90,7 +92,8 @@ def render_all(specs: Sequence[dict[str, Any]], form: str, seconds: float = TIME
 
 
 def with_print_style(spec: dict[str, Any]) -> dict[str, Any]:
-    """The specification in print style and with a fixed width, independent of any page."""
+    """Return the specification in print style and with a fixed width, so that it does not depend on
+    a page."""
     if _names_address(spec):
         raise ConversionFailed("The chart refers to external data, which is never loaded.")
     bare = {name: value for name, value in spec.items() if name not in {"$schema", "config"}}
@@ -98,7 +101,7 @@ def with_print_style(spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def _names_address(part: Any) -> bool:
-    """Whether anything besides the data rows would be fetched or linked."""
+    """True if anything besides the data rows would be fetched or linked."""
     if isinstance(part, list):
         return any(_names_address(one) for one in part)
     if not isinstance(part, dict):
@@ -108,7 +111,7 @@ def _names_address(part: Any) -> bool:
 
 
 def _with_fixed_width(part: Any) -> Any:
-    """With a width in points where a chart would take the width of its container."""
+    """Replace a width that depends on the container by a width in points."""
     if isinstance(part, list):
         return [_with_fixed_width(one) for one in part]
     if not isinstance(part, dict):
@@ -133,13 +136,13 @@ def _convert(spec: dict[str, Any], form: str) -> bytes:
     return makers[form]()
 
 
-# A PDF page's resources, by name: lines whose order does not matter.
+# The resources of a PDF page, by name. The order of these lines does not matter.
 _RESOURCE_LIST = re.compile(rb"(?:^ +/[A-Za-z]+[0-9]+ [0-9]+ 0 R\n){2,}", re.MULTILINE)
 
 
 def _sort_resources(pdf: bytes) -> bytes:
-    """The same document with its resources sorted by name, since the converter's order varies from
-    call to call. No offsets change, since the lines only trade places."""
+    """Return the same document with its resources sorted by name, since the converter writes them
+    in varying order. Offsets stay the same, since only the order of the lines changes."""
     return _RESOURCE_LIST.sub(
         lambda found: b"".join(sorted(found[0].splitlines(keepends=True))), pdf
     )

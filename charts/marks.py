@@ -14,7 +14,7 @@ from charts.axes import RATES, Axis
 
 
 def x_channel(field: str, title: str, axis: Axis = RATES) -> alt.X:
-    """Values from left to right, over the whole axis."""
+    """Return an x channel: values from left to right, over the whole axis."""
     return (
         alt.X(f"{field}:Q")
         .scale(domain=[axis.low, axis.high], nice=False)
@@ -23,7 +23,7 @@ def x_channel(field: str, title: str, axis: Axis = RATES) -> alt.X:
 
 
 def y_channel(field: str, title: str, axis: Axis = RATES) -> alt.Y:
-    """Values from the bottom up, over the whole axis."""
+    """Return a y channel: values from the bottom up, over the whole axis."""
     return (
         alt.Y(f"{field}:Q")
         .scale(domain=[axis.low, axis.high], nice=False)
@@ -32,7 +32,8 @@ def y_channel(field: str, title: str, axis: Axis = RATES) -> alt.Y:
 
 
 def interval_tooltip(value: str, title: str, written: str = RATES.tooltip) -> list[alt.Tooltip]:
-    """The tooltip of a value with the interval and n of its row, in a Vega number format."""
+    """Return the tooltip of a value, with the interval and n of its row, in a Vega number
+    format."""
     return [
         alt.Tooltip(f"{value}:Q", title=title, format=written),
         alt.Tooltip("low:Q", title="95 % from", format=written),
@@ -41,12 +42,13 @@ def interval_tooltip(value: str, title: str, written: str = RATES.tooltip) -> li
     ]
 
 
-# Only tests validate specifications against the schema: validating the values of every mark for
-# each request takes as long as the rest of the page.
+# Only tests validate specifications against the schema. Validating the values of all marks for each
+# request would take as long as the rest of the page.
 schemapi.disable_debug_mode()
 
-# Each has a contrast of at least 3 : 1 on the light and the dark page (WCAG 1.4.11). Neighbours
-# differ in lightness or in the blue-yellow direction, which nearly everybody can see.
+# Each colour has a contrast of at least 3 : 1 on the light and the dark page (WCAG 1.4.11).
+# Neighbours differ in lightness or in the blue-yellow direction, a difference that nearly everybody
+# can see.
 COLOURS = (
     "#2b7fc4",
     "#c8650f",
@@ -69,31 +71,33 @@ SHAPES = (
 )
 
 # Colours for ordered categories, from dark to light, so that neighbours also differ in black and
-# white; with the readable text colour for each. Half of them alone have too little contrast with
-# the page, so they have an outline.
+# white. Each is given with a text colour that can be read on it. Half of the colours have too
+# little contrast with the page on their own, so they have an outline.
 ORDERED_COLOURS = ("#123f63", "#2b7fc4", "#7fb3e0", "#cfe3f5", "#f4efe4")
 TEXT_COLOURS = ("#ffffff", "#ffffff", "#10161c", "#10161c", "#10161c")
 OUTLINE = "#7c7f83"
-# Names are split into lines. Vega draws a list of texts as lines; with a bottom baseline, the first
-# line is above the position, so that two lines are centred.
+# Names are split into lines, since Vega draws a list of texts as lines. With a bottom baseline, the
+# first line is above the position, so that two lines are centred.
 LINE_BREAK, LINE_HEIGHT = ": ", 14
 _LINES = f"split(datum.label, '{LINE_BREAK}')"
 _HAS_LINES = f"indexof(datum.label, '{LINE_BREAK}') >= 0"
-# Names take a limited part of the width, so that marks have room on a phone; a file has no page.
+# Names take a limited part of the page's width, so that marks have room on a phone; a file has no
+# page.
 _WIDEST = 260
 _WIDTH = f"(containerSize()[0] || {2 * _WIDEST})"
 _PART = f"min({_WIDEST}, max(110, 0.4 * {_WIDTH}))"
-# A legend starts where the marks do, and its labels end at the edge of the page.
+# A legend starts where the marks start, and its labels end at the edge of the page.
 LEGEND_BELOW: dict[str, Any] = {
     "orient": "bottom",
     "labelLimit": alt.ExprRef(f"min(420, max(120, 0.6 * {_WIDTH} - 30))"),
 }
-# The approximate width of a digit of a number on a mark.
+# The approximate width of one digit of a number on a mark.
 CHARACTER_WIDTH = 7
 
 
 def row_axis(field: str, names: Sequence[str]) -> alt.Y:
-    """Groups from top to bottom in the given order, with names centred vertically in their rows."""
+    """Return an axis of groups from top to bottom in the given order, with names centred vertically
+    in their rows."""
     middle = alt.condition(_HAS_LINES, alt.value("bottom"), alt.value("middle"))
     up = max(0, count_lines(names) - 2) * LINE_HEIGHT // 2
     return alt.Y(f"{field}:N", title=None, sort=list(names)).axis(
@@ -108,20 +112,20 @@ def row_axis(field: str, names: Sequence[str]) -> alt.Y:
 
 
 def count_lines(names: Iterable[str]) -> int:
-    """The number of lines of the name with the most lines."""
+    """Count the lines of the name that has the most lines."""
     return max((1 + name.count(LINE_BREAK) for name in names), default=1)
 
 
 def row_height(names: Iterable[str], least: int) -> int:
-    """The row height for the name with the most lines, and at least `least`."""
+    """Return the row height that fits the name with the most lines, and at least `least`."""
     return max(least, LINE_HEIGHT * count_lines(names) + 6)
 
 
 def intervals(base: alt.Chart, low: str = "low", **look: Any) -> alt.Chart:
-    """Rules for the rows in which `low` is present.
+    """Return lines for the intervals of the rows that have `low`.
 
     They are hidden from screen readers, since the marks already say everything, and a layer without
-    a rule would be an image without a name.
+    lines would be an image without a name.
     """
     return base.transform_filter(f"isValid(datum.{low})").mark_rule(aria=False, **look)
 
@@ -131,13 +135,13 @@ RUN_NUMBER_EXPR = "split(datum.run, ' · ')[0]"
 
 
 def colours_repeat(names: Sequence[str]) -> bool:
-    """Whether colours repeat, so that in greyscale shapes do not distinguish all series."""
+    """True if colours repeat. In greyscale, shapes then do not distinguish all series."""
     return len(names) > len(COLOURS)
 
 
 def label_marks(base: alt.Chart, word: str, at: str, end: float, up: int = 0) -> alt.Chart:
-    """A word next to each mark, `up` points higher: on its right, or on its left if its value `at`
-    is greater than `end`."""
+    """Write a word next to each mark, `up` points higher: on the right of the mark, or on its left
+    if the mark's value `at` is greater than `end`."""
     is_left = f"datum.{at} > {end}"
     return base.mark_text(
         fontSize=10,
@@ -150,22 +154,25 @@ def label_marks(base: alt.Chart, word: str, at: str, end: float, up: int = 0) ->
 
 
 def when(channel: Callable[..., Any], test: str, there: Any, elsewhere: Any) -> Any:
-    """One value of a channel if the test, a Vega expression, is true, another value otherwise.
+    """Return a channel that has one value if the test, a Vega expression, is true, and another
+    value otherwise.
 
-    Channels are always given by their class: with a plain condition or name Altair tries a hundred
-    schemas to find out what it is, which takes 3 to 6 ms each.
+    Channels are always given by their class. With a plain condition or name, Altair tries a hundred
+    schemas to find out which one fits, which takes 3 to 6 ms for each channel.
     """
     return channel(elsewhere, condition={"test": test, "value": there})
 
 
 def hide_if_narrow(width: str, characters: int | str) -> Any:
-    """Hide a number if its mark is too narrow for it; both arguments are Vega expressions."""
+    """Hide a number if its mark is too narrow for the number; both arguments are Vega
+    expressions."""
     wide = f"{width} >= 4 + {CHARACTER_WIDTH} * {characters}"
     return when(alt.OpacityValue, wide, 1, 0)
 
 
 def colour_by(field: str, names: Sequence[str], title: str) -> alt.Color:
-    """Distinguish series by colour; use it with `shape_by`, so that it also works in greyscale.
+    """Distinguish series by colour. Use it with `shape_by`, so that series also differ in
+    greyscale.
 
     After 8 series the colours repeat, each with a different shape. A series without a name has no
     legend.
@@ -176,14 +183,14 @@ def colour_by(field: str, names: Sequence[str], title: str) -> alt.Color:
 
 
 def shape_by(field: str, names: Sequence[str], title: str) -> alt.Shape:
-    """Distinguish series by shape; matches `colour_by`."""
+    """Distinguish series by shape, in the same order as `colour_by`."""
     shapes = [SHAPES[(n + n // len(COLOURS)) % len(SHAPES)] for n in range(len(names))]
     scale = alt.Scale(domain=list(names), range=shapes)
     return alt.Shape(f"{field}:N", title=title, scale=scale, legend=_legend(names))
 
 
 def colour_in_order(field: str, kinds: Sequence[str], title: str) -> alt.Color:
-    """Categories by lightness, in their order; at most 5."""
+    """Distinguish ordered categories by lightness, in their order; at most 5 categories."""
     scale = alt.Scale(domain=list(kinds), range=list(_pick_apart(ORDERED_COLOURS, len(kinds))))
     columns = alt.ExprRef(f"{_WIDTH} < 500 ? 1 : 3")
     legend = alt.Legend(**LEGEND_BELOW, direction="horizontal", columns=columns)
@@ -191,13 +198,13 @@ def colour_in_order(field: str, kinds: Sequence[str], title: str) -> alt.Color:
 
 
 def text_colour_by(field: str, kinds: Sequence[str]) -> alt.Color:
-    """The text colour on each of these categories."""
+    """Return the text colour on each of the colours of `colour_in_order`."""
     scale = alt.Scale(domain=list(kinds), range=list(_pick_apart(TEXT_COLOURS, len(kinds))))
     return alt.Color(f"{field}:N", scale=scale, legend=None)
 
 
 def _pick_apart(of: Sequence[str], number: int) -> list[str]:
-    """`number` of the colours, spread as far apart as possible."""
+    """Pick `number` of the colours, spread as far apart as possible."""
     if number < 2:
         return list(of[:number])
     return [of[round(place * (len(of) - 1) / (number - 1))] for place in range(number)]
@@ -206,12 +213,13 @@ def _pick_apart(of: Sequence[str], number: int) -> list[str]:
 def _legend(names: Sequence[str]) -> alt.Legend | None:
     if not any(names):
         return None
-    # Otherwise a legend is as pale as the intervals.
+    # Otherwise a legend would be as pale as the intervals.
     return alt.Legend(**LEGEND_BELOW, direction="vertical", symbolOpacity=1)
 
 
 def to_spec(chart: alt.TopLevelMixin) -> dict[str, Any]:
-    """The chart as a Vega-Lite specification without references to other hosts or its own style."""
+    """Return the chart as a Vega-Lite specification that refers to no other hosts and has no style
+    of its own."""
     spec: dict[str, Any] = chart.to_dict(validate=schemapi.DEBUG_MODE)
     spec.pop("$schema", None)
     spec.pop("config", None)

@@ -9,14 +9,15 @@ import altair as alt
 
 from charts import marks
 
-# With more days than this, bars show weeks: thinner bars cannot be distinguished on a phone.
+# With more days than this, each bar shows a week, since thinner bars cannot be distinguished on a
+# phone.
 MOST_DAYS = 45
 HEIGHT = 220
 
 
 @dataclass(frozen=True, slots=True)
 class ChoiceCount:
-    """How many labels on a day chose an answer."""
+    """The number of labels on a day that chose an answer."""
 
     day: date
     choice: str
@@ -33,7 +34,7 @@ class DailyTotal:
 
 @dataclass(frozen=True, slots=True)
 class LabelTime:
-    """Seconds per item of one person: quartiles over `n` items."""
+    """The quartiles of one person's times, in seconds per item, over `n` items."""
 
     person: str
     low: float
@@ -43,7 +44,8 @@ class LabelTime:
 
 
 def draw_choices(counts: Sequence[ChoiceCount], *, order: Sequence[str]) -> dict[str, Any]:
-    """Stacked bars, one per day, or one per week (dated by its Monday) over more than 45 days.
+    """Draw stacked bars, one per day. If there are more than 45 days, draw one bar per week, dated
+    by its Monday.
 
     `order` names the answers from bottom to top.
     """
@@ -79,10 +81,11 @@ def draw_progress(
     earliest: date | None = None,
     latest: date | None = None,
 ) -> dict[str, Any]:
-    """Labels done, day by day, up to the total of `places`, and the forecast from the last point.
+    """Draw the number of labels done, day by day, up to the total of `places`, and the forecast
+    from the last point.
 
-    The forecast is a line to `ends` and a wedge between `earliest` and `latest`, each only if it is
-    known. Without a latest day there is no wedge.
+    The forecast is a line to `ends`, and a wedge between `earliest` and `latest`. Each of the two
+    is drawn only if its dates are known. Without a latest day there is no wedge.
     """
     points = [{"day": one.day.isoformat(), "done": one.done} for one in done]
     base = alt.Chart(alt.Data(values=points)).encode(
@@ -102,7 +105,8 @@ def draw_progress(
 
 
 def draw_times(found: Sequence[LabelTime]) -> dict[str, Any]:
-    """One row per person: a rule from the lower to the upper quartile, a mark at the median."""
+    """Draw one row per person: a line from the lower to the upper quartile, with a mark at the
+    median."""
     values = [
         {"person": t.person, "low": t.low, "median": t.median, "high": t.high, "n": t.n}
         for t in found
@@ -152,7 +156,7 @@ def _progress_tooltip() -> list[alt.Tooltip]:
 
 
 def _target_line(places: int) -> alt.Chart:
-    """The line where no labels are left to do."""
+    """Return the horizontal line at the total, where no labels are left to do."""
     every = alt.Chart(alt.Data(values=[{"done": places}]))
     return every.mark_rule(strokeDash=[4, 4], color=marks.COLOURS[-1]).encode(y=_progress_axis())
 

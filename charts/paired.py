@@ -1,4 +1,5 @@
-"""Chart of paired means: one line per run and group, from people's mean to the evaluator's."""
+"""Chart of paired means: each run in a group has one line, from people's mean to the evaluator's
+mean."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -14,7 +15,7 @@ SIDES = ("People", "Evaluator")
 
 @dataclass(frozen=True, slots=True)
 class MeanPair:
-    """Two means over the same `n` items, fractions of 1."""
+    """Two means over the same `n` items, as fractions of 1."""
 
     run: str
     group: str
@@ -24,10 +25,11 @@ class MeanPair:
 
 
 def draw_pairs(pairs: Sequence[MeanPair], *, title: str) -> dict[str, Any]:
-    """A Vega-Lite specification: groups from top to bottom, one line per run in each.
+    """Return a Vega-Lite specification: groups from top to bottom, with one line per run in each
+    group.
 
-    People are open circles, evaluators filled squares, so that no colour is needed to distinguish
-    them.
+    People's means are open circles and evaluators' means are filled squares, so that no colour is
+    needed to distinguish them.
     """
     runs = list(dict.fromkeys(one.run for one in pairs))
     groups = list(dict.fromkeys(one.group for one in pairs))
@@ -52,7 +54,7 @@ def _side(base: alt.Chart, field: str, title: str) -> alt.Chart:
     scale = alt.Scale(domain=list(SIDES), range=["circle", "square"])
     legend = alt.Legend(orient="bottom", direction="horizontal", title=None)
     is_evaluator = name == SIDES[1]
-    # A square fits into the circle, so that both are visible when the means are equal.
+    # A square fits into a circle, so that both are visible when the means are equal.
     size = 45 if is_evaluator else 150
     drawn = base.mark_point(size=size, filled=is_evaluator, opacity=1, strokeWidth=2)
     named = drawn.transform_calculate(side=f"'{name}'")

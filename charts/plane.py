@@ -1,4 +1,5 @@
-"""Detection rate against false-alarm rate: do runs tell errors from score-invariant changes?"""
+"""Chart of detection rate against false-alarm rate: do runs tell errors from score-invariant
+changes?"""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -14,8 +15,8 @@ RULE_STYLE = {"strokeWidth": 1.5, "opacity": 0.5}
 
 @dataclass(frozen=True, slots=True)
 class SensitivityPoint:
-    """Detection and false-alarm rate of one run over a group, or over all items (`whole`), as
-    fractions of 1, with the ends of their intervals."""
+    """The detection rate and the false-alarm rate of one run over a group, or over all items
+    (`whole`). Both are fractions of 1 and have the ends of their intervals."""
 
     run: str
     group: str
@@ -29,9 +30,9 @@ class SensitivityPoint:
 
 
 def draw_plane(found: Sequence[SensitivityPoint]) -> dict[str, Any]:
-    """A Vega-Lite specification: one mark per point with both its intervals; its group is in the
-    tooltip. If there are more runs than colours, the marks over all items are labelled with the
-    first word of their run."""
+    """Return a Vega-Lite specification: one mark per point, with the intervals of both rates. The
+    group of a point is in the tooltip. If there are more runs than colours, the marks over all
+    items are labelled with the first word of their run."""
     runs = list(dict.fromkeys(one.run for one in found))
     base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
         color=marks.colour_by("run", runs, "Run"), tooltip=_tooltip()

@@ -1,4 +1,4 @@
-"""Chart of changes in figures, such as with another prompt: one row per detector, next to 0."""
+"""Chart of how figures change, such as with another prompt: one row per detector, next to 0."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -14,8 +14,8 @@ MARK_HEIGHT = 15
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """A difference in percentage points of one `figure` over `n` items; `low` and `high` are None
-    without an interval."""
+    """A difference in percentage points of one `figure`, over `n` items. `low` and `high` are None
+    if there is no interval."""
 
     of: str
     figure: str
@@ -26,9 +26,10 @@ class Shift:
 
 
 def draw_shifts(found: Sequence[Shift], *, title: str) -> dict[str, Any]:
-    """A Vega-Lite specification: rows from top to bottom in the given order, one mark per figure.
+    """Return a Vega-Lite specification: rows from top to bottom in the given order, with one mark
+    per figure.
 
-    The axis reaches as far as the values, equally to both sides.
+    The axis is symmetric around 0 and reaches as far as the values.
     """
     rows = list(dict.fromkeys(one.of for one in found))
     figures = list(dict.fromkeys(one.figure for one in found))
@@ -60,7 +61,8 @@ def draw_shifts(found: Sequence[Shift], *, title: str) -> dict[str, Any]:
 
 
 def _axis(found: Sequence[Shift]) -> Axis:
-    """An axis to the next ten beyond the farthest end, equally to both sides."""
+    """Return an axis that is symmetric around 0 and ends at the next multiple of ten beyond the
+    farthest end, at most at 100."""
     ends = [end for one in found for end in (one.points, one.low, one.high) if end is not None]
     most = min(100, 10 * (1 + max((abs(end) for end in ends), default=0) // 10))
     return Axis(-most, most, "+d", "+.1f")

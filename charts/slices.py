@@ -1,4 +1,4 @@
-"""Chart of slices that are missed more often: per slice its rate, and the rate of the other
+"""Chart of slices that are missed more often: for each slice its rate and the rate of the other
 items."""
 
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ RATE, REST = "in the slice", "in the other items"
 
 @dataclass(frozen=True, slots=True)
 class SliceRates:
-    """Two rates for one slice, fractions of 1, with the ends of their intervals (None without one),
-    over `n` and `rest_n` items."""
+    """The rate of one slice and the rate of the other items, as fractions of 1, over `n` and
+    `rest_n` items. Both have the ends of their intervals (None without an interval)."""
 
     name: str
     rate: float
@@ -32,10 +32,11 @@ class SliceRates:
 
 
 def draw_slices(found: Sequence[SliceRates]) -> dict[str, Any]:
-    """A Vega-Lite specification: slices from top to bottom in the given order.
+    """Return a Vega-Lite specification: slices from top to bottom in the given order.
 
-    A shaded band reaches from the rate of the rest to the rate of the slice, darker for a blind
-    spot. The marks at its ends differ in shape, so that it also works in greyscale.
+    A shaded band reaches from the rate of the other items to the rate of the slice; for a blind
+    spot, it is darker. The marks at its ends differ in shape, so that they also differ in
+    greyscale.
     """
     base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
         y=marks.row_axis("name", [one.name for one in found]),

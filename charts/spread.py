@@ -1,4 +1,5 @@
-"""Chart of a figure within groups and over all items: per run the groups, pooled and mean."""
+"""Chart of a figure within groups and over all items. Each run has the figures of the groups, the
+figure over all items, and the mean over groups."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -20,7 +21,8 @@ _OFFSETS = {POOLED: -10, GROUP: 0, MEAN: 10}
 
 @dataclass(frozen=True, slots=True)
 class SpreadMark:
-    """One figure in a row; `group` names what it is over, `n` counts its items or groups."""
+    """One figure in a row. `group` names what the figure is over, and `n` is the number of its
+    items or groups."""
 
     row: str
     kind: str
@@ -32,8 +34,8 @@ class SpreadMark:
 
 
 def draw_spread(found: Sequence[SpreadMark], *, title: str, axis: Axis) -> dict[str, Any]:
-    """A Vega-Lite specification: rows from top to bottom, each with the figure of every group, the
-    figure over all items with its interval, and the mean over groups."""
+    """Return a Vega-Lite specification: rows from top to bottom. Each row has the figure of every
+    group, the figure over all items with its interval, and the mean over groups."""
     rows = list(dict.fromkeys(one.row for one in found))
     marked = [asdict(one) for one in found]
     layers = alt.layer(*(_kind_layer(marked, kind, rows, title, axis) for kind in _KINDS))
@@ -58,7 +60,7 @@ def _kind_layer(
         x=marks.x_channel("value", title, axis), shape=_encode_kind(alt.Shape("kind:N"), _SHAPES)
     )
     rules = marks.intervals(base, strokeWidth=2, yOffset=place)
-    # Intervals of many groups would hide each other; the tooltip and the table have them.
+    # The intervals of many groups would hide each other; the tooltip and the table show them.
     of_all = (
         [rules.encode(x=marks.x_channel("low", title, axis), x2=alt.X2("high"))]
         if kind != GROUP

@@ -1,4 +1,4 @@
-"""Stacked bar chart: one bar per group, with its parts as shares of the group's items."""
+"""Stacked bar chart: one bar per group, whose parts are shares of the group's items."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,13 +9,14 @@ import altair as alt
 from charts import marks
 
 BAR_HEIGHT = 26
-# Counts as they are, or with three decimals if repeats share an item.
+# Whole counts, or three decimals if the repeats of an item each count as a fraction of it.
 NUMBER_FORMAT = ",.3~f"
 
 
 @dataclass(frozen=True, slots=True)
 class BarPart:
-    """The number of items of a group that are of one kind; a fraction if repeats share an item."""
+    """The number of items of a group that are of one `kind`. It is a fraction if the repeats of an
+    item each count as a fraction of it."""
 
     group: str
     kind: str
@@ -25,7 +26,8 @@ class BarPart:
 def draw_stacked_bars(
     parts: Sequence[BarPart], *, kinds: Sequence[str], title: str
 ) -> dict[str, Any]:
-    """A Vega-Lite specification: groups from top to bottom in order, kinds from left to right.
+    """Return a Vega-Lite specification: groups from top to bottom in order, kinds from left to
+    right.
 
     Kinds go from dark to light, have an outline, and show their number if there is room, so that no
     colours need to be distinguished. A group without items has no bar.
@@ -46,7 +48,7 @@ def draw_stacked_bars(
 
 
 def _values(parts: Sequence[BarPart], kinds: Sequence[str]) -> list[dict[str, Any]]:
-    """Each part with its start and end as a share of its group."""
+    """Return each part with its start and end, as shares of its group."""
     totals: dict[str, float] = {}
     for part in parts:
         totals[part.group] = totals.get(part.group, 0) + part.n

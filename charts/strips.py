@@ -1,4 +1,4 @@
-"""Strip chart of score changes: per group, the share of its items at each step."""
+"""Strip chart of score changes: for each group, the share of its items at each step."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -10,13 +10,13 @@ from charts import marks
 
 STRIP_HEIGHT = 30
 SIGNED_EXPR = "datum.value ? format(datum.value, '+~g') : '0'"
-# The darkest shade on which the page's text is still readable.
+# The darkest shade on which the text of the page can still be read.
 DARKEST = 0.6
 
 
 @dataclass(frozen=True, slots=True)
 class StepShare:
-    """`n` items of a group at one step; `share` is a fraction of 1."""
+    """The `n` items of a group at one step. `share` is a fraction of 1."""
 
     group: str
     step: float
@@ -27,10 +27,10 @@ class StepShare:
 def draw_strips(
     found: Sequence[StepShare], *, steps: Sequence[float], title: str
 ) -> dict[str, Any]:
-    """A Vega-Lite specification: groups from top to bottom in the given order, `steps` from left to
-    right, including steps without items.
+    """Return a Vega-Lite specification: groups from top to bottom in the given order, `steps` from
+    left to right. Steps without items are included.
 
-    The shade shows the share, and so does a number if there is room for it.
+    The shade shows the share. If there is room, a number shows it too.
     """
     groups = list(dict.fromkeys(one.group for one in found))
     base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(

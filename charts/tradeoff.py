@@ -1,4 +1,5 @@
-"""Precision against recall of detectors: what finding more errors costs in false alarms."""
+"""Chart of precision against recall of detectors: what it costs in false alarms to find more
+errors."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -10,15 +11,15 @@ from charts import marks
 
 HEIGHT = 400
 RULE_STYLE = {"strokeWidth": 1.5, "opacity": 0.4}
-# Lines along which F1 is the same.
+# The values of F1 for which a line is drawn.
 F1_LEVELS = (0.2, 0.4, 0.6, 0.8)
 CURVE_STEPS = 40
 
 
 @dataclass(frozen=True, slots=True)
 class PrecisionRecall:
-    """Precision and recall of one detector over `n` items, fractions of 1, with the ends of their
-    intervals (None without one). `faint` marks baselines."""
+    """Precision and recall of one detector over `n` items, as fractions of 1, with the ends of
+    their intervals (None without an interval). `faint` marks baselines."""
 
     detector: str
     group: str
@@ -34,8 +35,9 @@ class PrecisionRecall:
 
 
 def draw_tradeoff(found: Sequence[PrecisionRecall]) -> dict[str, Any]:
-    """A Vega-Lite specification: one mark per point with both its intervals, on lines of equal F1.
-    If there are more detectors than colours, the marks have their names next to them."""
+    """Return a Vega-Lite specification: one mark per point, with the intervals of both rates, on
+    lines of equal F1. If there are more detectors than colours, the name of the detector is next to
+    each mark."""
     names = list(dict.fromkeys(one.detector for one in found))
     base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
         color=marks.colour_by("detector", names, "Detector"), tooltip=_tooltip()
@@ -66,7 +68,7 @@ def draw_tradeoff(found: Sequence[PrecisionRecall]) -> dict[str, Any]:
 
 
 def _f1_curves() -> tuple[alt.Chart, alt.Chart]:
-    """Lines of equal F1, each labelled at its right end."""
+    """Return lines of equal F1, each labelled at its right end."""
     rows = [row for f1 in F1_LEVELS for row in _f1_curve(f1)]
     ends = [{"at": 1.0, "precision": f1 / (2 - f1), "name": f"F1 {f1:.0%}"} for f1 in F1_LEVELS]
     lines = alt.Chart(alt.Data(values=rows)).mark_line(
@@ -88,7 +90,10 @@ def _f1_curves() -> tuple[alt.Chart, alt.Chart]:
 
 
 def _f1_curve(f1: float) -> Iterator[dict[str, float]]:
-    """Precision is f1 x recall / (2 x recall - f1), and 1 at the left end of the line."""
+    """Yield the points of one line of equal F1. At its left end, the precision is 1; elsewhere
+
+    precision = f1 x recall / (2 x recall - f1)
+    """
     first = f1 / (2 - f1)
     for step in range(CURVE_STEPS + 1):
         # Points are closer together at the left end, where the line is steep.

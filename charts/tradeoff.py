@@ -90,7 +90,7 @@ def _f1_curves() -> tuple[alt.Chart, alt.Chart]:
 
 
 def _f1_curve(f1: float) -> Iterator[dict[str, float]]:
-    """Yield the points of one line of equal F1. At its left end, the precision is 1; elsewhere
+    """Yield the points of one line of equal F1. The precision is 1 at its left end, and elsewhere:
 
     precision = f1 x recall / (2 x recall - f1)
     """

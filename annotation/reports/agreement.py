@@ -167,13 +167,13 @@ def confusion_rows(project: Project) -> Iterator[dict[str, Any]]:
 
 
 def row_as_dict(row: AgreementRow) -> dict[str, Any]:
-    """A row of the agreement table by `COLUMNS`, with the annotators in words."""
+    """Return a row of the agreement table by `COLUMNS`, with the annotators in words."""
     values = dict(zip(COLUMNS, astuple(row), strict=True))
     return values | {"people": row.named}
 
 
 def cell_as_dict(question: Question, cell: ConfusionCell) -> dict[str, Any]:
-    """A row of the confusion table by `CONFUSION_COLUMNS`."""
+    """Return a row of the confusion table by `CONFUSION_COLUMNS`."""
     values = (question.name, *cell.people, *cell.said, cell.n)
     return dict(zip(CONFUSION_COLUMNS, values, strict=True))
 

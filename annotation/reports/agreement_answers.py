@@ -108,7 +108,7 @@ class AnswerPair:
 
 
 def list_questions(project: Project) -> list[Question]:
-    """The questions on which agreement can be measured, the deciding question first."""
+    """List the questions on which agreement can be measured, the deciding question first."""
     task = tasktypes.load_task_type(project)
     asked = sorted(task.fields, key=lambda field: field is not task.deciding)
     found = [
@@ -168,7 +168,7 @@ def load_control_answers(project: Project, category: str = "") -> list[PersonAns
 
 
 def build_matrix(question: Question, said: Sequence[PersonAnswers]) -> AnswerMatrix:
-    """The answers to one question as a matrix; unanswered entries are missing."""
+    """Return the answers to one question as a matrix; entries without an answer are missing."""
     given = [
         (one, _as_word(one.answers[question.name])) for one in said if _has_answer(one, question)
     ]

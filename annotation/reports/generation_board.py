@@ -124,7 +124,7 @@ def generated_items(project: Project) -> ItemQuerySet:
 
 
 def _groups(project: Project) -> dict[tuple[str, str], _GenerationSums]:
-    """The sums by category and maker."""
+    """Sum up the counts by category and maker."""
     slots = Exists(Slot.objects.filter(item=OuterRef("pk"), stage="label"))
     current = Resolution.objects.current().filter(item=OuterRef("pk"))
     open_ones = Q(~Exists(current))

@@ -40,7 +40,7 @@ class Grouping:
         return KeyTextTransform(self.name, f"{prefix}fields")
 
     def title_of(self, group: str) -> str:
-        """The title of a group."""
+        """Return the title of a group."""
         if not group:
             return "(none)"
         if self.name == CATEGORY:
@@ -62,7 +62,7 @@ class Grouping:
 
 
 def list_groupings(project: Project) -> list[Grouping]:
-    """The ways to group the project's items, the default first.
+    """List the ways to group the project's items, the default first.
 
     Task types without categories have no taxonomy columns, so a field is first.
     """

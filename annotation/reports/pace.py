@@ -141,7 +141,7 @@ def _sums(rows: Iterable[Mapping[str, Any]], key: str) -> dict[str, int]:
 def _people(
     project: Project, labels: LabelQuerySet, rows: list[dict[str, Any]], window: tuple[date, ...]
 ) -> tuple[PersonPace, ...]:
-    """All members with labels, and all active members who may label."""
+    """Return all members with labels, and all active members who may label."""
     by_person: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for row in rows:
         by_person[row["alias"]][row["day"]] += row["n"]

@@ -184,7 +184,7 @@ def load_progress(
 def load_board(
     project: Project, *, by: Grouping, value: str, bar: float, now: datetime
 ) -> CachedFigures[list[BoardRow]]:
-    """The rows of the category board."""
+    """Load the rows of the category board."""
     return get_or_compute(
         f"board:{project.pk}:{by.name}:{value}:{bar}",
         lambda: category_board.measure_board(project, by=by, value=value, bar=bar),
@@ -193,33 +193,33 @@ def load_board(
 
 
 def pace_table(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
-    """The table `pace`: each person's labels, pace and labelling times."""
+    """Return the table `pace`: each person's labels, pace and labelling times."""
     for person in _progress(project, by).pace.people:
         yield person_row(person)
 
 
 def forecast_table(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
-    """The table `forecast`: labels left and end date for each group. The first row is about all
-    items."""
+    """Return the table `forecast`: labels left and end date for each group. The first row is about
+    all items."""
     measured = _progress(project, by).pace
     for group in (measured.whole, *measured.groups):
         yield group_row(group)
 
 
 def choices_table(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
-    """The table `choices`: labels by day and answer."""
+    """Return the table `choices`: labels by day and answer."""
     for one in _progress(project, by).chosen:
         yield choice_row(one)
 
 
 def dropped_table(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
-    """The table `dropped`: resolved items that are not in the final set, by final label, with the
-    reasons given in labels."""
+    """Return the table `dropped`: resolved items that are not in the final set, by final label,
+    with the reasons given in labels."""
     yield from dropped_rows(_progress(project, by).dropped)
 
 
 def board_table(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
-    """The table `board`: share valid and other figures of each group, with uncertainty."""
+    """Return the table `board`: share valid and other figures of each group, with uncertainty."""
     kept = load_board(project, by=by, value="", bar=DEFAULT_THRESHOLD, now=timezone.now())
     for row in kept.value:
         yield board_row(row)
@@ -264,12 +264,13 @@ def group_row(group: GroupPace) -> dict[str, Any]:
 
 
 def choice_row(one: ChoiceCount) -> dict[str, Any]:
-    """The number of labels with one choice on one day, as a row."""
+    """Return the number of labels with one choice on one day, as a row."""
     return {"day": one.day, "choice": one.value, "labels": one.n}
 
 
 def dropped_rows(found: DroppedItems) -> Iterator[dict[str, Any]]:
-    """A row for each final label that drops items, followed by one for each reason given."""
+    """Return a row for each final label that drops items, followed by a row for each reason
+    given."""
     for drop in found.drops:
         share = drop.n / found.resolved
         yield dict(zip(DROPPED_COLUMNS, (drop.value, drop.n, share, None, None), strict=True))

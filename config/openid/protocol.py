@@ -96,7 +96,7 @@ class OpenIDAdapter(OpenIDConnectOAuth2Adapter):
     @property
     def openid_config(self) -> dict[str, Any]:
         """The discovery document of the service, requested once per sign-in. If the service cannot
-        be used, the sign-in stops with an error page."""
+        be used, the sign-in ends with an error page."""
         if not hasattr(self, "_openid_config"):
             self._openid_config = self._asked(identity.discover, get_service().issuer)
         return self._openid_config

@@ -91,7 +91,8 @@ class ReadBody(serializers.Serializer[Any]):
 )
 @api_view(["GET", "PUT"])
 def current_guidelines(request: Request, slug: str) -> Response:
-    """The guidelines for annotators; a lead's PUT publishes the next version and announces it.
+    """Return the guidelines for annotators. A PUT by a lead publishes the next version and
+    announces it.
 
     A PUT without a change publishes nothing.
     """

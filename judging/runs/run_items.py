@@ -23,8 +23,8 @@ COPIED_COLUMNS = (
     "truth", "axis", "main",
 )  # fmt: skip
 _NO_ITEMS_MESSAGE = (
-    "None of the chosen items can be used: they have no final label that the strategy can use, serve as "
-    "examples, or belong to another ability than the chosen category. Choose other items."
+    "None of the chosen items can be used: they have no final label that the strategy can use, "
+    "serve as examples, or belong to another ability than the chosen category. Choose other items."
 )
 # An explanation check covers the outcomes of the base run with this detail (study 000, section
 # 5.3).

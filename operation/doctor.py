@@ -147,7 +147,7 @@ def check_jobs() -> Finding:
     due = Job.objects.filter(~WAITS_FOR_PERSON, state=Job.State.WAITING)
     if waiting := due.filter(created_at__lt=now - LONG_WAIT).count():
         says = f"{waiting} jobs have waited for more than {LONG_WAIT.seconds // 60} minutes."
-        return report_error(says, "See the check `worker` and the worker's log.")
+        return report_error(says, "See the `worker` check and the worker's log.")
     day = now - timedelta(days=1)
     if failed := Job.objects.filter(state=Job.State.FAILED, finished_at__gt=day).count():
         says = f"{failed} jobs failed or were cancelled in the last 24 hours."

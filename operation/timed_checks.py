@@ -30,7 +30,7 @@ class _RunningCheck:
             self.finding = self.check()
         except DatabaseError:
             self.finding = report_error(
-                "The database does not answer.", "See the check `database`."
+                "The database does not answer.", "See the `database` check."
             )
         except Exception:
             log.exception("Checking %s failed.", self.name)

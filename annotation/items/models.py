@@ -329,8 +329,8 @@ def _as_text(column: str) -> str | ExpressionWrapper:
 
 
 def _with_json_values(found: Any, column: str, values: Mapping[str, Any]) -> Any:
-    """Return the rows whose JSON object in a column has these values; a list matches if it contains
-    the value."""
+    """Return the rows that have all these values in a JSON column. A stored list matches if it
+    contains the value."""
     for place, (name, value) in enumerate(values.items()):
         own, among = f"{column}_{place}", json.dumps(str(value), ensure_ascii=False)
         listed = Q(**{f"{own}__startswith": "[", f"{own}__contains": among})

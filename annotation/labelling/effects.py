@@ -98,7 +98,7 @@ def update_route(item: Item, *, now: datetime) -> None:
 def _exclude(item: Item, label: Label, task: TaskType, now: datetime) -> None:
     """Resolve the item with the values of the label that excludes it, and close its open slots.
 
-    Does nothing if the item is already excluded or its resolution does not come from labels.
+    Do nothing if the item is already excluded, or if its resolution was not made from labels.
     """
     current = Resolution.objects.current().of_item(item).first()
     if current and _must_stay(current):

@@ -99,7 +99,7 @@ def _check_correctable(item: Item, revision: int, gold: Sequence[str]) -> GoldAn
     if before is None:
         raise Refused("This item has no gold answer.")
     if not gold or not all(text.strip() for text in gold):
-        raise Refused("A gold answer is empty. Write the whole text.")
+        raise Refused("A gold answer is empty. Enter the complete text.")
     if any("\0" in text for text in gold):
         raise Refused("The text contains a NUL character, which cannot be saved. Remove it.")
     if _normalise_gold(before, gold) == before:

@@ -166,7 +166,7 @@ class StrategyPreviewAskedSerializer(StrategyTriedSerializer):
 class StrategyPromptSerializer(serializers.Serializer[Any]):
     system = serializers.CharField()
     user = serializers.CharField()
-    parts = serializers.DictField(help_text="The texts that a baseline measures.")
+    parts = serializers.DictField(help_text="The texts that the baseline compares or counts.")
 
 
 class StrategySentSerializer(serializers.Serializer[Any]):

@@ -234,8 +234,8 @@ def _build_earlier_replies(
 def _examples(
     asked: _PreviewedCall, item: Item
 ) -> tuple[dict[str, str], frozenset[int], tuple[str, ...]]:
-    """Return the examples that a run over only this item would show, with the ids of their items,
-    or a note if there are no examples.
+    """Return the examples for the prompt of this item, with the ids of their items, or a note if
+    there are none.
     """
     if not asked.strategy.examples:
         return {}, frozenset(), ()

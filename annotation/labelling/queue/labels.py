@@ -219,7 +219,7 @@ def _check_correction(member: Membership, texts: Mapping[str, str]) -> None:
     if set(texts) != {task.correctable}:
         raise Refused(f"Only the {task.correctable} text can be corrected.")
     if not texts[task.correctable].strip():
-        raise Refused("The corrected text is empty. Write the whole text, or label the item.")
+        raise Refused("The corrected text is empty. Enter the complete text, or label the item.")
 
 
 def undo_label(

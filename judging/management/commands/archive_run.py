@@ -9,7 +9,7 @@ from judging.runs import archiving
 
 
 class Command(BaseCommand):
-    help = "Archive runs: hide them from lists and figures. Nothing is deleted."
+    help = "Archive runs, so that they no longer appear in lists and results. Nothing is deleted."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("run", type=int, nargs="+", metavar="NUMBER")

@@ -359,9 +359,10 @@ def _remedy(run: Run) -> str:
 def _explain_all_timed_out(
     run: Run, wanted: RequestQuerySet, endpoint: Endpoint, kept: Sequence[CallResult]
 ) -> str:
-    """Return a pause reason if as many requests timed out as calls may be in flight (or all
-    requests if there are fewer), otherwise "". The reason is given once for each pair of timeout
-    and calls in flight: whoever resumes the run with the same numbers has seen it."""
+    """Return a pause reason if a full set of parallel calls timed out, that is as many requests as
+    may be in flight, or all of them if there are fewer; otherwise "". The reason is given once for
+    each pair of timeout and calls in flight: whoever resumes the run with the same numbers has seen
+    it."""
     if not any(isinstance(one.error, TimedOut) for one in kept):
         return ""
     now = Endpoint.objects.get(pk=endpoint.pk)

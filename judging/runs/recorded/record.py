@@ -32,7 +32,7 @@ class ImportReport:
     """The result of an import. `runs` are the new runs, `known` the runs that already existed. If
     `bad` has any row, nothing is stored. `values` counts rows without the text of a reply.
     `differing` counts items of the new runs whose stored and parsed verdicts differ. `otherwise`
-    lists runs without the wanted verdicts, in which the other verdicts decide."""
+    lists runs that lack the requested kind of verdict (stored or parsed) and use the other kind."""
 
     runs: list[Run] = field(default_factory=list)
     known: list[Run] = field(default_factory=list)

@@ -65,10 +65,10 @@ FORMER_CAUSES = {one.former: name for name, one in CAUSES.items() if one.former}
 class Decision:
     """A run's decision on one item, along one axis if its strategy has axes.
 
-    If `result` is missing, `cause` is set and `detail` is ""; otherwise `detail` is set (except for
-    some scores) and `cause` is "". `values` is plain JSON; item_decisions says what it contains for
-    each frame. `share` is the share of parsed repeats or members that detect; None if there is only
-    a single one, or nothing to detect.
+    A missing result has a `cause`, and its `detail` is "". Any other result has no cause, and a
+    `detail`, which may be "" for a score. `values` is plain JSON; item_decisions says what it
+    contains for each frame. `share` is the share of parsed repeats or members that detect; None if
+    there is only a single one, or nothing to detect.
     """
 
     result: str

@@ -113,8 +113,8 @@ def build_audits(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     words = (
         "A sample of explanations was audited by people. Correct: everything relevant is "
         "checked and true; insufficient: something is left out; wrong: a step is false; "
-        "none: only a verdict. An audit uses the same items for every run; if an item has "
-        "several explanations, such as one per sample, each counts for its share."
+        "none: only a verdict. An audit uses the same items for every run. Each item counts once: "
+        "if it has several explanations, such as one per sample, they share its weight equally."
     )
     caption = (
         "Quality of explanations by whether the verdict was right, as shares of the audited "

@@ -115,8 +115,9 @@ def _drawing(asked: PageQuery, rows: Rows) -> ChartSpec | None:
         for row in groups.values()
     ]
     caption = (
-        "Undetected rates with bounds: all missing replies detected, or all undetected. "
-        "These are bounds, not confidence intervals."
+        "Undetected rates with bounds. The lower bound counts every missing reply as a "
+        "detection, the upper bound counts none as a detection. These are not confidence "
+        "intervals."
     )
     return dot_charts.draw_dots(found, title="Undetected rate", caption=caption)
 

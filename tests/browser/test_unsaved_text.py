@@ -202,7 +202,9 @@ def test_what_was_begun_in_an_editor_of_a_lead_is_brought_back_until_it_is_saved
     assert violations(page) == []
     if name == "guidelines-edit":
         page.get_by_label("What changed").fill("More to read.")
-    page.get_by_role("button", name=saves, exact=True).click()
+    # Another page may only be asked for once the answer to this one is there.
+    with page.expect_navigation():
+        page.get_by_role("button", name=saves, exact=True).click()
     page.goto(address)
     assert field.input_value().strip() == written.strip()
     expect(page.get_by_text("This is your unsaved text.")).to_be_hidden()

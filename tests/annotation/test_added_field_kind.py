@@ -1,7 +1,5 @@
 """CONTRIBUTING's promise: a kind of field is a file and its template."""
 
-import sys
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +8,7 @@ import pytest
 from annotation import tasktypes
 from annotation.exporting.tables import TABLES
 from annotation.models import Label, Project
-from annotation.tasktypes import fields
+from tests.annotation.added_kinds import add_kind
 from tests.annotation.test_label_pages import body, browser_of, shown, url
 from tests.builders import make_item, make_member, make_project, take
 
@@ -39,17 +37,7 @@ TEMPLATE = """<fieldset class="asked stars" {% include "annotation/fields/_attri
 @pytest.fixture
 def stars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
     """A file and a template, found as the others were."""
-    (tmp_path / "stars.py").write_text(SOURCE)
-    (tmp_path / "annotation/fields").mkdir(parents=True)
-    (tmp_path / "annotation/fields/_stars.html").write_text(TEMPLATE)
-    templates = deepcopy(settings.TEMPLATES)
-    templates[0]["DIRS"] = [*templates[0]["DIRS"], tmp_path]
-    settings.TEMPLATES = templates
-    folder = [*fields.__path__, str(tmp_path)]
-    monkeypatch.setattr(fields, "__path__", folder)
-    sys.modules.pop("annotation.tasktypes.fields.stars", None)
-    for name, found in fields.find_kinds(folder).items():
-        monkeypatch.setitem(fields.FIELD_KINDS, name, found)
+    add_kind("stars", SOURCE, TEMPLATE, tmp_path, monkeypatch, settings)
 
 
 def test_a_file_and_a_template_are_all_that_a_kind_of_field_needs(stars: None) -> None:

@@ -1,7 +1,5 @@
 """CONTRIBUTING's promise: the scripts of the label screen know no kind of field by its name."""
 
-import sys
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +9,7 @@ from playwright.sync_api import expect
 
 from annotation import tasktypes
 from annotation.models import Label
-from annotation.tasktypes import fields
+from tests.annotation.added_kinds import add_kind
 from tests.browser.conftest import OpenPage
 from tests.browser.screen import label_screen, wait_for
 from tests.builders import make_item, make_member, make_project
@@ -57,17 +55,7 @@ title = "Confidence"
 
 @pytest.fixture
 def percent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
-    (tmp_path / "percent.py").write_text(SOURCE)
-    (tmp_path / "annotation/fields").mkdir(parents=True)
-    (tmp_path / "annotation/fields/_percent.html").write_text(TEMPLATE)
-    templates = deepcopy(settings.TEMPLATES)
-    templates[0]["DIRS"] = [*templates[0]["DIRS"], tmp_path]
-    settings.TEMPLATES = templates
-    folder = [*fields.__path__, str(tmp_path)]
-    monkeypatch.setattr(fields, "__path__", folder)
-    sys.modules.pop("annotation.tasktypes.fields.percent", None)
-    for name, found in fields.find_kinds(folder).items():
-        monkeypatch.setitem(fields.FIELD_KINDS, name, found)
+    add_kind("percent", SOURCE, TEMPLATE, tmp_path, monkeypatch, settings)
 
 
 def test_a_number_is_typed_kept_as_a_draft_and_sent(percent: None, open_page: OpenPage) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from django import forms
 
 from annotation.generation.release import ReleasePolicy
+from judging.runs.forms import CapField
 
 WAIT, ACCEPT = "wait", "accept"
 REMAINDER_CHOICES = {
@@ -67,15 +68,7 @@ class RegenerateForm(forms.Form):
 
     strategy = forms.ChoiceField(label="Instruction")
     endpoint = forms.ChoiceField(label="Evaluator")
-    cap = forms.DecimalField(
-        label="Cost cap",
-        min_value=0,
-        max_digits=14,
-        decimal_places=6,
-        required=False,
-        help_text="The run pauses before it would spend more than this. Use the currency of the "
-        "endpoint's prices; leave empty for no cap.",
-    )
+    cap = CapField()
     items = forms.MultipleChoiceField(
         label="Rejected items",
         error_messages={

@@ -33,6 +33,18 @@ class Option:
     checked: bool
 
 
+class CapField(forms.DecimalField):
+    """The most that a run may cost, in the currency of the endpoint's prices; empty for no cap."""
+
+    def __init__(self, **options: Any) -> None:
+        help_text = (
+            "The run pauses before it would spend more than this. Use the currency of the "
+            "endpoint's prices; leave empty for no cap."
+        )
+        usual = {"label": "Cost cap", "help_text": help_text, "required": False}
+        super().__init__(min_value=0, max_digits=14, decimal_places=6, **{**usual, **options})
+
+
 class StartForm(forms.Form):
     """Form for new runs: strategies, endpoints, items, samples and the cost cap."""
 
@@ -107,15 +119,7 @@ class StartForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
         help_text='A JSON object, for example {"temperature": 0.7}. Leave empty for none.',
     )
-    cap = forms.DecimalField(
-        label="Cost cap per run",
-        min_value=0,
-        max_digits=14,
-        decimal_places=6,
-        required=False,
-        help_text="The run pauses before it would spend more than this. Use the currency of the "
-        "endpoint's prices; leave empty for no cap.",
-    )
+    cap = CapField(label="Cost cap per run")
     canary = forms.BooleanField(
         label="Run as a canary",
         required=False,
@@ -284,11 +288,6 @@ def _endpoint_label(endpoint: Endpoint) -> str:
 class CapForm(forms.Form):
     """The spending cap of a project."""
 
-    cap = forms.DecimalField(
-        label="Cap",
-        max_digits=14,
-        decimal_places=6,
-        min_value=0,
-        required=False,
-        help_text="Use the currency of the endpoints' prices. Leave empty for no cap.",
+    cap = CapField(
+        label="Cap", help_text="Use the currency of the endpoints' prices. Leave empty for no cap."
     )

@@ -19,7 +19,7 @@ from judging.runs.counts import PaidReplies
 from judging.runs.models import OutcomeQuerySet
 from judging.runs.progress import RunStatus
 from judging.strategies import Strategy, descriptions, schema
-from judging.strategies.replies.causes import CAUSES
+from judging.strategies.replies.causes import describe_cause
 from judging.strategies.replies.combination import PARTS_KEY
 from judging.strategies.replies.phrases import NO_ERROR
 
@@ -28,6 +28,7 @@ register = template.Library()
 register.filter("percent", share)
 register.filter("between", descriptions.describe_scale)
 register.filter("offers", descriptions.describe_answers)
+register.filter("why", describe_cause)
 
 
 @register.filter
@@ -127,12 +128,6 @@ def reply_parts(value: Any) -> list[tuple[str, str]]:
     """The texts in a generator's reply, by name; [] if it is a single text."""
     said = value if isinstance(value, dict) else {}
     return [(name, text) for name, text in said.items() if isinstance(text, str)]
-
-
-@register.filter
-def why(cause: str) -> str:
-    """The meaning of a cause; "" for one that is not listed."""
-    return CAUSES[cause].meaning if cause in CAUSES else ""
 
 
 @register.filter

@@ -21,6 +21,7 @@ from judging.errors import Refused
 from judging.models import Endpoint, Run, StrategyVersion
 from judging.results import figures
 from judging.runs import canaries, choices, derived, lifecycle, reparse
+from judging.runs.forms import CapField
 from judging.runs.reparse import ReparsePreview
 from judging.runs.views.runs import get_run_or_404, render_run
 from judging.strategies import catalogue
@@ -56,15 +57,7 @@ class CloneForm(RepeatRunForm):
         ],
         required=False,
     )
-    cap = forms.DecimalField(
-        label="Cost cap",
-        min_value=0,
-        max_digits=14,
-        decimal_places=6,
-        required=False,
-        help_text="The run pauses before it would spend more than this. Use the currency of the "
-        "endpoint's prices; leave empty for no cap.",
-    )
+    cap = CapField()
     endpoint = forms.ModelChoiceField(
         label="Endpoint",
         queryset=Endpoint.objects.none(),

@@ -78,6 +78,11 @@ class Decision:
     share: float | None = None
 
 
+def describe_cause(cause: str) -> str:
+    """Return the meaning of a cause; "" for a cause that is not listed."""
+    return CAUSES[cause].meaning if cause in CAUSES else ""
+
+
 def list_reply_causes() -> list[str]:
     """Return the causes that lie in the reply itself; for these, no request is sent again."""
     return [name for name, one in CAUSES.items() if one.in_reply]

@@ -26,7 +26,7 @@ from judging.runs import choices
 from judging.strategies import catalogue, descriptions, editing, preview
 from judging.strategies.editing import MAX_NOTE_LENGTH, MAX_SLUG_LENGTH, StrategyDraft
 from judging.strategies.replies import outputs
-from judging.strategies.replies.causes import CAUSES
+from judging.strategies.replies.causes import describe_cause
 from judging.strategies.schema import FRAME_PLACEHOLDERS
 from judging.strategies.views.strategies import get_strategy_or_404
 
@@ -314,5 +314,5 @@ def _parse_context(member: Membership, draft: StrategyDraft, wish: EditorInput) 
         "reading": reading,
         "parser": outputs.get_parser_version(draft.strategy),
         "way": descriptions.PATH_DESCRIPTIONS.get(reading.path, ""),
-        "cause": CAUSES[reading.cause].meaning if reading.cause else "",
+        "cause": describe_cause(reading.cause),
     }

@@ -35,7 +35,13 @@ ROOT = Path(__file__).resolve().parent.parent
 REQUIRED = os.environ.get("REQUIRE_SERVICES") == "1"
 # Folders and files of tests that take long, most of all first.
 LONG = (
-    *("services/", "browser/", "annotation/test_queue_properties", "operation/", "judging/paper/"),
+    *(
+        "services/",
+        "browser/",
+        "annotation/test_queue_properties",
+        "operation/",
+        "judging/archive/",
+    ),
     *("config/", "test_", "judging/"),
 )
 # Seconds that a test may take without saying why.

@@ -241,19 +241,23 @@ def run(
 
 def is_noticed(copy: Path, number: int, tests: set[str], left_out: list[str]) -> str:
     """The first test that fails for a mutation; empty if none does."""
+    is_imported = "at import" in tests
+    tests = tests - {"at import"}
     # The API's operations get their names only once tests are chosen, so their file runs whole.
     tests = {test.partition("::")[0] if "schemathesis" in test else test for test in tests}
     in_browser = {test for test in tests if test.startswith("tests/browser")}
     files = {test.partition("::")[0] for test in tests}
-    # Those that come by it, then their whole files, of which a fixture may have come by it.
-    steps = [tests - in_browser, in_browser, files]
-    for chosen in [set()] if "at import" in tests else filter(None, steps):
+    # Those that come by it, then their whole files, of which a fixture may have come by it. What is
+    # also run while modules are imported may matter to any test: then all of them.
+    steps = list(filter(None, [tests - in_browser, in_browser, files]))
+    for chosen in [*steps, set()] if is_imported else steps:
         list_of_tests = f"chosen-{number}.txt"
         (copy / list_of_tests).write_text("\n".join(sorted(chosen)))
         try:
             words = ["-n", "0", f"@{list_of_tests}"] if chosen else []
             words += [f"--deselect={test}" for test in left_out]
-            ended = run(copy, "-x", *words, mutation=str(number))
+            seconds = SECONDS if chosen else None
+            ended = run(copy, "-x", *words, mutation=str(number), seconds=seconds)
         except subprocess.TimeoutExpired:
             return f"none ended within {SECONDS} s"
         if found := failed(ended):

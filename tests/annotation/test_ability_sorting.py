@@ -206,6 +206,17 @@ def test_a_script_gets_the_changed_rows_alone_and_what_was_refused(lead: Members
     assert (refused.status_code, "Nothing is selected" in refused.content.decode()) == (422, True)
 
 
+@pytest.mark.parametrize(("script", "number"), [(True, 0), (False, 1)])
+def test_a_refusal_is_said_once_by_the_answer_or_the_next_page(
+    lead: Membership, script: bool, number: int
+) -> None:
+    browser, address = browser_of(lead), reverse("abilities", args=["p"])
+    headers = {"HX-Request": "true"} if script else {}
+    refused = browser.post(address, {"all": "factual"}, headers=headers)
+    assert refused.content.decode().count("Nothing is selected") == 1 - number
+    assert browser.get(address).content.decode().count("Nothing is selected") == number
+
+
 def test_a_page_that_is_out_of_date_overwrites_nothing(project: Project, lead: Membership) -> None:
     ability_sorting.set_abilities(
         make_member(project, role="lead"), [AbilityChange("p1", "reasoning")]

@@ -164,7 +164,7 @@ def test_a_backup_brings_back_every_row_and_file_in_an_empty_place(
     said = here.did("backup", str(file))
     assert "and 1 files" in said
     assert f"{file} contains " in there.did("restore", str(file), "--look")
-    assert f"{file} restored: " in there.did("restore", str(file))
+    assert there.did("restore", str(file)).splitlines()[0].startswith(f"{file} restored: ")
     assert there.run("SELECT COUNT(*) FROM judging_worker") == [(0,)]
     assert there.digests() == here.digests()
     assert (there.var / "archives" / "results-1.zip").read_bytes() == b"frozen"

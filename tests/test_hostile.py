@@ -19,8 +19,8 @@ from annotation.labelling import comments
 from annotation.models import ApiToken, Item, Project, Resolution
 from judging.exporting import jobs as exporting_jobs
 from judging.exporting.rows import ExportRequest
+from judging.exporting.tables import EXPORT_TABLES
 from judging.models import Run, SavedView
-from judging.results.tables import EXPORT_TABLES
 from judging.results.views.registry import PAGES
 from judging.runs import lifecycle
 from tests.builders import Cast, cast, make_guidelines, make_project, make_resolution, say, take

@@ -35,7 +35,7 @@ from formats.writers import FILE_FORMATS
 from judging.exporting import jobs
 from judging.exporting.dataset_card import LICENCES, UNSTATED
 from judging.exporting.rows import ExportRequest
-from judging.results.tables import EXPORT_TABLES
+from judging.exporting.tables import EXPORT_TABLES
 
 REFUSAL_RESPONSES = PROBLEM_RESPONSES | {
     422: OpenApiResponse(ProblemSerializer, "Not possible; the message says why.")

@@ -22,7 +22,7 @@ from formats.writers import PackingOptions, file_ending, temporary_prefix, write
 from judging.exporting import dataset_card, passwords
 from judging.exporting import rows as exporting_rows
 from judging.exporting.rows import ExportRequest
-from judging.results.tables import EXPORT_COLUMN_KINDS, EXPORT_TABLES
+from judging.exporting.tables import EXPORT_COLUMN_KINDS, EXPORT_TABLES
 
 KIND = "export"
 # A file can be downloaded for this long; then it is deleted.

@@ -12,7 +12,7 @@ from annotation.items.snapshots.table import item_rows as frozen_items
 from annotation.models import Item, Project, Snapshot
 from annotation.projects import encrypted_archives
 from formats.writers import ZIP_FORMATS
-from judging.results.tables import EXPORT_TABLES
+from judging.exporting.tables import EXPORT_TABLES
 
 CANARY_COLUMN = "canary"
 ITEMS_TABLE = "items"

@@ -8,18 +8,13 @@ LEAD_TABLES are about annotation work: agreement, pace, remaining work. PEOPLE_T
 numbers of people and evaluators on the same items.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
-from django.db.models import Exists, OuterRef
-
-from annotation.db.batches import id_batches
 from annotation.exporting import tables as annotation_tables
-from annotation.exporting.tables import Table
 from annotation.models import Project
 from annotation.reports import agreement, generation_board, tables
 from annotation.reports.grouping import Grouping
-from judging.models import Call, Outcome, Request, Run
+from judging.models import Run
 from judging.results import (
     audit_results,
     blindspots,
@@ -41,7 +36,6 @@ from judging.results import (
     undetected,
     verdicts,
 )
-from judging.results.counted import run_columns
 from judging.results.table_kinds import (
     GROUP_DRAW_LIMIT,
     RUN_COLUMNS,
@@ -303,122 +297,3 @@ def list_columns(table: str, by: Sequence[str]) -> tuple[str, ...]:
         if figures.grouped
         else figures.columns
     )
-
-
-def read_calls(project: Project) -> Iterator[dict[str, Any]]:
-    """Every call of the project's runs, with its reply and the parsed reply."""
-    named = ("outcome__item", "outcome__revision", "request__reply")
-    bulky = ("outcome__item__fields", "outcome__revision__texts", "outcome__values")
-    found = Call.objects.order_by("outcome__item__position", "pk")
-    whole = found.select_related(*named).defer(*bulky).prefetch_related("request__reply__readings")
-    for run in Run.objects.in_project(project).for_results():
-        for ids in id_batches(found.filter(run=run)):
-            for call in whole.filter(pk__among=ids):
-                yield {**_call_row(run, call), **_reply_columns(run, call.request)}
-
-
-def read_outcomes(project: Project) -> Iterator[dict[str, Any]]:
-    """Every outcome of the project's judging runs, one per run, item and axis; figures use those
-    that are `counted`."""
-    counted = Outcome.objects.counted().main().filter(pk=OuterRef("pk"))
-    found = Outcome.objects.order_by("item__position", "axis")
-    whole = found.select_related("item", "revision").annotate(is_counted=Exists(counted))
-    whole = whole.defer("item__fields", "revision__texts")
-    runs = Run.objects.in_project(project).judging().select_related("strategy", "endpoint")
-    for run in runs.order_by("number"):
-        for ids in id_batches(found.filter(run=run)):
-            yield from (_outcome_row(run, outcome) for outcome in whole.filter(pk__among=ids))
-
-
-def _outcome_row(run: Run, outcome: Any) -> dict[str, Any]:
-    return {
-        **run_columns(run),
-        "item": outcome.item.key,
-        "revision": outcome.revision.number,
-        "ability": outcome.ability,
-        "category": outcome.category,
-        "source_ability": outcome.source_ability,
-        "cluster": outcome.cluster,
-        "score_invariant": outcome.invariant,
-        "axis": outcome.axis,
-        "result": outcome.result,
-        "detail": outcome.detail,
-        "cause": outcome.cause,
-        "values": outcome.values,
-        "counted": outcome.is_counted,
-    }
-
-
-def _call_row(run: Run, call: Call) -> dict[str, Any]:
-    request = call.request
-    return {
-        **run_columns(run),
-        "item": call.outcome.item.key,
-        "revision": call.outcome.revision.number,
-        "role": call.role,
-        "order": call.order,
-        "axis": call.axis,
-        "step": call.step,
-        "sample": call.sample,
-        "request": request.digest,
-        "state": request.state,
-        "attempts": request.attempts,
-        "failure": request.cause,
-        "message": request.message,
-        "sends": run.sends(),
-    }
-
-
-def _reply_columns(run: Run, request: Request) -> dict[str, Any]:
-    reply = getattr(request, "reply", None)
-    if reply is None:
-        return {}
-    reading = next((one for one in reply.readings.all() if one.parser == run.parser), None)
-    return {
-        "finish": reply.finish,
-        "model": reply.model,
-        "text": reply.text,
-        "tokens_in": reply.tokens_in,
-        "tokens_out": reply.tokens_out,
-        "cost": reply.cost,
-        "asked_at": reply.asked_at,
-        "seconds": reply.seconds,
-        "parser": run.parser,
-        "value": reading and reading.value,
-        "path": reading and reading.path,
-        "cause": reading and reading.cause,
-        "explanation": reading and reading.explanation,
-    }
-
-
-_CALL_COLUMNS = (
-    "run", "endpoint", "strategy", "item", "revision", "role", "order", "axis", "step", "sample",
-    "request", "state", "attempts", "failure", "message", "finish", "model", "text", "tokens_in",
-    "tokens_out", "cost", "asked_at", "seconds", "parser", "value", "path", "cause", "explanation",
-    "sends",
-)  # fmt: skip
-_OUTCOME_COLUMNS = (
-    "run", "endpoint", "strategy", "item", "revision", "ability", "category", "source_ability",
-    "cluster", "score_invariant", "axis", "result", "detail", "cause", "values", "counted",
-)  # fmt: skip
-
-EXPORT_COLUMN_KINDS = {
-    **annotation_tables.COLUMN_KINDS,
-    **dict.fromkeys(
-        ("run", "order", "step", "sample", "attempts", "tokens_in", "tokens_out"), "int"
-    ),
-    "cost": "float",
-    "score_invariant": "bool",
-    "asked_at": "time",
-}
-EXPORT_TABLES: dict[str, Table] = {
-    **{name: made for name, made in annotation_tables.TABLES.items() if name != "categories"},
-    "calls": Table(
-        _CALL_COLUMNS, read_calls, count=lambda of: Call.objects.filter(run__project=of).count()
-    ),
-    "outcomes": Table(
-        _OUTCOME_COLUMNS,
-        read_outcomes,
-        count=lambda of: Outcome.objects.filter(run__project=of).count(),
-    ),
-}

@@ -19,7 +19,7 @@ from annotation.projects import encrypted_archives
 from formats.writers import FILE_FORMATS
 from judging.exporting import jobs, passwords
 from judging.exporting.rows import ExportRequest
-from judging.results.tables import EXPORT_TABLES
+from judging.exporting.tables import EXPORT_TABLES
 from tests.builders import TEXTS, Cast, cast, make_item, make_member, make_project
 from tests.judging.builders_judging import api_client
 

@@ -11,6 +11,7 @@ from django.test import Client
 
 from formats.writers import WRITERS
 from judging.evaluators.providers import addresses
+from judging.exporting.tables import EXPORT_TABLES
 from judging.models import Endpoint, Run
 from judging.results import tables
 from tests.builders import Cast, cast
@@ -44,7 +45,7 @@ def every_figure(project: str) -> str:
 
 def every_export(project: str, folder: Path) -> str:
     """All exports in every format, as bytes read as text."""
-    for table in tables.EXPORT_TABLES:
+    for table in EXPORT_TABLES:
         for form in WRITERS:
             place = {"output": folder / f"{table}.{form}", "format": form}
             call_command("export", table, project=project, stderr=io.StringIO(), **place)

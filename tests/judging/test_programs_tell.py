@@ -18,9 +18,9 @@ from judging.archive import create
 from judging.archive.create import ArchiveOptions
 from judging.exporting import jobs
 from judging.exporting import rows as exporting_rows
+from judging.exporting.tables import EXPORT_COLUMN_KINDS
 from judging.generation import bring_in
 from judging.results import progress
-from judging.results.tables import EXPORT_COLUMN_KINDS
 from tests.annotation.test_perturbing import FACTS, STORY, row
 from tests.annotation.test_perturbing import bring as bring_gold
 from tests.builders import make_item, make_member

@@ -12,8 +12,9 @@ from pytest_django import DjangoAssertNumQueries
 from annotation.models import Project, Resolution
 from formats.writers import write_file
 from judging.evaluators.providers.errors import Rejected
+from judging.exporting import tables
 from judging.models import Run
-from judging.results import tables
+from judging.results.tables import list_columns
 from judging.runs import lifecycle
 from tests.builders import make_project
 from tests.judging.builders_judging import answer, fail, make_endpoint, make_items, make_run
@@ -155,10 +156,10 @@ def test_a_table_costs_the_same_number_of_queries_at_any_length(
 
 
 def test_the_columns_of_a_table_of_figures_name_what_it_is_grouped_by() -> None:
-    assert tables.list_columns("undetected", ["category"])[:4] == (
+    assert list_columns("undetected", ["category"])[:4] == (
         "run",
         "endpoint",
         "strategy",
         "category",
     )
-    assert tables.list_columns("categories", ["category"]) == ("ability", "category", "items")
+    assert list_columns("categories", ["category"]) == ("ability", "category", "items")

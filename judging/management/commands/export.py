@@ -10,9 +10,8 @@ from annotation.errors import FieldError
 from annotation.management.files import command_error
 from annotation.models import Event, Project
 from formats.writers import FILE_FORMATS, PackingOptions, write_file
-from judging.exporting import dataset_card, jobs, passwords, rows
+from judging.exporting import dataset_card, jobs, passwords, rows, tables
 from judging.exporting.rows import ExportRequest
-from judging.results import tables
 
 
 class Command(BaseCommand):

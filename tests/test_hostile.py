@@ -21,7 +21,7 @@ from judging.exporting import jobs as exporting_jobs
 from judging.exporting.rows import ExportRequest
 from judging.exporting.tables import EXPORT_TABLES
 from judging.models import Run, SavedView
-from judging.results.views.registry import PAGES
+from judging.results.tables import PAGES
 from judging.runs import lifecycle
 from tests.builders import Cast, cast, make_guidelines, make_project, make_resolution, say, take
 from tests.hostile import ALL, CORPUS, MARK, taken_for_markup

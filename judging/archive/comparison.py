@@ -14,7 +14,8 @@ from formats.writers import write_table
 from judging.archive import create, former_words, load, versions
 from judging.archive.load import LoadedProject
 from judging.models import Run
-from judging.results import figures, tables
+from judging.results import tables
+from judging.results.columns import DEFAULT_BY, parse_fields
 
 # A stored table: its columns, and its rows as objects.
 Table = Mapping[str, Any]
@@ -130,7 +131,7 @@ def _equal_in(columns: Sequence[str], one: Row, other: Row) -> bool:
 
 def _compute_table(name: str, thawed: LoadedProject, runs: list[Run]) -> Any:
     stream = io.StringIO()
-    columns = tables.list_columns(name, figures.parse_fields(figures.DEFAULT_BY))
+    columns = tables.RESULT_TABLES[name].list_columns(parse_fields(DEFAULT_BY))
     write_table(name, create.compute_rows(name, thawed.project, runs), columns, stream)
     return json.loads(stream.getvalue())
 

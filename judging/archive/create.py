@@ -28,7 +28,9 @@ from judging.archive import methods, versions
 from judging.archive.redact import ArchiveScope
 from judging.archive.tables import PARTS, ArchivePart, judged_revisions, lookup_paths
 from judging.models import Run
-from judging.results import explanations, figures, progress, tables
+from judging.results import progress, tables
+from judging.results.columns import DEFAULT_BY, parse_fields
+from judging.results.frames import EXPLANATION_FRAME
 
 FORMAT = "blindspot-results"
 VERSION = 1
@@ -104,7 +106,7 @@ def check_sealed(project: Project, *, texts: bool, replies: bool) -> None:
 
 def compute_rows(table: str, project: Project, runs: Sequence[Run]) -> list[dict[str, Any]]:
     """Compute a table as in an archive: grouped by ability and category if possible."""
-    by = figures.parse_fields(figures.DEFAULT_BY)
+    by = parse_fields(DEFAULT_BY)
     return list(tables.RESULT_TABLES[table].rows(project, runs, by))
 
 
@@ -118,7 +120,7 @@ def _build_scope(project: Project, runs: Sequence[Run], wanted: ArchiveOptions) 
     found |= {
         one.from_run_id
         for one in checks
-        if one.from_run.strategy.strategy().frame == explanations.EXPLANATION_FRAME
+        if one.from_run.strategy.strategy().frame == EXPLANATION_FRAME
     }
     while more := set(over.filter(from_run__in=found).values_list("to_run", flat=True)) - found:
         found |= more
@@ -176,10 +178,10 @@ def _write_figures(
         return False
     subprocesses.send_heartbeat()
     found = compute_rows(name, scope.project, scope.chosen)
-    columns = tables.list_columns(name, figures.parse_fields(figures.DEFAULT_BY))
+    named = tables.RESULT_TABLES[name].list_columns(parse_fields(DEFAULT_BY))
     for form in TABLE_FORMATS if found else ():
         with sealing.member(f"figures/{name}.{form}") as member:
-            write_figures(form, name, found, columns, cast(TextIO, member))
+            write_figures(form, name, found, named, cast(TextIO, member))
     tell(f"figures/{name}", len(found))
     return bool(found)
 
@@ -207,7 +209,7 @@ def _manifest_facts(scope: ArchiveScope, made: Sequence[str]) -> dict[str, Any]:
         "texts": scope.texts,
         "replies": scope.replies,
         "tables": list(made),
-        "by": figures.DEFAULT_BY,
+        "by": DEFAULT_BY,
         "program": versions.program_version(),
         "python": platform.python_version(),
         "libraries": versions.library_versions(),

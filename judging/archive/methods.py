@@ -21,7 +21,8 @@ from judging.archive import versions
 from judging.evaluators.models import JSON_CHOICES
 from judging.evaluators.providers import provider_choices
 from judging.models import Outcome, Reply, Run
-from judging.results import arrays, counted, undetected
+from judging.results import arrays, counted
+from judging.results.tables import left_out
 from judging.runs.models import OutcomeQuerySet
 from stats import bootstrap, paired
 
@@ -250,7 +251,7 @@ def _item_sentences(run: Run) -> Sentences:
             yield format_sentence("run", "none_missing")
     else:
         yield format_sentence("run", "nothing")
-    [left] = undetected.tabulate_left_out([run])
+    [left] = left_out.tabulate_left_out([run])
     for reason in ("pending", "other_revision"):
         if left[reason]:
             yield format_sentence("run", reason, number=left[reason])

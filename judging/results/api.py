@@ -16,7 +16,8 @@ from rest_framework.response import Response
 from annotation.api.responses import PROBLEM_RESPONSES, ProblemSerializer
 from annotation.projects import access
 from judging import tasks
-from judging.results import figures, tables, undetected
+from judging.results import columns, figures, tables
+from judging.results.counted import UnknownField
 from judging.results.figures import FigureTable, PendingTable
 
 RUN_PARAMETER = OpenApiParameter(
@@ -29,7 +30,7 @@ RUN_PARAMETER = OpenApiParameter(
 BY_PARAMETER = OpenApiParameter(
     "by",
     description=f"Fields to group by, separated by commas. By table: {figures.GROUPING_HELP}.",
-    default=figures.DEFAULT_BY,
+    default=columns.DEFAULT_BY,
 )
 # Seconds to wait before asking again for figures that are still being computed.
 RETRY_AFTER = 1
@@ -87,7 +88,7 @@ def results(request: Request, slug: str, table: str) -> Response:
         asked = figures.request_table(member.project, table, request.query_params)
     except figures.UnknownRun as problem:
         raise Http404(str(problem)) from problem
-    except undetected.UnknownField as problem:
+    except UnknownField as problem:
         raise ParseError(str(problem)) from problem
     tasks.notify_of_figure(asked)
     return _respond(asked)

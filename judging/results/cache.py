@@ -11,6 +11,7 @@ ones.
 import hashlib
 import json
 import logging
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ from annotation.db import transactions
 from annotation.models import Project
 from judging.models import Run, StoredFigure
 from judging.results import change_counters, progress
+from judging.results.columns import Table
 from judging.runs.engine import clock
 from judging.strategies import compute_digest
 
@@ -37,22 +39,35 @@ CODE = (
     *("stats", "judging.results", "judging.strategies.replies", "judging.runs.models"),
     *("annotation.reports", "annotation.items.taxonomy"),
 )
+# What is in these packages, but only shows figures, and the tables. A table depends on its own file
+# and on those that it imports from, so that a changed word does not make all other tables anew.
+TABLES = "judging.results.tables"
+NOT_SHARED = (
+    *(TABLES, "judging.results.views", "judging.results.cells", "judging.results.lines"),
+    *("judging.results.page_parts", "judging.results.chart_parts"),
+)
 
 
-def compute_fingerprint(project: Project, runs: Sequence[Run], *, of_people: bool) -> str:
-    """Compute a digest of the data behind figures of these runs. Set `of_people` if the figures
-    also depend on the project's labels and other items. Makes two short queries, however many
-    outcomes and labels exist."""
+def compute_fingerprint(project: Project, runs: Sequence[Run], table: Table) -> str:
+    """Compute a digest of the data and the code behind figures of these runs. If the table is
+    `of_people`, these include the project's labels and other items. Makes two short queries,
+    however many outcomes and labels exist."""
     checks = _checking_runs(runs)
     resting = [*(run.pk for run in runs), *(pk for pk, *_ in checks)]
     subjects = [change_counters.run_subject(pk) for pk in resting]
     people: list[Any] = []
-    if of_people:
+    if table.of_people:
         subjects.append(change_counters.project_subject(project.pk))
         people = [project.task_type_id, *project.members.order_by("pk").values_list("pk", "alias")]
     counted = change_counters.load_counts(subjects)
     return compute_digest(
-        [code_digest(), [_run_state(run) for run in runs], checks, people, counted]
+        [
+            code_digest(table.rows.__module__),
+            [_run_state(run) for run in runs],
+            checks,
+            people,
+            counted,
+        ]
     )
 
 
@@ -69,30 +84,51 @@ def _checking_runs(runs: Sequence[Run]) -> list[list[Any]]:
 
 
 @cache
-def code_digest() -> str:
-    """Compute a digest of the code that computes figures."""
+def code_digest(module: str) -> str:
+    """Compute a digest of the code that computes the figures of a table in this module."""
     found = hashlib.sha256(f"numpy {np.__version__} scipy {scipy.__version__}".encode())
-    for path in code_files():
+    for path in code_files(module):
         found.update(path.read_bytes())
     return found.hexdigest()
 
 
-def code_files() -> list[Path]:
-    """List the files of `CODE`, sorted. A package has all its modules, a module also its TOML file.
+def code_files(module: str) -> list[Path]:
+    """List the files of `CODE` that all tables share, and those of the table's module, sorted. A
+    package has all its modules, a module also its TOML file.
 
     Raises ModuleNotFoundError if a module of `CODE` does not exist, for example after a move.
     """
-    found: list[Path] = []
-    for name in CODE:
-        spec = find_spec(name)
-        if spec is None or spec.origin is None:
-            raise ModuleNotFoundError(f"{name} computes figures, but there is no such module.")
-        path = Path(spec.origin)
-        if path.name == "__init__.py":
-            found += path.parent.rglob("*.py")
-        else:
-            found += filter(Path.exists, (path, path.with_suffix(".toml")))
-    return sorted(found)
+    found = {path for name in CODE for path in _module_files(name)}
+    found -= {path for name in NOT_SHARED for path in _module_files(name)}
+    return sorted(found | _imported_tables(module))
+
+
+def _module_files(name: str) -> set[Path]:
+    path = _find_module(name)
+    if path.name == "__init__.py":
+        return {*path.parent.rglob("*.py")}
+    return {*filter(Path.exists, (path, path.with_suffix(".toml")))}
+
+
+def _find_module(name: str) -> Path:
+    spec = find_spec(name)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(f"{name} computes figures, but there is no such module.")
+    return Path(spec.origin)
+
+
+def _imported_tables(module: str) -> set[Path]:
+    """The file of a table's module, and those of the modules with tables that it imports from."""
+    found: dict[str, Path] = {}
+    following = [module] if module.startswith(f"{TABLES}.") else []
+    while following:
+        name = following.pop()
+        if name not in found:
+            found[name] = _find_module(name)
+            following += re.findall(
+                rf"^from ({re.escape(TABLES)}\.\w+) import", found[name].read_text("utf-8"), re.M
+            )
+    return {*found.values()}
 
 
 log = logging.getLogger(__name__)

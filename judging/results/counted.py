@@ -14,6 +14,7 @@ from annotation.models import Resolution
 from judging.models import Outcome, Run
 from judging.results import progress
 from judging.strategies import Strategy
+from stats.estimates import Estimate
 from stats.rates import ClusterSums
 
 FIELDS = ("ability", "category", "source_ability")
@@ -161,6 +162,11 @@ def round_sum(total: Any) -> float:
 def run_columns(run: Run) -> dict[str, Any]:
     """The columns that name a run in every table."""
     return {"run": run.number, "endpoint": run.endpoint.name, "strategy": run.strategy.slug}
+
+
+def estimate_columns(one: Estimate) -> dict[str, Any]:
+    """The columns of a rate with its interval, and the reason if one of them is None."""
+    return {"rate": one.value, "low": one.low, "high": one.high, "reason": one.reason or None}
 
 
 def taxonomy_order(group: Mapping[str, str]) -> list[int]:

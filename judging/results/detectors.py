@@ -15,7 +15,7 @@ from annotation.models import Item, Label, Project, Stage
 from annotation.reports.grouping import GROUPING_COLUMNS, Grouping
 from judging.models import Outcome, Run
 from judging.results import progress
-from judging.results.undetected import UnknownField
+from judging.results.counted import UnknownField
 from judging.runs.models import OutcomeQuerySet
 from stats import detection
 from stats.detection import ConfusionCounts, DetectionScores, Measure

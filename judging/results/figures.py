@@ -16,24 +16,15 @@ from django.utils.datastructures import MultiValueDict
 from annotation.models import Item, Project
 from annotation.reports import grouping
 from judging.models import Outcome, Run, StoredFigure
-from judging.results import (
-    blindspots,
-    cache,
-    detectors,
-    item_features,
-    paired_scores,
-    run_marks,
-    tables,
-    undetected,
-)
+from judging.results import cache, counted, item_features, run_marks
 from judging.results.cache import CacheKey
-from judging.results.counted import UnknownField, check_fields
-from judging.results.table_kinds import TableKind
+from judging.results.columns import DEFAULT_BY, Table, parse_fields
+from judging.results.counted import UnknownField
+from judging.results.tables import RESULT_TABLES
 
-DEFAULT_BY = "ability,category"
 GROUPING_HELP = (
     "undetected, scores, score_changes, verdicts, order_effect, repeats, explanations, doses, "
-    f"penalties and missing: {', '.join(undetected.FIELDS)}, or empty for one row per run; "
+    f"penalties and missing: {', '.join(counted.FIELDS)}, or empty for one row per run; "
     "detector, detector_ranges, error_kinds, changes, bias, majority and dataset: "
     f"{', '.join(grouping.GROUPING_COLUMNS)} and any own field of the items, such as task or "
     "response_model, or empty; alignment, alignment_groups, ceiling, alt_test, by_score, pairs "
@@ -87,65 +78,59 @@ class TableRequest:
     """A checked request for a table."""
 
     project: Project
-    table: str
+    table: Table
     runs: list[Run]
     by: list[str]
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return tables.list_columns(self.table, self.by)
+        return self.table.list_columns(self.by)
 
     def wish(self) -> CacheKey:
         """The cache key: everything that the rows depend on, and nothing else."""
         runs = tuple(run.pk for run in self._resting)
-        by = tuple(self.by) if self._kind.grouped or self._kind.groups else ()
-        return CacheKey(self.project, self.table, runs, by)
+        by = tuple(self.by) if self.table.is_grouped else ()
+        return CacheKey(self.project, self.table.name, runs, by)
 
     def state(self) -> str:
         """A fingerprint of the data behind the rows: a stored table is current as long as the
         fingerprint is the same."""
-        return cache.compute_fingerprint(
-            self.project, self._resting, of_people=self._kind.of_people
-        )
+        return cache.compute_fingerprint(self.project, self._resting, self.table)
 
     def rows(self) -> list[dict[str, Any]]:
         """Compute the rows now, however long it takes."""
-        return list(self._kind.rows(self.project, self.runs, self.by))
+        return list(self.table.rows(self.project, self.runs, self.by))
 
     @property
     def may_be_large(self) -> bool:
         """True if a worker may have to compute the table; in that case, `is_small` decides with a
         query."""
-        return self._kind.at_once is not None
+        return self.table.at_once is not None
 
     def is_small(self) -> bool:
         """True if the table is small enough to compute while the user waits."""
-        most = self._kind.at_once
+        most = self.table.at_once
         if most is None:
             return True
-        if self._kind.of_items:
+        if self.table.of_items:
             return Item.objects.in_project(self.project).all()[: most + 1].count() <= most
         return Outcome.objects.filter(run__in=self.runs)[: most + 1].count() <= most
 
     @property
     def _resting(self) -> list[Run]:
         """The runs that the rows depend on."""
-        return [] if self._kind.of_items else self.runs
-
-    @property
-    def _kind(self) -> TableKind:
-        return tables.RESULT_TABLES[self.table]
+        return [] if self.table.of_items else self.runs
 
 
 def compute_table(project: Project, table: str, query: MultiValueDict[str, str]) -> FigureTable:
-    """Compute a table of `tables.RESULT_TABLES` for `?run=N&run=M&by=field,field`, however long it
+    """Compute a table of `RESULT_TABLES` for `?run=N&run=M&by=field,field`, however long it
     takes; `&column=value` selects the rows with that value.
 
     Raises `UnknownRun` for an unknown run, `UnknownField` for an unknown field.
     """
     found = build_request(
         project,
-        table,
+        RESULT_TABLES[table],
         select_project_runs(project, query),
         parse_fields(query.get("by", DEFAULT_BY)),
     )
@@ -164,7 +149,7 @@ def request_table(
     found = fetch_or_enqueue(
         build_request(
             project,
-            table,
+            RESULT_TABLES[table],
             select_project_runs(project, query),
             parse_fields(query.get("by", DEFAULT_BY)),
         )
@@ -175,30 +160,19 @@ def request_table(
 
 
 def build_request(
-    project: Project, table: str, runs: Sequence[Run], by: Sequence[str]
+    project: Project, table: Table, runs: Sequence[Run], by: Sequence[str]
 ) -> TableRequest:
-    """Check a request. Raises `UnknownField`."""
-    groups = tables.RESULT_TABLES[table].groups
-    if groups == "items":
-        detectors.check_groupings(project, by)
-    elif groups == "slices":
-        blindspots.check_fields(project, by)
-    elif groups == "answers":
-        paired_scores.check_groupings(project, by)
-    elif groups == "outcomes":
-        check_fields(by)
-    _check_names(table, by)
-    return TableRequest(project, table, list(runs), list(by))
-
-
-def _check_names(table: str, by: Sequence[str]) -> None:
-    """Raise `UnknownField` for a field with the same name as a column of the table."""
-    columns = tables.list_columns(table, by)
+    """Check a request. Raises `UnknownField` for an unknown field, or for one with the same name as
+    a column of the table."""
+    if table.check:
+        table.check(project, by)
+    columns = table.list_columns(by)
     if taken := [name for name in by if columns.count(name) > 1]:
         raise UnknownField(
-            f"The table {table} has a column {', '.join(taken)} of its own. Import the field under "
-            "another name to group by it."
+            f"The table {table.name} has a column {', '.join(taken)} of its own. Import the field "
+            "under another name to group by it."
         )
+    return TableRequest(project, table, list(runs), list(by))
 
 
 def fetch_or_enqueue(
@@ -209,7 +183,7 @@ def fetch_or_enqueue(
     # A stored table was large before, so there is no need to count.
     found = cache.find(wish) if asked.may_be_large else None
     if found is None and asked.is_small():
-        return FigureTable(asked.table, asked.columns, asked.rows())
+        return FigureTable(asked.table.name, asked.columns, asked.rows())
     now, state = now or timezone.now(), asked.state()
     if found and found.state == state:
         return _to_table(asked, found)
@@ -218,7 +192,7 @@ def fetch_or_enqueue(
     last = _to_table(asked, found) if found.made_at else None
     return PendingTable(
         figure=found.pk,
-        table=asked.table,
+        table=asked.table.name,
         columns=asked.columns,
         since=found.wanted_at,
         step=found.step,
@@ -232,7 +206,7 @@ def fetch_or_enqueue(
 def compute_or_fetch(asked: TableRequest) -> FigureTable:
     """Compute or load the requested table; a large table is stored for the next time."""
     if asked.is_small():
-        return FigureTable(asked.table, asked.columns, asked.rows())
+        return FigureTable(asked.table.name, asked.columns, asked.rows())
     wish, state = asked.wish(), asked.state()
     found = cache.find(wish)
     if not found or found.state != state:
@@ -248,13 +222,6 @@ def list_due(now: datetime) -> list[int]:
 def run_job(figure: int) -> bool:
     """Compute requested figures; return True if they were computed."""
     return cache.run_job(figure, _compute_key)
-
-
-def parse_fields(text: str) -> list[str]:
-    """Parse the fields in `field,field`. Repetitions are removed, since some databases refuse
-    them."""
-    names = (name.strip() for name in text.split(","))
-    return list(dict.fromkeys(name for name in names if name))
 
 
 def select_project_runs(project: Project, query: MultiValueDict[str, str]) -> list[Run]:
@@ -297,9 +264,9 @@ def format_value(value: Any) -> str:
 
 def _compute_key(wish: CacheKey) -> tuple[str, Iterable[dict[str, Any]]]:
     runs = list(Run.objects.for_results().filter(pk__in=wish.runs))
-    found = build_request(wish.project, wish.table, runs, wish.by)
+    found = build_request(wish.project, RESULT_TABLES[wish.table], runs, wish.by)
     return found.state(), found.rows()
 
 
 def _to_table(asked: TableRequest, figure: StoredFigure) -> FigureTable:
-    return FigureTable(asked.table, asked.columns, cache.load_rows(figure), figure.made_at)
+    return FigureTable(asked.table.name, asked.columns, cache.load_rows(figure), figure.made_at)

@@ -10,6 +10,7 @@ from judging.models import Run
 from judging.results import counted
 from judging.strategies import frames
 
+EXPLANATION_FRAME = "explanation"
 NEEDS_WITHOUT_RATE = ("detection", "values")
 
 

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from annotation.db.cache import process_cache
 from annotation.models import Membership, Project
 from judging.results.detectors import PROMPTS
-from judging.results.views.registry import PAGES
+from judging.results.tables import PAGES
 from tests.annotation.test_agreement import make_label, people_of
 from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import checked, look, scrolls_sideways, violations

@@ -15,8 +15,10 @@ from scipy import stats as scipy_stats
 
 from annotation.models import Project, Resolution
 from judging.evaluators.providers import Target, baseline
-from judging.results import correlations, paired_answers, paired_scores, raters, tables
-from judging.results.undetected import UnknownField
+from judging.results import correlations, paired_scores, tables
+from judging.results.counted import UnknownField
+from judging.results.tables import alignment_groups, ceiling, majority, paired_answers
+from judging.results.tables.alignment import tabulate_alignment
 from judging.runs import lifecycle as running
 from tests.builders import make_member
 from tests.judging.builders_judging import answer_as, api_client, make_run
@@ -107,7 +109,7 @@ def measured(body: str) -> str:
 
 
 def alignment(project: Project, *by: str) -> list[dict[str, Any]]:
-    return list(correlations.tabulate_alignment(project, runs_of(project), by))
+    return list(tabulate_alignment(project, runs_of(project), by))
 
 
 @pytest.mark.parametrize("slug", ["likert", "likert-no-gold"])
@@ -141,7 +143,7 @@ def test_three_different_ratings_give_2_and_count_as_no_majority(rated: Project)
     found = list(paired_answers.tabulate_points(rated, runs_of(rated)[:1], []))
     points = {row["item"]: row for row in found if row["metric"] == "correctness"}
     assert {(points[key]["people"], points[key]["decided"]) for key in split} == {(2, False)}
-    row = only(raters.tabulate_majority(rated, []), metric="correctness")
+    row = only(majority.tabulate_majority(rated, []), metric="correctness")
     assert (row["n"], row["decided"]) == (60, 60 - len(split))
     assert row["share"] == pytest.approx(1 - len(split) / 60)
     first = points["i0"]
@@ -155,7 +157,7 @@ def test_groups_are_those_of_scipy_and_their_mean_stands_beside_the_pooled_figur
     with_gold = [row for row in rows if row["strategy"] == "likert"]
     assert [row["language"] for row in with_gold] == ["en", "hi", "sv"]
     assert sum(row["n"] for row in with_gold) == 60
-    found = correlations.tabulate_groups(rated, runs_of(rated), ["language"])
+    found = alignment_groups.tabulate_groups(rated, runs_of(rated), ["language"])
     over = only(found, strategy="likert", metric="correctness", figure="rho")
     rhos = [row["rho"] for row in with_gold]
     assert (over["mean"], over["sd"]) == pytest.approx((np.mean(rhos), np.std(rhos, ddof=1)))
@@ -175,7 +177,7 @@ def test_a_task_that_people_rate_alike_has_no_correlation_and_is_counted(tmp_pat
     first = only(alignment(project, "task"), task="t0", metric="correctness")
     assert (first["rho"], first["rho_reason"]) == (None, "one side is constant")
     assert first["rmse"] == 0
-    over = correlations.tabulate_groups(project, runs_of(project), ["task"])
+    over = alignment_groups.tabulate_groups(project, runs_of(project), ["task"])
     rho = only(over, metric="correctness", figure="rho")
     # The evaluator gives all items of an odd number 2, so that every task is constant on a side.
     assert (rho["mean"], rho["groups"], rho["undefined"]) == (None, 0, 4)
@@ -204,7 +206,7 @@ def test_mean_ratings_lie_apart_by_model_as_in_table_1(tmp_path: Path) -> None:
         for place, value in enumerate(values)
     ]
     bring_scores(tmp_path, project, "judge", "likert", given)
-    over = correlations.tabulate_groups(project, runs_of(project), ["model"])
+    over = alignment_groups.tabulate_groups(project, runs_of(project), ["model"])
     row = only(over, metric="correctness", figure="distance")
     # |0.5 - 0.75| and |1 - 0.5|; pooled |0.75 - 0.625|.
     assert (row["mean"], row["pooled"]) == pytest.approx((0.375, 0.125))
@@ -233,7 +235,7 @@ def test_each_person_is_held_against_the_mean_of_the_others(rated: Project) -> N
     given, said = labels(rated, "correctness"), evaluator(rated, "likert", "correctness")
     table = np.array([given[key] for key in said])
     theirs = list(said.values())
-    rows = list(raters.tabulate_ceiling(rated, runs_of(rated), []))
+    rows = list(ceiling.tabulate_ceiling(rated, runs_of(rated), []))
     found = [
         only(rows, strategy="likert", metric="correctness", measure="rho", rater=rater)
         for rater in RATERS
@@ -253,7 +255,7 @@ def test_each_person_is_held_against_the_mean_of_the_others(rated: Project) -> N
 def test_an_evaluator_that_may_stand_in_for_people_passes_and_a_worse_one_does_not(
     rated: Project,
 ) -> None:
-    rows = list(raters.tabulate_alt_test(rated, runs_of(rated), []))
+    rows = list(ceiling.tabulate_alt_test(rated, runs_of(rated), []))
     at = {"metric": "correctness", "epsilon": 0.2, "rater": None}
     assert only(rows, strategy="likert", **at)["passed"] is True
     assert only(rows, strategy="likert-no-gold", **at)["passed"] is False
@@ -350,7 +352,7 @@ def test_queries_do_not_grow_with_runs_and_groups(
     # Outcomes, what is held, labels.
     for some in (runs[:1], runs):
         with django_assert_num_queries(3):
-            list(raters.tabulate_ceiling(rated, some, []))
+            list(ceiling.tabulate_ceiling(rated, some, []))
 
 
 TABLES = (
@@ -367,7 +369,7 @@ def test_every_table_of_people_says_the_same_by_command_and_api_in_its_columns(
     for name in TABLES:
         call_command("results", name, project="p", format="json", by="language")
         printed = json.loads(capsys.readouterr().out)
-        assert printed["columns"] == list(tables.list_columns(name, ["language"]))
+        assert printed["columns"] == list(tables.RESULT_TABLES[name].list_columns(["language"]))
         assert printed["rows"], name
         assert all(sorted(row) == sorted(printed["columns"]) for row in printed["rows"]), name
         sent = program.get(f"/api/v1/projects/p/results/{name}/?by=language")
@@ -383,4 +385,4 @@ def test_tables_can_be_asked_for_by_the_length_of_answers(rated: Project) -> Non
 def test_a_run_of_which_nothing_counts_has_no_rows(rated: Project) -> None:
     Resolution.objects.of_project(rated).update(current=False)
     assert alignment(rated) == []
-    assert next(correlations.tabulate_groups(rated, runs_of(rated), []))["pooled"] is None
+    assert next(alignment_groups.tabulate_groups(rated, runs_of(rated), []))["pooled"] is None

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from annotation.models import Project
-from judging.results import correlations, paired_answers, raters
+from judging.results import correlations
+from judging.results.tables import alignment, majority, paired_answers
+from judging.results.tables.ceiling import tabulate_alt_test, tabulate_ceiling
 from judging.runs import derived, pinning
 from stats import ceiling
 from tests.judging.builders_judging import make_strategy
@@ -48,7 +50,7 @@ def judge(folder: Path, project: Project, values: Sequence[Any], endpoint: str =
 
 
 def correctness(project: Project, **wanted: Any) -> dict[str, Any]:
-    rows = correlations.tabulate_alignment(project, runs_of(project), [])
+    rows = alignment.tabulate_alignment(project, runs_of(project), [])
     return only(rows, metric="correctness", **wanted)
 
 
@@ -93,8 +95,8 @@ def test_ratings_that_were_taken_as_they_are_have_no_raters(tmp_path: Path) -> N
     first, second = (only(rows, item=key, metric="correctness") for key in ("i0", "i1"))
     assert (first["people"], first["raters"], first["mean"], first["decided"]) == (3, 0, None, None)
     assert (second["evaluator"], second["cause"]) == (None, "unparsable")
-    assert list(raters.tabulate_majority(project, [])) == []
-    assert list(raters.tabulate_ceiling(project, runs_of(project), [])) == []
+    assert list(majority.tabulate_majority(project, [])) == []
+    assert list(tabulate_ceiling(project, runs_of(project), [])) == []
 
 
 def test_a_number_off_the_scale_is_found_by_the_title_of_its_metric(tmp_path: Path) -> None:
@@ -137,11 +139,11 @@ def test_one_label_is_no_majority(tmp_path: Path) -> None:
     said = [("a", "ada", 1), ("b", "ada", 1), ("b", "bo", 1), ("c", "ada", 1), ("c", "bo", 2)]
     bring_labels(tmp_path, project, [(key, who, all_three(value)) for key, who, value in said])
     # Of b two alike, of c two unlike; a has one label.
-    row = only(raters.tabulate_majority(project, []), metric="correctness")
+    row = only(majority.tabulate_majority(project, []), metric="correctness")
     assert (row["n"], row["decided"], row["share"]) == (2, 1, 0.5)
     # Whoever left the field out has no say on it.
     project.labels.filter(item__key="c", member__alias="bo").update(answers={"naturalness": 2})
-    assert only(raters.tabulate_majority(project, []), metric="correctness")["n"] == 1
+    assert only(majority.tabulate_majority(project, []), metric="correctness")["n"] == 1
 
 
 def test_pairs_are_shares_of_the_items_with_people_s_number(tmp_path: Path) -> None:
@@ -164,7 +166,7 @@ def test_a_missing_number_would_have_been_on_a_step_of_the_scale(tmp_path: Path)
     )
     said = {"m1": 2, "m3": 0, "m4": 0, "m5": 3}
     bring_scores(tmp_path, project, "judge", "score-matrix-animals", [("a", said)])
-    row = only(correlations.tabulate_alignment(project, runs_of(project), []), metric="m2")
+    row = only(alignment.tabulate_alignment(project, runs_of(project), []), metric="m2")
     assert (row["rmse"], row["rmse_reason"]) == (None, "no item with both scores")
     assert (row["rmse_lowest"], row["rmse_highest"]) == (0.5, 1.5)
 
@@ -176,7 +178,7 @@ def test_who_is_nearer_to_people_is_told_by_distances(tmp_path: Path) -> None:
     said = [(f"i{n}", who, v) for n in range(60) for who, v in (("a", 1), ("b", 1), ("c", 3))]
     bring_labels(tmp_path, project, [(key, who, all_three(value)) for key, who, value in said])
     judge(tmp_path, project, [2] * 60)
-    found = list(raters.tabulate_alt_test(project, runs_of(project), []))
+    found = list(tabulate_alt_test(project, runs_of(project), []))
     table = np.array([[1, 1, 3]] * 60)
     expected = ceiling.alt_test(table, [2] * 60, np.arange(60), 0.15, "interval")
     row = only(found, metric="correctness", epsilon=0.15, rater=None)

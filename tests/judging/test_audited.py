@@ -5,7 +5,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Project
 from judging.models import Run
-from judging.results import audit_results
+from judging.results.tables import audits
 from tests.builders import make_project
 from tests.judging.builders_decided import make_audit, make_replied, scores
 from tests.judging.builders_judging import make_items
@@ -24,7 +24,7 @@ def test_explanations_are_counted_by_verdict_and_worth(
 ) -> None:
     make_audit(run, (True, "correct"), (True, "correct"), (True, ""), (False, "insufficient"))
     with django_assert_num_queries(1):
-        right, wrong = audit_results.tabulate(run.project, [run])
+        right, wrong = audits.tabulate(run.project, [run])
     assert (right["verdict"], right["total"], right["missing"], right["correct"]) == (
         "right", 3, 1, 2,
     )  # fmt: skip
@@ -39,7 +39,7 @@ def test_an_item_with_several_explanations_counts_once(run: Run) -> None:
     for item in audit.items.order_by("position")[1:3]:
         item.fields |= {"item": first.fields["item"], "sample": 2}
         item.save()
-    right, wrong = audit_results.tabulate(run.project, [run])
+    right, wrong = audits.tabulate(run.project, [run])
     assert (wrong["total"], wrong["wrong"]) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
     assert (right["total"], right["missing"]) == (pytest.approx(5 / 3), 1)
     assert right["correct"] == pytest.approx(2 / 3)
@@ -50,8 +50,8 @@ def test_audits_of_other_runs_and_projects_are_no_part(run: Run) -> None:
     make_audit(run, (True, "correct"))
     [item] = make_items(make_project("other"), 1)
     other = make_replied(item.project, "vanilla", [(item, scores(9, 5))])
-    assert (other.number, audit_results.tabulate(other.project, [other])) == (1, [])
-    assert audit_results.tabulate(run.project, []) == []
+    assert (other.number, audits.tabulate(other.project, [other])) == (1, [])
+    assert audits.tabulate(run.project, []) == []
 
 
 def test_deleted_explanations_are_no_part(run: Run) -> None:
@@ -59,5 +59,5 @@ def test_deleted_explanations_are_no_part(run: Run) -> None:
     first = audit.items.order_by("position").first()
     assert first
     audit.items.filter(pk=first.pk).update(deleted_at=run.created_at)
-    [row] = audit_results.tabulate(run.project, [run])
+    [row] = audits.tabulate(run.project, [run])
     assert (row["total"], row["correct"], row["wrong"]) == (1, 0, 1)

@@ -8,7 +8,8 @@ import pytest
 
 from annotation.models import Item, Label, Project
 from judging.models import Run
-from judging.results import audit_results, explanation_audits
+from judging.results import explanation_audits
+from judging.results.tables import audits
 from judging.runs import lifecycle
 from tests.builders import make_member, make_project, make_slot
 from tests.judging.builders_judging import answer, make_endpoint, make_responses, make_run
@@ -110,7 +111,7 @@ def test_recorded_replies_are_audited_by_what_was_stored_with_each(tmp_path: Pat
         ("item-1", True), ("item-1", False), ("item-2", False),
     ]  # fmt: skip
     assert [shown(one)["explanation"] for one in made] == [ERROR, "Hm.", NO_ERROR]
-    rows = audit_results.tabulate(project, list(Run.objects.for_results()))
+    rows = audits.tabulate(project, list(Run.objects.for_results()))
     assert [(row["verdict"], row["total"]) for row in rows] == [("right", 0.5), ("wrong", 1.5)]
 
 

@@ -10,8 +10,9 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Diff, Item, Project, Resolution, Revision
 from judging.models import Run
-from judging.results import blindspots, drilldown, item_features
-from judging.results.undetected import UnknownField
+from judging.results import drilldown, item_features
+from judging.results.counted import UnknownField
+from judging.results.tables import blindspots
 from tests.annotation.test_pace import give
 from tests.builders import make_item, make_member, make_project
 from tests.judging import builders_decided

@@ -6,8 +6,8 @@ from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Item, Project
 from judging.models import Run
-from judging.results import blindspots
-from judging.results.undetected import UnknownField
+from judging.results.counted import UnknownField
+from judging.results.tables import blindspots
 from tests.judging.builders_decided import make_replied, scores
 from tests.judging.builders_judging import make_items
 

@@ -3,8 +3,8 @@
 import pytest
 
 from annotation.templatetags.figures import DASH
-from judging.results.views import cells
-from judging.results.views.cells import Cell, Column, GridLine, LineBlock, RateColumns
+from judging.results import cells
+from judging.results.cells import Cell, GridLine, Header, LineBlock, RateColumns
 
 
 def texts(lines: tuple[GridLine, ...]) -> list[str]:
@@ -23,7 +23,7 @@ def test_a_table_is_sorted_within_its_blocks_and_what_has_no_figure_comes_last()
     block = LineBlock(
         (line("none", None), line("all", 2, "group"), line("b", 2), line("a", 1), line("c", 3))
     )
-    grid = cells.Grid("Title", (Column("Of"), Column("Rate", "rate")), (block,))
+    grid = cells.Grid("Title", (Header("Of"), Header("Rate", "rate")), (block,))
     assert texts(grid.sorted("rate").blocks[0].lines) == ["all", "a", "b", "c", "none"]
     assert texts(grid.sorted("-rate").blocks[0].lines) == ["all", "c", "b", "a", "none"]
     for other in ("", "-", "-other"):
@@ -32,7 +32,7 @@ def test_a_table_is_sorted_within_its_blocks_and_what_has_no_figure_comes_last()
 
 def test_a_table_is_empty_without_lines_and_knows_whether_it_has_intervals() -> None:
     def grid(*lines: GridLine) -> cells.Grid:
-        return cells.build_grid("Title", [Column("Of")], lines)
+        return cells.build_grid("Title", [Header("Of")], lines)
 
     assert grid().is_empty
     assert not grid(GridLine((Cell(),))).is_empty

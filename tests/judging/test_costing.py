@@ -7,7 +7,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Project
 from judging.models import Reply, Run
-from judging.results import cost
+from judging.results.tables import cost
 from judging.runs import lifecycle
 from tests.judging.builders_judging import (
     TWO_CALLS,

@@ -9,9 +9,9 @@ from django.test import Client
 from annotation.db.cache import process_cache
 from annotation.models import Item, Mark, Membership, Project
 from annotation.reports import grouping
-from judging.results.views.group_fields import ANSWER_LENGTH_TITLE
-from judging.results.views.page_parts import ResultPage
-from judging.results.views.registry import PAGES
+from judging.results.group_fields import ANSWER_LENGTH_TITLE
+from judging.results.page_parts import ResultPage
+from judging.results.tables import PAGES
 from tests.annotation.test_agreement import make_label, people_of
 from tests.builders import make_member, make_project
 from tests.judging.builders_decided import make_replied, scores

@@ -4,8 +4,8 @@ import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Project
-from judging.results import data_set
-from judging.results.undetected import UnknownField
+from judging.results.counted import UnknownField
+from judging.results.tables import data_set
 from tests.builders import make_project, make_revision
 from tests.judging.builders_judging import make_items
 

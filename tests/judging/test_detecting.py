@@ -8,7 +8,7 @@ import pytest
 from annotation.models import Item, Project
 from judging.models import Run
 from judging.results import detectors, tables
-from judging.results.undetected import UnknownField
+from judging.results.counted import UnknownField
 from tests.builders import make_project, make_resolution
 from tests.judging.builders_judging import make_endpoint, make_items, make_judged
 
@@ -134,7 +134,7 @@ def test_an_item_that_is_held_for_something_else_now_is_not_counted(project: Pro
 
 def test_the_table_has_the_columns_of_the_figures(project: Project) -> None:
     judge(make_sets(project), "DDDDUUDD", endpoint=make_endpoint("http://a"))
-    columns = tables.list_columns("detector", ["task"])
+    columns = tables.RESULT_TABLES["detector"].list_columns(["task"])
     assert columns == (
         "run", "endpoint", "strategy", "total", "missing", "task", "n", "invalid", "accuracy",
         "precision", "recall", "f1", "mcc", "reason",

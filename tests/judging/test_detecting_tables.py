@@ -177,7 +177,7 @@ def test_a_table_has_its_columns_and_asks_the_database_as_often_for_many_runs(
     def queries(chosen: list[Run]) -> int:
         with CaptureQueriesContext(connection) as found:
             for row in tables.RESULT_TABLES[table].rows(project, chosen, ["task"]):
-                assert set(row) == set(tables.list_columns(table, ["task"]))
+                assert set(row) == set(tables.RESULT_TABLES[table].list_columns(["task"]))
         return len(found)
 
     assert queries(runs) == queries(runs[:2]) <= 4

@@ -11,7 +11,7 @@ from django.test import Client
 
 from annotation.models import Item, Project
 from judging.models import Outcome
-from judging.results.views.registry import PAGES
+from judging.results.tables import PAGES
 from tests.builders import make_member, make_project
 from tests.judging.builders_detecting import judge, label_blind, make_sets, say_kinds
 from tests.judging.builders_judging import make_endpoint

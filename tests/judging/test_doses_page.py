@@ -4,7 +4,10 @@ import pytest
 from django.test import Client
 
 from annotation.models import Item, Project
+from charts.axes import RATES
 from judging.models import Run
+from judging.results.tables import doses
+from stats.estimates import Estimate
 from tests.annotation.test_agreement import make_label
 from tests.builders import make_member
 from tests.judging.builders_decided import make_replied, scores, verdicts
@@ -39,6 +42,14 @@ def asked(items: list[Item]) -> None:
     ann = make_member(items[0].project, alias="ann")
     for item, effect in zip(items[1:4], ("little", "lot", "lot"), strict=True):
         make_label(item, ann, {"choice": "valid", "effect": effect})
+
+
+def test_an_axis_ends_at_the_next_tenth_of_the_scale_and_may_start_below_nought() -> None:
+    found = [Estimate(0.25, -0.12, 0.61, 9), Estimate(None, None, None, 0)]
+    axis = doses._axis("penalty", found)
+    assert (axis.low, axis.high) == (-0.2, 0.7)
+    assert doses._axis("penalty", []).high == 0.1
+    assert doses._axis("detection", found) is RATES
 
 
 def test_a_line_is_a_dose_of_a_run(run: Run, browser: Client) -> None:

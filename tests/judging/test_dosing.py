@@ -13,7 +13,8 @@ from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Item, Label, Project
 from judging.models import Run
-from judging.results import counted, doses, expected_effect
+from judging.results import counted, expected_effect
+from judging.results.tables import doses
 from tests.annotation.test_agreement import make_label
 from tests.builders import make_member, make_project
 from tests.judging.builders_decided import make_replied, scores, verdicts

@@ -7,7 +7,8 @@ import pytest
 
 from annotation.models import Item, Project
 from judging.models import Endpoint, Run
-from judging.results import detector_changes, tables
+from judging.results import tables
+from judging.results.tables import prompts
 from tests.builders import make_project
 from tests.judging.builders_judging import make_endpoint, make_items, make_judged
 
@@ -39,12 +40,12 @@ def judge(items: Sequence[Item], results: str, strategy: str, endpoint: Endpoint
 
 def changes(project: Project, *by: str) -> list[dict[str, Any]]:
     runs = list(Run.objects.in_project(project).for_results())
-    return [row.as_row() for row in detector_changes.tabulate_changes(project, runs, by)]
+    return [row.as_row() for row in prompts.tabulate_changes(project, runs, by)]
 
 
 def biases(project: Project, *by: str) -> list[dict[str, Any]]:
     runs = list(Run.objects.in_project(project).for_results())
-    return [row.as_row() for row in detector_changes.tabulate_bias(project, runs, by)]
+    return [row.as_row() for row in prompts.tabulate_bias(project, runs, by)]
 
 
 def test_a_run_is_put_beside_prompt_1a_on_the_items_that_both_judged(
@@ -155,4 +156,4 @@ def test_the_tables_have_the_columns_of_their_rows(
         judge(items, "DDDDUU", slug, endpoint)
     runs = list(Run.objects.for_results())
     for row in tables.RESULT_TABLES[table].rows(project, runs, ["task"]):
-        assert tuple(row) == tables.list_columns(table, ["task"])
+        assert tuple(row) == tables.RESULT_TABLES[table].list_columns(["task"])

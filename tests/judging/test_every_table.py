@@ -45,7 +45,7 @@ OF_NO_RUN = {"categories", "agreement", "compare", "dataset"}
 @pytest.mark.parametrize(("table", "names"), DECIDED.items())
 def test_a_table_has_the_columns_that_were_decided(table: str, names: str) -> None:
     wanted = {*names.split(), *(() if table in OF_NO_RUN else RUNS)}
-    assert wanted <= set(tables.list_columns(table, ["ability", "category"]))
+    assert wanted <= set(tables.RESULT_TABLES[table].list_columns(["ability", "category"]))
 
 
 @pytest.fixture
@@ -76,7 +76,9 @@ def test_page_and_api_give_what_the_command_prints(
     for name in tables.RESULT_TABLES:
         call_command("results", name, project="fbi", format="json")
         printed = json.loads(capsys.readouterr().out)
-        assert printed["columns"] == list(tables.list_columns(name, ["ability", "category"]))
+        assert printed["columns"] == list(
+            tables.RESULT_TABLES[name].list_columns(["ability", "category"])
+        )
         assert browser.get(f"/api/v1/projects/fbi/results/{name}/").json() == printed
         assert browser.get(f"/projects/fbi/results/{name}.json").json() == printed
         assert bool(printed["rows"]) or name not in WITH_ROWS, name
@@ -98,4 +100,4 @@ def test_a_row_has_a_value_or_a_dash_for_every_column_and_nothing_besides(judged
     runs = list(judged.runs.for_results())
     for name in WITH_ROWS:
         for row in tables.RESULT_TABLES[name].rows(judged, runs, by):
-            assert sorted(row) == sorted(tables.list_columns(name, by)), name
+            assert sorted(row) == sorted(tables.RESULT_TABLES[name].list_columns(by)), name

@@ -5,7 +5,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Item, Project
 from judging.models import Run
-from judging.results import explanations
+from judging.results.tables import explanations
 from tests.judging.builders_decided import CUT, make_replied, scores
 from tests.judging.builders_judging import make_items
 

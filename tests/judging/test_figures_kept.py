@@ -38,7 +38,7 @@ def nothing_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         figures.TableRequest,
         "is_small",
-        lambda asked: tables.RESULT_TABLES[asked.table].at_once is None,
+        lambda asked: asked.table.at_once is None,
     )
 
 
@@ -63,7 +63,10 @@ def made(project: Project, table: str = "undetected") -> FigureTable:
 
 def fresh(project: Project, table: str) -> list[dict[str, Any]]:
     return figures.build_request(
-        project, table, figures.select_project_runs(project, NOTHING), ["ability", "category"]
+        project,
+        tables.RESULT_TABLES[table],
+        figures.select_project_runs(project, NOTHING),
+        ["ability", "category"],
     ).rows()
 
 
@@ -230,32 +233,53 @@ def test_other_code_makes_all_figures_anew(
     judged: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made(judged)
-    monkeypatch.setattr("judging.results.cache.code_digest", lambda: "another release")
+    monkeypatch.setattr("judging.results.cache.code_digest", lambda module: "another release")
     assert isinstance(figures.request_table(judged, "undetected", NOTHING), PendingTable)
 
 
-@pytest.mark.parametrize("name", cache.CODE)
+TABLE_MODULES = sorted({table.module for table in tables.RESULT_TABLES.values()})
+
+
+@pytest.mark.parametrize("name", [*cache.CODE, *TABLE_MODULES])
 def test_a_changed_line_of_whatever_computes_figures_changes_the_digest(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    module = name if name in TABLE_MODULES else TABLE_MODULES[0]
     spec = importlib.util.find_spec(name)
     assert spec is not None
-    folder = Path(str(spec.origin)).parent
-    inside = [path for path in cache.code_files() if path.is_relative_to(folder)]
-    before = cache.code_digest.__wrapped__()
+    folder = Path(str(spec.origin))
+    folder = folder if name in TABLE_MODULES else folder.parent
+    inside = [path for path in cache.code_files(module) if path.is_relative_to(folder)]
+    before = cache.code_digest.__wrapped__(module)
     read = Path.read_bytes
     for changed in inside:
         monkeypatch.setattr(
             Path, "read_bytes", lambda self, c=changed: read(self) + b"#" * (self == c)
         )
-        assert cache.code_digest.__wrapped__() != before
+        assert cache.code_digest.__wrapped__(module) != before
     assert inside
+
+
+def test_a_changed_word_of_one_table_makes_no_other_table_anew() -> None:
+    def files(table: str) -> set[str]:
+        return {
+            path.name
+            for path in cache.code_files(tables.RESULT_TABLES[table].module)
+            if path.parent.name == "tables"
+        }
+
+    assert files("compare") == {"compare.py"}
+    # It shows the undetected rate beside its own figures.
+    assert files("verdicts") == {"verdicts.py", "undetected.py"}
+    shared = {path.name for path in cache.code_files("judging.results.tables.compare")}
+    assert {"counted.py", "arrays.py", "paired.py"} <= shared
+    assert not {"page.py", "pages.py", "cells.py", "lines.py"} & shared
 
 
 def test_code_that_moved_away_is_missed_loudly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "CODE", ("stats", "judging.nowhere"))
     with pytest.raises(ModuleNotFoundError, match="nowhere computes figures"):
-        cache.code_files()
+        cache.code_files(TABLE_MODULES[0])
 
 
 @pytest.mark.django_db

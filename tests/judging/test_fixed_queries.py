@@ -12,7 +12,7 @@ from annotation.db.cache import process_cache
 from annotation.models import Project
 from judging.models import Run
 from judging.results import figures, tables
-from judging.results.views.registry import PAGES
+from judging.results.tables import PAGES
 from tests.annotation.test_agreement import make_label, people_of
 from tests.builders import make_account, make_project
 from tests.judging import builders_decided
@@ -125,7 +125,7 @@ def test_a_table_asks_as_often_for_many_runs_and_items(site: Client, table: str)
         project = Project.objects.get(slug=slug)
         by = ["ability", "category"] if slug.startswith("fbi") else ["task"]
         asked = figures.build_request(
-            project, table, chosen(slug, STRATEGIES.get(table, "vanilla")), by
+            project, tables.RESULT_TABLES[table], chosen(slug, STRATEGIES.get(table, "vanilla")), by
         )
         with CaptureQueriesContext(connection) as found:
             assert asked.rows()
@@ -140,7 +140,7 @@ def test_a_page_asks_as_often_for_many_runs_and_items(
     """The first time, when workers are to make the tables, and the second time."""
 
     def is_small(asked: figures.TableRequest) -> bool:
-        return tables.RESULT_TABLES[asked.table].at_once is None
+        return asked.table.at_once is None
 
     monkeypatch.setattr(figures.TableRequest, "is_small", is_small)
     paths = []

@@ -10,7 +10,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Project
 from judging.models import Run
-from judging.results import missing, undetected
+from judging.results.tables import missing, undetected
 from tests.judging.builders_decided import CUT, make_replied, scores, verdicts
 from tests.judging.builders_detecting import judge, make_sets
 from tests.judging.builders_judging import make_endpoint, make_items
@@ -97,8 +97,8 @@ def test_a_detector_has_causes_and_neither_bounds_nor_an_undetected_rate(project
         assert (row["total"], row["missing"], row["parsed"]) == (6, 2, 4)
         assert (row["cause"], row["n"], row["p"]) == ("truncated", 2, None)
         assert row["lowest"] is row["highest"] is None
-        assert [one.run for one in undetected.tabulate_undetected([perturbed, run], by)] == [
-            perturbed
+        assert [row["run"] for row in undetected.tabulate_undetected([perturbed, run], by)] == [
+            perturbed.number
         ]
 
 

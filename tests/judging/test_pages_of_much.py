@@ -9,7 +9,9 @@ import pytest
 from django.test import Client
 
 from annotation.models import Project
-from judging.results.views import blind_spots, by_category, cells, sensitivity, stacked_charts
+from judging.results import cells, chart_parts
+from judging.results.tables import blindspots, sensitivity
+from judging.results.tables.scores import MOST_STEPS, fill_steps
 from tests.builders import make_member, make_project
 from tests.judging.builders_decided import make_replied, scores
 from tests.judging.builders_judging import make_items
@@ -66,10 +68,10 @@ def test_a_run_without_a_scale_has_no_steps(project: Project, browser: Client) -
 
 
 def test_a_scale_of_many_steps_shows_those_that_scores_made() -> None:
-    most = by_category.MOST_STEPS
-    assert len(by_category.fill_steps([0, most - 1])) == most
-    assert by_category.fill_steps([0, most]) == [0, most]
-    assert by_category.fill_steps([-0.5, 2]) == [-0.5, 2]
+    most = MOST_STEPS
+    assert len(fill_steps([0, most - 1])) == most
+    assert fill_steps([0, most]) == [0, most]
+    assert fill_steps([-0.5, 2]) == [-0.5, 2]
 
 
 # --- many runs ------------------------------------------------------------------------------------
@@ -82,8 +84,8 @@ def test_many_pairs_of_runs_are_compared_in_a_table(project: Project, browser: C
     page = shown(browser, "compare/")
     pairs = 12 * 11 // 2
     assert len(lines(page)) == pairs
-    assert len(chart(page)["layer"][-1]["data"]["values"]) == stacked_charts.MOST_BARS
-    assert f"The first {stacked_charts.MOST_BARS} of {pairs} pairs" in page
+    assert len(chart(page)["layer"][-1]["data"]["values"]) == chart_parts.MOST_BARS
+    assert f"The first {chart_parts.MOST_BARS} of {pairs} pairs" in page
 
 
 def test_groups_of_many_runs_are_left_to_the_table(project: Project, browser: Client) -> None:
@@ -102,25 +104,25 @@ def test_groups_of_many_runs_are_left_to_the_table(project: Project, browser: Cl
 
 def test_a_run_without_a_blind_spot_shows_the_slices_with_the_least_p() -> None:
     rows = [{"blind": False, "p": p, "difference": 0.1} for p in (0.9, None, 0.2, 0.1, 0.5, 0.3)]
-    told = blind_spots._select_slices(rows, blind_spots.SPOTS)
+    told = blindspots._select_slices(rows, blindspots.SPOTS)
     assert [row["p"] for row in told] == [0.1, 0.2, 0.3, 0.5, 0.9]
 
 
 def test_slices_that_are_missed_no_more_than_the_rest_are_near_to_nothing() -> None:
     rows = [{"blind": None, "p": None, "difference": one} for one in (-0.2, None, 0.1, 0.0)]
-    assert blind_spots._select_slices(rows, blind_spots.SPOTS) == [rows[2]]
+    assert blindspots._select_slices(rows, blindspots.SPOTS) == [rows[2]]
     # With none that is missed more, there are still slices to look at.
-    assert blind_spots._select_slices(rows[:2], blind_spots.SPOTS) == rows[:2]
+    assert blindspots._select_slices(rows[:2], blindspots.SPOTS) == rows[:2]
 
 
 def test_the_parts_of_a_slice_stand_on_lines_of_their_own_in_the_chart() -> None:
     run = {"run": 3, "strategy": "vanilla", "endpoint": "gpt"}
     of = {**run, "field": "category", "value": "spelling", "second_field": "topic"}
     row = {**of, "second_value": "art"}
-    assert blind_spots.slice_title(row) == "Spelling · Topic: art"
-    assert blind_spots._name(row, several=True) == "Spelling: Topic art: 3 · vanilla: gpt"
+    assert blindspots.slice_title(row) == "Spelling · Topic: art"
+    assert blindspots._name(row, several=True) == "Spelling: Topic art: 3 · vanilla: gpt"
     assert (
-        blind_spots._name({**of, "second_field": "", "second_value": ""}, several=False)
+        blindspots._name({**of, "second_field": "", "second_value": ""}, several=False)
         == "Spelling"
     )
 

@@ -10,8 +10,8 @@ import pytest
 from django.test import Client
 
 from annotation.models import Project
+from judging.results.tables import PAGES
 from judging.results.views import pages
-from judging.results.views.registry import PAGES
 from tests.builders import make_member, make_project
 from tests.judging import published_tables
 from tests.judging.builders_decided import make_replied, scores, verdicts

@@ -16,7 +16,7 @@ from django.test import Client
 from annotation.models import Label, Project
 from judging.models import Outcome
 from judging.results.filters import OutcomeFilter
-from judging.results.views.registry import PAGES
+from judging.results.tables import PAGES
 from stats.paired import ONE_CLUSTER
 from tests.judging.builders_rated import bring_items, bring_labels, bring_scores, command
 from tests.judging.test_result_pages import lines

@@ -13,9 +13,9 @@ from annotation.items import taxonomy
 from annotation.models import Item, Project
 from judging import strategies
 from judging.models import Run
-from judging.results import explanations, verdicts
-from judging.results import scores as results_scores
-from judging.results import undetected as results_undetected
+from judging.results.tables import explanations, verdicts
+from judging.results.tables import scores as results_scores
+from judging.results.tables import undetected as results_undetected
 from tests.judging import builders_decided, published_tables
 from tests.judging.builders_decided import Replies, make_endpoint, make_replied, scores
 from tests.judging.builders_judging import make_items
@@ -214,7 +214,7 @@ def found(run: Run, table: Callable[..., Any]) -> dict[tuple[str, str], dict[str
 
 
 def undetected(runs: Sequence[Run], by: Sequence[str]) -> list[dict[str, Any]]:
-    return [row.as_row() for row in results_undetected.tabulate_undetected(runs, by)]
+    return results_undetected.tabulate_undetected(runs, by)
 
 
 TABLES: dict[str, Callable[..., Any]] = {

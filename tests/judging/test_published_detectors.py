@@ -21,8 +21,8 @@ from django.core.management import call_command
 from formats import archives
 from formats.rows import Limits
 from judging.models import Run
-from judging.results import detector_changes
 from judging.results import detectors as results_detectors
+from judging.results.tables import prompts
 from tests.judging import published_tables
 from tests.judging.published_tables import FIGURES, SET, Printed
 
@@ -30,7 +30,7 @@ from tests.judging.published_tables import FIGURES, SET, Printed
 pytestmark = pytest.mark.django_db
 
 PASSWORD = "open-realmistake"
-ROOT = Path(detector_changes.__file__).parents[2]
+ROOT = Path(prompts.__file__).parents[3]
 
 
 def of_table(table: str) -> Any:
@@ -166,7 +166,7 @@ def test_table_8(published: Published, row: Printed) -> None:
 @of_table("5")
 def test_table_5(published: Published, row: Printed) -> None:
     """One output and five samples on the items that both have, with the study's stars."""
-    once = row["strategy"] == detector_changes.BASE_PROMPT
+    once = row["strategy"] == prompts.BASE_PROMPT
     asked = row | {"strategy": "detect-self-consistency"}
     found = {name: published.change(asked, name) for name in FIGURES}
     assert {(one["n"], one["left_out"]) for one in found.values()} == {(int(row["n"]), 90)}

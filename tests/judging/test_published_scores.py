@@ -19,7 +19,8 @@ from scipy import stats as scipy_stats
 from annotation import tasktypes
 from annotation.models import Project
 from annotation.projects import creation
-from judging.results import correlations, paired_answers
+from judging.results.tables import paired_answers
+from judging.results.tables.alignment import tabulate_alignment
 from judging.runs import estimate, lifecycle
 from judging.runs.run_config import RunOverrides
 from stats import groups
@@ -63,7 +64,7 @@ def bring(folder: Path, slug: str, found: Evaluation, task_type: str, strategy: 
 
 
 def alignment(project: Project) -> list[dict[str, Any]]:
-    return list(correlations.tabulate_alignment(project, runs_of(project), []))
+    return list(tabulate_alignment(project, runs_of(project), []))
 
 
 def as_printed(rows: Iterable[dict[str, Any]], row: Printed) -> dict[str, Any]:

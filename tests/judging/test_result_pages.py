@@ -11,10 +11,9 @@ from django.urls import reverse
 
 from annotation.models import Item, Membership, Project
 from judging.models import Run, SavedView
-from judging.results import figures
-from judging.results.views import metrics, overview
-from judging.results.views.page_parts import ResultPage, ResultView
-from judging.results.views.registry import PAGES
+from judging.results import cells, figures, published_rates
+from judging.results.page_parts import ResultPage, ResultView
+from judging.results.tables import PAGES
 from tests.builders import make_member
 from tests.judging import builders_decided
 from tests.judging.builders_decided import make_audit, make_replied, scores
@@ -353,7 +352,7 @@ def test_published_figures_turn_round_with_the_measure(base: Run, browser: Clien
 
 def test_published_figures_of_the_same_strategies(base: Run, browser: Client) -> None:
     models = [line[0].split(" study")[0] for line in published(browser, "published=same")]
-    known = [one.series for one in overview.load_overview() if one.strategy == "vanilla"]
+    known = [one.series for one in published_rates.load_overview() if one.strategy == "vanilla"]
     assert models == [f"Table {t} · {s} · {m}" for t, s, m in dict.fromkeys(known)]
 
 
@@ -447,8 +446,8 @@ def test_every_page_has_an_address_and_a_picture(base: Run, browser: Client) -> 
 
 def test_a_mean_of_shares_is_percent_with_its_interval_or_the_reason_for_none() -> None:
     row = {"x": 0.5, "x_low": 0.4, "x_high": 0.625, "x_reason": None}
-    assert metrics.percent_cell(row, "x").interval == "40.0 % to 62.5 %"
-    bare = metrics.percent_cell(
+    assert cells.percent_figure_cell(row, "x").interval == "40.0 % to 62.5 %"
+    bare = cells.percent_figure_cell(
         row | {"x_low": None, "x_high": None, "x_reason": "one cluster"}, "x"
     )
     assert (bare.interval, bare.reason) == ("", "one cluster")

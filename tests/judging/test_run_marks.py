@@ -12,7 +12,8 @@ from django.utils import timezone
 
 from annotation.models import Item, Job, Project
 from judging.models import Run
-from judging.results import run_marks, undetected
+from judging.results import run_marks
+from judging.results.tables import left_out
 from judging.runs import canaries, lifecycle
 from judging.runs.lifecycle import RunOptions
 from judging.runs.run_config import RunOverrides
@@ -170,7 +171,7 @@ def test_detectors_count_duplicates_and_figures_of_ratings_do_not(
     run = make_run(project, make_endpoint("gpt"), slug, with_duplicates=True)
     run.outcomes.update(result="detected")
     assert run.outcomes.count() == len(first) + len(repeats)
-    [row] = undetected.tabulate_left_out([run])
+    [row] = left_out.tabulate_left_out([run])
     assert (row["items"], row["shared"], row["items_with_duplicates"]) == (items, items, 4)
 
 

@@ -3,25 +3,25 @@
 import csv
 import io
 import re
-from collections import Counter
-from collections.abc import Iterable
 from html import unescape
 from itertools import cycle
 from typing import Any
 
 import pytest
+from django.http import QueryDict
 from django.test import Client
 
 from annotation.db.cache import process_cache
-from annotation.models import Item, Project
+from annotation.models import Item, Membership, Project
 from annotation.templatetags import figures as written
 from formats.typeset import escape_latex
 from judging.results import tables
-from judging.results.views.registry import PAGES
+from judging.results.tables import PAGES
+from judging.results.views import pages
 from judging.runs import lifecycle
 from tests.annotation.test_agreement import make_label, people_of
 from tests.builders import make_account, make_project
-from tests.judging import builders_decided, shown_views
+from tests.judging import builders_decided
 from tests.judging.builders_decided import make_audit, make_replied, scores
 from tests.judging.builders_detecting import judge, make_sets, say_kinds
 from tests.judging.builders_judging import answer, make_endpoint, make_items, make_run
@@ -36,6 +36,15 @@ RATED = ("alignment", "alignment_groups", "ceiling", "alt_test", "by_score", "pa
 ERRORS = ("detector", "detector_ranges", "changes", "bias", "error_kinds")
 PROJECTS = dict.fromkeys(RATED, "p") | dict.fromkeys(ERRORS, "errors")
 BY = {"p": "task", "errors": "task", "fbi": "ability,category"}
+# Which project is looked at on a page; "fbi" on the others.
+PROJECT_OF_PAGE = {"people": "p", "detector": "errors"}
+# What the address says besides, so that every row has its line.
+QUERIES = {
+    ("people", "items"): "&metric=relatedness",
+    ("blind-spots", "slices"): "&show=all",
+    # The one that was asked goes on, so that it is shown where it is named.
+    ("cost", "runs"): "&run=1&run=7",
+}
 VIEWS = [(slug, view.slug) for slug, page in PAGES.items() for view in page.views]
 
 
@@ -163,39 +172,42 @@ def plain(cell: str) -> str:
     return " ".join(unescape(re.sub("<[^>]*>", " ", cell)).split())
 
 
-def figures(found: Iterable[str], at: tuple[str, str]) -> Counter[str]:
-    """How often each figure is there; nothing, a dash, and what no row says, are none."""
-    none = {"", written.DASH, *(["0"] if at in shown_views.SPARSE else [])}
-    return Counter(one for one in found if one not in none)
+def path_of(page: str, view: str) -> str:
+    project = PROJECT_OF_PAGE.get(page, "fbi")
+    return f"/projects/{project}/results/{page}/?view={view}{QUERIES.get((page, view), '')}"
 
 
 @pytest.mark.parametrize(("page", "view"), VIEWS)
-def test_what_a_page_shows_is_what_its_tables_have(
+def test_what_a_page_shows_is_made_of_the_rows_that_its_files_have(
     everything: Client, page: str, view: str
 ) -> None:
-    at, project = (page, view), shown_views.PROJECTS.get(page, "fbi")
-    path = f"/projects/{project}/results/{page}/?view={view}{shown_views.QUERIES.get(at, '')}"
+    """The same declaration makes the page of rows that were read from its downloads, which the
+    API and the command have as well."""
+    path = path_of(page, view)
     text = " ".join(everything.get(path).content.decode().split())
-    [asks] = [one.asks for one in PAGES[page].views if one.slug == view]
+    project = Project.objects.get(slug=PROJECT_OF_PAGE.get(page, "fbi"))
+    query = QueryDict(path.partition("?")[2])
+    asked = pages.parse_query(Membership(project=project), page, query)
     files = re.findall(r'href="([^"]*results/[a-z_]+\.json\?[^"]*)"', text)
-    tables = [everything.get(unescape(address)).json()["rows"] for address in files]
-    assert len(tables) == len(asks)
+    rows = [everything.get(unescape(address)).json()["rows"] for address in files]
+    assert len(rows) == len(asked.view.asks)
+    grid = asked.view.build(asked, rows).grid
+    lines = [line for block in grid.blocks for line in block.lines]
     shown = printed(text)
-    columns = shown_views.SHOWN[at]
-    for title in dict.fromkeys(one.title for one in columns):
-        values = [text for one in columns if one.title == title for text in one.of(tables)]
-        cells = [text for head, column in shown if re.fullmatch(title, head) for text in column]
-        assert figures(values, at), title
-        assert figures(cells, at) == figures(values, at), title
+    assert [title for title, _ in shown] == [
+        " ".join(f"{one.title} {one.note}".split()) for one in grid.columns[1:]
+    ]
+    assert [cells for _, cells in shown] == [
+        [line.cells[place].text for line in lines] for place in range(1, len(grid.columns))
+    ]
+    assert any(text not in ("", written.DASH) for _, cells in shown for text in cells)
 
 
 @pytest.mark.parametrize(("page", "view"), VIEWS)
 def test_numbers_are_aligned_as_numbers_under_heads_that_are_too(
     everything: Client, page: str, view: str
 ) -> None:
-    at, project = (page, view), shown_views.PROJECTS.get(page, "fbi")
-    path = f"/projects/{project}/results/{page}/?view={view}{shown_views.QUERIES.get(at, '')}"
-    text = " ".join(everything.get(path).content.decode().split())
+    text = " ".join(everything.get(path_of(page, view)).content.decode().split())
     head, _, body = text[text.index("<thead") : text.index("</table>")].partition("</thead>")
     heads = ['class="number"' in one for one in re.findall("<th.*?>", head.partition("<tr")[2])]
     rows = [re.findall("<t[hd].*?</t[hd]>", row) for row in body.split("<tr")[1:]]

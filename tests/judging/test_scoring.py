@@ -5,7 +5,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Project, Resolution
 from judging.models import Run
-from judging.results import scores as results_scores
+from judging.results.tables import scores as results_scores
 from tests.judging.builders_decided import make_replied, scores
 from tests.judging.builders_judging import make_items
 

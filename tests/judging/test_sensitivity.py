@@ -5,7 +5,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Project
 from judging.models import Run
-from judging.results import sensitivity
+from judging.results.tables import sensitivity
 from tests.judging.builders_decided import make_replied, scores, verdicts
 from tests.judging.builders_judging import make_items
 

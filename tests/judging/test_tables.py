@@ -14,7 +14,7 @@ from formats.writers import write_file
 from judging.evaluators.providers.errors import Rejected
 from judging.exporting import tables
 from judging.models import Run
-from judging.results.tables import list_columns
+from judging.results.tables import RESULT_TABLES
 from judging.runs import lifecycle
 from tests.builders import make_project
 from tests.judging.builders_judging import answer, fail, make_endpoint, make_items, make_run
@@ -156,10 +156,14 @@ def test_a_table_costs_the_same_number_of_queries_at_any_length(
 
 
 def test_the_columns_of_a_table_of_figures_name_what_it_is_grouped_by() -> None:
-    assert list_columns("undetected", ["category"])[:4] == (
+    assert RESULT_TABLES["undetected"].list_columns(["category"])[:4] == (
         "run",
         "endpoint",
         "strategy",
         "category",
     )
-    assert list_columns("categories", ["category"]) == ("ability", "category", "items")
+    assert RESULT_TABLES["categories"].list_columns(["category"]) == (
+        "ability",
+        "category",
+        "items",
+    )

@@ -5,7 +5,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Project
 from judging.models import Run
-from judging.results import verdicts
+from judging.results.tables import verdicts
 from stats.rates import clustered_wilson, sum_clusters
 from tests.judging import builders_decided
 from tests.judging.builders_decided import CUT, make_replied, scores

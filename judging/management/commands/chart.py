@@ -9,9 +9,9 @@ from annotation.management.files import command_error
 from charts import files
 from judging.management import run_commands
 from judging.results import run_marks
+from judging.results.page_parts import RUN_PARAMETER, VIEW_PARAMETER
+from judging.results.tables import PAGES
 from judging.results.views import charts
-from judging.results.views.page_parts import RUN_PARAMETER, VIEW_PARAMETER
-from judging.results.views.registry import PAGES
 
 
 class Command(BaseCommand):

@@ -13,7 +13,9 @@ from formats.rows import FormatError
 from formats.writers import FIGURE_FORMATS, write_figures
 from judging.archive import methods, reproduce
 from judging.models import Run
-from judging.results import figures, run_marks, tables, undetected
+from judging.results import figures, run_marks, tables
+from judging.results.columns import DEFAULT_BY, parse_fields
+from judging.results.counted import UnknownField
 
 METHODS = "methods"
 
@@ -93,7 +95,7 @@ def _add_rows(parser: ArgumentParser) -> None:
     )
     group.add_argument(
         "--by",
-        default=figures.DEFAULT_BY,
+        default=DEFAULT_BY,
         metavar="FIELD,...",
         help=f"group by these fields; by table: {figures.GROUPING_HELP}",
     )
@@ -110,7 +112,7 @@ def _add_rows(parser: ArgumentParser) -> None:
 def _print(project: Project, runs: list[Run], options: dict[str, Any]) -> None:
     table, by, form = (
         options["table"],
-        figures.parse_fields(options["by"]),
+        parse_fields(options["by"]),
         options["format"] or "json",
     )
     if form not in FIGURE_FORMATS:
@@ -118,8 +120,8 @@ def _print(project: Project, runs: list[Run], options: dict[str, Any]) -> None:
             f"{table} has no format {form}. Choose one of {', '.join(FIGURE_FORMATS)}."
         )
     try:
-        asked = figures.build_request(project, table, runs, by)
-    except undetected.UnknownField as error:
+        asked = figures.build_request(project, tables.RESULT_TABLES[table], runs, by)
+    except UnknownField as error:
         raise command_error(str(error)) from error
     only = _only(table, asked.columns, options["only"])
     made = figures.filter_rows(figures.compute_or_fetch(asked), only)
@@ -163,7 +165,9 @@ def _asked(there: reproduce.LoadedArchive, options: dict[str, Any]) -> list[str]
 
 
 def _is_of_runs(table: str) -> bool:
-    return table == METHODS or any(one.startswith("run") for one in tables.list_columns(table, ()))
+    return table == METHODS or any(
+        column.name.startswith("run") for column in tables.RESULT_TABLES[table].columns
+    )
 
 
 def _named(project: Project, every: Sequence[Run], numbers: list[int]) -> list[Run]:

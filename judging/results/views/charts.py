@@ -14,15 +14,15 @@ from charts import files
 from judging import tasks
 from judging.models import Run
 from judging.results import figures
-from judging.results.views import pages as views_query
-from judging.results.views.page_parts import (
+from judging.results.page_parts import (
     RUN_PARAMETER,
     VIEW_PARAMETER,
     ChartSpec,
     PageQuery,
     Rows,
 )
-from judging.results.views.registry import PAGES
+from judging.results.tables import PAGES
+from judging.results.views import pages as views_query
 
 # Each conversion takes about 200 MB; further ones wait for at most this many seconds.
 _CONVERSIONS = BoundedSemaphore(2)

@@ -20,13 +20,14 @@ from annotation.models import Membership, Project
 from annotation.projects import access
 from annotation.reports.grouping import Grouping
 from charts import files
+from formats.writers import FIGURE_FORMATS
 from judging import tasks
 from judging.models import Run, SavedView
-from judging.results import arrays, figures, run_marks, undetected
-from judging.results.tables import RESULT_TABLES, list_columns
-from judging.results.views import cells, downloads
-from judging.results.views.cells import Column, Grid
-from judging.results.views.page_parts import (
+from judging.results import arrays, cells, figures, run_marks
+from judging.results.cells import Grid, Header
+from judging.results.columns import Table
+from judging.results.counted import UnknownField
+from judging.results.page_parts import (
     BY_PARAMETER,
     INTERVALS_PARAMETER,
     RUN_PARAMETER,
@@ -41,10 +42,11 @@ from judging.results.views.page_parts import (
     Switch,
     TableQuery,
 )
-from judging.results.views.registry import PAGES
+from judging.results.tables import PAGES
+from judging.results.tables.left_out import LEFT_OUT
 
 # The counts of outcomes that no figure includes, shown below every table.
-LEFT_OUT_TABLE = TableQuery("left_out", "")
+LEFT_OUT_QUERY = TableQuery(LEFT_OUT, "")
 
 
 @dataclass(frozen=True)
@@ -88,11 +90,11 @@ def compute_tables(wish: PageQuery) -> list[Rows]:
     """Compute the rows of these tables, however long it takes; nothing is stored. Raises
     Http404."""
     found = []
-    for ask in (*wish.view.asks, LEFT_OUT_TABLE):
+    for ask in (*wish.view.asks, LEFT_OUT_QUERY):
         try:
             asked = figures.build_request(wish.project, ask.table, wish.runs, wish.fields(ask))
             found.append(asked.rows())
-        except undetected.UnknownField as error:
+        except UnknownField as error:
             raise Http404(str(error)) from error
     return found
 
@@ -120,20 +122,20 @@ def filter_tables(wish: PageQuery, tables: Sequence[Rows]) -> list[Rows]:
 
 def _request_left_out(wish: PageQuery) -> figures.FigureTable | figures.PendingTable:
     if wish.view.of_runs:
-        return _request_table(wish, LEFT_OUT_TABLE)
-    return figures.FigureTable(LEFT_OUT_TABLE.table, (), [])
+        return _request_table(wish, LEFT_OUT_QUERY)
+    return figures.FigureTable(LEFT_OUT.name, (), [])
 
 
-def _build_file(wish: PageQuery, table: str, by: Sequence[str]) -> TableFile:
+def _build_file(wish: PageQuery, table: Table, by: Sequence[str]) -> TableFile:
     named = [run.number for run in wish.runs]
-    narrowed = [name for name in (*by, *wish.view.columns) if name in list_columns(table, by)]
+    narrowed = [name for name in (*by, *wish.view.columns) if name in table.list_columns(by)]
     only = [(name, str(wish.query[name])) for name in narrowed if wish.query.get(name)]
     query = [*((RUN_PARAMETER, number) for number in named), (BY_PARAMETER, ",".join(by)), *only]
-    command = ["results", table, "--project", wish.project.slug]
+    command = ["results", table.name, "--project", wish.project.slug]
     command += ["--run", *map(str, named)] if RUN_PARAMETER in wish.query else []
     command += ["--by", ",".join(by)]
     command += ["--only", *("=".join(one) for one in only)] if only else []
-    return TableFile(table, ",".join(by), urlencode(query, safe=","), shlex.join(command))
+    return TableFile(table.name, ",".join(by), urlencode(query, safe=","), shlex.join(command))
 
 
 def _request_table(wish: PageQuery, ask: TableQuery) -> figures.FigureTable | figures.PendingTable:
@@ -142,7 +144,7 @@ def _request_table(wish: PageQuery, ask: TableQuery) -> figures.FigureTable | fi
         return figures.fetch_or_enqueue(
             figures.build_request(wish.project, ask.table, wish.runs, fields)
         )
-    except undetected.UnknownField as error:
+    except UnknownField as error:
         raise Http404(str(error)) from error
 
 
@@ -177,7 +179,7 @@ class SwitchLink:
 class ColumnHeading:
     """The header of a column: the link that sorts by the column, and the current sort order."""
 
-    column: Column
+    column: Header
     href: str
     sorted: str
 
@@ -246,7 +248,7 @@ def _content_context(wish: PageQuery, found: list[Rows]) -> dict[str, Any]:
         "narrowing": list_filters(wish, tables),
         "choices": wish.view.choices(wish) if wish.view.choices else (),
         "files": list_files(wish),
-        "formats": downloads.CONTENT_TYPES,
+        "formats": FIGURE_FORMATS,
         "chart_forms": files.TYPES,
         "left_out": [row for row in left_out if row["pending"] or row["other_revision"]],
         "alike": _compare_items(wish, left_out),
@@ -282,7 +284,7 @@ def _compare_items(wish: PageQuery, left_out: Rows) -> str:
 def _has_duplicates(wish: PageQuery) -> bool:
     """True if a table of the view counts duplicates."""
     return any(
-        RESULT_TABLES[ask.table].with_duplicates and {"ability", "category"} <= {*wish.fields(ask)}
+        ask.table.with_duplicates and {"ability", "category"} <= {*wish.fields(ask)}
         for ask in wish.view.asks
     )
 
@@ -331,7 +333,7 @@ def _view_url(wish: PageQuery, view: ResultView) -> str:
 
 def _field_links(wish: PageQuery) -> list[SwitchLink]:
     """A link for each grouping field that adds or removes it."""
-    chosen = wish.fields(TableQuery(""))
+    chosen = wish.fields()
     offered = {**wish.groups, **{name: name for name in chosen if name not in wish.groups}}
     return [
         SwitchLink(title, _toggled_url(wish, chosen, name), name in chosen)
@@ -365,7 +367,7 @@ def _build_headings(wish: PageQuery, grid: Grid) -> list[ColumnHeading]:
     return [_build_heading(wish, column) for column in grid.columns]
 
 
-def _build_heading(wish: PageQuery, column: Column) -> ColumnHeading:
+def _build_heading(wish: PageQuery, column: Header) -> ColumnHeading:
     """The header of a column: numbers sort descending first, words ascending; a second click
     reverses the order."""
     up, down, now = column.name, f"-{column.name}", wish.query.get(SORT_PARAMETER, "")

@@ -13,8 +13,8 @@ from django.views.decorators.http import require_http_methods
 from annotation.models import Membership
 from annotation.projects import access
 from judging.models import SavedView
+from judging.results.tables import PAGES
 from judging.results.views import pages
-from judging.results.views.registry import PAGES
 
 NAME_TAKEN = "You already have a view with this name. Choose another name."
 

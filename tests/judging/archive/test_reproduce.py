@@ -9,7 +9,8 @@ from django.db import connection
 
 from judging.archive import load, versions
 from judging.archive.comparison import TableComparison, compare_archive, compare_table
-from judging.results import figures, tables
+from judging.results import tables
+from judging.results.columns import DEFAULT_BY, parse_fields
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "results"
 FIRST = {"sign-flip test": 1, "blind spots": 1}
@@ -111,6 +112,6 @@ def test_an_archive_names_the_last_migration_of_either_half() -> None:
 def test_a_method_names_columns_of_tables_and_the_counts_stay(name: str) -> None:
     method = versions.METHODS[name]
     for of, columns in [*method.columns.items(), *method.rows.items()]:
-        assert {*columns} <= {*tables.list_columns(of, figures.parse_fields(figures.DEFAULT_BY))}
+        assert {*columns} <= {*tables.RESULT_TABLES[of].list_columns(parse_fields(DEFAULT_BY))}
     for columns in method.columns.values():
         assert not {"total", "missing", "n", "rate", "difference", "value", "detected"} & {*columns}

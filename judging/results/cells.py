@@ -1,0 +1,311 @@
+"""Parts of result tables: columns, blocks of lines, sorting, and cells for runs, counts and rates.
+
+A cell links to the items behind it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+from annotation.templatetags import figures as written
+from annotation.templatetags.figures import DASH
+from judging.models import Run
+from judging.results import counted
+from stats.estimates import Estimate
+
+SortKey = float | str
+
+
+@dataclass(frozen=True)
+class Header:
+    """The header of a column; `name` is its sort key in the URL, "" if the table cannot be sorted
+    by it."""
+
+    title: str
+    name: str = ""
+    note: str = ""
+    is_number: bool = True
+    href: str = ""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a table.
+
+    `text` is the value as shown, a dash if there is none. `reason` says why there is no value or no
+    interval. `n` is the number of items behind the value, None if the value is a count itself;
+    `missing` is the number of items left out. `place` is the sort key. `heat` from 0 to 4 says how
+    bad the value is. `note` is for other remarks.
+    """
+
+    text: str = DASH
+    place: SortKey | None = None
+    href: str = ""
+    n: int | None = None
+    missing: int = 0
+    missing_href: str = ""
+    interval: str = ""
+    reason: str = ""
+    heat: int | None = None
+    note: str = ""
+    is_number: bool = True
+
+    @property
+    def is_there(self) -> bool:
+        """True if there is a value to show, even if the value is 0."""
+        return self.text != DASH
+
+
+@dataclass(frozen=True)
+class GridLine:
+    """A row; its first cell is its header. `kind` is "group" for the total of a block, which stays
+    at its top, "published" for figures of a study, or ""."""
+
+    cells: tuple[Cell, ...]
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class LineBlock:
+    """Lines that are sorted as a unit; `kind` can be "invariant"."""
+
+    lines: tuple[GridLine, ...]
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table with its title for screen readers; blocks without lines are not shown."""
+
+    title: str
+    columns: tuple[Header, ...]
+    blocks: tuple[LineBlock, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        """True if no block has a line."""
+        return not any(block.lines for block in self.blocks)
+
+    @property
+    def has_intervals(self) -> bool:
+        """True if any cell has an interval; the page then explains intervals."""
+        return any(
+            cell.interval for block in self.blocks for line in block.lines for cell in line.cells
+        )
+
+    def sorted(self, sort: str) -> "Grid":
+        """Sort the table by the name of a column, descending with a leading "-". Other names change
+        nothing."""
+        names = [column.name for column in self.columns]
+        name = sort.removeprefix("-")
+        if not name or name not in names:
+            return self
+        at = names.index(name)
+        blocks = tuple(_sorted(block, at, downwards=sort.startswith("-")) for block in self.blocks)
+        return replace(self, blocks=blocks)
+
+
+def build_grid(title: str, columns: Sequence[Header], lines: Sequence[GridLine]) -> Grid:
+    """A table with one block."""
+    return Grid(title, tuple(columns), (LineBlock(tuple(lines)),))
+
+
+def _sorted(block: LineBlock, at: int, *, downwards: bool) -> LineBlock:
+    heads = [line for line in block.lines if line.kind == "group"]
+    rest = [line for line in block.lines if line.kind != "group"]
+    there = [line for line in rest if line.cells[at].place is not None]
+    none = [line for line in rest if line.cells[at].place is None]
+
+    def place(line: GridLine) -> Any:
+        return line.cells[at].place
+
+    return replace(block, lines=(*heads, *sorted(there, key=place, reverse=downwards), *none))
+
+
+Row = Mapping[str, Any]
+
+# The unit of differences of rates, shown next to the title of their column.
+POINTS_UNIT = "points"
+
+
+class RateColumns(NamedTuple):
+    """The columns of a row that make up a rate: value, interval, number of items.
+
+    `missing` is the column of items left out, "" if a rate has none. With `rest`, 1 minus the value
+    is shown. `bad` says which values are bad: "high", "low", or "" for neither.
+    """
+
+    value: str = "rate"
+    low: str = "low"
+    high: str = "high"
+    n: str = "parsed"
+    reason: str = "reason"
+    missing: str = "missing"
+    bad: str = ""
+    rest: bool = False
+
+
+def run_name(run: Run, between: str = " · ") -> str:
+    """The name of a run in charts: number and strategy, endpoint and marks. With ": " as `between`
+    it has two lines."""
+    return between.join((f"{run.number} · {run.strategy.slug}", _endpoint_text(run)))
+
+
+def run_cell(one: Run) -> Cell:
+    """A run with a link to its page, its endpoint and its marks."""
+    return Cell(
+        f"{one.number} · {one.strategy.slug}",
+        one.number,
+        href=reverse("run", args=[one.project.slug, one.number]),
+        note=_endpoint_text(one),
+        is_number=False,
+    )
+
+
+def _endpoint_text(run: Run) -> str:
+    return " · ".join((run.endpoint.name, *(mark.words for mark in run.marks)))
+
+
+def text_cell(text: str, place: float | str | None = None, *, note: str = "") -> Cell:
+    """A cell with a text; it is sorted by the text unless `place` is given."""
+    return Cell(text or written.DASH, text if place is None else place, note=note, is_number=False)
+
+
+def count_cell(value: float | None, href: str = "", *, note: str = "") -> Cell:
+    """A cell with a number of items."""
+    return Cell(written.number(value), value, href if value else "", note=note)
+
+
+def number_cell(value: float | None, *, note: str = "") -> Cell:
+    """A cell with a number to two decimals, such as a mean."""
+    return Cell(
+        written.DASH if value is None else _with_minus_sign(f"{value:.2f}"), value, note=note
+    )
+
+
+def percent_cell(value: float | None) -> Cell:
+    """A cell with a fraction of 1 in percent, without an n of its own."""
+    return Cell(written.share(value), value)
+
+
+def points_cell(
+    value: float | None,
+    low: float | None = None,
+    high: float | None = None,
+    reason: str | None = "",
+) -> Cell:
+    """A cell with a difference of rates in percentage points, with sign and interval."""
+    interval = (
+        "" if low is None or high is None else f"{_format_signed(low)} to {_format_signed(high)}"
+    )
+    return Cell(
+        _format_signed(value) if value is not None else written.DASH,
+        value,
+        interval=interval,
+        reason=reason or "",
+    )
+
+
+def distance_cell(value: float | None) -> Cell:
+    """A cell with the distance between two rates in percentage points, without sign."""
+    return Cell(written.DASH if value is None else f"{100 * value:.1f}", value)
+
+
+def p_value_cell(value: float | None, reason: str | None = "") -> Cell:
+    """A cell with a p to three decimals; if p is None, it has a reason."""
+    if value is None:
+        return Cell(reason=reason or "")
+    return Cell("< 0.001" if value < 0.0005 else f"{value:.3f}", value)
+
+
+def figure_cell(row: Row, name: str) -> Cell:
+    """A cell with a figure to two decimals, its interval and its reason, from the columns that
+    start with `name`."""
+    value, low, high = (row[f"{name}{end}"] for end in ("", "_low", "_high"))
+    interval = "" if low is None else f"{number_cell(low).text} to {number_cell(high).text}"
+    return Cell(
+        number_cell(value).text, value, interval=interval, reason=row[f"{name}_reason"] or ""
+    )
+
+
+def percent_figure_cell(row: Row, name: str) -> Cell:
+    """A cell with a figure from 0 to 1 in percent, as `figure_cell` reads it."""
+    value, low, high = (row[f"{name}{end}"] for end in ("", "_low", "_high"))
+    interval = "" if low is None else f"{written.share(low)} to {written.share(high)}"
+    return Cell(written.share(value), value, interval=interval, reason=row[f"{name}_reason"] or "")
+
+
+def rate_cell(
+    row: Row | None, such: RateColumns, *, href: str = "", missing_href: str = "", note: str = ""
+) -> Cell:
+    """A cell with a rate, its n, interval and missing items. The row is None if there are no such
+    items."""
+    if row is None:
+        return Cell(reason="no items")
+    found = read_estimate(row, such)
+    value, low, high = found.value, found.low, found.high
+    return Cell(
+        text=written.share(value),
+        place=value,
+        href=href if value is not None else "",
+        n=found.n,
+        missing=row[such.missing] if such.missing else 0,
+        missing_href=missing_href,
+        interval="" if low is None else f"{written.share(low)} to {written.share(high)}",
+        reason=found.reason,
+        heat=int(written.heat(value, such.bad)) if such.bad and value is not None else None,
+        note=note,
+    )
+
+
+def read_estimate(row: Row, such: RateColumns) -> Estimate:
+    """A rate as shown, with its interval or the reason why there is no interval."""
+    value, low, high = row[such.value], row[such.low], row[such.high]
+    if such.rest:
+        value, low, high = _complement(value), _complement(high), _complement(low)
+    reason = row.get(such.reason) or ""
+    return Estimate(
+        value, low, high, row[such.n], "nothing parsed" if reason == "no items" else reason
+    )
+
+
+def share_cell(part: float | None, n: float, href: str = "") -> Cell:
+    """A cell with a part of n items, as a count and a share; a dash if the part does not apply."""
+    if part is None:
+        return Cell()
+    of_all = f"{written.share(part / n)} of {written.number(n)}" if n else ""
+    note = of_all.replace(" ", "\u00a0")
+    return Cell(written.number(part), part, href if part else "", note=note)
+
+
+def items_url(one: Run, group: Row, number: int | None = None, /, **which: str) -> str:
+    """The URL of the items behind a figure: the counted outcomes of the group in this run, or in
+    the run with this number."""
+    narrowed = {field: group[field] for field in counted.FIELDS if group.get(field)}
+    if not group.get("ability"):
+        # Items without ability are duplicates; over all abilities, the items with an error count.
+        narrowed["items"] = "repeats" if "ability" in group else "errors"
+    return outcomes_url(one, number, **{**narrowed, **which, "counted": "yes"})
+
+
+def outcomes_url(one: Run, number: int | None = None, /, **which: str) -> str:
+    """The URL of outcomes of the run, or of the run with this number, including outcomes left
+    out."""
+    page = reverse("run", args=[one.project.slug, number or one.number])
+    return f"{page}?{urlencode(which)}#outcomes"
+
+
+def _format_signed(value: float) -> str:
+    return _with_minus_sign(f"{100 * value:+.1f}")
+
+
+def _with_minus_sign(number: str) -> str:
+    """Format a number with a minus sign as wide as a plus; zero has no sign."""
+    return number.replace("-", "−") if float(number) else number.lstrip("+-")
+
+
+def _complement(value: float | None) -> float | None:
+    return None if value is None else 1 - value

@@ -1,0 +1,75 @@
+"""Dot charts of rates with intervals, and stacked bar charts, as several pages draw them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from charts.axes import RATES, Axis
+from judging.results.cells import Row
+from judging.results.page_parts import ChartSpec
+from stats.estimates import Estimate
+
+# A chart with more bars is unreadable; the table has all of them.
+MOST_BARS = 60
+# A series, a group on the axis, and the value of that series for the group.
+Dot = tuple[str, str, Estimate]
+
+
+def draw_dots(
+    dots: Iterable[Dot],
+    *,
+    title: str,
+    caption: str,
+    series: str = "Run",
+    faint: Iterable[Dot] = (),
+    axis: Axis = RATES,
+) -> ChartSpec | None:
+    """Draw a dot chart; `title` names the rate, and faint dots are published figures for
+    comparison. The result is None if no dot has a value.
+
+    Values that are not rates need their own `axis`.
+    """
+    # Imported here, since Altair takes a second and nothing else should wait for it.
+    from charts import detection
+
+    points = [
+        detection.RatePoint(name, group, one.value, one.low, one.high, one.n, is_faint)
+        for drawn, is_faint in ((dots, False), (faint, True))
+        for name, group, one in drawn
+        if one.value is not None
+    ]
+    if not points:
+        return None
+    return ChartSpec(
+        detection.draw_dot_plot(points, title=title, series=series, axis=axis), caption
+    )
+
+
+def list_ends(found: Iterable[Estimate]) -> list[float]:
+    """List all values and interval ends that an axis must cover; None is left out."""
+    every = (end for one in found for end in (one.value, one.low, one.high))
+    return [end for end in every if end is not None]
+
+
+def draw_bars(
+    rows: Sequence[tuple[str, Row]], kinds: Mapping[str, str], title: str, caption: str
+) -> ChartSpec | None:
+    """Draw a stacked bar for each row, given with the name of its bar; `kinds` are the titles of
+    its parts by column. The result is None without rows."""
+    # Imported here, since Altair takes a second and nothing else should wait for it.
+    from charts import stacked
+
+    parts = [
+        stacked.BarPart(group, kinds[name], row[name])
+        for group, row in rows[:MOST_BARS]
+        for name in kinds
+    ]
+    if not parts:
+        return None
+    drawn = stacked.draw_stacked_bars(parts, kinds=list(kinds.values()), title=title)
+    return ChartSpec(drawn, caption + cut_note(len(rows)))
+
+
+def cut_note(number: int) -> str:
+    """A note for the caption if the chart shows only the first rows."""
+    if number <= MOST_BARS:
+        return ""
+    return f" The first {MOST_BARS} of {number} rows; choose another grouping to see the rest."

@@ -1,0 +1,372 @@
+"""The grammar of result tables: a `Table` of `Column`s, declared once in `results/tables/NAME.py`.
+
+The command, the API and files have all columns and the rows as they are: fractions of 1, unrounded.
+A page shows the columns that have a title, each as its kind formats it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from annotation.labelling.models.labels import SI_ITEM
+from annotation.models import Project
+from judging.models import Run
+from judging.results import cells, counted
+from judging.results.cells import Cell, Header, RateColumns, Row
+from stats.estimates import Estimate
+
+if TYPE_CHECKING:
+    from judging.results.lines import Leading
+
+Rows = Iterable[dict[str, Any]]
+# The query that selects the items behind a figure; a function reads its value from the row, and
+# `{name}` in a text stands for the row's value in that column.
+Link = Mapping[str, str | Callable[[Row], str]]
+
+# The number of outcomes that the database can sum in a tenth of a second, and the number that can
+# be bootstrapped, permuted or searched in that time.
+SUM_LIMIT, DRAW_LIMIT = 50_000, 5_000
+# The same if every group is bootstrapped several times.
+GROUP_DRAW_LIMIT = 500
+DEFAULT_BY = "ability,category"
+
+
+def parse_fields(text: str) -> list[str]:
+    """Parse the fields in `field,field`. Repetitions are removed, since some databases refuse
+    them."""
+    names = (name.strip() for name in text.split(","))
+    return list(dict.fromkeys(name for name in names if name))
+
+
+def is_invariant(row: Row) -> bool:
+    """True if a row is about score-invariant items, according to its column or its ability."""
+    return bool(row["score_invariant"]) or row.get("ability") == SI_ITEM
+
+
+def bad_if_undetected(row: Row) -> str:
+    """Which undetected rates are bad: "high", but "low" on score-invariant items."""
+    return "low" if is_invariant(row) else "high"
+
+
+def bad_if_detected(row: Row) -> str:
+    """Which detection rates are bad: "low", but "high" on score-invariant items."""
+    return "high" if is_invariant(row) else "low"
+
+
+def items(**which: str | Callable[[Row], str]) -> Link:
+    """Link a figure to the items behind it, for example `items(result="missing")`."""
+    return which
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table. This kind is only in files and the API; the other kinds are also on
+    pages.
+
+    `name` is its name in files and in the API, `title` its header on pages and `unit` stands below.
+    `link` leads to the items behind a figure, and `note` is a remark below it. A page is sorted by
+    the column with `sort` in its URL, or with `name` if that is empty.
+    """
+
+    name: str
+    title: str = ""
+    link: Link | None = None
+    _: KW_ONLY
+    unit: str = ""
+    note: Callable[[Row], str] | None = None
+    sort: str = ""
+    is_number: ClassVar[bool] = True
+
+    def header(self) -> Header:
+        return Header(self.title, self.sort or self.name, self.unit, self.is_number)
+
+    def cell(self, row: Row, of: "Leading") -> Cell:
+        """The cell of a row on a page with these leading columns."""
+        raise NotImplementedError(f"The column {self.name} is shown on no page.")
+
+    def href(self, row: Row, of: "Leading") -> str:
+        """The URL of the items behind the figure; "" without a link."""
+        if self.link is None:
+            return ""
+        return of.items_url(
+            row,
+            **{
+                name: value(row) if callable(value) else value.format_map(row)
+                for name, value in self.link.items()
+            },
+        )
+
+    def note_of(self, row: Row) -> str:
+        return self.note(row) if self.note else ""
+
+
+class Count(Column):
+    """A number of items."""
+
+    def cell(self, row: Row, of: "Leading") -> Cell:
+        return cells.count_cell(row[self.name], self.href(row, of), note=self.note_of(row))
+
+
+@dataclass(frozen=True)
+class MeanCount(Column):
+    """A number of items, or its mean over prompts with one decimal. If there is no number, the
+    column `reason` says why."""
+
+    _: KW_ONLY
+    reason: str = "reason"
+
+    def cell(self, row: Row, of: "Leading") -> Cell:
+        value = row[self.name]
+        if value is None:
+            return Cell(reason=row[self.reason] or "")
+        href = self.href(row, of)
+        if float(value).is_integer():
+            return cells.count_cell(int(value), href)
+        return Cell(f"{value:,.1f}", value, href)
+
+
+class Number(Column):
+    """A number to two decimals, such as a mean."""
+
+    def cell(self, row: Row, of: "Leading") -> Cell:
+        return cells.number_cell(row[self.name], note=self.note_of(row))
+
+
+class Percent(Column):
+    """A fraction of 1 in percent, without an n of its own."""
+
+    def cell(self, row: Row, of: "Leading") -> Cell:
+        return cells.percent_cell(row[self.name])
+
+
+@dataclass(frozen=True)
+class Figure(Column):
+    """A figure to two decimals (or in percent), with the interval and the reason in the columns
+    named after it."""
+
+    _: KW_ONLY
+    in_percent: bool = False
+
+    def cell(self, row: Row, of: "Leading") -> Cell:
+        build = cells.percent_figure_cell if self.in_percent else cells.figure_cell
+        found = replace(build(row, self.name), note=self.note_of(row))
+        return replace(found, href=self.href(row, of)) if found.is_there else found
+
+
+@dataclass(frozen=True)
+class Share(Column):
+    """A part of the items in the column `part_of`: a count with its share. If there is no count,
+    the column `reason` says why, if there is one."""
+
+    _: KW_ONLY
+    part_of: str = "parsed"
+    reason: str = ""
+
+    def cell(self, row: Row, of: "Leading") -> Cell:
+        if self.reason and row[self.name] is None:
+            return Cell(reason=row[self.reason] or "")
+        return cells.share_cell(row[self.name], row[self.part_of], self.href(row, of))
+
+
+@dataclass(frozen=True)
+class Rate(Column):
+    """A rate with its interval and its number of items, by the names of their columns.
+
+    The columns of the interval start with `prefix`: "first_" for first_low, first_high and
+    first_reason, unless `reason` names another column. `missing` is "" if the rate leaves no items
+    out. `bad` says which values are bad: "high", "low", or "" for neither. With `rest`, 1 minus the
+    value is shown.
+    """
+
+    _: KW_ONLY
+    n: str = "parsed"
+    prefix: str = ""
+    reason: str = ""
+    missing: str = "missing"
+    missing_link: Link | None = None
+    bad: str | Callable[[Row], str] = ""
+    rest: bool = False
+
+    def cell(self, row: Row | None, of: "Leading") -> Cell:
+        if row is None:
+            return Cell(reason="no items")
+        missing_href = replace(self, link=self.missing_link).href(row, of)
+        found = self.unlinked_cell(row, self.note_of(row))
+        href = self.href(row, of) if found.is_there else ""
+        return replace(found, href=href, missing_href=missing_href)
+
+    def unlinked_cell(self, row: Row, note: str = "") -> Cell:
+        """The cell without links, also for a figure that is not from our runs."""
+        return cells.rate_cell(row, self._columns(row), note=note)
+
+    def estimate(self, row: Row) -> Estimate:
+        """The rate as a chart draws it."""
+        return cells.read_estimate(row, self._columns(row))
+
+    def _columns(self, row: Row) -> RateColumns:
+        bad = self.bad(row) if callable(self.bad) else self.bad
+        low, high, reason = (f"{self.prefix}{end}" for end in ("low", "high", "reason"))
+        reason = self.reason or reason
+        return RateColumns(self.name, low, high, self.n, reason, self.missing, bad, self.rest)
+
+
+@dataclass(frozen=True)
+class Points(Column):
+    """A difference of rates in percentage points, with sign and interval."""
+
+    _: KW_ONLY
+    low: str = "low"
+    high: str = "high"
+    unit: str = cells.POINTS_UNIT
+
+    def cell(self, row: Row, of: "Leading") -> Cell:
+        low, high = (row[end] if end else None for end in (self.low, self.high))
+        return cells.points_cell(row[self.name], low, high, row["reason"])
+
+
+@dataclass(frozen=True)
+class Distance(Column):
+    """The distance between two rates in percentage points, without sign."""
+
+    _: KW_ONLY
+    unit: str = cells.POINTS_UNIT
+
+    def cell(self, row: Row, of: "Leading") -> Cell:
+        return cells.distance_cell(row[self.name])
+
+
+@dataclass(frozen=True)
+class PValue(Column):
+    """A p to three decimals, or why there is none."""
+
+    _: KW_ONLY
+    reason: str = "reason"
+
+    def cell(self, row: Row, of: "Leading") -> Cell:
+        found = cells.p_value_cell(row[self.name], row[self.reason])
+        return replace(found, note=self.note_of(row))
+
+
+@dataclass(frozen=True)
+class Text(Column):
+    """A text; `write` gives the row's text if that is not the value, and `place` its sort key."""
+
+    _: KW_ONLY
+    write: Callable[[Row], str] | None = None
+    place: Callable[[Row], float | str] | None = None
+    is_number: ClassVar[bool] = False
+
+    def cell(self, row: Row, of: "Leading") -> Cell:
+        text = self.write(row) if self.write else row[self.name] or ""
+        place = self.place(row) if self.place else None
+        return cells.text_cell(text, place, note=self.note_of(row))
+
+
+class RunNumber(Column):
+    """The number of a run, with a link to its page."""
+
+    is_number: ClassVar[bool] = False
+
+    def cell(self, row: Row, of: "Leading") -> Cell:
+        return cells.run_cell(of.runs[row[self.name]])
+
+
+@dataclass(frozen=True)
+class Custom(Column):
+    """A number (or a text, with `is_text`) that no other kind formats: `make` builds its cell."""
+
+    _: KW_ONLY
+    make: Callable[[Row, "Leading"], Cell] = lambda row, of: Cell()
+    is_text: bool = False
+
+    def header(self) -> Header:
+        return replace(super().header(), is_number=not self.is_text)
+
+    def cell(self, row: Row, of: "Leading") -> Cell:
+        return self.make(row, of)
+
+
+def plain(*names: str) -> tuple[Column, ...]:
+    """Columns that are only in files and the API."""
+    return tuple(Column(name) for name in names)
+
+
+def detail_share(name: str, title: str, detail: str = "") -> Share:
+    """A part of the parsed items, with a link to the items with this detail."""
+    return Share(name, title, items(result="parsed", detail=detail or name))
+
+
+RUN = plain("run", "endpoint", "strategy")
+MISSING = Count("missing", "Missing", items(result="missing"))
+PARSED = Count("parsed", "Parsed", items(result="parsed"))
+# Marks the place of the fields that a table is grouped by.
+FIELDS = Column("")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of figures: its columns in the order of files, and how its rows are computed.
+
+    `rows` gets a project, its runs and the fields to group by; `check` raises `UnknownField` for
+    unknown fields, if that can be told in advance. `at_once`: with up to this many outcomes (or
+    items, if it is `of_items` and needs no runs) it is computed while the user waits, with more by
+    a worker; None means always at once. `of_people`: the table also depends on labels, or on items
+    that are not in the runs. `with_duplicates`: if the table is grouped by ability and category, it
+    has rows for duplicates.
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    rows: Callable[[Project, Sequence[Run], Sequence[str]], Rows]
+    check: Callable[[Project, Sequence[str]], object] | None = None
+    at_once: int | None = DRAW_LIMIT
+    of_people: bool = True
+    of_items: bool = False
+    with_duplicates: bool = False
+
+    @property
+    def module(self) -> str:
+        """The module that declares the table."""
+        return self.rows.__module__
+
+    @property
+    def is_grouped(self) -> bool:
+        """True if the rows depend on the fields to group by."""
+        return FIELDS in self.columns or self.check is not None
+
+    def list_columns(self, by: Sequence[str]) -> tuple[str, ...]:
+        """The names of all columns, if the table is grouped by these fields."""
+        return tuple(name for one in self.columns for name in (by if one is FIELDS else [one.name]))
+
+    def __getitem__(self, name: str) -> Column:
+        """The column of this name, or the one by which a page is sorted with it."""
+        return next(one for one in self.columns if name in (one.name, one.sort) and one.title)
+
+    def rate(self, name: str) -> Rate:
+        """The rate in the column of this name, as charts draw it."""
+        found = self[name]
+        assert isinstance(found, Rate)
+        return found
+
+
+def summed_table(
+    name: str,
+    rows: Callable[[Sequence[Run], Sequence[str]], Rows],
+    *columns: Column,
+) -> Table:
+    """A table that the database sums from outcomes, by fields of the outcomes."""
+
+    @wraps(rows)
+    def of_runs(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
+        return rows(runs, by)
+
+    return Table(
+        name,
+        (*RUN, FIELDS, *columns),
+        of_runs,
+        check=lambda project, by: counted.check_fields(by),
+        at_once=SUM_LIMIT,
+        of_people=False,
+        with_duplicates=True,
+    )

@@ -1,0 +1,186 @@
+"""The published rates of study 000's tables 3 to 5, to compare with ours on the page Overview.
+
+Checkboxes add them. They have lines and marks of their own.
+"""
+
+import csv
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from annotation.labelling.models.labels import SI_ITEM
+from judging.models import Run
+from judging.results.cells import Cell, GridLine, Row
+from judging.results.chart_parts import Dot
+from judging.results.columns import Rate
+from judging.results.page_parts import Choice, ChoiceGroup, PageQuery
+from stats.estimates import Estimate
+from stats.rates import ClusterSums, clustered_wilson
+
+PUBLISHED_FOLDER = Path(__file__).parent / "published"
+NO_COUNTS = "no counts are printed"
+DENOMINATORS = {
+    "total": "of all items, including missing ones",
+    "parsed": "of the pairs with both orders parsed",
+    "less_failures": "of the items whose outputs were all parsed",
+    "bins": "of the items with a score",
+}
+
+
+@dataclass(frozen=True)
+class PublishedRate:
+    """An undetected rate of study 000's tables 3 to 5 as printed, a fraction of 1.
+
+    For score-invariant items it is the share left unchanged. `denominator` is one of
+    `DENOMINATORS`, or "" if the rate is not based on counts. `reason` says what contradicts the
+    printed rate.
+    """
+
+    table: str
+    strategy: str
+    model: str
+    ability: str
+    total: int
+    rate: float
+    denominator: str
+    reason: str
+
+    @property
+    def series(self) -> tuple[str, str, str]:
+        """The key of one line of a chart: table, strategy and model."""
+        return self.table, self.strategy, self.model
+
+    @property
+    def invariant(self) -> bool:
+        """True if the rate is about score-invariant items."""
+        return self.ability == SI_ITEM
+
+    def estimate(self) -> Estimate:
+        """The rate with Wilson's plain interval on its own n, since clusters are not printed.
+
+        There is no interval without counts, and `reason` says so.
+        """
+        if not self.denominator or NO_COUNTS in self.reason:
+            return Estimate(self.rate, None, None, self.total, NO_COUNTS)
+        hits = self.rate * self.total
+        sums = ClusterSums(m=self.total, n=self.total, y=hits, nn=self.total, ny=hits, yy=hits)
+        return clustered_wilson(sums)
+
+
+@cache
+def load_overview() -> tuple[PublishedRate, ...]:
+    """The rates by ability of study 000, tables 3 to 5, in their order."""
+    with (PUBLISHED_FOLDER / "000-overview.csv").open(encoding="utf-8", newline="") as file:
+        return tuple(_to_published_rate(row) for row in csv.DictReader(file) if row["rate"])
+
+
+def _to_published_rate(row: dict[str, str]) -> PublishedRate:
+    return PublishedRate(
+        table=row["table"],
+        strategy=row["strategy"],
+        model=row["model"],
+        ability=row["ability"],
+        total=int(row["total"]),
+        rate=float(row["rate"]),
+        denominator=row["denominator"],
+        reason=row["reason"],
+    )
+
+
+PUBLISHED_PARAMETER = "published"
+SAME_STRATEGIES = "same"
+SeriesKey = tuple[str, str, str]
+# Our rows by ability and run number.
+OwnRows = dict[str, dict[int, Row]]
+
+
+def list_choices(asked: PageQuery) -> list[ChoiceGroup]:
+    """The series of study 000's tables 3 to 5, and a choice of all series of the chosen runs'
+    strategies."""
+    said = asked.query.getlist(PUBLISHED_PARAMETER)
+    every = dict.fromkeys(one.series for one in load_overview())
+    found = [Choice(SAME_STRATEGIES, "The strategies of the chosen runs", SAME_STRATEGIES in said)]
+    found += [Choice("/".join(one), series_title(one), "/".join(one) in said) for one in every]
+    return [ChoiceGroup(PUBLISHED_PARAMETER, "Published figures of study 000", found)]
+
+
+def series_title(series: SeriesKey) -> str:
+    table, strategy, model = series
+    return f"Table {table} · {strategy} · {model}"
+
+
+def select_series(asked: PageQuery) -> dict[SeriesKey, dict[str, PublishedRate]]:
+    """The chosen published rates, by series and ability."""
+    said = set(asked.query.getlist(PUBLISHED_PARAMETER))
+    ours = {run.strategy.slug for run in asked.runs} if SAME_STRATEGIES in said else set()
+    found: dict[SeriesKey, dict[str, PublishedRate]] = {}
+    for one in load_overview():
+        if "/".join(one.series) in said or one.strategy in ours:
+            found.setdefault(one.series, {})[one.ability] = one
+    return found
+
+
+def build_lines(asked: PageQuery, ours: OwnRows, rate: Rate) -> list[GridLine]:
+    """One line per series, with a note for each chosen run with the same strategy on whether the
+    rate is inside our interval."""
+    return [
+        GridLine(
+            (
+                Cell(
+                    series_title(series),
+                    series_title(series),
+                    note=_denominators(found),
+                    is_number=False,
+                ),
+                Cell(reason="not printed"),
+                *(_published_cell(asked.runs, found.get(one), ours, rate) for one in ours),
+            ),
+            kind="published",
+        )
+        for series, found in select_series(asked).items()
+    ]
+
+
+def build_dots(asked: PageQuery, title: dict[str, str], rate: Rate) -> Iterable[Dot]:
+    """The chosen published rates as marks in a chart; `title` maps abilities to the chart's
+    groups."""
+    rate = replace(rate, bad="")
+    for series, found in select_series(asked).items():
+        for ability, one in found.items():
+            if ability in title:
+                yield series_title(series), title[ability], rate.estimate(_to_row(one))
+
+
+def _to_row(one: PublishedRate) -> Row:
+    """The columns that a rate is read from."""
+    found = one.estimate()
+    ends = {"rate": found.value, "low": found.low, "high": found.high, "parsed": found.n}
+    return {**ends, "reason": found.reason}
+
+
+def _published_cell(
+    runs: Iterable[Run], one: PublishedRate | None, ours: OwnRows, rate: Rate
+) -> Cell:
+    if one is None:
+        return Cell(reason="not printed")
+    row = _to_row(one)
+    said = list(_compare_intervals(runs, one, ours))
+    if one.reason and one.reason != row["reason"]:
+        said.append(one.reason)
+    return replace(rate, missing="", bad="").unlinked_cell(row, "; ".join(said))
+
+
+def _denominators(found: dict[str, PublishedRate]) -> str:
+    said = dict.fromkeys(one.denominator for one in found.values() if one.denominator)
+    return f"study 000; {', '.join(DENOMINATORS[name] for name in said)}"
+
+
+def _compare_intervals(runs: Iterable[Run], one: PublishedRate, ours: OwnRows) -> Iterable[str]:
+    """Notes that compare a rate with our intervals. They never say "agrees": a rate inside an
+    interval may still differ."""
+    for run in runs:
+        row = ours.get(one.ability, {}).get(run.number)
+        if run.strategy.slug == one.strategy and row and row["low"] is not None:
+            side = "inside" if row["low"] <= one.rate <= row["high"] else "outside"
+            yield f"{side} our interval of run {run.number}"

@@ -1,0 +1,564 @@
+"""In which slices does a run miss more errors than elsewhere? The table `blindspots`, and the page
+Blind spots."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations, groupby, product
+from typing import Any, NamedTuple
+
+import numpy as np
+from django.db.models import Exists, OuterRef
+
+from annotation.models import Item, Project, Revision
+from annotation.reports.grouping import GROUPING_COLUMNS, Grouping
+from annotation.templatetags import figures as written
+from judging.models import Outcome, Run
+from judging.results import (
+    arrays,
+    cells,
+    columns,
+    counted,
+    detectors,
+    item_features,
+    lines,
+    progress,
+)
+from judging.results.arrays import Bools, Ints, RunArrays
+from judging.results.cells import Cell, Row
+from judging.results.columns import Table
+from judging.results.item_features import FEATURES, FeatureValues
+from judging.results.page_parts import (
+    BY_PARAMETER,
+    ChartSpec,
+    PageQuery,
+    ResultView,
+    Rows,
+    Switch,
+    TableQuery,
+    ViewContent,
+)
+from stats import families
+from stats.slices import ALL_ALIKE, LEAST_DIFFERENCE, SliceableItems, SliceContrast
+
+CATEGORY, ABILITY = "category", "ability"
+STRATUM_FIELDS = (CATEGORY, ABILITY)
+# p is corrected in three families: abilities and categories, single values of other fields, and
+# pairs of values. There may be hundreds of pairs.
+GROUPS, VALUES, PAIRS = "groups", "values", "pairs"
+OUTCOME_FIELDS = (*STRATUM_FIELDS, "source_ability")
+SIGNIFICANT = 0.05
+# A field with more values than this identifies items rather than groups, so it forms no slices.
+VALUE_LIMIT = 50
+
+
+class ItemGroup(NamedTuple):
+    """The items with one value of a field (`inside`), and those with any value (`known`)."""
+
+    name: str
+    value: str
+    inside: Bools
+    known: Bools
+
+
+class ItemSlice(NamedTuple):
+    """One group, or the intersection of two groups; `within` is true if the slice is compared
+    within categories.
+
+    The items of a slice are computed when needed, since there may be hundreds of slices.
+    """
+
+    groups: tuple[ItemGroup, ...]
+    within: bool
+
+    @property
+    def name(self) -> str:
+        """The groups as `field=value`, separated by commas."""
+        return ", ".join(f"{one.name}={one.value}" for one in self.groups)
+
+    @property
+    def family(self) -> str:
+        """The family of tests for the correction of its p-value."""
+        if len(self.groups) > 1:
+            return PAIRS
+        return GROUPS if self.groups[0].name in STRATUM_FIELDS else VALUES
+
+    @property
+    def inside(self) -> Bools:
+        """For each item, true if it is in all of the groups."""
+        return np.logical_and.reduce([one.inside for one in self.groups])
+
+    @property
+    def known(self) -> Bools:
+        """For each item, true if it has a value in all of the fields."""
+        return np.logical_and.reduce([one.known for one in self.groups])
+
+
+@dataclass(frozen=True)
+class ItemColumns:
+    """The data for slicing items: the names of the fields, the values of columns and fields by item
+    id, and the measured features by the id of their revision or item."""
+
+    names: tuple[str, ...]
+    of_items: dict[str, dict[int, Any]]
+    measures: dict[str, FeatureValues]
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedRun:
+    """The error items of a run, prepared once for all slices with the same known items."""
+
+    found: RunArrays
+    categories: Ints
+    ready: dict[tuple[bool, bytes], SliceableItems] = field(default_factory=dict)
+
+    def contrast(self, one: ItemSlice) -> SliceContrast:
+        """Compare the undetected rate inside the slice with the rate of the other known items.
+        Random draws depend only on the run and the slice's name, so a repeated call gives the same
+        result."""
+        known = one.known
+        key = (one.within, known.tobytes())
+        if key not in self.ready:
+            missed = np.where(known, 1 - self.found.detected, np.nan)
+            strata = self.categories if one.within else None
+            self.ready[key] = SliceableItems.from_values(missed, self.found.cluster, strata)
+        rng = arrays.make_generator("blindspots", [self.found.run], one.name)
+        return self.ready[key].contrast(one.inside, rng)
+
+
+def tabulate(project: Project, runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
+    """The table `blindspots`: for each run, a row per slice, that is, per value of the fields `by`
+    and per pair of values of two of them. Each slice is compared with the rest of the error items;
+    the largest difference comes first.
+
+    Fields are columns of items, own fields of items, or measured features. `rate` is the undetected
+    rate over the slice's `n` parsed items. `rest` is the rate over the `rest_n` other items with a
+    value of these fields. Slices other than an ability or a category are compared within
+    categories, and `difference` is the Mantel-Haenszel difference. `p` is one-sided; `q` is
+    adjusted (Benjamini and Hochberg) over the `tests` of the slice's `family` in the run: abilities
+    and categories (always all of them, even if only one field was requested), single values of
+    other fields, or pairs. A slice is `blind` if q is below 0.05 and the difference is 10 points or
+    more; this is exploratory. A field with the same values as an earlier field has no slices.
+    Raises `UnknownField`.
+    """
+    runs = list(runs)
+    check_fields(project, by)
+    read = _load_columns(project, runs, by)
+    further = {CATEGORY, *(name for name in by if name in OUTCOME_FIELDS)}
+    further |= {*STRATUM_FIELDS} if {*STRATUM_FIELDS} & {*by} else set()
+    further |= {"revision"} if read.measures else set()
+    # If progress is reported, load one run at a time, so that only one is in memory.
+    return [
+        row
+        for some in progress.split_if_watched(runs, arrays.READING_STEP)
+        for found in arrays.load_arrays(some, sorted(further))
+        for row in _run_rows(found.only(~found.invariant), read)
+    ]
+
+
+def check_fields(project: Project, by: Sequence[str]) -> list[Grouping]:
+    """Return the groupings for these fields, without measured features. Raises `UnknownField`."""
+    return detectors.check_groupings(project, [name for name in by if name not in FEATURES])
+
+
+def _load_columns(project: Project, runs: Sequence[Run], by: Sequence[str]) -> ItemColumns:
+    """Load the values of items other than their outcomes, once for all runs."""
+    measures = [name for name in by if name in FEATURES]
+    own = item_features.shadowed_features(project, measures) if measures else set()
+    named = [
+        Grouping(name, name)
+        for name in by
+        if name not in OUTCOME_FIELDS and (name not in FEATURES or name in own)
+    ]
+    held: dict[str, dict[int, Any]] = {one.name: {} for one in named}
+    if named:
+        columns = ("pk", *(one.expression() for one in named))
+        rows = Item.objects.in_project(project).order_by().values_list(*columns)
+        for pk, *values in rows.iterator(arrays.AT_A_TIME):
+            for one, value in zip(named, values, strict=True):
+                held[one.name][pk] = value
+    judged = Revision.objects.filter(
+        Exists(Outcome.objects.filter(revision=OuterRef("pk"), run__in=runs)),
+        resolutions__current=True,
+    )
+    asked = [name for name in measures if name not in own]
+    return ItemColumns(
+        tuple(by), held, item_features.load_features(project, asked, judged) if asked else {}
+    )
+
+
+def _run_rows(found: RunArrays, read: ItemColumns) -> list[dict[str, Any]]:
+    _, categories = _encode(found.fields[CATEGORY])
+    prepared = PreparedRun(found, categories)
+    cut = list(_slices(_columns(found, read), read.names))
+    said = f"searching run {found.run.number}"
+    tested = [(one, prepared.contrast(one)) for one in progress.iterate(cut, said)]
+    head = {
+        **counted.run_columns(found.run),
+        "total": len(found.item),
+        "missing": int(np.isnan(found.detected).sum()),
+    }
+    rows = []
+    for family in (GROUPS, VALUES, PAIRS):
+        own = [(one, contrast) for one, contrast in tested if one.family == family]
+        qs = families.benjamini_hochberg([contrast.p for _, contrast in own])
+        of = {"family": family, "tests": sum(q is not None for q in qs)}
+        rows += [
+            {**head, **_name_columns(one), **of, **_row(contrast, q)}
+            for (one, contrast), q in zip(own, qs, strict=True)
+            if one.groups[0].name in read.names
+        ]
+    return sorted(rows, key=_sort_key)
+
+
+def _columns(found: RunArrays, read: ItemColumns) -> dict[str, Any]:
+    """The values of each item for the requested fields, without fields that have the same values as
+    another field. Abilities and categories form one family, so a request for either needs both."""
+    own = {
+        name: list(_column(found, read, name))
+        for name in STRATUM_FIELDS
+        if {*STRATUM_FIELDS} & {*read.names}
+    }
+    told = [column for name, column in own.items() if name in read.names]
+    columns: dict[str, Any] = {}
+    for name in read.names:
+        column = own[name] if name in own else list(_column(found, read, name))
+        if name in own or column not in [*told, *columns.values()]:
+            columns[name] = column
+    return {**columns, **own}
+
+
+def _column(found: RunArrays, read: ItemColumns, name: str) -> Any:
+    """The value of each item for a field, "" if it has none."""
+    if name in read.measures:
+        values = read.measures[name]
+        keys = found.fields["revision"] if FEATURES[name].of == "revision" else found.item
+        return item_features.assign_bins(name, [values.get(key) for key in keys.tolist()])
+    if name in read.of_items:
+        values = read.of_items[name]
+        return ["" if (one := values.get(key)) is None else str(one) for key in found.item.tolist()]
+    return found.fields.get(name, [""] * len(found.item))
+
+
+def _slices(columns: dict[str, Any], asked: Sequence[str]) -> Iterator[ItemSlice]:
+    groups = {name: _groups(name, column) for name, column in columns.items()}
+    for name, found in groups.items():
+        yield from (ItemSlice((one,), name not in STRATUM_FIELDS) for one in found)
+    for name, other in combinations([name for name in columns if name in asked], 2):
+        if {name, other} <= {*STRATUM_FIELDS}:
+            continue
+        for pair in product(groups[name], groups[other]):
+            both = ItemSlice(pair, True)
+            if both.inside.any():
+                yield both
+
+
+def _groups(name: str, column: Any) -> list[ItemGroup]:
+    values, codes = _encode(column)
+    known = codes != values.index("") if "" in values else np.full(codes.shape, True)
+    there = [value for value in values if value]
+    # A field with a single value has no rest. If a field has many values, they identify single
+    # items.
+    if not 1 < len(there) <= VALUE_LIMIT:
+        return []
+    return [ItemGroup(name, value, codes == values.index(value), known) for value in there]
+
+
+def _encode(column: Any) -> tuple[list[str], Ints]:
+    """Return the sorted values of a column, and for each item the position of its value."""
+    held = list(column)
+    values = sorted(set(held))
+    places = {value: place for place, value in enumerate(values)}
+    return values, np.fromiter(map(places.__getitem__, held), dtype=int, count=len(held))
+
+
+def _name_columns(one: ItemSlice) -> dict[str, Any]:
+    first, *more = one.groups
+    second = more[0] if more else None
+    return {
+        "slice": one.name,
+        "field": first.name,
+        "value": first.value,
+        "second_field": second and second.name,
+        "second_value": second and second.value,
+    }
+
+
+def _row(one: SliceContrast, q: float | None) -> dict[str, Any]:
+    large = one.difference is not None and one.difference >= LEAST_DIFFERENCE
+    names = ("n", "clusters", "rate", "low", "high", "rest", "rest_low", "rest_high", "rest_n")
+    return {
+        **{name: getattr(one, name) for name in names},
+        "difference": one.difference,
+        "p": one.p,
+        "q": q,
+        "blind": large and q < SIGNIFICANT if q is not None else None,
+        "reason": one.reason or None,
+    }
+
+
+def _sort_key(row: dict[str, Any]) -> tuple[bool, float, str]:
+    return row["q"] is None, -(row["difference"] or 0), row["slice"]
+
+
+def slice_title(row: Row) -> str:
+    """The title of a slice."""
+    return " · ".join(_values(row))
+
+
+def _name(row: Row, *, several: bool) -> str:
+    """The title on several lines for the chart, with the run if there are several runs."""
+    lines = [one.replace(": ", " ") for one in _values(row)]
+    run = (f"{row['run']} · {row['strategy']}", row["endpoint"])
+    return ": ".join([*lines, *run] if several else lines)
+
+
+def _values(row: Row) -> list[str]:
+    pairs = [(row["field"], row["value"]), (row["second_field"], row["second_value"])]
+    return [_value(name, value) for name, value in pairs if name]
+
+
+def _value(name: str, value: str) -> str:
+    if name in item_features.FEATURES:
+        return item_features.bin_title(name, value)
+    if name in GROUPING_COLUMNS:
+        return Grouping(name, name).title_of(value)
+    return f"{name.replace('_', ' ').capitalize()}: {value}"
+
+
+def _rate(name: str, title: str, n: str, prefix: str = "", **more: Any) -> columns.Custom:
+    rate = columns.Rate(name, title, n=n, prefix=prefix, missing="", **more)
+
+    def cell(row: Row, of: lines.Leading) -> Cell:
+        # If the rate exists, the reason for the missing p does not apply to it.
+        reason = row["reason"] if row[name] is None else ""
+        return rate.cell({**row, f"{prefix}reason": reason}, of)
+
+    return columns.Custom(name, title, make=cell)
+
+
+def _bad(row: Row) -> str:
+    """Untested slices are not coloured as bad."""
+    return "" if row["blind"] is None else "high"
+
+
+def _verdict_cell(row: Row, of: lines.Leading) -> Cell:
+    if row["blind"] is None:
+        return Cell("not tested", 2, is_number=False)
+    return cells.text_cell("yes, exploratory" if row["blind"] else "no", 0 if row["blind"] else 1)
+
+
+def _slice_cell(row: Row, of: lines.Leading) -> Cell:
+    href = of.items_url(row, result="parsed")
+    return Cell(slice_title(row), row["slice"], href=href, is_number=False)
+
+
+BLINDSPOTS = Table(
+    "blindspots",
+    (
+        columns.RunNumber("run", "Run"),
+        *columns.plain("endpoint", "strategy", "total", "missing"),
+        columns.Custom("slice", "Slice", make=_slice_cell, is_text=True),
+        *columns.plain("field", "value", "second_field", "second_value", "n"),
+        columns.Count("clusters", "Clusters"),
+        _rate(
+            "rate",
+            "Undetected rate in the slice",
+            "n",
+            link=columns.items(result="undetected"),
+            bad=_bad,
+        ),
+        *columns.plain("low", "high"),
+        _rate("rest", "In the other items", "rest_n", "rest_"),
+        *columns.plain("rest_low", "rest_high", "rest_n"),
+        columns.Points(
+            "difference",
+            "Difference",
+            low="",
+            high="",
+            unit=f"{cells.POINTS_UNIT}, within categories",
+        ),
+        columns.PValue("p", "p"),
+        columns.PValue("q", "q"),
+        *columns.plain("family", "tests"),
+        columns.Custom("blind", "Blind spot", make=_verdict_cell, is_text=True),
+        columns.Column("reason"),
+    ),
+    tabulate,
+    check=check_fields,
+    at_once=columns.GROUP_DRAW_LIMIT,
+)
+
+DEFAULT_FIELDS = "ability,category,source_ability,origin"
+ALL_FIELDS = ",".join((DEFAULT_FIELDS, *item_features.FEATURES))
+FIELD_OPTIONS = {
+    ALL_FIELDS: "All features",
+    "category": "Categories",
+    "edit_size,place,changes,length": "The change",
+    "detectability,surgicality": "Labels of annotators",
+    DEFAULT_FIELDS: "Origin",
+}
+SPOTS, FURTHEST, ALL = "spots", "furthest", "all"
+SHOWN_OPTIONS = {SPOTS: "Blind spots", FURTHEST: "The 40 largest differences", ALL: "All slices"}
+FAMILY_TITLES = {
+    GROUPS: "abilities and categories",
+    VALUES: "values of other fields",
+    PAIRS: "pairs of values",
+}
+# The number of slices closest to a blind spot that are shown for a run without one, and the maximum
+# number shown for other runs.
+NEAREST_SLICES, MOST_SLICES = 5, 40
+_COLUMNS = ("slice", "run", "rate", "rest", "clusters", "difference", "p", "q", "blind")
+
+
+class _Slices(lines.Leading):
+    """Slices, whose figures link to their items."""
+
+    def items_url(self, row: Row, **which: str) -> str:
+        parts = {"slice": f"{row['field']}={row['value']}"}
+        if row["second_field"]:
+            parts["second_slice"] = f"{row['second_field']}={row['second_value']}"
+        return cells.items_url(self.runs[row["run"]], {}, **parts, **which)
+
+
+def build_slices(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+    """One line per slice, grouped by run, the largest difference first."""
+    rows, which = [row for row in tables[0] if asked.is_judging(row)], asked.switch_value("show")
+    told = [
+        row for _, of in groupby(rows, key=_run_number) for row in _select_slices(list(of), which)
+    ]
+    shown = lines.Lines(
+        BLINDSPOTS, "Blind spots", _COLUMNS, _describe_tests(rows), _draw, leading=_Slices
+    )(asked, [told])
+    return replace(shown, headline=_headline(rows), under=_lines_note(rows, told, which))
+
+
+def _headline(rows: Rows) -> str:
+    """The result of the search in one sentence."""
+    runs = {row["run"] for row in rows}
+    tested = [row["run"] for row in rows if row["p"] is not None]
+    if not tested:
+        return f"No slice can be tested: {_why_untested(rows)}"
+    searched = {*tested}
+    of_runs = f" of {len(searched)} runs" if len(searched) > 1 else f" of run {tested[0]}"
+    blind = sum(bool(row["blind"]) for row in rows)
+    said = f"{_count_noun(blind, 'blind spot') if blind else 'No blind spot'} in "
+    said += _count_noun(len(tested), "slice") + (of_runs if len(runs) > 1 else "")
+    # If nothing could be tested, the run may still have blind spots.
+    left = len(runs) - len(searched)
+    return f"{said}; no slice of {_count_noun(left, 'other run')} can be tested" if left else said
+
+
+def _lines_note(rows: Rows, told: Rows, which: str) -> str:
+    """A note about the lines below the headline if these are not blind spots."""
+    if which != SPOTS or all(row["blind"] for row in told):
+        return ""
+    if all(row["p"] is None for row in rows):
+        return "The rows below are not evidence for or against a blind spot."
+    if not any(row["blind"] for row in rows):
+        return "None of the slices below is a blind spot; they come closest to one."
+    return "For runs without a blind spot, the closest slices are shown and marked “no”."
+
+
+def _why_untested(rows: Rows) -> str:
+    is_alike = any(row["reason"] == ALL_ALIKE for row in rows)
+    return ALL_ALIKE if is_alike else "no slice is large enough"
+
+
+def _count_noun(number: int, noun: str) -> str:
+    return f"{written.number(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def _run_number(row: Row) -> int:
+    return int(row["run"])
+
+
+def _select_slices(rows: Rows, which: str) -> Rows:
+    """Select the slices of one run to show."""
+    if which == SPOTS:
+        blind = [row for row in rows if row["blind"]]
+        worse = [row for row in rows if (row["difference"] or 0) > 0]
+        return blind or sorted(worse or rows, key=_by_p)[:NEAREST_SLICES]
+    return rows if which == ALL else rows[:MOST_SLICES]
+
+
+def _by_p(row: Row) -> tuple[bool, float]:
+    return row["p"] is None, row["p"] or 0.0
+
+
+def _describe_tests(rows: Rows) -> str:
+    tests = "; ".join(_family_texts(rows))
+    return (
+        "Undetected rates of error items in a slice and in the other items, with 95 % intervals "
+        "clustered by question. Except for categories and abilities, the difference is taken "
+        "within categories (Mantel-Haenszel), so a slice is not blind just because it has hard "
+        "categories; its sign may differ from that of the two rates. p: one-sided permutation "
+        "test over clusters or items, and Student’s t where permutations cannot resolve it. q: "
+        "Benjamini-Hochberg correction over the slices tested in its family: abilities and "
+        "categories together, single values of the other fields, or pairs of values. A blind "
+        "spot has 20 items in 10 clusters or more, a difference of 10 points or more and q below "
+        "0.05. A field is left out if its values always coincide with those of another field. "
+        "The search is exploratory: look at the items before you trust a result. Slices tested: "
+        f"{tests}."
+    )
+
+
+def _family_texts(rows: Rows) -> Iterator[str]:
+    for number, of in groupby(rows, key=_run_number):
+        found = list(of)
+        parts = []
+        for family, title in FAMILY_TITLES.items():
+            own = [row for row in found if row["family"] == family]
+            blind = sum(bool(row["blind"]) for row in own)
+            if own and (tested := own[0]["tests"]):
+                parts.append(f"{written.number(tested)} {title}, of which {blind or 'none'} blind")
+        if parts:
+            yield f"run {number}: {', '.join(parts)}"
+        else:
+            why = _why_untested(found)
+            yield f"run {number}: not tested ({why}), so these rows are no evidence"
+
+
+def _draw(asked: PageQuery, rows: Rows) -> ChartSpec | None:
+    # Imported here, since Altair takes a second and nothing else should wait for it.
+    from charts import slices
+
+    there = [row for row in rows if row["rate"] is not None and row["rest"] is not None]
+    found = [
+        slices.SliceRates(
+            _name(row, several=len(asked.judging_runs) > 1),
+            rate=row["rate"],
+            low=row["low"],
+            high=row["high"],
+            rest=row["rest"],
+            rest_low=row["rest_low"],
+            rest_high=row["rest_high"],
+            n=row["n"],
+            rest_n=row["rest_n"],
+            blind=bool(row["blind"]),
+        )
+        for row in there[:MOST_SLICES]
+    ]
+    caption = (
+        "Undetected rates in slices and in the other items, with 95 % intervals. A dark band "
+        "marks a blind spot. Exploratory."
+    )
+    if len(there) > MOST_SLICES:
+        caption += f" The first {MOST_SLICES} of {len(there)} lines."
+    return ChartSpec(slices.draw_slices(found), caption) if found else None
+
+
+VIEWS = (
+    ResultView(
+        slug="slices",
+        title="Slices",
+        asks=(TableQuery(BLINDSPOTS),),
+        build=build_slices,
+        studies={},
+        empty="The chosen runs have no outcomes of items with a final label, or all items have "
+        "the same features.",
+        switches=(
+            Switch(BY_PARAMETER, "Slices by", FIELD_OPTIONS),
+            Switch("show", "Shown", SHOWN_OPTIONS),
+        ),
+    ),
+)

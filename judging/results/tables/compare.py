@@ -1,0 +1,293 @@
+"""Which of two runs detects more on the same items, and how sure is it? The table `compare` of
+differences, intervals and tests, and its page."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from annotation.items import taxonomy
+from annotation.labelling.models.labels import SI_ITEM
+from annotation.reports.grouping import Grouping
+from annotation.templatetags import figures as written
+from judging.models import Run
+from judging.results import arrays, cells, chart_parts, columns, counted, drilldown, lines, progress
+from judging.results.arrays import Floats, Ints, RunArrays
+from judging.results.cells import Row
+from judging.results.columns import Table
+from judging.results.page_parts import (
+    ChartSpec,
+    PageQuery,
+    ResultView,
+    Rows,
+    Switch,
+    TableQuery,
+    ViewContent,
+)
+from stats import families, paired
+from stats.rates import ClusterSums
+
+ABILITY = "ability"
+
+
+class RunPair(NamedTuple):
+    """Two runs over the error items of one ability, "" for all abilities."""
+
+    a: RunArrays
+    b: RunArrays
+    ability: str
+
+
+def compare(runs: Iterable[Run]) -> list[dict[str, Any]]:
+    """The table `compare`: all pairs of runs, compared on the error items that both parsed; first
+    over all abilities, then by ability.
+
+    `difference` is a's detection rate minus b's over `n` items; `only_a` and `only_b` count the
+    items that only that run detected. `total` counts the items of either run; `missing` of these
+    items are left out. p comes from `paired.test_difference`, and `test` says whether p is exact,
+    from random draws or from Student's t. `p_holm` is p adjusted for all pairs. If two runs share
+    no letter, they differ: `p_holm` is below 0.05. Rows by ability are exploratory and have q
+    (Benjamini and Hochberg) instead.
+    """
+    found = [one.only(~one.invariant) for one in arrays.load_arrays(runs, (ABILITY,))]
+    pairs = list(combinations(found, 2))
+    headline = [_row(RunPair(a, b, "")) for a, b in progress.iterate(pairs, "comparing runs")]
+    by_ability = progress.iterate(pairs, "comparing runs by ability")
+    exploratory = [_row(part) for a, b in by_ability for part in _pair_by_ability(a, b)]
+    _adjust(headline, "p_holm", families.holm([row["p"] for row in headline]))
+    _adjust(exploratory, "q", families.benjamini_hochberg([row["p"] for row in exploratory]))
+    apart = families.different_pairs([row["p_holm"] for row in headline], len(found))
+    letters = families.compact_letters(len(found), apart)
+    for row, (a, b) in zip(headline, combinations(range(len(found)), 2), strict=True):
+        row |= {"letters_a": letters[a], "letters_b": letters[b]}
+    return [*headline, *exploratory]
+
+
+def _pair_by_ability(a: RunArrays, b: RunArrays) -> Iterator[RunPair]:
+    for ability in (one.slug for one in taxonomy.load().abilities if one.slug != SI_ITEM):
+        first, second = (one.only(one.fields[ABILITY] == ability) for one in (a, b))
+        if len(first.item) or len(second.item):
+            yield RunPair(first, second, ability)
+
+
+def _row(pair: RunPair) -> dict[str, Any]:
+    a, b, ability = pair
+    first, second, cluster = _common_items(a, b)
+    sums, differences = _sum_clusters(first - second, cluster)
+    made = paired.estimate_difference(sums)
+    rng = arrays.make_generator("compare", [a.run, b.run], ability)
+    tested = paired.test_difference(differences, rng)
+    total = len(np.union1d(a.item, b.item))
+    return {
+        **_run_columns(a.run, "a"),
+        **_run_columns(b.run, "b"),
+        "ability": ability or None,
+        "total": total,
+        "missing": total - made.n,
+        "n": made.n,
+        "only_a": counted.round_sum(np.maximum(first - second, 0).sum()),
+        "only_b": counted.round_sum(np.maximum(second - first, 0).sum()),
+        "difference": made.value,
+        "low": made.low,
+        "high": made.high,
+        "p": tested.p,
+        "p_holm": None,
+        "q": None,
+        "test": tested.test or None,
+        "standard_error": made.standard_error,
+        "shows": made.shows,
+        "letters_a": None,
+        "letters_b": None,
+        "reason": made.reason or tested.reason or None,
+    }
+
+
+def _common_items(a: RunArrays, b: RunArrays) -> tuple[Floats, Floats, Ints]:
+    """Both runs' values on the items that both parsed, and the clusters of these items."""
+    first, second, cluster = a.detected, b.detected, a.cluster
+    if not np.array_equal(a.item, b.item):
+        _, of_a, of_b = np.intersect1d(a.item, b.item, assume_unique=True, return_indices=True)
+        first, second, cluster = first[of_a], second[of_b], cluster[of_a]
+    there = ~np.isnan(first) & ~np.isnan(second)
+    return first[there], second[there], cluster[there]
+
+
+def _sum_clusters(apart: Floats, cluster: Ints) -> tuple[ClusterSums, Floats]:
+    """Compute the sums for the interval, and the difference of each cluster."""
+    counted = np.bincount(cluster)
+    held = counted > 0
+    items = counted[held]
+    # Sums of shares such as thirds have rounding errors.
+    y: Floats = np.round(np.bincount(cluster, weights=apart).astype(float), 9)[held]
+    sums = ClusterSums(
+        m=len(items),
+        n=int(items.sum()),
+        nn=int((items**2).sum()),
+        y=float(y.sum()),
+        ny=float((items * y).sum()),
+        yy=float((y**2).sum()),
+    )
+    return sums, y
+
+
+def _run_columns(run: Run, side: str) -> dict[str, Any]:
+    names = {"run": run.number, "endpoint": run.endpoint.name, "strategy": run.strategy.slug}
+    return {f"{name}_{side}": value for name, value in names.items()}
+
+
+def _adjust(rows: Sequence[dict[str, Any]], name: str, ps: Iterable[float | None]) -> None:
+    for row, p in zip(rows, ps, strict=True):
+        row[name] = p
+
+
+def _group(row: Row) -> str:
+    return Grouping("ability", "ability").title_of(row["ability"]) if row["ability"] else "All"
+
+
+def _left_out_note(row: Row) -> str:
+    """A note with the number of items of either run that are not compared."""
+    return f"{written.number(row['missing'])}\u00a0missing" if row["missing"] else ""
+
+
+def _errors(which: str) -> columns.Link:
+    """The error items of run a that run b parsed too, or of those that a detected more, or less,
+    than b."""
+    return columns.items(items="errors", **{which: "{run_b}"})
+
+
+# The notes shown below a p that is not exact.
+TEST_WORDS = {
+    paired.DRAWN: "from a million random sign patterns",
+    paired.TAIL_OF_T: "from Student’s t",
+}
+COMPARE = Table(
+    "compare",
+    (
+        columns.RunNumber("run_a", "Run a"),
+        *columns.plain("endpoint_a", "strategy_a"),
+        columns.RunNumber("run_b", "Run b"),
+        *columns.plain("endpoint_b", "strategy_b"),
+        columns.Text("ability", "Items", sort="items", write=_group),
+        *columns.plain("total", "missing"),
+        columns.Count("n", "In both", _errors(drilldown.IN_BOTH), note=_left_out_note),
+        columns.Count("only_a", "Detected only by a", _errors(drilldown.ONLY_HERE)),
+        columns.Count("only_b", "Detected only by b", _errors(drilldown.ONLY_THERE)),
+        columns.Points("difference", "a minus b"),
+        *columns.plain("low", "high"),
+        columns.PValue("p", "p", note=lambda row: TEST_WORDS.get(row["test"], "")),
+        columns.PValue("p_holm", "p, adjusted", sort="adjusted"),
+        columns.PValue("q", "p, adjusted", sort="adjusted"),
+        *columns.plain("test", "standard_error"),
+        columns.Distance("shows", "Smallest difference found (80 % power)"),
+        columns.Text(
+            "letters_a",
+            "Letters",
+            sort="letters",
+            write=lambda row: f"{row['letters_a']} | {row['letters_b']}",
+        ),
+        *columns.plain("letters_b", "reason"),
+    ),
+    lambda project, runs, by: compare(runs),
+    of_people=False,
+)
+
+ALL = "all"
+SCOPE_SWITCH = Switch("of", "Over", {ALL: "All items", ABILITY: "Each ability"})
+_COLUMNS = ("ability", "run_a", "run_b", "n", "only_a", "only_b", "difference", "p")
+_WORDS = (
+    "Detection rates on the error items that both runs parsed. p: sign-flip test over questions (a "
+    "McNemar test that allows several items a question), exact unless stated otherwise; {} "
+    "Smallest difference found: the smallest one that the test finds with 80 % power."
+)
+
+
+class _Pairs(lines.Leading):
+    """Pairs of runs, whose figures link to the items of run a."""
+
+    def items_url(self, row: Row, **which: str) -> str:
+        group = {"ability": row["ability"]} if row["ability"] else {}
+        return cells.items_url(self.runs[row["run_a"]], group, **which)
+
+
+def _select(asked: PageQuery, tables: Sequence[Rows]) -> Rows:
+    over = asked.switch_value(SCOPE_SWITCH.name)
+    return [
+        row
+        for row in tables[0]
+        if asked.is_judging(row, "run_a", "run_b") and bool(row["ability"]) is (over == ABILITY)
+    ]
+
+
+def _name(row: Row, runs: Mapping[int, Run]) -> str:
+    """The group, unless it is all items, and the two runs, on separate lines."""
+    a, b = (cells.run_name(runs[row[name]], ": ") for name in ("run_a", "run_b"))
+    return ": ".join((*([_group(row)] if row["ability"] else []), a, f"minus {b}"))
+
+
+def _draw(asked: PageQuery, rows: Rows) -> ChartSpec | None:
+    # Imported here, since importing Altair takes a second and nothing else should wait for it.
+    from charts import differences
+
+    there = [row for row in rows if row["difference"] is not None]
+    found = [
+        differences.Difference(
+            _name(row, asked.runs_by_number),
+            100 * row["difference"],
+            _points(row["low"]),
+            _points(row["high"]),
+            row["n"],
+        )
+        for row in there[: chart_parts.MOST_BARS]
+    ]
+    caption = (
+        "Differences in detection rate on error items that both runs parsed, in percentage "
+        "points, with 95 % intervals. Above 0, the first run of the pair detects more."
+    )
+    if len(there) > len(found):
+        caption += f" The first {len(found)} of {len(there)} pairs; choose fewer runs."
+    return ChartSpec(differences.draw_differences(found), caption) if found else None
+
+
+def _points(end: float | None) -> float | None:
+    return None if end is None else 100 * end
+
+
+_OVER_ALL = lines.Lines(
+    COMPARE,
+    "Runs in pairs",
+    (*_COLUMNS, "p_holm", "shows", "letters"),
+    _WORDS.format("adjusted for all pairs (Holm). Runs with a letter in common do not differ."),
+    _draw,
+    _select,
+    _Pairs,
+)
+_OVER_ABILITIES = lines.Lines(
+    COMPARE,
+    "Runs in pairs",
+    (*_COLUMNS, "q", "shows"),
+    _WORDS.format("adjusted for all rows (Benjamini-Hochberg): exploratory."),
+    _draw,
+    _select,
+    _Pairs,
+)
+
+
+def build_differences(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+    """One line per pair of runs, over all error items or over the error items of each ability."""
+    over_all = asked.switch_value(SCOPE_SWITCH.name) == ALL
+    return (_OVER_ALL if over_all else _OVER_ABILITIES)(asked, tables)
+
+
+VIEWS = (
+    ResultView(
+        slug="pairs",
+        title="Runs in pairs",
+        asks=(TableQuery(COMPARE, ""),),
+        build=build_differences,
+        studies={},
+        switches=(SCOPE_SWITCH,),
+        empty="Compare needs two or more runs that judge perturbed answers of the same items. For "
+        "error detection and ratings, see the pages Detector and Against people.",
+    ),
+)

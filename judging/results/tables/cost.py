@@ -1,0 +1,284 @@
+"""What did the runs cost, in all and per detected error? The table `cost`, and the page Cost."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+from judging.models import Call, Outcome, Reply, Run
+from judging.results import cells, columns, lines, progress
+from judging.results import counted as counting
+from judging.results.cells import Cell, Row
+from judging.results.columns import Table
+from judging.results.counted import one_if
+from judging.results.page_parts import (
+    ChartSpec,
+    PageQuery,
+    ResultView,
+    Rows,
+    TableQuery,
+    ViewContent,
+)
+from judging.runs.spending import DECIMAL_PLACES, format_estimate
+
+# Items with an error that are not duplicates. In study 001's frame, such items may have no ability.
+ERROR_ITEM = (
+    "(o.truth = 'error' OR (o.truth <> 'no_error' AND o.ability <> '' AND NOT o.invariant))"
+)
+NO_REPLY = "no replies"
+NO_PRICE = "replies without a price"
+NOTHING_DETECTED = "nothing detected"
+
+
+def tabulate(runs: Iterable[Run]) -> list[dict[str, Any]]:
+    """The table `cost`, one row per run; money is in the currency of the prices.
+
+    `total`, `missing` and `detected` count only items with an error; calls, tokens and money are
+    over all items. A request shared by several calls counts once. `cost` is the cost of all replies
+    of the run, including replies that another run paid for. `paid` is what this run paid, None if
+    no reply has a known price. Both are rounded to 15 digits, as stored. `per_detected` is cost
+    divided by detected error items. If the tokens or price of any reply are unknown, the sum is
+    None, and `without_tokens` or `without_price` counts these replies. For a run without calls,
+    such as a vote, `calls`, `tokens` and `cost` are None.
+    """
+    runs = list(runs)
+    asked, judged = _sum_requests(runs), _count_errors(runs)
+    return [_row(run, asked.get(run.pk), judged.get(run.pk, {})) for run in runs]
+
+
+def _count_errors(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
+    """Count the items with an error, the missing ones and the detected ones, for each run with such
+    items."""
+    if not runs:
+        return {}
+    found = [
+        record
+        for some in progress.split_if_watched([run.pk for run in runs], "counting outcomes")
+        for record in counting.fetch_dicts(f"""
+            SELECT o.run_id, COUNT(*) AS total, SUM({one_if("o.result = 'missing'")}) AS missing,
+                SUM({one_if("o.result = 'detected'")}) AS detected
+            FROM {Outcome._meta.db_table} AS o
+            WHERE {counting.counted_condition(some)} AND o.result <> 'scored' AND
+            {ERROR_ITEM} GROUP BY o.run_id
+        """)
+    ]
+    return {record["run_id"]: record for record in found}
+
+
+def _sum_requests(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
+    """Count the calls, and sum over distinct requests and replies, for each run with calls.
+
+    Whole units of money and fractions are summed separately, the fractions in units of the last
+    decimal place. SQLite adds fractions with a rounding error that depends on their order, and its
+    integers, if they count those small units, hold at most nine million units of money.
+    """
+    if not runs:
+        return {}
+    listed = ", ".join(str(run.pk) for run in runs)
+    unknown = "p.tokens_in IS NULL OR p.tokens_out IS NULL"
+    statement = f"""
+        SELECT u.run_id, SUM(u.n) AS calls, COUNT(*) AS requests, COUNT(p.id) AS answered,
+            SUM(p.tokens_in) AS tokens_in, SUM(p.tokens_out) AS tokens_out,
+            SUM(CAST(ROUND(p.cost) AS BIGINT)) AS cost,
+            SUM(CAST(ROUND((p.cost - ROUND(p.cost)) * {10**DECIMAL_PLACES}) AS BIGINT)) AS
+            cost_behind, SUM({one_if(f"p.id IS NOT NULL AND ({unknown})")}) AS without_tokens,
+            SUM({one_if("p.id IS NOT NULL AND p.cost IS NULL")}) AS without_price
+        FROM (
+            SELECT c.run_id, c.request_id, COUNT(*) AS n FROM {Call._meta.db_table} AS c
+            WHERE c.run_id IN ({listed}) GROUP BY c.run_id, c.request_id
+        ) AS u LEFT JOIN {Reply._meta.db_table} AS p ON p.request_id = u.request_id
+        GROUP BY u.run_id
+    """
+    return {row["run_id"]: row for row in counting.fetch_dicts(statement)}
+
+
+def _row(run: Run, asked: Mapping[str, Any] | None, judged: Mapping[str, Any]) -> dict[str, Any]:
+    said = {name: int(one) for name, one in (asked or {}).items() if one is not None}
+    detected = int(judged.get("detected", 0))
+    answered = said.get("answered", 0)
+    cost = None
+    if answered and not said["without_price"]:
+        cost = _to_float(said["cost"] + Decimal(said["cost_behind"]).scaleb(-DECIMAL_PLACES))
+    unknown = answered > 0 and answered == said["without_price"]
+    counted = answered and not said["without_tokens"]
+    tokens = (said["tokens_in"], said["tokens_out"]) if counted else None
+    return {
+        **counting.run_columns(run),
+        "total": int(judged.get("total", 0)),
+        "missing": int(judged.get("missing", 0)),
+        "calls": said.get("calls"),
+        "tokens": sum(tokens) if tokens else None,
+        "cost": cost,
+        "per_detected": cost / detected if cost is not None and detected else None,
+        "reason": _reason(answered, cost, detected),
+        **{name: said.get(name) for name in ("requests", "answered")},
+        "tokens_in": tokens[0] if tokens else None,
+        "tokens_out": tokens[1] if tokens else None,
+        **{name: said.get(name) for name in ("without_tokens", "without_price")},
+        "paid": None if unknown else _to_float(run.spent),
+        "detected": detected,
+    }
+
+
+def _to_float(money: Decimal) -> float:
+    """Convert money to a float with 15 digits, the precision of SQLite, so that all databases give
+    the same result."""
+    number = float(f"{money:.15g}")
+    return int(number) if number.is_integer() else number
+
+
+def _reason(answered: float, cost: float | None, detected: float) -> str | None:
+    if not answered:
+        return NO_REPLY
+    if cost is None:
+        return NO_PRICE
+    return None if detected else NOTHING_DETECTED
+
+
+def _money_cell(value: float | None, reason: str = "") -> Cell:
+    """A cell with an amount of money, to four digits if it is small. If the amount is None, it has
+    a reason."""
+    return Cell(reason=reason) if value is None else Cell(format_estimate(value), value)
+
+
+def _money(name: str, title: str) -> columns.Custom:
+    def cell(row: Row, of: lines.Leading) -> Cell:
+        # All replies have a price, and the total is 0.
+        if row["cost"] == 0 and (name != "per_detected" or row["detected"]):
+            return Cell("free", 0)
+        return _money_cell(row[name], row["reason"] or "")
+
+    return columns.Custom(name, title, make=cell)
+
+
+def _tokens(name: str, title: str) -> columns.Custom:
+    def cell(row: Row, of: lines.Leading) -> Cell:
+        without = row["without_tokens"]
+        if row[name] is None:
+            lacking = f"{without:,} replies without token counts" if without else "no replies"
+            return Cell(reason=lacking)
+        return cells.count_cell(row[name])
+
+    return columns.Custom(name, title, make=cell)
+
+
+def _missing_note(row: Row) -> str:
+    return f"{row['missing']:,} missing" if row["missing"] else ""
+
+
+def _requests_note(row: Row) -> str:
+    return f"of {row['requests']:,}" if row["requests"] is not None else ""
+
+
+COST = Table(
+    "cost",
+    (
+        columns.RunNumber("run", "Run"),
+        *columns.plain("endpoint", "strategy"),
+        columns.Count("total", "Error items", columns.items(), note=_missing_note),
+        columns.Column("missing"),
+        columns.Count("calls", "Calls"),
+        columns.Column("tokens"),
+        _money("cost", "Cost"),
+        _money("per_detected", "Cost per detected error"),
+        *columns.plain("reason", "requests"),
+        columns.Count("answered", "Replies", unit="of all requests", note=_requests_note),
+        _tokens("tokens_in", "Tokens in"),
+        _tokens("tokens_out", "Tokens out"),
+        *columns.plain("without_tokens", "without_price"),
+        _money("paid", "Paid by this run"),
+        columns.Count("detected", "Detected", columns.items(result="detected")),
+    ),
+    lambda project, runs, by: tabulate(runs),
+    at_once=columns.SUM_LIMIT,
+    of_people=False,
+)
+
+
+class _ErrorItems(lines.Leading):
+    """Runs whose figures link to their error items; for error detection, to the items labelled as
+    errors."""
+
+    def __init__(self, asked: PageQuery, rows: Rows) -> None:
+        super().__init__(asked, rows)
+        self.strategies = counting.load_strategies(asked.runs)
+
+    def items_url(self, row: Row, **which: str) -> str:
+        run = self.runs[row["run"]]
+        if self.strategies[run.pk].frame == "detection":
+            return cells.outcomes_url(run, truth="error", counted="yes", **which)
+        return cells.items_url(run, {}, **which)
+
+
+_COST_BY_RUN = lines.Lines(
+    COST,
+    "Cost by run",
+    (
+        *("run", "total", "calls", "answered", "tokens_in", "tokens_out", "cost", "paid"),
+        *("detected", "per_detected"),
+    ),
+    "Amounts are in the currency of the endpoints' prices. A request shared by several calls "
+    "counts once. The cost includes all replies used by a run, whichever run paid for them. "
+    "A dash: the replies have no price, or the run sent no requests. Calls, replies, tokens "
+    "and cost cover all items, with or without an error. Last column: cost divided by the "
+    "number of error items detected.",
+    lambda asked, rows: _draw(asked, rows),
+    leading=_ErrorItems,
+)
+# The quantities that the chart can show.
+DRAWN_TITLES = {"per_detected": "Cost per detected error", "tokens": "Tokens, input and output"}
+
+
+def build_costs(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+    """One line per run."""
+    shown = _COST_BY_RUN(asked, tables)
+    if shown.drawing is None:
+        why = f"{_why_no_cost(tables[0])} There is no chart. "
+        shown = replace(shown, words=why + shown.words)
+    return shown
+
+
+def _draw(asked: PageQuery, rows: Rows) -> ChartSpec | None:
+    """A chart of the cost per detected error; if nothing was paid, of the runs' tokens."""
+    # Imported here, since Altair takes a second and nothing else should wait for it.
+    from charts import bars
+
+    for name, title in DRAWN_TITLES.items():
+        found = [
+            bars.Bar(
+                cells.run_name(asked.runs_by_number[row["run"]]),
+                row[name],
+                _format_amount(name, row[name]),
+                row["total"],
+            )
+            for row in rows
+            if row[name] is not None
+        ]
+        if any(one.value for one in found):
+            why = "" if name == "per_detected" else f"{_why_no_cost(rows)} "
+            caption = f"{why}{title} by run. Runs without this value are left out."
+            return ChartSpec(bars.draw_bars(found, title=title, counted="Error items"), caption)
+    return None
+
+
+def _why_no_cost(rows: Rows) -> str:
+    """The reason why there is no cost per detected error."""
+    if any(row["cost"] for row in rows):
+        return "The paid runs detected nothing."
+    return "No cost is known."
+
+
+def _format_amount(name: str, value: float) -> str:
+    return _money_cell(value).text if name == "per_detected" else f"{value:,.0f}"
+
+
+VIEWS = (
+    ResultView(
+        slug="runs",
+        title="Cost by run",
+        asks=(TableQuery(COST, ""),),
+        build=build_costs,
+        studies={},
+        empty="No chosen run has a known cost.",
+    ),
+)

@@ -1,0 +1,340 @@
+"""How well are natural errors detected? The table `detector`, the table `detector_ranges` with its
+intervals and its bounds due to missing verdicts, and the page Detector (study 001, tables 4, 6, 8).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from annotation.models import Project
+from annotation.templatetags import figures as written
+from judging.models import Run
+from judging.results import (
+    arrays,
+    cells,
+    chart_parts,
+    columns,
+    detector_lines,
+    detector_verdicts,
+    detectors,
+    group_fields,
+    lines,
+    progress,
+)
+from judging.results.cells import Cell, Row
+from judging.results.chart_parts import Dot
+from judging.results.columns import Table
+from judging.results.detector_lines import BASELINES, Detectors
+from judging.results.detector_verdicts import OTHER_ITEMS_REASON, DetectorLine
+from judging.results.detectors import FIGURES
+from judging.results.page_parts import (
+    ChartSpec,
+    PageQuery,
+    ResultView,
+    Rows,
+    Switch,
+    TableQuery,
+    study_figures,
+)
+from judging.results.tables import error_kinds, prompts
+from stats import bootstrap, detection
+from stats.detection import ConfusionCounts, DetectionScores, Measure
+from stats.estimates import Estimate
+
+if TYPE_CHECKING:
+    from charts.tradeoff import PrecisionRecall
+
+DRAWING_STEP = "drawing clusters"
+RATES: tuple[Literal["accuracy", "precision", "recall"], ...] = ("accuracy", "precision", "recall")
+BOOTSTRAPPED: tuple[Measure, ...] = ("f1", "mcc")
+
+
+def tabulate_ranges(
+    project: Project, runs: Sequence[Run], by: Sequence[str]
+) -> Iterator[dict[str, Any]]:
+    """The table `detector_ranges`: for every run and for the mean over an evaluator's four prompts,
+    a row for each figure of the table `detector`, with the same `value`.
+
+    `low` and `high` are the 95 % interval. For accuracy, precision and recall it is Wilson's
+    interval for clustered items; for F1 and MCC it comes from 2,000 bootstrap draws of clusters
+    (None with under 10 clusters or if all draws agree). A mean treats the prompts as fixed, so it
+    says nothing about other wordings. `lowest` and `highest` are the values if every item without a
+    verdict had been judged wrongly, or rightly. `valid` is the value over only the items with a
+    verdict. `total` and `missing` are as in `detector`. There are no rows for chance and people.
+    Raises `UnknownField`.
+    """
+    said = detectors.load_verdicts(runs, detectors.check_groupings(project, by))
+    for part in progress.iterate(list(detector_verdicts.build_lines(runs, said, by)), DRAWING_STEP):
+        yield from _rows(part)
+
+
+def _rows(part: DetectorLine) -> Iterator[dict[str, Any]]:
+    counts = [
+        detection.count_verdicts(verdict[:2] for verdict in said.values()) for said in part.said
+    ]
+    kinds: dict[str, Callable[[ConfusionCounts], DetectionScores]] = {
+        "lowest": lambda one: detection.bound_scores(one).lowest,
+        "highest": lambda one: detection.bound_scores(one).highest,
+        "valid": detection.score_valid,
+    }
+    beside = {
+        name: detection.mean_scores([of(one) for one in counts]) for name, of in kinds.items()
+    }
+    missing = sum(one.missing for one in counts) / len(counts)
+    for name, found in zip(FIGURES, _estimates(part, counts), strict=True):
+        there = found.value is not None
+        yield {
+            **part.head(),
+            "total": part.n,
+            "missing": missing,
+            **part.group,
+            "figure": name,
+            "value": found.value,
+            "low": found.low,
+            "high": found.high,
+            **{kind: getattr(one, name) if there else None for kind, one in beside.items()},
+            "reason": found.reason or None,
+        }
+
+
+def _estimates(part: DetectorLine, counts: Sequence[ConfusionCounts]) -> list[Estimate]:
+    """Estimate all figures with their intervals; figures that are not rates share their draws."""
+    scores = detection.mean_scores([detection.compute_scores(one) for one in counts])
+    plain = [
+        _without_interval(getattr(scores, name), part.n, part.reason or scores.reason)
+        for name in FIGURES
+    ]
+    if part.reason:
+        return [replace(one, value=None) for one in plain]
+    if part.other_items:
+        return [replace(one, reason=one.reason or OTHER_ITEMS_REASON) for one in plain]
+    items = part.common
+    truths = [part.said[0][item].is_error for item in items]
+    verdicts = [[said[item].verdict for said in part.said] for item in items]
+    named = [part.said[0][item].cluster for item in items]
+    _, clusters = np.unique(named, return_inverse=True)
+    figures = [detection.make_figure(name, truths, verdicts) for name in BOOTSTRAPPED]
+    rng = arrays.make_generator("detector_ranges", part.runs, *part.group.values())
+    found: dict[Measure, Estimate] = dict(
+        zip(BOOTSTRAPPED, bootstrap.estimates(figures, clusters, rng), strict=True)
+    )
+    for name in RATES:
+        found[name] = detection.estimate_rate(name, truths, verdicts, named)
+    return [_with_interval(one, found[name]) for name, one in zip(FIGURES, plain, strict=True)]
+
+
+def _without_interval(value: float | None, n: int, reason: str) -> Estimate:
+    return Estimate(value, None, None, n, reason)
+
+
+def _with_interval(plain: Estimate, drawn: Estimate) -> Estimate:
+    """The table's value with the drawn interval and both reasons."""
+    said = dict.fromkeys(one for one in (plain.reason, drawn.reason) if one)
+    return replace(plain, low=drawn.low, high=drawn.high, reason="; ".join(said))
+
+
+def tabulate_detector(
+    project: Project, runs: Sequence[Run], by: Sequence[str]
+) -> list[dict[str, Any]]:
+    """The table `detector`, as from `detectors.tabulate`."""
+    return [row.as_row() for row in detectors.tabulate(project, runs, by)]
+
+
+def _is_below_chance(name: str, row: Row) -> bool:
+    other = row["of_chance"]
+    return other is not None and other[name] is not None and row[name] < other[name]
+
+
+def _figure(name: str, title: str, **which: str) -> columns.Custom:
+    """A figure, which links to the items of its denominator."""
+    write = written.share if name != "mcc" else _format_value
+    link = columns.items(**which)
+
+    def cell(row: Row, of: lines.Leading) -> Cell:
+        value, beside = row[name], row["of_ranges"].get(name)
+        if value is None:
+            return Cell(reason=row["reason"] or "one category only")
+        low, high = (beside["low"], beside["high"]) if beside else (None, None)
+        is_worse = _is_below_chance(name, row)
+        said = [
+            row["reason"] or "",
+            _bounds_note(write, beside),
+            "below random" if is_worse else "",
+        ]
+        return Cell(
+            write(value),
+            value,
+            column.href(row, of),
+            interval="" if low is None else f"{write(low)} to {write(high)}",
+            reason="" if beside is None else beside["reason"] or "",
+            heat=SHADES if is_worse else None,
+            note="; ".join(part for part in said if part),
+        )
+
+    column = columns.Custom(name, title, link, make=cell)
+    return column
+
+
+def _format_value(value: float | None) -> str:
+    return cells.number_cell(value).text
+
+
+def _bounds_note(write: Callable[[float | None], str], beside: Row | None) -> str:
+    if beside is None or not beside["missing"] or beside["lowest"] is None:
+        return ""
+    low, high = write(beside["lowest"]), write(beside["highest"])
+    return f"{low} to {high} with missing" if low != high else ""
+
+
+# The heat of a figure that is below that of chance in the same group.
+SHADES = 3
+DETECTOR = Table(
+    "detector",
+    (
+        *columns.RUN,
+        *columns.plain("total", "missing"),
+        columns.FIELDS,
+        columns.Count("n", "Items", columns.items()),
+        columns.MeanCount("invalid", "No verdict", columns.items(result="missing")),
+        _figure("accuracy", "Accuracy"),
+        _figure("precision", "Precision", result="detected"),
+        _figure("recall", "Recall", truth="error"),
+        _figure("f1", "F1"),
+        _figure("mcc", "MCC"),
+        columns.Column("reason"),
+    ),
+    tabulate_detector,
+    check=detectors.check_groupings,
+)
+DETECTOR_RANGES = Table(
+    "detector_ranges",
+    (
+        *columns.RUN,
+        *columns.plain("total", "missing"),
+        columns.FIELDS,
+        *columns.plain("figure", "value", "low", "high", "lowest", "highest", "valid", "reason"),
+    ),
+    tabulate_ranges,
+    check=detectors.check_groupings,
+    of_people=False,
+)
+SHOWN = ("f1", "precision", "recall", "accuracy", "mcc")
+DRAWN = ("precision", "recall", "f1")
+CHART_SWITCH = Switch(
+    "chart", "In the chart", {"by-detector": "By detector", "plane": "Precision and recall"}
+)
+
+
+def _select(asked: PageQuery, tables: Sequence[Rows]) -> Rows:
+    """The rows to show, each with its rows of `detector_ranges` by figure, and with that of the
+    random baseline in the same group."""
+    page = Detectors(asked, tables[0])
+    beside: dict[tuple[Any, ...], dict[str, Row]] = {}
+    for row in tables[1]:
+        beside.setdefault(_key(page, row), {})[row["figure"]] = row
+    rows = page.kept(tables[0], "f1")
+    chance = {page.group(row): row for row in rows if row["strategy"] == "random"}
+    return [
+        {
+            **row,
+            "of_ranges": beside.get(_key(page, row), {}),
+            "of_chance": None if page.kind(row) else chance.get(page.group(row)),
+        }
+        for row in rows
+    ]
+
+
+def _key(page: Detectors, row: Row) -> tuple[Any, ...]:
+    return row["run"], row["endpoint"], row["strategy"], *(row[one] for one in page.fields)
+
+
+def _draw(asked: PageQuery, rows: Rows) -> ChartSpec | None:
+    is_plane = asked.switch_value(CHART_SWITCH.name) == "plane"
+    return (_draw_plane if is_plane else _draw_dots)(Detectors(asked, rows), rows)
+
+
+def _draw_dots(page: Detectors, rows: Rows) -> ChartSpec | None:
+    labels = page.labels(rows)
+    room = detector_lines.select_first(labels)
+    drawn: list[Dot] = []
+    faint: list[Dot] = []
+    for row, label in zip(rows, labels, strict=True):
+        for name in DRAWN if label in room else ():
+            dot = (DETECTOR[name].title, label, _estimate(row, name))
+            (faint if page.kind(row) else drawn).append(dot)
+    caption = (
+        "Precision, recall and F1 of each detector, with 95 % intervals; baselines are faint."
+        f"{detector_lines.caption_cut(labels)}"
+    )
+    title = "Precision, recall, F1"
+    return chart_parts.draw_dots(drawn, title=title, caption=caption, series="Figure", faint=faint)
+
+
+def _estimate(row: Row, name: str) -> Estimate:
+    beside = row["of_ranges"].get(name)
+    low, high = (beside["low"], beside["high"]) if beside else (None, None)
+    return Estimate(row[name], low, high, row["n"])
+
+
+def _draw_plane(page: Detectors, rows: Rows) -> ChartSpec | None:
+    # Imported here, since Altair takes a second and nothing else should wait for it.
+    from charts import tradeoff
+
+    points = [_point(page, row) for row in rows if row["f1"] is not None]
+    caption = (
+        "Precision against recall, with 95 % intervals. Dashed lines: equal F1. Baselines "
+        "are faint. Each group has its own mark; filter to one group to compare."
+    )
+    return ChartSpec(tradeoff.draw_tradeoff(points), caption) if points else None
+
+
+def _point(page: Detectors, row: Row) -> "PrecisionRecall":
+    from charts.tradeoff import PrecisionRecall
+
+    precision, recall = (_estimate(row, name) for name in ("precision", "recall"))
+    return PrecisionRecall(
+        detector=page.series(row),
+        group=page.group(row) or "All",
+        n=row["n"],
+        f1=row["f1"],
+        precision=row["precision"],
+        precision_low=precision.low,
+        precision_high=precision.high,
+        recall=row["recall"],
+        recall_low=recall.low,
+        recall_high=recall.high,
+        faint=row["strategy"] in BASELINES,
+    )
+
+
+VIEWS = (
+    ResultView(
+        slug="figures",
+        title="Detectors",
+        asks=(TableQuery(DETECTOR), TableQuery(DETECTOR_RANGES)),
+        build=lines.Lines(
+            DETECTOR,
+            "Error detection",
+            ("n", "invalid", *SHOWN),
+            "“Error” is the positive class. An item without a verdict counts as “no error” in "
+            "precision, recall, F1 and MCC, and as wrong in accuracy. The range below a figure: "
+            "its values if all missing verdicts were wrong or all were right. If a detector was "
+            "asked with all four prompts, its figures are means over the prompts and do not "
+            "generalise to other wordings. Shaded: below the random baseline. 95 % intervals are "
+            "clustered by question.",
+            _draw,
+            _select,
+            Detectors,
+        ),
+        studies={
+            "001": study_figures("table 4", "table 6", "table 8", by=("task", "response_model"))
+        },
+        empty=detector_lines.EMPTY,
+        switches=(detector_lines.ROWS_SWITCH, CHART_SWITCH),
+        groups=group_fields.list_fields,
+    ),
+    error_kinds.VIEW,
+    *prompts.VIEWS,
+)

@@ -1,0 +1,247 @@
+"""Which errors are named only in explanations? The table `explanations` (study 000, section 5.3,
+figure 2 and tables 21 to 24), and the page Explanations."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from judging.models import Outcome, Run
+from judging.results import cells, chart_parts, columns, counted, lines
+from judging.results.cells import Cell, Row
+from judging.results.counted import PARSED_SQL, GroupSums, one_if
+from judging.results.frames import EXPLANATION_FRAME
+from judging.results.page_parts import (
+    ChartSpec,
+    PageQuery,
+    ResultView,
+    Rows,
+    StudyFigure,
+    TableQuery,
+)
+from judging.results.tables import audits
+from stats.rates import clustered_wilson
+
+EQUAL_SQL = f"{PARSED_SQL} AND o.detail = 'equal'"
+# Checks of a run's explanations of perturbed answers and of gold answers, with their SQL names.
+SIDES = {"perturbed": "f", "gold": "g"}
+
+# The last check of each run, by run id.
+Checks = Mapping[int, Run]
+
+
+def tabulate(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
+    """The table `explanations`: runs whose explanations were checked, one row per run and group.
+
+    Of the `equal` items, `found` are those whose explanation nevertheless reports an error; an
+    unparsed check counts as not found. `rate_after` = (undetected - found) / parsed is the
+    undetected rate after that credit, and `unnoticed` is its numerator; both are None if only some
+    of the explanations were checked. `false_credit` is the share of the checked explanations of
+    gold answers that report an error.
+    """
+    runs = list(runs)
+    checks, gold = (_find_checks(runs, side) for side in SIDES)
+    chosen = [run for run in runs if run.pk in checks]
+    found, after = one_if("f.result = 'detected'"), "COALESCE(f.result, '') <> 'detected'"
+    rates = {
+        "found": (EQUAL_SQL, found),
+        "after": (PARSED_SQL, one_if(f"o.result = 'undetected' AND {after}")),
+        "false": (
+            f"{EQUAL_SQL} AND g.result IN ('detected', 'undetected')",
+            one_if("g.result = 'detected'"),
+        ),
+    }
+    counts = {
+        "detected": one_if("o.result = 'detected'"),
+        "checked": one_if(f"{EQUAL_SQL} AND f.result <> 'pending'"),
+        "unparsed": one_if(f"{EQUAL_SQL} AND f.result = 'missing'"),
+    }
+    joined = _join_check(checks, SIDES["perturbed"]) + _join_check(gold, SIDES["gold"])
+    summed = counted.sum_outcomes(chosen, by, rates=rates, counts=counts, joined=joined)
+    return [_row(one, checks[one.run.pk], gold.get(one.run.pk)) for one in summed]
+
+
+def _find_checks(runs: Sequence[Run], side: str) -> dict[int, Run]:
+    """The last check of this side's explanations for each run."""
+    over = Run.sources.through.objects.filter(
+        to_run__in=runs, from_run__state=Run.State.FINISHED, from_run__archived_at=None
+    )
+    found = {}
+    for one in over.select_related("from_run__strategy").order_by("from_run__number"):
+        strategy = one.from_run.strategy.strategy()
+        if strategy.frame == EXPLANATION_FRAME and (strategy.about or "perturbed") == side:
+            found[one.to_run_id] = one.from_run
+    return found
+
+
+def _join_check(checks: Checks, name: str) -> str:
+    """SQL that joins the outcomes of each run's check as `name`; the columns are null without a
+    check."""
+    table = Outcome._meta.db_table
+    if not checks:
+        return f" LEFT JOIN {table} AS {name} ON 1 = 0"
+    cases = " ".join(f"WHEN {run} THEN {check.pk}" for run, check in checks.items())
+    listed = ", ".join(str(check.pk) for check in checks.values())
+    return f"""
+        LEFT JOIN {table} AS {name} ON {name}.run_id = CASE o.run_id {cases} END
+            AND {name}.run_id IN ({listed}) AND {name}.item_id = o.item_id
+            AND {name}.axis = o.axis AND {name}.revision_id = o.revision_id
+    """
+
+
+def _row(found: GroupSums, check: Run, gold: Run | None) -> dict[str, Any]:
+    in_words, after, false = (found.rates[name] for name in ("found", "after", "false"))
+    checked, part = found.counts["checked"], found.counts["checked"] < in_words.n
+    rate, share, credit = (clustered_wilson(one) for one in (after, in_words, false))
+    return {
+        **found.head(),
+        "equal": in_words.n,
+        "found": in_words.y,
+        "rate_after": None if part else rate.value,
+        "low": None if part else rate.low,
+        "high": None if part else rate.high,
+        "reason": f"{checked} of {in_words.n} checked" if part else rate.reason or None,
+        "parsed": found.parsed,
+        "detected": found.counts["detected"],
+        "unnoticed": None if part else after.y,
+        "check": check.number,
+        "checked": checked,
+        "unparsed": found.counts["unparsed"],
+        "found_rate": None if part else share.value,
+        "found_low": None if part else share.low,
+        "found_high": None if part else share.high,
+        "gold_check": gold.number if gold else None,
+        "gold_checked": false.n if gold else None,
+        "false_credit": credit.value,
+        "false_credit_low": credit.low,
+        "false_credit_high": credit.high,
+        "score_invariant": found.invariant,
+    }
+
+
+def _found_cell(row: Row, of: lines.Leading) -> Cell:
+    """A cell with a link to the items in the check that found an error in their explanations."""
+    href = cells.items_url(of.runs[row["run"]], row, row["check"], result="detected")
+    return cells.share_cell(row["found"], row["parsed"], href)
+
+
+def _rate(name: str, title: str, n: str, prefix: str, bad: str = "") -> columns.Rate:
+    """A rate over the items with equal scores."""
+    link = columns.items(result="parsed", detail="equal")
+    return columns.Rate(name, title, link, n=n, prefix=prefix, reason="reason", missing="", bad=bad)
+
+
+EXPLANATIONS = columns.summed_table(
+    "explanations",
+    tabulate,
+    columns.Column("total"),
+    columns.MISSING,
+    columns.detail_share("equal", "Equal scores"),
+    columns.Custom("found", "Only by the explanation", make=_found_cell),
+    columns.Rate(
+        "rate_after", "Undetected rate after credit", columns.items(result="parsed"), bad="high"
+    ),
+    *columns.plain("low", "high", "reason"),
+    columns.PARSED,
+    columns.Share("detected", "Detected by the score", columns.items(result="detected")),
+    columns.Share("unnoticed", "Not at all", columns.items(result="undetected"), reason="reason"),
+    *columns.plain("check", "checked", "unparsed"),
+    _rate("found_rate", "Equal scores whose explanation names an error", "equal", "found_"),
+    *columns.plain("found_low", "found_high", "gold_check", "gold_checked"),
+    _rate(
+        "false_credit",
+        "False credit: found in gold answers",
+        "gold_checked",
+        "false_credit_",
+        "high",
+    ),
+    *columns.plain("false_credit_low", "false_credit_high", "score_invariant"),
+)
+FOUND, FALSE_CREDIT = EXPLANATIONS.rate("found_rate"), EXPLANATIONS.rate("false_credit")
+
+
+def _with_gold_check(asked: PageQuery, tables: Sequence[Rows]) -> Rows:
+    return [row for row in tables[0] if row["gold_check"] is not None]
+
+
+def _draw_kinds(asked: PageQuery, rows: Rows) -> ChartSpec | None:
+    whole = [row for row in rows if row["unnoticed"] is not None]
+    return lines.draw_stacked(asked, whole, EXPLANATIONS, _KINDS)
+
+
+def _draw_credit(asked: PageQuery, rows: Rows) -> ChartSpec | None:
+    series = {"perturbed answers": FOUND, "gold answers": FALSE_CREDIT}
+    found = [
+        (title, lines.chart_label(asked, row), rate.estimate(row))
+        for row in rows
+        for title, rate in series.items()
+    ]
+    caption = (
+        "Share of explanations that name an error, for perturbed and for gold answers, with "
+        "95 % intervals."
+    )
+    return chart_parts.draw_dots(
+        found, title="Explanation names an error", caption=caption, series="Of"
+    )
+
+
+_KINDS = lines.Stacked(
+    ("detected", "found", "unnoticed"),
+    "Share of items",
+    "Detected by the score, only by the explanation, and not at all",
+)
+_BY = ("ability", "category")
+VIEWS = (
+    ResultView(
+        slug="credit-of-words",
+        title="By score and by explanation",
+        asks=(TableQuery(EXPLANATIONS),),
+        build=lines.Lines(
+            EXPLANATIONS,
+            "Errors named in explanations",
+            (
+                *("parsed", "missing", "detected", "equal", "found", "unnoticed"),
+                *("found_rate", "rate_after"),
+            ),
+            "If both answers got the same score, the check looks for an error named in the "
+            "explanation of the perturbed answer. Checks that could not be parsed count as not "
+            "found.",
+            _draw_kinds,
+        ),
+        studies={
+            "000": (
+                StudyFigure("figure 2", ("vanilla", "axis", "rubric", "axis-rubric")),
+                StudyFigure("table 21", ("vanilla",), _BY),
+                StudyFigure("table 22", ("axis",), _BY),
+                StudyFigure("table 23", ("rubric",), _BY),
+                StudyFigure("table 24", ("axis-rubric",), _BY),
+            )
+        },
+        empty=(
+            "No explanations of the chosen runs have been checked. Open a run that asks for "
+            "explanations and choose “Check explanations…”."
+        ),
+        switches=(lines.group_switch(),),
+    ),
+    ResultView(
+        slug="false-credit",
+        title="False credit",
+        asks=(TableQuery(EXPLANATIONS),),
+        build=lines.Lines(
+            EXPLANATIONS,
+            "False credit",
+            (replace(FOUND, title="Found in perturbed answers"), FALSE_CREDIT),
+            "The same check on explanations of gold answers, which contain no error. What it "
+            "finds there is false credit. The closer the two rates, the less the explanations "
+            "tell.",
+            _draw_credit,
+            _with_gold_check,
+        ),
+        studies={},
+        empty=(
+            "No explanations of gold answers have been checked for the chosen runs. Start "
+            "explanation-check-gold over one of these runs."
+        ),
+        switches=(lines.group_switch(),),
+    ),
+    audits.VIEW,
+)

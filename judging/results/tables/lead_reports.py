@@ -1,0 +1,41 @@
+"""How far is the annotation work? Tables that leads see on pages of their own; here they are for
+files, the API and the command. They ignore runs."""
+
+from collections.abc import Callable, Sequence
+
+from annotation.exporting import tables as annotation_tables
+from annotation.models import Project
+from annotation.reports import generation_board
+from annotation.reports import tables as lead_tables
+from annotation.reports.grouping import Grouping
+from judging.models import Run
+from judging.results.columns import Rows, Table, plain
+
+
+def _from_report(
+    name: str, columns: Sequence[str], rows: Callable[[Project, Grouping], Rows]
+) -> Table:
+    """A report, of which `by` names the grouping of items."""
+
+    def made(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
+        return rows(project, lead_tables.find_grouping(project, list(by)))
+
+    return Table(name, plain(*columns), made, at_once=None)
+
+
+FORECAST = _from_report("forecast", lead_tables.FORECAST_COLUMNS, lead_tables.forecast_table)
+CHOICES = _from_report("choices", lead_tables.CHOICES_COLUMNS, lead_tables.choices_table)
+DROPPED = _from_report("dropped", lead_tables.DROPPED_COLUMNS, lead_tables.dropped_table)
+BOARD = _from_report("board", lead_tables.BOARD_COLUMNS, lead_tables.board_table)
+MAKING = Table(
+    "making",
+    plain(*generation_board.COLUMNS),
+    lambda project, runs, by: generation_board.table_rows(project),
+    at_once=None,
+)
+CATEGORIES = Table(
+    "categories",
+    plain("ability", "category", "items"),
+    lambda project, runs, by: annotation_tables.TABLES["categories"].rows(project),
+    at_once=None,
+)

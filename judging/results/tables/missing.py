@@ -1,0 +1,275 @@
+"""Which replies were unusable, and how much could they change the rates? The table `missing` of
+causes and bounds, and the page Missing."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from judging.models import Outcome, Run
+from judging.results import arrays, cells, chart_parts, columns, counted, frames, lines, progress
+from judging.results.cells import Cell, Row
+from judging.results.columns import Table
+from judging.results.counted import PARSED_SQL, UNDETECTED_SQL, GroupSums, json_text, one_if
+from judging.results.page_parts import (
+    ChartSpec,
+    PageQuery,
+    ResultView,
+    Rows,
+    TableQuery,
+)
+from judging.results.tables.undetected import RATE_BESIDE, UNDETECTED, with_undetected
+from judging.strategies.frames import get_item_needs
+from stats import absence
+from stats.estimates import Estimate, PValue
+
+CATEGORY = "category"
+NOT_TESTED_REASON = "judges no perturbed answers"
+
+# Run, group and class of items.
+Key = tuple[Any, ...]
+
+
+def tabulate(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
+    """The table `missing`: for each run and group, a row per cause, the most frequent first. A
+    group without missing outcomes has one row without a cause.
+
+    `lowest` and `highest` are the bounds of the group's undetected rate over all values of the
+    missing outcomes: undetected / total and (undetected + missing) / total. A pair with one parsed
+    order that did not choose gold is undetected in both bounds. `p` is over the run's error items;
+    a small p suggests that what is missing depends on the category. Detectors and ratings have no
+    undetected rate, so they have no bounds. Their rows cover items of all classes, and `parsed`
+    counts all items with any parsed value. Raises `UnknownField`.
+    """
+    runs = list(runs)
+    counted.check_fields(by)
+    rated, others = frames.split_by_rate(runs)
+    order = {run.number: place for place, run in enumerate(runs)}
+    rows = [*_rows_with_rates(rated, by), *_rows_without_rates(others, by)]
+    return sorted(rows, key=lambda row: order[row["run"]])
+
+
+def _rows_with_rates(runs: Sequence[Run], by: Sequence[str]) -> list[dict[str, Any]]:
+    counts = {
+        "undetected": f"CASE WHEN {PARSED_SQL} THEN {UNDETECTED_SQL} ELSE 0 END",
+        "lost": _lost_sql(),
+    }
+    found = counted.sum_outcomes(runs, by, counts=counts)
+    causes, depends = _count_causes(runs, by), _test_dependence(runs)
+    return [
+        row
+        for one in found
+        for row in _rows(one, causes.get(_group_key(one), {}), depends.get(one.run.pk))
+    ]
+
+
+def _rows_without_rates(runs: Sequence[Run], by: Sequence[str]) -> Iterable[dict[str, Any]]:
+    """The rows of runs without an undetected rate."""
+    known = {run.pk: run for run in runs}
+    names = ", ".join(f"o.{name}" for name in ("run_id", *by))
+    found: dict[Key, dict[str, int]] = {}
+    for some in progress.split_if_watched(list(known), "counting outcomes") if known else ():
+        statement = f"""
+            SELECT {names}, o.cause, COUNT(*) AS n FROM {Outcome._meta.db_table} AS o
+            WHERE {counted.counted_condition(some)} GROUP BY {names}, o.cause ORDER BY n DESC,
+            o.cause
+        """
+        for row in counted.fetch_dicts(statement):
+            key = (row["run_id"], *(row[name] for name in by))
+            found.setdefault(key, {})[row["cause"]] = int(row["n"])
+    for (pk, *group), causes in sorted(found.items(), key=lambda one: _sort_key(by, one[0])):
+        parsed = causes.pop("", 0)
+        bare = GroupSums(
+            run=known[pk],
+            group=dict(zip(by, group, strict=True)),
+            invariant=False,
+            total=parsed + sum(causes.values()),
+            parsed=parsed,
+            rates={},
+            counts={},
+        )
+        yield from _rows(bare, causes, None)
+
+
+def _sort_key(by: Sequence[str], key: Key) -> list[int]:
+    return counted.taxonomy_order(dict(zip(by, key[1:], strict=True)))
+
+
+def _lost_sql() -> str:
+    """SQL for 1 if only one order was parsed and its choice was not gold, else 0."""
+    # SQLite returns 0 for a JSON false.
+    chose_gold = f"CAST({json_text('chose_gold')} AS TEXT)"
+    return one_if(f"o.cause = 'one_order' AND {chose_gold} IN ('false', '0')")
+
+
+def _count_causes(runs: Sequence[Run], by: Sequence[str]) -> dict[Key, dict[str, int]]:
+    if not runs:
+        return {}
+    names = ", ".join(f"o.{name}" for name in ("run_id", *by, "invariant"))
+    statement = f"""
+        SELECT {names}, o.cause, COUNT(*) AS n FROM {Outcome._meta.db_table} AS o
+        WHERE {counted.counted_condition(run.pk for run in runs)} AND o.result = 'missing'
+            {counted.separate_condition(by)}
+        GROUP BY {names}, o.cause ORDER BY n DESC, o.cause
+    """
+    found: dict[Key, dict[str, int]] = {}
+    for row in counted.fetch_dicts(statement):
+        key = (row["run_id"], *(row[name] for name in by), bool(row["invariant"]))
+        found.setdefault(key, {})[row["cause"]] = int(row["n"])
+    return found
+
+
+def _test_dependence(runs: Sequence[Run]) -> dict[int, PValue]:
+    found = {}
+    for one in progress.iterate(arrays.load_arrays(runs, (CATEGORY,)), "permuting missing replies"):
+        errors = one.only(~one.invariant)
+        _, category = np.unique(errors.fields[CATEGORY].astype(str), return_inverse=True)
+        rng = arrays.make_generator("missing", [one.run])
+        gone = np.isnan(errors.detected)
+        found[one.run.pk] = absence.permutation_p_value(gone, category, errors.cluster, rng)
+    return found
+
+
+def _group_key(found: GroupSums) -> Key:
+    return (found.run.pk, *found.group.values(), found.invariant)
+
+
+def _rows(
+    found: GroupSums, causes: Mapping[str, int], depends: PValue | None
+) -> Iterable[dict[str, Any]]:
+    lowest, highest = _bounds(found)
+    tested = depends or PValue(None, 0, NOT_TESTED_REASON)
+    listed: list[tuple[str | None, int]] = [*causes.items()]
+    for cause, n in listed or [(None, 0)]:
+        yield {
+            **found.head(),
+            "parsed": found.parsed,
+            "cause": cause,
+            "n": n,
+            "lowest": lowest,
+            "highest": highest,
+            "p": tested.p,
+            "p_reason": tested.reason or None,
+            "score_invariant": found.invariant,
+        }
+
+
+def _bounds(found: GroupSums) -> tuple[float | None, float | None]:
+    if not found.counts:
+        return None, None
+    sure = found.counts["undetected"] + found.counts["lost"]
+    unsure = found.missing - found.counts["lost"]
+    return sure / found.total, (sure + unsure) / found.total
+
+
+def _has_rate(row: Row) -> bool:
+    """True if the row has an undetected rate; detectors and ratings have none."""
+    return row["lowest"] is not None
+
+
+def _parsed_cell(row: Row, of: lines.Leading) -> Cell:
+    """The number of parsed items; without a link for ratings, which are neither detected nor
+    undetected."""
+    strategy = of.runs[row["run"]].strategy.strategy()
+    has_list = _has_rate(row) or get_item_needs(strategy) == "detection"
+    href = of.items_url(row, result="parsed") if has_list else ""
+    return cells.count_cell(row["parsed"], href)
+
+
+def _items_cell(row: Row, of: lines.Leading) -> Cell:
+    if not row["cause"]:
+        return cells.count_cell(0)
+    return cells.count_cell(row["n"], of.items_url(row, result="missing", cause=row["cause"]))
+
+
+def _rate_cell(row: Row, of: lines.Leading) -> Cell:
+    return RATE_BESIDE.cell(row, of) if _has_rate(row) else Cell()
+
+
+def _bound(name: str, title: str) -> columns.Custom:
+    """A bound over all items, with usable and missing replies."""
+
+    def cell(row: Row, of: lines.Leading) -> Cell:
+        return replace(cells.percent_cell(row[name]), n=row["total"]) if _has_rate(row) else Cell()
+
+    return columns.Custom(name, title, make=cell)
+
+
+MISSING = Table(
+    "missing",
+    (
+        *columns.RUN,
+        *columns.plain("total", "missing"),
+        columns.FIELDS,
+        columns.Custom("parsed", "Parsed", make=_parsed_cell),
+        columns.Text("cause", "Cause", write=lambda row: row["cause"] or "nothing is missing"),
+        columns.Custom("n", "Items", make=_items_cell),
+        _bound("lowest", "If all missing were detected"),
+        _bound("highest", "If all missing were undetected"),
+        columns.PValue("p", "By category, p", reason="p_reason"),
+        *columns.plain("p_reason", "score_invariant"),
+    ),
+    lambda project, runs, by: tabulate(runs, by),
+    check=lambda project, by: counted.check_fields(by),
+    of_people=False,
+    with_duplicates=True,
+)
+
+
+class _Groups(lines.RunGroups):
+    """Groups of any runs; the items of detectors and ratings have no ability to filter by."""
+
+    def items_url(self, row: Row, **which: str) -> str:
+        # The rate beside links to the items of its own row, which is one of `undetected`.
+        if "lowest" not in row or _has_rate(row):
+            return super().items_url(row, **which)
+        group = {field: row[field] for field in counted.FIELDS if row.get(field)}
+        return cells.outcomes_url(self.runs[row["run"]], **group, **which, counted="yes")
+
+
+def _draw(asked: PageQuery, rows: Rows) -> ChartSpec | None:
+    """Draw one mark per run and group, however many causes there are."""
+    groups = {lines.row_key(row): row for row in rows if row["of_rate"]}
+    found = [
+        (
+            "",
+            lines.chart_label(asked, row),
+            Estimate(row["of_rate"]["rate"], row["lowest"], row["highest"], row["parsed"]),
+        )
+        for row in groups.values()
+    ]
+    caption = (
+        "Undetected rates with bounds. The lower bound counts every missing reply as a "
+        "detection, the upper bound counts none as a detection. These are not confidence "
+        "intervals."
+    )
+    return chart_parts.draw_dots(found, title="Undetected rate", caption=caption)
+
+
+VIEWS = (
+    ResultView(
+        slug="causes",
+        title="Causes and bounds",
+        asks=(TableQuery(MISSING), TableQuery(UNDETECTED)),
+        build=lines.Lines(
+            MISSING,
+            "Missing replies by cause",
+            (
+                *("parsed", "cause", "n", "lowest"),
+                columns.Custom("rate", "Undetected rate", make=_rate_cell),
+                *("highest", "p"),
+            ),
+            "A reply that could not be used never counts as a verdict. The two bounds are the "
+            "undetected rate if all missing items were detected, or all undetected. A small p "
+            "suggests that missing replies depend on the category. For error detection and "
+            "ratings, see the bounds on the pages Detector and Against people.",
+            _draw,
+            with_undetected,
+            _Groups,
+        ),
+        studies={},
+        empty="The chosen runs have no outcomes of items with a final label.",
+        switches=(lines.group_switch(),),
+    ),
+)

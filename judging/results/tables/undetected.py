@@ -1,0 +1,407 @@
+"""Which errors do the runs miss? The table `undetected`, the page Overview (study 000, tables 3 to
+5), and the views Side by side and Counts of By category (tables 6 to 10 and 18)."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from annotation.labelling.models.labels import SI_ITEM
+from annotation.reports.grouping import Grouping
+from judging.models import Run
+from judging.results import (
+    cells,
+    chart_parts,
+    columns,
+    counted,
+    frames,
+    lines,
+    published_rates,
+)
+from judging.results.cells import Cell, Grid, GridLine, Header, LineBlock, Row
+from judging.results.page_parts import (
+    ChartSpec,
+    PageQuery,
+    ResultView,
+    Rows,
+    StudyFigure,
+    Switch,
+    TableQuery,
+    ViewContent,
+)
+from stats.rates import clustered_wilson
+
+
+def tabulate_undetected(
+    runs: Iterable[Run], by: Sequence[str] = ("ability", "category")
+) -> list[dict[str, Any]]:
+    """Undetected rates of runs by fields of their outcomes, in the order of the taxonomy.
+
+    rate = undetected / parsed; for score-invariant items this is the share left unchanged. If
+    nothing was parsed, the rate is None with a reason. `total` = parsed + missing. An item with
+    repeats counts in `undetected` by the share of its repeats, so that `undetected` and `detected`
+    may be fractional. The intervals take clusters into account. If `by` is empty, there is one row
+    per run.
+
+    An outcome counts only if the revision that it judged has a current resolution, and if there are
+    several axes, only the axis of the item's ability counts. Outcomes that must not be summed
+    together are kept apart. If `by` has neither ability nor category, score-invariant items are
+    left out, since their rate has the opposite meaning. Unless `by` has both, duplicates are left
+    out. Duplicates in one category make two rows if some are score-invariant and some are not.
+    Detectors and ratings have no such rate and no row. Raises `UnknownField`.
+    """
+    rated, _ = frames.split_by_rate(runs)
+    rates = {"undetected": (counted.PARSED_SQL, counted.UNDETECTED_SQL)}
+    return [
+        {
+            **found.head(),
+            "parsed": found.parsed,
+            "detected": counted.round_sum(found.parsed - found.rates["undetected"].y),
+            "undetected": found.rates["undetected"].y,
+            **counted.estimate_columns(clustered_wilson(found.rates["undetected"])),
+            "score_invariant": found.invariant,
+        }
+        for found in counted.sum_outcomes(rated, by, rates=rates)
+    ]
+
+
+UNDETECTED = columns.summed_table(
+    "undetected",
+    tabulate_undetected,
+    columns.Count("total", "Total", columns.items()),
+    columns.MISSING,
+    columns.PARSED,
+    columns.Count("detected", "Detected", columns.items(result="detected")),
+    columns.Count("undetected", "Undetected", columns.items(result="undetected")),
+    columns.Rate(
+        "rate",
+        "Undetected rate",
+        columns.items(result="undetected"),
+        bad=columns.bad_if_undetected,
+    ),
+    *columns.plain("low", "high", "reason", "score_invariant"),
+)
+
+
+@dataclass(frozen=True)
+class RateMeasure:
+    """A measure: its rate for error items, and the name of the rate for score-invariant items, of
+    which `good_on_invariant` values are good."""
+
+    rate: columns.Rate
+    on_invariant: str
+    good_on_invariant: str
+    words: str
+
+    @property
+    def title(self) -> str:
+        return self.rate.title
+
+
+_READING_NOTE = (
+    " n counts items with a usable reply; missing items are listed next to it and count in no "
+    "rate. 95 % intervals are clustered by question. Darker is worse."
+)
+_UNDETECTED_RATE = columns.Rate(
+    "rate",
+    "Undetected rate",
+    columns.items(result="parsed"),
+    missing_link=columns.items(result="missing"),
+    bad=columns.bad_if_undetected,
+)
+MEASURES = {
+    "detection": RateMeasure(
+        replace(_UNDETECTED_RATE, title="Detection rate", bad=columns.bad_if_detected, rest=True),
+        "false alarms",
+        "low",
+        "Share of error items in which the run detected the error: high is good. On "
+        f"score-invariant items a detection is a false alarm: low is good.{_READING_NOTE}",
+    ),
+    "undetected": RateMeasure(
+        _UNDETECTED_RATE,
+        "no false alarm",
+        "high",
+        "Share of error items in which the run did not detect the error: low is good. On "
+        "score-invariant items it is the share without a false alarm: high is good."
+        f"{_READING_NOTE}",
+    ),
+}
+NOTHING_DECIDED = (
+    "The chosen runs have no outcomes of perturbed answers with a final label. For error detection "
+    "and ratings, see the pages Detector and Against people."
+)
+MEASURE_SWITCH = Switch("measure", "Rate", {"detection": "Detection", "undetected": "Undetected"})
+ABILITY = Grouping("ability", "Ability")
+
+
+def _get_measure(asked: PageQuery) -> RateMeasure:
+    """The measure that the URL selects."""
+    return MEASURES[asked.switch_value(MEASURE_SWITCH.name)]
+
+
+def build_overview(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+    """One line per run: its rate over all error items and by ability, including false alarms."""
+    measure = _get_measure(asked)
+    leading = lines.Leading(asked, tables[1])
+    runs = {run.number: run for run in asked.judging_runs}
+    alone = {row["run"]: row for row in tables[0]}
+    rows = [row for row in tables[1] if row["run"] in runs]
+    rows.sort(key=lambda row: counted.taxonomy_order({"ability": row["ability"]}))
+    by_ability: dict[str, dict[int, Row]] = {}
+    for row in rows:
+        by_ability.setdefault(row["ability"], {})[row["run"]] = row
+    told = {row["run"] for row in rows}
+    found = [
+        GridLine(
+            (
+                cells.run_cell(run),
+                measure.rate.cell(alone.get(number), leading),
+                *(measure.rate.cell(of.get(number), leading) for of in by_ability.values()),
+            )
+        )
+        for number, run in runs.items()
+        if number in told
+    ]
+    headers = [Header("Run", "run", is_number=False), Header("All errors", "all")]
+    headers += [
+        Header(ABILITY.title_of(one), one, measure.on_invariant if one == SI_ITEM else "")
+        for one in by_ability
+    ]
+    published = published_rates.build_lines(asked, by_ability, measure.rate) if found else []
+    blocks = (LineBlock(tuple(found)), LineBlock(tuple(published), "published"))
+    grid = Grid(f"{measure.title} by run and ability", tuple(headers), blocks)
+    return ViewContent(grid, _draw_overview(asked, rows, measure), measure.words)
+
+
+def _draw_overview(asked: PageQuery, rows: Rows, measure: RateMeasure) -> ChartSpec | None:
+    def group(row: Row) -> str:
+        title = ABILITY.title_of(row["ability"])
+        return f"{title}: {measure.on_invariant}" if columns.is_invariant(row) else title
+
+    found = [
+        (cells.run_name(asked.runs_by_number[row["run"]]), group(row), measure.rate.estimate(row))
+        for row in rows
+    ]
+    groups = {row["ability"]: group(row) for row in rows}
+    faint = list(published_rates.build_dots(asked, groups, measure.rate))
+    caption = (
+        f"{measure.title} by ability, with 95 % intervals; for score-invariant items"
+        f" {measure.on_invariant}. The table has the same figures."
+    )
+    if faint:
+        caption += (
+            " Published figures are faint, with plain Wilson intervals from the printed n, "
+            "because their clusters are not known."
+        )
+    return chart_parts.draw_dots(found, faint=faint, title=measure.title, caption=caption)
+
+
+NAMES = ("ability", "category", "source_ability")
+REPEATS = "Duplicates (no ability)"
+
+
+class MatrixKey(NamedTuple):
+    """The group of a line; "" stands for all.
+
+    `invariant` is true if the items are score-invariant; duplicates among them have no ability.
+    """
+
+    ability: str
+    category: str
+    source_ability: str
+    invariant: bool
+
+    @property
+    def group(self) -> dict[str, str]:
+        """The fields of the group by name, as in the rows of the tables."""
+        return {name: getattr(self, name) for name in NAMES}
+
+    @property
+    def is_part(self) -> bool:
+        """True if the line is a part of an ability: a category or an origin."""
+        return bool(self.category or self.source_ability)
+
+    @property
+    def place(self) -> tuple[list[int], bool]:
+        """Sort key in the order of the taxonomy."""
+        return counted.taxonomy_order(self.group), self.invariant
+
+    @property
+    def title(self) -> str:
+        """The title of the line."""
+        if self.source_ability:
+            return f"made from {ABILITY.title_of(self.source_ability)}"
+        name = "category" if self.category else "ability"
+        return Grouping(name, "").title_of(getattr(self, name))
+
+    def note(self, measure: RateMeasure) -> str:
+        """A note if the rate of the line has the opposite meaning."""
+        if self.ability == SI_ITEM and not self.invariant:
+            return "labelled as errors: no false alarms"
+        if not self.invariant or self.source_ability:
+            return ""
+        said = f"{measure.on_invariant}, {measure.good_on_invariant} is good"
+        return f"reversed: {said}" if self.ability else f"score-invariant: {said}"
+
+
+RowsByKey = dict[MatrixKey, dict[int, Row]]
+
+
+def build_side_by_side(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+    """A block per ability with a line per category (for score-invariant items: per origin), and a
+    column per run. Groups without any run are left out."""
+    measure, runs = _get_measure(asked), asked.judging_runs
+    heads, parts, made_from = (_group_by_key(rows) for rows in tables)
+    leading = lines.Leading(asked, tables[0])
+
+    def line(key: MatrixKey, rows: dict[int, Row], kind: str = "") -> GridLine:
+        title = Cell(key.title, note=key.note(measure), is_number=False)
+        # Items that were meant to be score-invariant may be labelled as errors.
+        bad = measure.rate.bad if key.invariant else measure.good_on_invariant
+        rate = replace(measure.rate, bad=bad)
+        return GridLine((title, *(rate.cell(rows.get(run.number), leading) for run in runs)), kind)
+
+    def block(ability: str) -> LineBlock:
+        invariant = ability == SI_ITEM
+        below = made_from if invariant else parts
+        found = [
+            line(key, below[key])
+            for key in sorted(below, key=lambda key: key.place)
+            if key.ability == ability and key.is_part
+        ]
+        head = GridLine((Cell(REPEATS, is_number=False), *(Cell("") for _ in runs)), "group")
+        if ability:
+            key = MatrixKey(ability, "", "", invariant)
+            head = line(key, heads.get(key, {}), "group")
+        return LineBlock((head, *found), "invariant" if invariant else "")
+
+    known = sorted({*heads, *parts}, key=lambda key: key.place)
+    blocks = [block(ability) for ability in dict.fromkeys(key.ability for key in known)]
+    headers = (Header("Ability and category", is_number=False), *map(_run_header, runs))
+    grid = Grid(f"{measure.title}s by ability and category", headers, tuple(blocks))
+    dots = [
+        (cells.run_name(run), key.title, measure.rate.estimate(parts[key][run.number]))
+        for run in runs
+        for key in sorted(parts, key=lambda key: key.place)
+        if key.category and not key.invariant and run.number in parts[key]
+    ]
+    caption = f"{measure.title} by category, with 95 % intervals. The table has the same figures."
+    drawn = chart_parts.draw_dots(dots, title=measure.title, caption=caption)
+    return ViewContent(grid, drawn, measure.words)
+
+
+def _group_by_key(rows: Iterable[Row]) -> RowsByKey:
+    found: RowsByKey = {}
+    for row in rows:
+        ability, category, source = (row.get(name, "") for name in NAMES)
+        key = MatrixKey(ability, category, source, row["score_invariant"])
+        found.setdefault(key, {})[row["run"]] = row
+    return found
+
+
+def _run_header(run: Run) -> Header:
+    cell = cells.run_cell(run)
+    return Header(cell.text, f"run-{run.number}", note=cell.note, href=cell.href)
+
+
+def _judging(asked: PageQuery, tables: Sequence[Rows]) -> Rows:
+    return [row for row in tables[0] if asked.is_judging(row)]
+
+
+_SCORE_STRATEGIES = ("vanilla-score", "vanilla", "rubric", "axis", "axis-rubric")
+_PAIR_STRATEGIES = (
+    "pairwise-verdict", "pairwise", "pairwise-rules", "pairwise-axis", "pairwise-axis-rules"
+)  # fmt: skip
+# The measure that is printed in the study.
+_UNDETECTED_QUERY = {"measure": "undetected"}
+OVERVIEW = (
+    ResultView(
+        slug="abilities",
+        title="By ability",
+        asks=(TableQuery(UNDETECTED, ""), TableQuery(UNDETECTED, "ability")),
+        build=build_overview,
+        studies={
+            "000": (
+                StudyFigure(
+                    "table 3",
+                    (*_SCORE_STRATEGIES, *_PAIR_STRATEGIES, "reference"),
+                    query=_UNDETECTED_QUERY,
+                ),
+                StudyFigure(
+                    "table 4",
+                    ("vanilla", "pairwise-axis-rules", "reference", "prometheus-axis"),
+                    query=_UNDETECTED_QUERY,
+                ),
+                StudyFigure(
+                    "table 5",
+                    ("rubric", "rubric-5", "axis-rubric", "axis-rubric-5"),
+                    query=_UNDETECTED_QUERY,
+                ),
+            )
+        },
+        empty=NOTHING_DECIDED,
+        switches=(MEASURE_SWITCH,),
+        choices=published_rates.list_choices,
+    ),
+)
+BY_CATEGORY = (
+    ResultView(
+        slug="rates",
+        title="Side by side",
+        asks=(
+            TableQuery(UNDETECTED, "ability"),
+            TableQuery(UNDETECTED, "ability,category"),
+            TableQuery(UNDETECTED, "ability,source_ability"),
+        ),
+        build=build_side_by_side,
+        studies={},
+        empty=NOTHING_DECIDED,
+        switches=(MEASURE_SWITCH,),
+    ),
+    ResultView(
+        slug="counts",
+        title="Counts",
+        asks=(TableQuery(UNDETECTED),),
+        build=lines.Lines(
+            UNDETECTED,
+            "Detected and undetected items",
+            ("total", "missing", "parsed", "detected", "undetected", "rate"),
+            words=MEASURES["undetected"].words,
+            chart=lines.Stacked(
+                ("undetected", "detected"), "Share of the parsed items", "Detected and undetected"
+            ),
+            select=_judging,
+        ),
+        studies={
+            "000": (
+                StudyFigure("table 6", ("vanilla-score",)),
+                StudyFigure("table 7", ("vanilla",)),
+                StudyFigure("table 8", ("rubric",)),
+                StudyFigure("table 9", ("axis",)),
+                StudyFigure("table 10", ("axis-rubric",)),
+                StudyFigure("table 18", ("vanilla",)),
+            )
+        },
+        empty=NOTHING_DECIDED,
+        switches=(lines.group_switch(lines.BY_CATEGORY),),
+    ),
+)
+
+
+def with_undetected(asked: PageQuery, tables: Sequence[Rows]) -> Rows:
+    """The rows of the first table, each with the row of the second, `undetected`, for the same run
+    and group, for the column `RATE_BESIDE`."""
+    found = {lines.row_key(row): row for row in tables[1]}
+    return [{**row, "of_rate": found.get(lines.row_key(row))} for row in tables[0]]
+
+
+@dataclass(frozen=True)
+class _RateBeside(columns.Rate):
+    """The undetected rate in a line of another table."""
+
+    def cell(self, row: Row | None, of: lines.Leading) -> Cell:
+        return super().cell(row and row["of_rate"], of)
+
+
+RATE_BESIDE = _RateBeside(
+    "rate", "Undetected rate", columns.items(result="undetected"), bad=columns.bad_if_undetected
+)

@@ -10,7 +10,7 @@ from decimal import Decimal
 from io import BufferedWriter, TextIOWrapper
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, Any, TextIO
+from typing import IO, Any, NamedTuple, TextIO
 from uuid import UUID
 
 from formats import fbi
@@ -75,10 +75,25 @@ WRITERS: dict[str, Writer] = {"csv": write_csv, "tsv": write_tsv, "jsonl": write
 PARQUET, FBI, HUB = "parquet", "fbi", "hub"
 ZIP_FORMATS = (FBI, HUB)
 FILE_FORMATS = (*WRITERS, PARQUET, *ZIP_FORMATS)
-# Tables of figures can also be typeset, or be one JSON document that contains the name of the
-# table.
-TYPESET_WRITERS: dict[str, Writer] = {"latex": write_latex, "markdown": write_markdown}
-FIGURE_FORMATS = ("json", *WRITERS, *TYPESET_WRITERS)
+
+
+class FigureFormat(NamedTuple):
+    """A format of tables of figures, with the ending of its files. `write` is None for one JSON
+    document that contains the name of the table."""
+
+    write: Writer | None
+    content_type: str
+    ending: str
+
+
+FIGURE_FORMATS: dict[str, FigureFormat] = {
+    "csv": FigureFormat(write_csv, "text/csv; charset=utf-8", "csv"),
+    "tsv": FigureFormat(write_tsv, "text/tab-separated-values; charset=utf-8", "tsv"),
+    "json": FigureFormat(None, "application/json", "json"),
+    "jsonl": FigureFormat(write_jsonl, "application/jsonl", "jsonl"),
+    "latex": FigureFormat(write_latex, "text/x-tex; charset=utf-8", "tex"),
+    "markdown": FigureFormat(write_markdown, "text/markdown; charset=utf-8", "md"),
+}
 
 
 @dataclass(frozen=True)
@@ -179,9 +194,10 @@ def write_figures(
     stream: TextIO,
 ) -> int:
     """Write a table of figures in one of `FIGURE_FORMATS`; return the number of rows."""
-    if form == "json":
+    write = FIGURE_FORMATS[form].write
+    if write is None:
         return write_table(table, rows, columns, stream)
-    return (WRITERS | TYPESET_WRITERS)[form](rows, columns, stream)
+    return write(rows, columns, stream)
 
 
 def _write_delimited(

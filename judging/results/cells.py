@@ -5,7 +5,7 @@ A cell links to the items behind it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlencode
 
 from django.urls import reverse
@@ -14,7 +14,6 @@ from annotation.templatetags import figures as written
 from annotation.templatetags.figures import DASH
 from judging.models import Run
 from judging.results import counted
-from stats.estimates import Estimate
 
 SortKey = float | str
 
@@ -131,23 +130,6 @@ Row = Mapping[str, Any]
 POINTS_UNIT = "points"
 
 
-class RateColumns(NamedTuple):
-    """The columns of a row that make up a rate: value, interval, number of items.
-
-    `missing` is the column of items left out, "" if a rate has none. With `rest`, 1 minus the value
-    is shown. `bad` says which values are bad: "high", "low", or "" for neither.
-    """
-
-    value: str = "rate"
-    low: str = "low"
-    high: str = "high"
-    n: str = "parsed"
-    reason: str = "reason"
-    missing: str = "missing"
-    bad: str = ""
-    rest: bool = False
-
-
 def run_name(run: Run, between: str = " · ") -> str:
     """The name of a run in charts: number and strategy, endpoint and marks. With ": " as `between`
     it has two lines."""
@@ -238,40 +220,6 @@ def percent_figure_cell(row: Row, name: str) -> Cell:
     return Cell(written.share(value), value, interval=interval, reason=row[f"{name}_reason"] or "")
 
 
-def rate_cell(
-    row: Row | None, such: RateColumns, *, href: str = "", missing_href: str = "", note: str = ""
-) -> Cell:
-    """A cell with a rate, its n, interval and missing items. The row is None if there are no such
-    items."""
-    if row is None:
-        return Cell(reason="no items")
-    found = read_estimate(row, such)
-    value, low, high = found.value, found.low, found.high
-    return Cell(
-        text=written.share(value),
-        place=value,
-        href=href if value is not None else "",
-        n=found.n,
-        missing=row[such.missing] if such.missing else 0,
-        missing_href=missing_href,
-        interval="" if low is None else f"{written.share(low)} to {written.share(high)}",
-        reason=found.reason,
-        heat=int(written.heat(value, such.bad)) if such.bad and value is not None else None,
-        note=note,
-    )
-
-
-def read_estimate(row: Row, such: RateColumns) -> Estimate:
-    """A rate as shown, with its interval or the reason why there is no interval."""
-    value, low, high = row[such.value], row[such.low], row[such.high]
-    if such.rest:
-        value, low, high = _complement(value), _complement(high), _complement(low)
-    reason = row.get(such.reason) or ""
-    return Estimate(
-        value, low, high, row[such.n], "nothing parsed" if reason == "no items" else reason
-    )
-
-
 def share_cell(part: float | None, n: float, href: str = "") -> Cell:
     """A cell with a part of n items, as a count and a share; a dash if the part does not apply."""
     if part is None:
@@ -305,7 +253,3 @@ def _format_signed(value: float) -> str:
 def _with_minus_sign(number: str) -> str:
     """Format a number with a minus sign as wide as a plus; zero has no sign."""
     return number.replace("-", "−") if float(number) else number.lstrip("+-")
-
-
-def _complement(value: float | None) -> float | None:
-    return None if value is None else 1 - value

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from annotation.labelling.models.labels import SI_ITEM
 from annotation.models import Project
+from annotation.templatetags import figures as written
 from judging.models import Run
 from judging.results import cells, counted
-from judging.results.cells import Cell, Header, RateColumns, Row
+from judging.results.cells import Cell, Header, Row
 from stats.estimates import Estimate
 
 if TYPE_CHECKING:
-    from judging.results.lines import Leading
+    from judging.results.page_parts import PageQuery
 
 Rows = Iterable[dict[str, Any]]
 # The query that selects the items behind a figure; a function reads its value from the row, and
@@ -59,6 +60,31 @@ def items(**which: str | Callable[[Row], str]) -> Link:
     return which
 
 
+class Leading:
+    """The leading columns of lines, and the links of their figures. This kind has no columns; its
+    figures link to the items of the row's run and group."""
+
+    def __init__(self, asked: "PageQuery", rows: Sequence[Row]) -> None:
+        self.asked = asked
+        self.runs = asked.runs_by_number
+
+    def headers(self) -> list[Header]:
+        """The headers of the leading columns."""
+        return []
+
+    def cells(self, row: Row) -> list[Cell]:
+        """The leading cells of a row."""
+        return []
+
+    def kind(self, row: Row) -> str:
+        """The kind of a row's line, as in `GridLine`."""
+        return ""
+
+    def items_url(self, row: Row, **which: str) -> str:
+        """The URL of the items behind a figure of the row."""
+        return cells.items_url(self.runs[row["run"]], row, **which)
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of a table. This kind is only in files and the API; the other kinds are also on
@@ -81,11 +107,11 @@ class Column:
     def header(self) -> Header:
         return Header(self.title, self.sort or self.name, self.unit, self.is_number)
 
-    def cell(self, row: Row, of: "Leading") -> Cell:
+    def cell(self, row: Row, of: Leading) -> Cell:
         """The cell of a row on a page with these leading columns."""
         raise NotImplementedError(f"The column {self.name} is shown on no page.")
 
-    def href(self, row: Row, of: "Leading") -> str:
+    def href(self, row: Row, of: Leading) -> str:
         """The URL of the items behind the figure; "" without a link."""
         if self.link is None:
             return ""
@@ -104,7 +130,7 @@ class Column:
 class Count(Column):
     """A number of items."""
 
-    def cell(self, row: Row, of: "Leading") -> Cell:
+    def cell(self, row: Row, of: Leading) -> Cell:
         return cells.count_cell(row[self.name], self.href(row, of), note=self.note_of(row))
 
 
@@ -116,7 +142,7 @@ class MeanCount(Column):
     _: KW_ONLY
     reason: str = "reason"
 
-    def cell(self, row: Row, of: "Leading") -> Cell:
+    def cell(self, row: Row, of: Leading) -> Cell:
         value = row[self.name]
         if value is None:
             return Cell(reason=row[self.reason] or "")
@@ -129,14 +155,14 @@ class MeanCount(Column):
 class Number(Column):
     """A number to two decimals, such as a mean."""
 
-    def cell(self, row: Row, of: "Leading") -> Cell:
+    def cell(self, row: Row, of: Leading) -> Cell:
         return cells.number_cell(row[self.name], note=self.note_of(row))
 
 
 class Percent(Column):
     """A fraction of 1 in percent, without an n of its own."""
 
-    def cell(self, row: Row, of: "Leading") -> Cell:
+    def cell(self, row: Row, of: Leading) -> Cell:
         return cells.percent_cell(row[self.name])
 
 
@@ -148,7 +174,7 @@ class Figure(Column):
     _: KW_ONLY
     in_percent: bool = False
 
-    def cell(self, row: Row, of: "Leading") -> Cell:
+    def cell(self, row: Row, of: Leading) -> Cell:
         build = cells.percent_figure_cell if self.in_percent else cells.figure_cell
         found = replace(build(row, self.name), note=self.note_of(row))
         return replace(found, href=self.href(row, of)) if found.is_there else found
@@ -163,7 +189,7 @@ class Share(Column):
     part_of: str = "parsed"
     reason: str = ""
 
-    def cell(self, row: Row, of: "Leading") -> Cell:
+    def cell(self, row: Row, of: Leading) -> Cell:
         if self.reason and row[self.name] is None:
             return Cell(reason=row[self.reason] or "")
         return cells.share_cell(row[self.name], row[self.part_of], self.href(row, of))
@@ -188,27 +214,34 @@ class Rate(Column):
     bad: str | Callable[[Row], str] = ""
     rest: bool = False
 
-    def cell(self, row: Row | None, of: "Leading") -> Cell:
+    def cell(self, row: Row | None, of: Leading) -> Cell:
         if row is None:
             return Cell(reason="no items")
-        missing_href = replace(self, link=self.missing_link).href(row, of)
-        found = self.unlinked_cell(row, self.note_of(row))
-        href = self.href(row, of) if found.is_there else ""
-        return replace(found, href=href, missing_href=missing_href)
-
-    def unlinked_cell(self, row: Row, note: str = "") -> Cell:
-        """The cell without links, also for a figure that is not from our runs."""
-        return cells.rate_cell(row, self._columns(row), note=note)
+        found = self.estimate(row)
+        value, low, high = found.value, found.low, found.high
+        bad = self.bad(row) if callable(self.bad) else self.bad
+        return Cell(
+            text=written.share(value),
+            place=value,
+            href=self.href(row, of) if value is not None else "",
+            n=found.n,
+            missing=row[self.missing] if self.missing else 0,
+            missing_href=replace(self, link=self.missing_link).href(row, of),
+            interval="" if low is None else f"{written.share(low)} to {written.share(high)}",
+            reason=found.reason,
+            heat=int(written.heat(value, bad)) if bad and value is not None else None,
+            note=self.note(row) if self.note else "",
+        )
 
     def estimate(self, row: Row) -> Estimate:
-        """The rate as a chart draws it."""
-        return cells.read_estimate(row, self._columns(row))
-
-    def _columns(self, row: Row) -> RateColumns:
-        bad = self.bad(row) if callable(self.bad) else self.bad
-        low, high, reason = (f"{self.prefix}{end}" for end in ("low", "high", "reason"))
-        reason = self.reason or reason
-        return RateColumns(self.name, low, high, self.n, reason, self.missing, bad, self.rest)
+        """The rate as shown, with its interval or the reason why there is none."""
+        value, low, high = row[self.name], row[f"{self.prefix}low"], row[f"{self.prefix}high"]
+        if self.rest:
+            value, low, high = (None if one is None else 1 - one for one in (value, high, low))
+        reason = row.get(self.reason or f"{self.prefix}reason") or ""
+        return Estimate(
+            value, low, high, row[self.n], "nothing parsed" if reason == "no items" else reason
+        )
 
 
 @dataclass(frozen=True)
@@ -220,7 +253,7 @@ class Points(Column):
     high: str = "high"
     unit: str = cells.POINTS_UNIT
 
-    def cell(self, row: Row, of: "Leading") -> Cell:
+    def cell(self, row: Row, of: Leading) -> Cell:
         low, high = (row[end] if end else None for end in (self.low, self.high))
         return cells.points_cell(row[self.name], low, high, row["reason"])
 
@@ -232,7 +265,7 @@ class Distance(Column):
     _: KW_ONLY
     unit: str = cells.POINTS_UNIT
 
-    def cell(self, row: Row, of: "Leading") -> Cell:
+    def cell(self, row: Row, of: Leading) -> Cell:
         return cells.distance_cell(row[self.name])
 
 
@@ -243,7 +276,7 @@ class PValue(Column):
     _: KW_ONLY
     reason: str = "reason"
 
-    def cell(self, row: Row, of: "Leading") -> Cell:
+    def cell(self, row: Row, of: Leading) -> Cell:
         found = cells.p_value_cell(row[self.name], row[self.reason])
         return replace(found, note=self.note_of(row))
 
@@ -257,7 +290,7 @@ class Text(Column):
     place: Callable[[Row], float | str] | None = None
     is_number: ClassVar[bool] = False
 
-    def cell(self, row: Row, of: "Leading") -> Cell:
+    def cell(self, row: Row, of: Leading) -> Cell:
         text = self.write(row) if self.write else row[self.name] or ""
         place = self.place(row) if self.place else None
         return cells.text_cell(text, place, note=self.note_of(row))
@@ -268,7 +301,7 @@ class RunNumber(Column):
 
     is_number: ClassVar[bool] = False
 
-    def cell(self, row: Row, of: "Leading") -> Cell:
+    def cell(self, row: Row, of: Leading) -> Cell:
         return cells.run_cell(of.runs[row[self.name]])
 
 
@@ -277,13 +310,13 @@ class Custom(Column):
     """A number (or a text, with `is_text`) that no other kind formats: `make` builds its cell."""
 
     _: KW_ONLY
-    make: Callable[[Row, "Leading"], Cell] = lambda row, of: Cell()
+    make: Callable[[Row, Leading], Cell] = lambda row, of: Cell()
     is_text: bool = False
 
     def header(self) -> Header:
         return replace(super().header(), is_number=not self.is_text)
 
-    def cell(self, row: Row, of: "Leading") -> Cell:
+    def cell(self, row: Row, of: Leading) -> Cell:
         return self.make(row, of)
 
 

@@ -9,8 +9,8 @@ from django.urls import reverse
 from annotation.reports.grouping import Grouping
 from judging.results import cells
 from judging.results.cells import Cell, Header, Row
+from judging.results.columns import Leading
 from judging.results.detectors import MEAN, PEOPLE, PROMPTS
-from judging.results.lines import Leading
 from judging.results.page_parts import RUN_PARAMETER, PageQuery, Rows, Switch
 
 # A chart with more lines is unreadable; the table has all of them.

@@ -101,12 +101,6 @@ class TableRequest:
         """Compute the rows now, however long it takes."""
         return list(self.table.rows(self.project, self.runs, self.by))
 
-    @property
-    def may_be_large(self) -> bool:
-        """True if a worker may have to compute the table; in that case, `is_small` decides with a
-        query."""
-        return self.table.at_once is not None
-
     def is_small(self) -> bool:
         """True if the table is small enough to compute while the user waits."""
         most = self.table.at_once
@@ -180,8 +174,8 @@ def fetch_or_enqueue(
 ) -> FigureTable | PendingTable:
     """The requested table, as from `request_table`."""
     wish = asked.wish()
-    # A stored table was large before, so there is no need to count.
-    found = cache.find(wish) if asked.may_be_large else None
+    # Only large tables are stored, so if this one is, there is no need to count.
+    found = cache.find(wish) if asked.table.at_once is not None else None
     if found is None and asked.is_small():
         return FigureTable(asked.table.name, asked.columns, asked.rows())
     now, state = now or timezone.now(), asked.state()

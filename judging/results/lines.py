@@ -8,7 +8,7 @@ from annotation.labelling.models.labels import SI_ITEM
 from annotation.reports.grouping import Grouping
 from judging.results import cells, chart_parts
 from judging.results.cells import Cell, GridLine, Header, Row
-from judging.results.columns import Column, Table
+from judging.results.columns import Column, Leading, Table
 from judging.results.page_parts import (
     BY_PARAMETER,
     ChartSpec,
@@ -42,31 +42,6 @@ def group_switch(first: str = BY_ABILITY) -> Switch:
 def row_key(row: Row) -> tuple[Any, ...]:
     """The key of a row: its run and its group."""
     return tuple(row.get(name) for name in KEY_FIELDS)
-
-
-class Leading:
-    """The leading columns of lines, and the links of their figures. This kind has no columns; its
-    figures link to the items of the row's run and group."""
-
-    def __init__(self, asked: PageQuery, rows: Sequence[Row]) -> None:
-        self.asked = asked
-        self.runs = asked.runs_by_number
-
-    def headers(self) -> list[Header]:
-        """The headers of the leading columns."""
-        return []
-
-    def cells(self, row: Row) -> list[Cell]:
-        """The leading cells of a row."""
-        return []
-
-    def kind(self, row: Row) -> str:
-        """The kind of a row's line, as in `GridLine`."""
-        return ""
-
-    def items_url(self, row: Row, **which: str) -> str:
-        """The URL of the items behind a figure of the row."""
-        return cells.items_url(self.runs[row["run"]], row, **which)
 
 
 class RunGroups(Leading):

@@ -11,7 +11,7 @@ from annotation.reports import grouping
 from judging.models import Run
 from judging.results import cells, group_fields
 from judging.results.cells import Cell, Header, Row
-from judging.results.lines import Leading
+from judging.results.columns import Leading
 from judging.results.page_parts import (
     BY_PARAMETER,
     RUN_PARAMETER,

@@ -13,7 +13,7 @@ from annotation.labelling.models.labels import SI_ITEM
 from judging.models import Run
 from judging.results.cells import Cell, GridLine, Row
 from judging.results.chart_parts import Dot
-from judging.results.columns import Rate
+from judging.results.columns import Leading, Rate
 from judging.results.page_parts import Choice, ChoiceGroup, PageQuery
 from stats.estimates import Estimate
 from stats.rates import ClusterSums, clustered_wilson
@@ -134,7 +134,7 @@ def build_lines(asked: PageQuery, ours: OwnRows, rate: Rate) -> list[GridLine]:
                     is_number=False,
                 ),
                 Cell(reason="not printed"),
-                *(_published_cell(asked.runs, found.get(one), ours, rate) for one in ours),
+                *(_published_cell(asked, found.get(one), ours, rate) for one in ours),
             ),
             kind="published",
         )
@@ -159,16 +159,15 @@ def _to_row(one: PublishedRate) -> Row:
     return {**ends, "reason": found.reason}
 
 
-def _published_cell(
-    runs: Iterable[Run], one: PublishedRate | None, ours: OwnRows, rate: Rate
-) -> Cell:
+def _published_cell(asked: PageQuery, one: PublishedRate | None, ours: OwnRows, rate: Rate) -> Cell:
     if one is None:
         return Cell(reason="not printed")
     row = _to_row(one)
-    said = list(_compare_intervals(runs, one, ours))
+    said = list(_compare_intervals(asked.runs, one, ours))
     if one.reason and one.reason != row["reason"]:
         said.append(one.reason)
-    return replace(rate, missing="", bad="").unlinked_cell(row, "; ".join(said))
+    found = replace(rate, link=None, missing="", missing_link=None, bad="")
+    return replace(found.cell(row, Leading(asked, ())), note="; ".join(said))
 
 
 def _denominators(found: dict[str, PublishedRate]) -> str:

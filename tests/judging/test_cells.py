@@ -1,14 +1,30 @@
 """Cells of result tables: how figures are written, why one is lacking, and how lines are sorted."""
 
+from typing import Any
+
 import pytest
 
 from annotation.templatetags.figures import DASH
 from judging.results import cells
-from judging.results.cells import Cell, GridLine, Header, LineBlock, RateColumns
+from judging.results.cells import Cell, GridLine, Header, LineBlock
+from judging.results.columns import Leading, Rate
 
 
 def texts(lines: tuple[GridLine, ...]) -> list[str]:
     return [line.cells[0].text for line in lines]
+
+
+class Items(Leading):
+    """Every figure leads to the items."""
+
+    def __init__(self) -> None: ...
+
+    def items_url(self, row: Any, **which: str) -> str:
+        return "/items/"
+
+
+def rate_cell(row: Any, **values: Any) -> Cell:
+    return Rate("rate", "Rate", {}, **values).cell(row, Items())
 
 
 def make_row(**values: object) -> dict[str, object]:
@@ -101,17 +117,17 @@ def test_what_has_no_figure_has_a_reason() -> None:
 
 
 def test_a_rate_has_its_items_its_interval_and_how_bad_it_is() -> None:
-    cell = cells.rate_cell(make_row(), RateColumns(bad="high"), href="/items/")
+    cell = rate_cell(make_row(), bad="high")
     assert (cell.text, cell.place, cell.href) == ("30.0 %", 0.3, "/items/")
     assert (cell.n, cell.missing, cell.interval) == (40, 2, "20.0 % to 45.0 %")
     assert (cell.heat, cell.reason) == (1, "")
-    assert cells.rate_cell(make_row(), RateColumns(bad="low")).heat == 3
-    assert cells.rate_cell(make_row(), RateColumns()).heat is None
-    assert cells.rate_cell(make_row(), RateColumns(missing="")).missing == 0
+    assert rate_cell(make_row(), bad="low").heat == 3
+    assert rate_cell(make_row()).heat is None
+    assert rate_cell(make_row(), missing="").missing == 0
 
 
 def test_the_rest_of_a_rate_has_the_ends_of_its_interval_the_other_way_round() -> None:
-    cell = cells.rate_cell(make_row(), RateColumns(rest=True, bad="high"))
+    cell = rate_cell(make_row(), rest=True, bad="high")
     assert (cell.text, cell.interval, cell.heat) == ("70.0 %", "55.0 % to 80.0 %", 3)
 
 
@@ -120,11 +136,11 @@ def test_the_rest_of_a_rate_has_the_ends_of_its_interval_the_other_way_round() -
 )
 def test_a_rate_of_nothing_says_why_and_leads_nowhere(reason: str | None, shown: str) -> None:
     nothing = make_row(rate=None, low=None, high=None, parsed=0, reason=reason)
-    for such in (RateColumns(bad="high"), RateColumns(bad="high", rest=True)):
-        cell = cells.rate_cell(nothing, such, href="/items/")
+    for rest in (False, True):
+        cell = rate_cell(nothing, bad="high", rest=rest)
         assert (cell.text, cell.place, cell.href) == (DASH, None, "")
         assert (cell.n, cell.interval, cell.heat, cell.reason) == (0, "", None, shown)
-    assert cells.rate_cell(None, RateColumns()).reason == "no items"
+    assert rate_cell(None).reason == "no items"
 
 
 @pytest.mark.parametrize(

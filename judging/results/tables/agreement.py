@@ -37,7 +37,7 @@ QUESTION_TITLES = {"field": "Question"}
 RATES = ("percent", agreement.AGAINST_REST)
 
 
-def _value_cell(row: Row, of: lines.Leading) -> Cell:
+def _value_cell(row: Row, of: columns.Leading) -> Cell:
     told = written.share if row["measure"] in RATES else written.coefficient
     value, low, high = row["value"], row["low"], row["high"]
     interval = "" if low is None else f"{told(low)} to {told(high)}"
@@ -45,7 +45,7 @@ def _value_cell(row: Row, of: lines.Leading) -> Cell:
 
 
 def _seconds(name: str, title: str, n: str = "") -> columns.Custom:
-    def cell(row: Row, of: lines.Leading) -> Cell:
+    def cell(row: Row, of: columns.Leading) -> Cell:
         value = row[name]
         reason = "not timed" if value is None else ""
         return Cell(written.duration(value), value, n=row[n] if n else None, reason=reason)
@@ -53,7 +53,7 @@ def _seconds(name: str, title: str, n: str = "") -> columns.Custom:
     return columns.Custom(name, title, make=cell)
 
 
-def _day_cell(row: Row, of: lines.Leading) -> Cell:
+def _day_cell(row: Row, of: columns.Leading) -> Cell:
     day = row["last_day"]
     return cells.text_cell(str(day) if day else "", str(day or ""))
 
@@ -265,14 +265,14 @@ WHO_SWITCH = Switch(
 )
 
 
-class _Questions(lines.Leading):
+class _Questions(columns.Leading):
     """Rows whose figures link to the items on which they are measured."""
 
     def items_url(self, row: Row, **which: str) -> str:
         return items_url(self.asked, which)
 
 
-class _Persons(lines.Leading):
+class _Persons(columns.Leading):
     """Rows whose figures link to the items with such labels of the person."""
 
     def items_url(self, row: Row, **which: str) -> str:

@@ -95,13 +95,13 @@ def _bounds_note(row: Row) -> str:
     return f"{low} to {high} with missing"
 
 
-def _both_cell(row: Row, of: lines.Leading) -> Cell:
+def _both_cell(row: Row, of: columns.Leading) -> Cell:
     """The number of items with both numbers."""
     which = {} if row["off_scale"] != LEFT_OUT else {"cause": "None"}
     return cells.count_cell(row["n"], of.items_url(row, **which))
 
 
-def _missing_cell(row: Row, of: lines.Leading) -> Cell:
+def _missing_cell(row: Row, of: columns.Leading) -> Cell:
     """The number of items without the evaluator's number."""
     which = {"evaluator": "None"} if row["off_scale"] != LEFT_OUT else {"cause": "off_scale"}
     return cells.count_cell(row["missing"], of.items_url(row, **which))

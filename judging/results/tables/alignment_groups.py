@@ -60,20 +60,20 @@ def tabulate_groups(
                 }
 
 
-def _pooled_cell(row: Row, of: lines.Leading) -> Cell:
+def _pooled_cell(row: Row, of: columns.Leading) -> Cell:
     pooled = row["of_pooled"]
     if pooled is None:
         return cells.number_cell(row["pooled"])
     return replace(cells.figure_cell(pooled, row["figure"]), n=pooled["n"])
 
 
-def _mean_cell(row: Row, of: lines.Leading) -> Cell:
+def _mean_cell(row: Row, of: columns.Leading) -> Cell:
     if row["mean"] is None:
         return Cell(reason=row["reason"] or "undefined in every group")
     return cells.number_cell(row["mean"])
 
 
-def _groups_cell(row: Row, of: lines.Leading) -> Cell:
+def _groups_cell(row: Row, of: columns.Leading) -> Cell:
     assert isinstance(of, Metrics)
     return cells.count_cell(row["groups"], of.view_link("correlations", row))
 
@@ -95,7 +95,7 @@ ALIGNMENT_GROUPS = Table(
 )
 
 
-def _apart_cell(row: Row, of: lines.Leading) -> Cell:
+def _apart_cell(row: Row, of: columns.Leading) -> Cell:
     people, evaluator = (row[name] for name in MEANS)
     if people is None or evaluator is None:
         return Cell(reason=row["mean_people_reason"] or row["mean_evaluator_reason"] or "")

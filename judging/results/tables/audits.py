@@ -90,7 +90,7 @@ AUDITS = Table(
 )
 
 
-class _Runs(lines.Leading):
+class _Runs(columns.Leading):
     """Runs whose figures link to all outcomes, including those left out of figures."""
 
     def items_url(self, row: Row, **which: str) -> str:

@@ -328,7 +328,7 @@ def _value(name: str, value: str) -> str:
 def _rate(name: str, title: str, n: str, prefix: str = "", **more: Any) -> columns.Custom:
     rate = columns.Rate(name, title, n=n, prefix=prefix, missing="", **more)
 
-    def cell(row: Row, of: lines.Leading) -> Cell:
+    def cell(row: Row, of: columns.Leading) -> Cell:
         # If the rate exists, the reason for the missing p does not apply to it.
         reason = row["reason"] if row[name] is None else ""
         return rate.cell({**row, f"{prefix}reason": reason}, of)
@@ -341,13 +341,13 @@ def _bad(row: Row) -> str:
     return "" if row["blind"] is None else "high"
 
 
-def _verdict_cell(row: Row, of: lines.Leading) -> Cell:
+def _verdict_cell(row: Row, of: columns.Leading) -> Cell:
     if row["blind"] is None:
         return Cell("not tested", 2, is_number=False)
     return cells.text_cell("yes, exploratory" if row["blind"] else "no", 0 if row["blind"] else 1)
 
 
-def _slice_cell(row: Row, of: lines.Leading) -> Cell:
+def _slice_cell(row: Row, of: columns.Leading) -> Cell:
     href = of.items_url(row, result="parsed")
     return Cell(slice_title(row), row["slice"], href=href, is_number=False)
 
@@ -410,7 +410,7 @@ NEAREST_SLICES, MOST_SLICES = 5, 40
 _COLUMNS = ("slice", "run", "rate", "rest", "clusters", "difference", "p", "q", "blind")
 
 
-class _Slices(lines.Leading):
+class _Slices(columns.Leading):
     """Slices, whose figures link to their items."""
 
     def items_url(self, row: Row, **which: str) -> str:

@@ -162,14 +162,14 @@ def _interval_cell(
 
 
 def _side(name: str, title: str, prefix: str = "") -> columns.Custom:
-    def cell(row: Row, of: lines.Leading) -> Cell:
+    def cell(row: Row, of: columns.Leading) -> Cell:
         return _interval_cell(row[name], row[f"{prefix}low"], row[f"{prefix}high"], row["reason"])
 
     return columns.Custom(name, title, make=cell)
 
 
 def _share(name: str, title: str) -> columns.Custom:
-    def cell(row: Row, of: lines.Leading) -> Cell:
+    def cell(row: Row, of: columns.Leading) -> Cell:
         if row[name] is None:
             return Cell(reason=row["reason"] or "")
         return cells.percent_cell(row[name])
@@ -177,11 +177,11 @@ def _share(name: str, title: str) -> columns.Custom:
     return columns.Custom(name, title, make=cell)
 
 
-def _wins_cell(row: Row, of: lines.Leading) -> Cell:
+def _wins_cell(row: Row, of: columns.Leading) -> Cell:
     return Cell("") if row["rater"] else Cell(cells.percent_cell(row["wins"]).text, row["wins"])
 
 
-def _verdict_cell(row: Row, of: lines.Leading) -> Cell:
+def _verdict_cell(row: Row, of: columns.Leading) -> Cell:
     if row["q" if row["rater"] else "passed"] is None:
         return Cell(reason=row["reason"] or "", is_number=False)
     if row["rater"]:

@@ -202,7 +202,7 @@ _WORDS = (
 )
 
 
-class _Pairs(lines.Leading):
+class _Pairs(columns.Leading):
     """Pairs of runs, whose figures link to the items of run a."""
 
     def items_url(self, row: Row, **which: str) -> str:

@@ -142,7 +142,7 @@ def _money_cell(value: float | None, reason: str = "") -> Cell:
 
 
 def _money(name: str, title: str) -> columns.Custom:
-    def cell(row: Row, of: lines.Leading) -> Cell:
+    def cell(row: Row, of: columns.Leading) -> Cell:
         # All replies have a price, and the total is 0.
         if row["cost"] == 0 and (name != "per_detected" or row["detected"]):
             return Cell("free", 0)
@@ -152,7 +152,7 @@ def _money(name: str, title: str) -> columns.Custom:
 
 
 def _tokens(name: str, title: str) -> columns.Custom:
-    def cell(row: Row, of: lines.Leading) -> Cell:
+    def cell(row: Row, of: columns.Leading) -> Cell:
         without = row["without_tokens"]
         if row[name] is None:
             lacking = f"{without:,} replies without token counts" if without else "no replies"
@@ -195,7 +195,7 @@ COST = Table(
 )
 
 
-class _ErrorItems(lines.Leading):
+class _ErrorItems(columns.Leading):
     """Runs whose figures link to their error items; for error detection, to the items labelled as
     errors."""
 

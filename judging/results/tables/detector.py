@@ -152,7 +152,7 @@ def _figure(name: str, title: str, **which: str) -> columns.Custom:
     write = written.share if name != "mcc" else _format_value
     link = columns.items(**which)
 
-    def cell(row: Row, of: lines.Leading) -> Cell:
+    def cell(row: Row, of: columns.Leading) -> Cell:
         value, beside = row[name], row["of_ranges"].get(name)
         if value is None:
             return Cell(reason=row["reason"] or "one category only")

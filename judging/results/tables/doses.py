@@ -182,7 +182,7 @@ def _share(row: Row, name: str) -> float | None:
     return float(row[name] / (row["at_top"] - row["bottom"]))
 
 
-def _penalty_cell(row: Row, of: lines.Leading) -> Cell:
+def _penalty_cell(row: Row, of: columns.Leading) -> Cell:
     """The mean penalty. It has a link to its items if it covers all parsed items."""
     found = cells.figure_cell(row, "penalty")
     if row["penalty"] is None:

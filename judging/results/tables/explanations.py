@@ -118,7 +118,7 @@ def _row(found: GroupSums, check: Run, gold: Run | None) -> dict[str, Any]:
     }
 
 
-def _found_cell(row: Row, of: lines.Leading) -> Cell:
+def _found_cell(row: Row, of: columns.Leading) -> Cell:
     """A cell with a link to the items in the check that found an error in their explanations."""
     href = cells.items_url(of.runs[row["run"]], row, row["check"], result="detected")
     return cells.share_cell(row["found"], row["parsed"], href)

@@ -95,7 +95,7 @@ def _majority_row(
     }
 
 
-def _item_cell(row: Row, of: lines.Leading) -> Cell:
+def _item_cell(row: Row, of: columns.Leading) -> Cell:
     href = reverse("item", args=[of.asked.project.slug, row["item"]])
     return Cell(row["item"], row["item"], href=href, is_number=False)
 

@@ -168,7 +168,7 @@ def _has_rate(row: Row) -> bool:
     return row["lowest"] is not None
 
 
-def _parsed_cell(row: Row, of: lines.Leading) -> Cell:
+def _parsed_cell(row: Row, of: columns.Leading) -> Cell:
     """The number of parsed items; without a link for ratings, which are neither detected nor
     undetected."""
     strategy = of.runs[row["run"]].strategy.strategy()
@@ -177,20 +177,20 @@ def _parsed_cell(row: Row, of: lines.Leading) -> Cell:
     return cells.count_cell(row["parsed"], href)
 
 
-def _items_cell(row: Row, of: lines.Leading) -> Cell:
+def _items_cell(row: Row, of: columns.Leading) -> Cell:
     if not row["cause"]:
         return cells.count_cell(0)
     return cells.count_cell(row["n"], of.items_url(row, result="missing", cause=row["cause"]))
 
 
-def _rate_cell(row: Row, of: lines.Leading) -> Cell:
+def _rate_cell(row: Row, of: columns.Leading) -> Cell:
     return RATE_BESIDE.cell(row, of) if _has_rate(row) else Cell()
 
 
 def _bound(name: str, title: str) -> columns.Custom:
     """A bound over all items, with usable and missing replies."""
 
-    def cell(row: Row, of: lines.Leading) -> Cell:
+    def cell(row: Row, of: columns.Leading) -> Cell:
         return replace(cells.percent_cell(row[name]), n=row["total"]) if _has_rate(row) else Cell()
 
     return columns.Custom(name, title, make=cell)

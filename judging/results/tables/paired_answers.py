@@ -130,25 +130,25 @@ def _short(name: str, title: str) -> columns.Custom:
     return columns.Custom(name, title, make=lambda row, of: _number(row[name]))
 
 
-def _item_cell(row: Row, of: lines.Leading) -> Cell:
+def _item_cell(row: Row, of: columns.Leading) -> Cell:
     run = of.runs[row["run"]]
     page = reverse("run-item", args=[run.project.slug, run.number, row["item"]])
     return Cell(row["item"], row["item"], href=page, is_number=False)
 
 
-def _mean_cell(row: Row, of: lines.Leading) -> Cell:
+def _mean_cell(row: Row, of: columns.Leading) -> Cell:
     if row["mean"] is None:
         return Cell(reason="no counted labels")
     return Cell(cells.number_cell(row["mean"]).text, row["mean"], note=f"of {row['raters']}")
 
 
-def _decided_cell(row: Row, of: lines.Leading) -> Cell:
+def _decided_cell(row: Row, of: columns.Leading) -> Cell:
     if row["decided"] is None:
         return Cell(reason="under two labels", is_number=False)
     return cells.text_cell("yes" if row["decided"] else "no")
 
 
-def _evaluator_cell(row: Row, of: lines.Leading) -> Cell:
+def _evaluator_cell(row: Row, of: columns.Leading) -> Cell:
     if row["evaluator"] is None:
         return Cell(reason=(row["cause"] or "no number").replace("_", " "))
     note = "off the scale" if row["off_scale"] else ""
@@ -163,7 +163,7 @@ def _difference(run: Run, row: Row) -> float | None:
     return float(row["evaluator"] - row["people"])
 
 
-def _difference_cell(row: Row, of: lines.Leading) -> Cell:
+def _difference_cell(row: Row, of: columns.Leading) -> Cell:
     apart = _difference(of.runs[row["run"]], row)
     return Cell() if apart is None else Cell(f"{apart:+.3g}".replace("-", "−"), apart)
 

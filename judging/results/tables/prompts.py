@@ -402,7 +402,7 @@ def _bias_columns(bias: str) -> list[columns.Custom]:
     ]
 
 
-def _of_figure(name: str, cell: Callable[[Row], Cell]) -> Callable[[Row, lines.Leading], Cell]:
+def _of_figure(name: str, cell: Callable[[Row], Cell]) -> Callable[[Row, columns.Leading], Cell]:
     """Make a cell from the row of one figure."""
     return lambda row, of: cell(row["of_figures"][name])
 

@@ -141,7 +141,7 @@ SENSITIVITY = Table(
 MOST_RUNS = 8
 
 
-class _Groups(lines.Leading):
+class _Groups(columns.Leading):
     """Groups of items. Score-invariant items are selected by source ability or by origin."""
 
     def items_url(self, row: Row, **which: str) -> str:

@@ -92,10 +92,6 @@ class RateMeasure:
     good_on_invariant: str
     words: str
 
-    @property
-    def title(self) -> str:
-        return self.rate.title
-
 
 _READING_NOTE = (
     " n counts items with a usable reply; missing items are listed next to it and count in no "
@@ -141,7 +137,7 @@ def _get_measure(asked: PageQuery) -> RateMeasure:
 def build_overview(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """One line per run: its rate over all error items and by ability, including false alarms."""
     measure = _get_measure(asked)
-    leading = lines.Leading(asked, tables[1])
+    leading = columns.Leading(asked, tables[1])
     runs = {run.number: run for run in asked.judging_runs}
     alone = {row["run"]: row for row in tables[0]}
     rows = [row for row in tables[1] if row["run"] in runs]
@@ -168,7 +164,7 @@ def build_overview(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     ]
     published = published_rates.build_lines(asked, by_ability, measure.rate) if found else []
     blocks = (LineBlock(tuple(found)), LineBlock(tuple(published), "published"))
-    grid = Grid(f"{measure.title} by run and ability", tuple(headers), blocks)
+    grid = Grid(f"{measure.rate.title} by run and ability", tuple(headers), blocks)
     return ViewContent(grid, _draw_overview(asked, rows, measure), measure.words)
 
 
@@ -184,7 +180,7 @@ def _draw_overview(asked: PageQuery, rows: Rows, measure: RateMeasure) -> ChartS
     groups = {row["ability"]: group(row) for row in rows}
     faint = list(published_rates.build_dots(asked, groups, measure.rate))
     caption = (
-        f"{measure.title} by ability, with 95 % intervals; for score-invariant items"
+        f"{measure.rate.title} by ability, with 95 % intervals; for score-invariant items"
         f" {measure.on_invariant}. The table has the same figures."
     )
     if faint:
@@ -192,7 +188,7 @@ def _draw_overview(asked: PageQuery, rows: Rows, measure: RateMeasure) -> ChartS
             " Published figures are faint, with plain Wilson intervals from the printed n, "
             "because their clusters are not known."
         )
-    return chart_parts.draw_dots(found, faint=faint, title=measure.title, caption=caption)
+    return chart_parts.draw_dots(found, faint=faint, title=measure.rate.title, caption=caption)
 
 
 NAMES = ("ability", "category", "source_ability")
@@ -251,7 +247,7 @@ def build_side_by_side(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     column per run. Groups without any run are left out."""
     measure, runs = _get_measure(asked), asked.judging_runs
     heads, parts, made_from = (_group_by_key(rows) for rows in tables)
-    leading = lines.Leading(asked, tables[0])
+    leading = columns.Leading(asked, tables[0])
 
     def line(key: MatrixKey, rows: dict[int, Row], kind: str = "") -> GridLine:
         title = Cell(key.title, note=key.note(measure), is_number=False)
@@ -277,15 +273,17 @@ def build_side_by_side(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     known = sorted({*heads, *parts}, key=lambda key: key.place)
     blocks = [block(ability) for ability in dict.fromkeys(key.ability for key in known)]
     headers = (Header("Ability and category", is_number=False), *map(_run_header, runs))
-    grid = Grid(f"{measure.title}s by ability and category", headers, tuple(blocks))
+    grid = Grid(f"{measure.rate.title}s by ability and category", headers, tuple(blocks))
     dots = [
         (cells.run_name(run), key.title, measure.rate.estimate(parts[key][run.number]))
         for run in runs
         for key in sorted(parts, key=lambda key: key.place)
         if key.category and not key.invariant and run.number in parts[key]
     ]
-    caption = f"{measure.title} by category, with 95 % intervals. The table has the same figures."
-    drawn = chart_parts.draw_dots(dots, title=measure.title, caption=caption)
+    caption = (
+        f"{measure.rate.title} by category, with 95 % intervals. The table has the same figures."
+    )
+    drawn = chart_parts.draw_dots(dots, title=measure.rate.title, caption=caption)
     return ViewContent(grid, drawn, measure.words)
 
 
@@ -398,7 +396,7 @@ def with_undetected(asked: PageQuery, tables: Sequence[Rows]) -> Rows:
 class _RateBeside(columns.Rate):
     """The undetected rate in a line of another table."""
 
-    def cell(self, row: Row | None, of: lines.Leading) -> Cell:
+    def cell(self, row: Row | None, of: columns.Leading) -> Cell:
         return super().cell(row and row["of_rate"], of)
 
 

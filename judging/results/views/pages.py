@@ -24,7 +24,7 @@ from formats.writers import FIGURE_FORMATS
 from judging import tasks
 from judging.models import Run, SavedView
 from judging.results import arrays, cells, figures, run_marks
-from judging.results.cells import Grid, Header
+from judging.results.cells import Header
 from judging.results.columns import Table
 from judging.results.counted import UnknownField
 from judging.results.page_parts import (
@@ -153,17 +153,17 @@ def _build_filter(wish: PageQuery, field: str, tables: Sequence[Rows]) -> Choice
     given = (row.get(field) for rows in tables for row in rows)
     held = {figures.format_value(value) for value in given if value not in (None, "")}
     values = sorted(held | ({said} if said else set()), key=grouping.place_of)
-    named = wish.view.named or _no_title
+    named = wish.view.named
     options = [
-        Choice(value, named(wish, field, value) or grouping.title_of(value), value == said)
+        Choice(
+            value,
+            (named and named(wish, field, value)) or grouping.title_of(value),
+            value == said,
+        )
         for value in values
     ]
     title = wish.view.titles.get(field) or field.replace("_", " ").capitalize()
     return ChoiceGroup(field, title, options)
-
-
-def _no_title(wish: PageQuery, field: str, value: str) -> str:
-    return ""
 
 
 @dataclass(frozen=True)
@@ -244,7 +244,7 @@ def _content_context(wish: PageQuery, found: list[Rows]) -> dict[str, Any]:
         "shown": shown,
         "grid": shown.grid.sorted(wish.query.get(SORT_PARAMETER, "")),
         "switches": _build_switches(wish, with_intervals=shown.grid.has_intervals),
-        "headings": _build_headings(wish, shown.grid),
+        "headings": [_build_heading(wish, column) for column in shown.grid.columns],
         "narrowing": list_filters(wish, tables),
         "choices": wish.view.choices(wish) if wish.view.choices else (),
         "files": list_files(wish),
@@ -361,10 +361,6 @@ def _option_links(wish: PageQuery, switch: Switch) -> list[SwitchLink]:
         )
         for value, title in switch.options.items()
     ]
-
-
-def _build_headings(wish: PageQuery, grid: Grid) -> list[ColumnHeading]:
-    return [_build_heading(wish, column) for column in grid.columns]
 
 
 def _build_heading(wish: PageQuery, column: Header) -> ColumnHeading:

@@ -18,7 +18,6 @@ from annotation.generation import perturbers
 from annotation.generation.perturbers import PerturbRequest
 from annotation.generation.release import ReleasePolicy
 from annotation.labelling import queue
-from annotation.labelling.submissions import SubmittedAnswers
 from annotation.models import Account, Event, Membership, Project, Role
 from annotation.projects import guidelines
 from formats.readers import READERS
@@ -149,9 +148,7 @@ def label_part(project: Project) -> int:
         offer = queue.next_offer(member)
         if isinstance(offer, queue.Waiting):
             return number
-        queue.store_label(
-            member, offer.shown_item, SubmittedAnswers(_answers(number, offer.item.category))
-        )
+        queue.store_label(member, offer.submission(_answers(number, offer.item.category)))
     return wanted
 
 

@@ -9,7 +9,6 @@ from django.utils import timezone
 from annotation import importing
 from annotation.labelling import answer_key, assignment, queue
 from annotation.labelling.queue import Offer
-from annotation.labelling.submissions import SubmittedAnswers
 from annotation.models import (
     Account,
     GuidelinesVersion,
@@ -166,16 +165,14 @@ def say(member: Membership, offer: Offer, choice: str = "valid", **values: Any) 
     answers = {"choice": choice} | ({"reason": "needs-expert"} if choice == "not-sure" else {})
     said = {name: values.pop(name) for name in ("comment", "seconds") if name in values}
     stage = offer.slot.stage if offer.slot.stage in OWN_DESKS else Stage.LABEL
-    return queue.store_label(
-        member, offer.shown_item, SubmittedAnswers(answers, **said), stage=stage, **values
-    )
+    return queue.store_label(member, offer.submission(answers, **said), stage=stage, **values)
 
 
 def correct(
     member: Membership, offer: Offer, text: str = "A spider has seven legs.", **values: Any
 ) -> Offer:
     """The perturbed text of what was offered, as the member would have it."""
-    return queue.store_correction(member, offer.shown_item, {"perturbed": text}, **values)
+    return queue.store_correction(member, offer.submission(), {"perturbed": text}, **values)
 
 
 def resize_all(project: Project) -> int:

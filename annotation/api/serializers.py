@@ -10,7 +10,7 @@ from annotation import tasktypes
 from annotation.items import taxonomy
 from annotation.items.diffing import stored
 from annotation.labelling import queue
-from annotation.labelling.submissions import ShownItem, SubmittedAnswers
+from annotation.labelling.submissions import Submission
 from annotation.models import Item, Label, Membership, Revision
 
 AnyField = serializers.Field[Any, Any, Any, Any]
@@ -46,9 +46,9 @@ class ShownSerializer(serializers.Serializer[Any]):
     item = serializers.CharField(max_length=200, trim_whitespace=False)
     revision = serializers.IntegerField(min_value=1, max_value=2_147_483_647)
 
-    def shown_item(self) -> ShownItem:
+    def submission(self) -> Submission:
         sent = self.validated_data
-        return ShownItem(sent["key"], sent["item"], sent["revision"])
+        return Submission(sent["key"], sent["item"], sent["revision"])
 
 
 class SubmissionSerializer(ShownSerializer):
@@ -63,9 +63,10 @@ class SubmissionSerializer(ShownSerializer):
             raise serializers.ValidationError("Give a finite number.")
         return seconds
 
-    def submitted_answers(self) -> SubmittedAnswers:
+    def submission(self) -> Submission:
         sent = self.validated_data
-        return SubmittedAnswers(sent["answers"], sent["comment"], sent["seconds"])
+        shown = sent["key"], sent["item"], sent["revision"]
+        return Submission(*shown, sent["answers"], sent["comment"], sent["seconds"])
 
 
 class CorrectionSerializer(ShownSerializer):

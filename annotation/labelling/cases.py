@@ -19,7 +19,7 @@ from annotation.labelling.models.labels import ResolutionQuerySet
 from annotation.labelling.models.slots import SlotQuerySet
 from annotation.labelling.queue import claims, offers
 from annotation.labelling.queue.offers import Offer
-from annotation.labelling.submissions import ShownItem, SubmittedAnswers
+from annotation.labelling.submissions import Submission
 from annotation.models import (
     RIGHTS,
     WORK_LIKE_STAGES,
@@ -150,8 +150,7 @@ def open_case(member: Membership, item: Item, *, now: datetime) -> Case:
 
 def decide(
     member: Membership,
-    shown: ShownItem,
-    said: SubmittedAnswers,
+    sent: Submission,
     *,
     why: str = "",
     now: datetime,
@@ -169,12 +168,12 @@ def decide(
         )
     task = tasktypes.load_task_type(member.project)
     with transactions.transact():
-        item = Item.objects.in_project(member.project).filter(key=shown.item_key).first()
+        item = Item.objects.in_project(member.project).filter(key=sent.item_key).first()
         if item and (reason := why_barred(member, item)):
             raise Refused(reason)
         if item and not why and _has_disagreement(task, _load_opinions(item)):
             raise Refused("Annotators disagree. Choose why, then decide.")
-        label = queue.store_label(member, shown, said, stage=Stage.ADJUDICATE, now=now)
+        label = queue.store_label(member, sent, stage=Stage.ADJUDICATE, now=now)
         for resolution in Resolution.objects.current().of_item(label.item):
             resolution.explain(why)
     return label

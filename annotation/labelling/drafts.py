@@ -17,7 +17,7 @@ from annotation.errors import Refused
 from annotation.labelling import blind_names, submissions
 from annotation.labelling.models.notes import DraftQuerySet
 from annotation.labelling.queue import Offer
-from annotation.labelling.submissions import ShownItem
+from annotation.labelling.submissions import Submission
 from annotation.models import Draft, Item, Label, Membership, Slot
 from annotation.tasktypes import TaskType
 from annotation.tasktypes.field_schema import RESERVED
@@ -94,7 +94,7 @@ TEXT_NAMES = ("comment", "text", "note")
 
 def save_draft(
     member: Membership,
-    shown: ShownItem,
+    shown: Submission,
     data: Mapping[str, Any],
     *,
     now: datetime | None = None,
@@ -134,7 +134,7 @@ def save_refused_form(member: Membership, sent: QueryDict) -> bool:
     data |= {name: sent.get(name, "") for name in TEXT_NAMES}
     number = sent.get("revision", "")
     revision = int(number[:9]) if number.isdecimal() else 0
-    shown = ShownItem(sent.get("key", ""), sent.get("item", ""), revision)
+    shown = Submission(sent.get("key", ""), sent.get("item", ""), revision)
     before = Draft.objects.of_member(member.pk).filter(item__key=_storable(shown.item_key)).first()
     filled = {name: value for name, value in data.items() if value}
     try:
@@ -211,7 +211,7 @@ def _storable(text: str) -> str:
     return text.replace("\0", "").encode("utf-8", "ignore").decode("utf-8")
 
 
-def _shown_item(member: Membership, shown: ShownItem) -> Item:
+def _shown_item(member: Membership, shown: Submission) -> Item:
     """Find the item that the page with this key showed. The key is checked so that nobody can open
     an arbitrary item by saving a draft."""
     ticket = submissions.read_token(shown.key)

@@ -6,7 +6,7 @@ from django import forms
 
 from annotation.accounts import keymap
 from annotation.items import taxonomy
-from annotation.labelling.submissions import ShownItem, SubmittedAnswers
+from annotation.labelling.submissions import Submission
 from annotation.models import Account
 from annotation.tasktypes import TaskType
 
@@ -19,9 +19,9 @@ class SubmissionForm(forms.Form):
     item = forms.CharField(max_length=200, strip=False)
     revision = forms.IntegerField(min_value=1)
 
-    def shown_item(self) -> ShownItem:
+    def submission(self) -> Submission:
         sent = self.cleaned_data
-        return ShownItem(sent["key"], sent["item"], sent["revision"])
+        return Submission(sent["key"], sent["item"], sent["revision"])
 
 
 class LabelForm(SubmissionForm):
@@ -36,10 +36,10 @@ class LabelForm(SubmissionForm):
         found = ((field.name, field.from_post(data)) for field in every)
         self.answers = {name: answer for name, answer in found if answer is not None}
 
-    def submitted_answers(self) -> SubmittedAnswers:
-        return SubmittedAnswers(
-            self.answers, self.cleaned_data["comment"], self.cleaned_data["seconds"]
-        )
+    def submission(self) -> Submission:
+        sent = self.cleaned_data
+        shown = sent["key"], sent["item"], sent["revision"]
+        return Submission(*shown, self.answers, sent["comment"], sent["seconds"])
 
 
 class CorrectionForm(SubmissionForm):

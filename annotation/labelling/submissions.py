@@ -7,7 +7,7 @@ The key of a submission is a signed token of the page that it came from, so nobo
 import hashlib
 import secrets
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, field
 
 from django.core import signing
 
@@ -50,18 +50,16 @@ def digest_token(key: str) -> str:
 
 
 @dataclass(frozen=True)
-class ShownItem:
-    """What the page showed; `key` is the signed token of the page."""
+class Submission:
+    """What a page sends about an item: its signed key, the item and revision that it showed, and
+    the person's answers by field, comment, and time taken in seconds (None if unknown).
+
+    A page that asks nothing, for example to skip the item, sends no answers.
+    """
 
     key: str
     item_key: str
     revision: int
-
-
-@dataclass(frozen=True)
-class SubmittedAnswers:
-    """Answers by field as sent, a comment, and the time taken in seconds (None if unknown)."""
-
-    answers: Mapping[str, object]
+    answers: Mapping[str, object] = field(default_factory=dict)
     comment: str = ""
     seconds: float | None = None

@@ -12,7 +12,7 @@ from annotation.db import transactions
 from annotation.errors import Refused, Stale
 from annotation.labelling import effects, queue, resolution, visibility
 from annotation.labelling.queue import Offer, Waiting, claims
-from annotation.labelling.submissions import ShownItem, SubmittedAnswers
+from annotation.labelling.submissions import Submission
 from annotation.models import Item, Label, Membership, Project, Stage
 from stats.estimates import Estimate
 from stats.rates import clustered_wilson, sum_clusters
@@ -57,26 +57,24 @@ def take_next(member: Membership, *, now: datetime) -> Verification | Waiting:
 
 def confirm(
     member: Membership,
-    shown: ShownItem,
-    said: SubmittedAnswers,
+    sent: Submission,
     *,
     of: str,
     now: datetime,
 ) -> Label:
-    """Store the result of the labels as the member's answer, ignoring `said.answers`; `of` is the
+    """Store the result of the labels as the member's answer, ignoring `sent.answers`; `of` is the
     submission of the shown label.
 
     Raises `Stale` if the result has changed, else like `queue.store_label`.
     """
     with transactions.transact():
-        said = replace(said, answers=_check_unchanged(member, shown, of))
-        return queue.store_label(member, shown, said, stage=Stage.VERIFY, now=now)
+        sent = replace(sent, answers=_check_unchanged(member, sent, of))
+        return queue.store_label(member, sent, stage=Stage.VERIFY, now=now)
 
 
 def contest(
     member: Membership,
-    shown: ShownItem,
-    said: SubmittedAnswers,
+    sent: Submission,
     *,
     of: str,
     now: datetime,
@@ -85,15 +83,15 @@ def contest(
 
     Raises `Refused` without a comment or if the answers equal the labels, else like `confirm`.
     """
-    if not said.comment.strip():
+    if not sent.comment.strip():
         raise Refused("Write in the comment why the label is wrong, then contest it.")
     task = tasktypes.load_task_type(member.project)
-    cleaned = task.clean(said.answers)
+    cleaned = task.clean(sent.answers)
     with transactions.transact():
-        decided = _check_unchanged(member, shown, of)
+        decided = _check_unchanged(member, sent, of)
         if effects.is_confirmation(task, cleaned, decided):
             raise Refused("Your answer equals the label. Confirm it, or choose another answer.")
-        return queue.store_label(member, shown, said, stage=Stage.VERIFY, now=now)
+        return queue.store_label(member, sent, stage=Stage.VERIFY, now=now)
 
 
 def measure_contest_rate(project: Project) -> ContestRate:
@@ -124,7 +122,7 @@ def _decided_label(item: Item) -> tuple[Label | None, dict[str, Any] | None]:
     return first, (first.answers if same else decided)
 
 
-def _check_unchanged(member: Membership, shown: ShownItem, of: str) -> dict[str, Any]:
+def _check_unchanged(member: Membership, shown: Submission, of: str) -> dict[str, Any]:
     """Lock the member and the item, and return the result of the labels. Raises `Stale` if the page
     showed another label."""
     claims.lock_member(member)

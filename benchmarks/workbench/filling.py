@@ -16,7 +16,6 @@ from django.db import connection, models
 from annotation import importing, tasktypes
 from annotation.items.diffing import stored
 from annotation.labelling import queue
-from annotation.labelling.submissions import SubmittedAnswers
 from annotation.models import (
     Account,
     ApiToken,
@@ -89,7 +88,7 @@ def label_half(made: Project, member: Membership) -> int:
     """Label the first half of the items as this member, in order; return how many."""
     offer = queue.next_offer(member)
     assert isinstance(offer, queue.Offer)
-    queue.store_label(member, offer.shown_item, SubmittedAnswers(open_to(made).answers))
+    queue.store_label(member, offer.submission(open_to(made).answers))
     half = made.items.count() // 2
     _copy_labels(half)
     tidy()

@@ -7,7 +7,6 @@ from django.utils import timezone
 
 from annotation.errors import Refused
 from annotation.labelling import adjudication, cases, queue
-from annotation.labelling.submissions import SubmittedAnswers
 from annotation.models import (
     Item,
     Label,
@@ -34,7 +33,7 @@ def disputed(judge: Membership, *choices: str, **values: Any) -> Item:
     for choice in choices or ("valid", "invalid"):
         member = make_member(judge.project)
         while (offer := take(member)).item != item:
-            queue.skip_item(member, offer.shown_item)
+            queue.skip_item(member, offer.submission())
         say(member, offer, choice, comment=f"It is {choice}.", seconds=12.0)
     return item
 
@@ -46,9 +45,9 @@ def shown(member: Membership, item: Item) -> cases.Case:
 def decide(member: Membership, item: Item, choice: str = "valid", **values: Any) -> Label:
     case = shown(member, item)
     assert case.offer, case.barred
-    said = SubmittedAnswers({"choice": choice}, values.pop("comment", "The second label is right."))
+    comment = values.pop("comment", "The second label is right.")
     known = {"why": "slip", "now": timezone.now(), **values}
-    return cases.decide(member, case.offer.shown_item, said, **known)
+    return cases.decide(member, case.offer.submission({"choice": choice}, comment), **known)
 
 
 def standing(item: Item) -> Resolution:
@@ -185,9 +184,9 @@ def test_a_stale_page_cannot_decide_for_who_labelled_it(judge: Membership) -> No
     case = shown(judge, item)
     assert case.offer
     make_member(judge.project, "adjudicator")
-    said = SubmittedAnswers({"choice": "valid"})
+    sent = case.offer.submission({"choice": "valid"})
     with pytest.raises(Refused, match="Leave it to"):
-        cases.decide(judge, case.offer.shown_item, said, why="slip", now=timezone.now())
+        cases.decide(judge, sent, why="slip", now=timezone.now())
 
 
 def test_a_site_admin_without_a_place_only_looks(judge: Membership) -> None:
@@ -239,7 +238,7 @@ def test_blind_answers_stand_beside_the_label(judge: Membership) -> None:
     judge.project.save()
     item = make_item(judge.project)
     member = make_member(judge.project)
-    queue.store_label(member, take(member).shown_item, SubmittedAnswers({"error": "no"}))
+    queue.store_label(member, take(member).submission({"error": "no"}))
     say(member, take(member), "valid")
     cases.request_decision(judge, item, now=timezone.now())
     [said] = shown(judge, item).said

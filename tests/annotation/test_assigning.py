@@ -9,7 +9,6 @@ from django.utils import timezone
 
 from annotation import importing, tasktypes
 from annotation.labelling import assignment, queue
-from annotation.labelling.submissions import SubmittedAnswers
 from annotation.models import Item, Membership, Project, Reason, Resolution, Slot
 from formats.rows import Row
 from tests.builders import (
@@ -210,7 +209,7 @@ def test_settings_that_are_in_force_already_change_nothing(lead: Membership) -> 
 def test_items_that_ask_for_no_work_get_none(lead: Membership, member: Membership) -> None:
     make_item(lead.project)
     answers = {"choice": "not-sure", "reason": "question-unclear"}  # which takes the item out
-    queue.store_label(member, take(member).shown_item, SubmittedAnswers(answers))
+    queue.store_label(member, take(member).submission(answers))
     accepted = make_item(lead.project, slots=0)
     make_resolution(accepted)
     make_item(lead.project, slots=0, duplicate_of=accepted)

@@ -3,13 +3,13 @@
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from annotation.labelling import blind_names, queue
-from annotation.labelling.submissions import ShownItem, SubmittedAnswers
 from annotation.models import ApiToken, Draft, Label, Mark, Membership, Project
 from annotation.projects import guidelines
 from tests.builders import make_item, make_member, make_project, take
@@ -141,8 +141,8 @@ def test_without_a_first_look_items_go_by_their_keys(member: Membership) -> None
 
 def test_the_key_is_taken_as_well(member: Membership) -> None:
     offer = take(member)
-    by_key = ShownItem(offer.key, offer.item.key, offer.revision.number)
-    made = queue.store_label(member, by_key, SubmittedAnswers({"error": False}))
+    by_key = replace(offer.submission({"error": False}), item_key=offer.item.key)
+    made = queue.store_label(member, by_key)
     assert made.item == offer.item
 
 

@@ -7,7 +7,6 @@ from django.utils import timezone
 
 from annotation.errors import Stale
 from annotation.labelling import cases, gold_correction, queue, verification
-from annotation.labelling.submissions import SubmittedAnswers
 from annotation.models import Item, Label, Membership, Project, Resolution, Slot, Stage
 from tests.annotation.test_queue_threads import at_once
 from tests.builders import make_item, make_member, make_project, say, take
@@ -31,8 +30,8 @@ def decide_until_none_is_left(judge: Membership) -> int:
         case = cases.open_case(judge, item, now=timezone.now())
         if case.offer is None:  # somebody else was faster
             continue
-        said = SubmittedAnswers({"choice": "valid"})
-        cases.decide(judge, case.offer.shown_item, said, why="slip", now=timezone.now())
+        sent = case.offer.submission({"choice": "valid"})
+        cases.decide(judge, sent, why="slip", now=timezone.now())
         done += 1
     return done
 
@@ -43,7 +42,7 @@ def confirm_until_none_is_left(member: Membership) -> int:
         case := verification.take_next(member, now=timezone.now()), verification.Verification
     ):
         of, now = case.first.submission, timezone.now()
-        verification.confirm(member, case.offer.shown_item, SubmittedAnswers({}), of=of, now=now)
+        verification.confirm(member, case.offer.submission({}), of=of, now=now)
         done += 1
     return done
 

@@ -68,7 +68,7 @@ def test_the_item_of_a_probe_was_never_had_at_another_stage(
 
 def test_who_skips_a_probe_does_not_get_it_again(member: Membership) -> None:
     make_known(member.project, "probe", purpose="probe")
-    queue.skip_item(member, take(member, draw=0.0).shown_item)
+    queue.skip_item(member, take(member, draw=0.0).submission())
     assert "probe" not in every_offer(member, iter([0.0] * 20))
 
 

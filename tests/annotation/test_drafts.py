@@ -6,7 +6,7 @@ from django.http import QueryDict
 from annotation import tasktypes
 from annotation.errors import Refused
 from annotation.labelling import drafts, queue
-from annotation.labelling.submissions import ShownItem
+from annotation.labelling.submissions import Submission
 from annotation.models import Draft, Label, Membership
 from tests.builders import make_item, make_member, make_project, make_revision, say, take
 
@@ -19,7 +19,7 @@ def member() -> Membership:
 
 
 def keep(member: Membership, offer: queue.Offer, **data: object) -> Draft | None:
-    return drafts.save_draft(member, offer.shown_item, data)
+    return drafts.save_draft(member, offer.submission(), data)
 
 
 def start(member: Membership, offer: queue.Offer) -> drafts.FormEntries:
@@ -56,11 +56,11 @@ def test_nobody_opens_an_item_by_a_draft_of_what_was_not_shown(member: Membershi
     hidden = make_item(member.project)
     offer = take(member)
     with pytest.raises(Refused, match="The page showed another item"):
-        drafts.save_draft(member, ShownItem(offer.key, hidden.key, 1), {"comment": "x"})
+        drafts.save_draft(member, Submission(offer.key, hidden.key, 1), {"comment": "x"})
     with pytest.raises(Refused, match="belongs to another user"):
         keep(make_member(member.project), offer, comment="x")
     with pytest.raises(Refused, match="not valid"):
-        drafts.save_draft(member, ShownItem("x", hidden.key, 1), {"comment": "x"})
+        drafts.save_draft(member, Submission("x", hidden.key, 1), {"comment": "x"})
 
 
 def test_what_no_column_takes_is_left_out_and_what_is_too_long_refused(

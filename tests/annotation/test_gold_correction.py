@@ -7,7 +7,6 @@ from django.utils import timezone
 
 from annotation.errors import Refused, Stale
 from annotation.labelling import cases, gold_correction, queue
-from annotation.labelling.submissions import SubmittedAnswers
 from annotation.models import (
     Event,
     Item,
@@ -40,8 +39,8 @@ def make(judge: Membership, key: str, **values: Any) -> Item:
 
 
 def complain(member: Membership) -> Label:
-    said = SubmittedAnswers({"choice": "not-sure", "reason": "gold-wrong"})
-    return queue.store_label(member, take(member).shown_item, said)
+    answers = {"choice": "not-sure", "reason": "gold-wrong"}
+    return queue.store_label(member, take(member).submission(answers))
 
 
 def mend(
@@ -136,9 +135,7 @@ def test_decisions_are_carried_over_with_the_labels(judge: Membership, member: M
     cases.request_decision(judge, twin, now=timezone.now())
     case = cases.open_case(judge, twin, now=timezone.now())
     assert case.offer
-    cases.decide(
-        judge, case.offer.shown_item, SubmittedAnswers({"choice": "invalid"}), now=timezone.now()
-    )
+    cases.decide(judge, case.offer.submission({"choice": "invalid"}), now=timezone.now())
     mend(judge, item, carry=True)
     resolution = Resolution.objects.current().get(item=twin)
     assert (resolution.value, resolution.source) == ("invalid", "adjudicated")

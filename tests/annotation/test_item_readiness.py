@@ -12,7 +12,6 @@ from annotation import importing, tasktypes
 from annotation.errors import Refused
 from annotation.items import readiness
 from annotation.labelling import answer_key, assignment, cases, queue
-from annotation.labelling.submissions import SubmittedAnswers
 from annotation.models import Item, Membership, Project, Slot
 from annotation.projects.views import home as home_page
 from annotation.tasktypes import validation, versions
@@ -129,7 +128,7 @@ def test_of_several_left_those_that_wait_are_told_apart(
     project: Project, member: Membership
 ) -> None:
     bring(project, PROMPT, WHOLE)
-    queue.store_label(member, take(member).shown_item, SubmittedAnswers({"verdict": "right"}))
+    queue.store_label(member, take(member).submission({"verdict": "right"}))
     project.overlap = 2
     project.save()
     resize_all(project)
@@ -143,11 +142,11 @@ def test_correcting_the_awaited_text_is_a_revision_like_any_other(
 ) -> None:
     bring(project, WHOLE)
     offer = queue.store_correction(
-        member, take(member).shown_item, {"gold": "It stores electric charge."}
+        member, take(member).submission(), {"gold": "It stores electric charge."}
     )
     assert offer.revision.texts["gold"] == "It stores electric charge."
     with pytest.raises(Refused, match="empty"):
-        queue.store_correction(member, offer.shown_item, {"gold": " "})
+        queue.store_correction(member, offer.submission(), {"gold": " "})
 
 
 def test_a_task_type_can_wait_only_for_a_text_that_items_may_lack() -> None:

@@ -58,7 +58,7 @@ def test_each_list_is_counted(member: Membership) -> None:
     for _ in range(5):
         make_item(member.project)
     say(member, take(member))
-    queue.skip_item(member, take(member).shown_item)
+    queue.skip_item(member, take(member).submission())
     Draft.objects.create(member=member, item=take(member).item, revision=1, data={"comment": "x"})
     take(make_member(member.project))
     counts = my_items.count_my_items(member, queue.load_progress(member))

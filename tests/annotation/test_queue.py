@@ -10,7 +10,7 @@ from django.utils import timezone
 from annotation.errors import Refused, Stale
 from annotation.labelling import queue
 from annotation.labelling.queue import Waiting
-from annotation.labelling.submissions import ShownItem, SubmittedAnswers
+from annotation.labelling.submissions import Submission
 from annotation.models import Cursor, Event, Item, Label, Resolution, Revision, Slot
 from tests.builders import (
     correct,
@@ -168,9 +168,7 @@ def test_a_key_that_was_not_made_here_is_refused(key: str) -> None:
     member = make_member(make_project())
     item = make_item(member.project)
     with pytest.raises(Refused, match="not valid"):
-        queue.store_label(
-            member, ShownItem(key, item.key, 1), SubmittedAnswers({"choice": "valid"})
-        )
+        queue.store_label(member, Submission(key, item.key, 1, {"choice": "valid"}))
 
 
 @pytest.mark.parametrize("item_key, revision", [("other", 1), ("shown", 2)])
@@ -179,9 +177,7 @@ def test_what_the_page_did_not_show_is_refused(item_key: str, revision: int) -> 
     make_item(member.project, "shown"), make_item(member.project, "other")
     offer = take(member)
     with pytest.raises(Refused, match="The page showed another item"):
-        queue.store_label(
-            member, ShownItem(offer.key, item_key, revision), SubmittedAnswers({"choice": "valid"})
-        )
+        queue.store_label(member, Submission(offer.key, item_key, revision, {"choice": "valid"}))
 
 
 @pytest.mark.parametrize("answers", [{}, {"choice": "maybe"}, {"choice": "valid", "mood": "good"}])
@@ -190,7 +186,7 @@ def test_answers_that_the_task_does_not_take_are_refused(answers: dict[str, obje
     make_item(member.project)
     offer = take(member)
     with pytest.raises(Refused):
-        queue.store_label(member, offer.shown_item, SubmittedAnswers(answers))
+        queue.store_label(member, offer.submission(answers))
     assert Slot.objects.get().state == "held"
 
 
@@ -351,7 +347,7 @@ def test_only_the_correctable_text_can_be_corrected_and_not_to_nothing(
     make_item(member.project)
     offer = take(member)
     with pytest.raises(Refused):
-        queue.store_correction(member, offer.shown_item, texts)
+        queue.store_correction(member, offer.submission(), texts)
 
 
 # ------------------------------------------------------------------------------------- undo

@@ -22,7 +22,7 @@ from annotation import importing, tasktypes
 from annotation.errors import Refused
 from annotation.labelling import blind_names, queue
 from annotation.labelling.queue import Offer, Waiting
-from annotation.labelling.submissions import ShownItem, SubmittedAnswers
+from annotation.labelling.submissions import Submission
 from annotation.models import (
     WORK_LIKE_STAGES,
     Label,
@@ -50,8 +50,7 @@ class Sent:
 
     label_id: int
     member: Membership
-    shown: ShownItem
-    said: SubmittedAnswers
+    said: Submission
     stage: str
 
 
@@ -106,7 +105,7 @@ def look_ahead(day: Day, who: int, pick: int) -> None:
 def label(day: Day, who: int, pick: int) -> None:
     member = day.person(who)
     if offer := day.screens.get(member.pk):
-        submit(day, member, offer.shown_item, SubmittedAnswers(answers(day, offer, pick)))
+        submit(day, member, offer.submission(answers(day, offer, pick)))
 
 
 def work(day: Day, who: int, pick: int) -> None:
@@ -124,9 +123,7 @@ def send_again(day: Day, who: int, pick: int) -> None:
     said = before.said if pick % 2 else replace(before.said, comment="changed")
     count = Label.objects.count()
     try:
-        again = queue.store_label(
-            before.member, before.shown, said, stage=before.stage, now=day.now
-        )
+        again = queue.store_label(before.member, said, stage=before.stage, now=day.now)
     except Refused:
         pass
     else:
@@ -138,7 +135,7 @@ def skip(day: Day, who: int, pick: int) -> None:
     member = day.person(who)
     if offer := day.screens.pop(member.pk, None):
         try:
-            queue.skip_item(member, offer.shown_item, now=day.now)
+            queue.skip_item(member, offer.submission(), now=day.now)
         except Refused:
             return
         kept = Mark.objects.in_force().filter(member=member, item=offer.item, kind="skip")
@@ -167,7 +164,7 @@ def correct(day: Day, who: int, pick: int) -> None:
     text = f"A spider has {pick} legs."
     try:
         day.screens[member.pk] = queue.store_correction(
-            member, offer.shown_item, {"perturbed": text}, now=day.now
+            member, offer.submission(), {"perturbed": text}, now=day.now
         )
     except Refused:
         return
@@ -195,9 +192,7 @@ def decide(day: Day, who: int, pick: int) -> None:
     member = Membership.objects.select_related("project__task_type").get(pk=member.pk)
     offer = queue.next_offer(member, stage=stage, now=day.now)
     if isinstance(offer, Offer):
-        submit(
-            day, member, offer.shown_item, SubmittedAnswers({"choice": CHOICES[pick % 3]}), stage
-        )
+        submit(day, member, offer.submission({"choice": CHOICES[pick % 3]}), stage)
 
 
 def renew(day: Day, who: int, pick: int) -> None:
@@ -228,17 +223,15 @@ def answers(day: Day, offer: Offer, pick: int) -> dict[str, Any]:
     )
 
 
-def submit(
-    day: Day, member: Membership, page: ShownItem, said: SubmittedAnswers, stage: str = Stage.LABEL
-) -> None:
+def submit(day: Day, member: Membership, said: Submission, stage: str = Stage.LABEL) -> None:
     count = Label.objects.count()
     try:
-        made = queue.store_label(member, page, said, stage=stage, now=day.now)
+        made = queue.store_label(member, said, stage=stage, now=day.now)
     except Refused:
         assert Label.objects.count() == count
         return
     if made.pk not in {sent.label_id for sent in day.sent}:
-        day.sent.append(Sent(made.pk, member, page, said, stage))
+        day.sent.append(Sent(made.pk, member, said, stage))
 
 
 # ------------------------------------------------------------------------------------------ rules
@@ -260,7 +253,7 @@ def nothing_is_lost(day: Day) -> None:
         label = stored[sent.label_id]
         assert label.member_id == sent.member.pk
         assert label.answers.items() >= sent.said.answers.items()
-        assert label.revision.number == sent.shown.revision
+        assert label.revision.number == sent.said.revision
     for item_id, text in day.corrected:
         kept = Revision.objects.filter(item=item_id)
         assert text in [revision.texts["perturbed"] for revision in kept]

@@ -3,7 +3,6 @@
 import pytest
 
 from annotation.labelling import queue
-from annotation.labelling.submissions import SubmittedAnswers
 from annotation.models import Membership, Reason, Resolution, Slot, Stage
 from tests.builders import correct, make_item, make_member, make_project, say, take
 
@@ -17,9 +16,7 @@ def member() -> Membership:
 
 def unsure(member: Membership, why: str, item_key: str = "") -> None:
     offer = queue.reopen_item(member, item_key) if item_key else take(member)
-    queue.store_label(
-        member, offer.shown_item, SubmittedAnswers({"choice": "not-sure", "reason": why})
-    )
+    queue.store_label(member, offer.submission({"choice": "not-sure", "reason": why}))
 
 
 def waiting() -> list[tuple[str, str]]:

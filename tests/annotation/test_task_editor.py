@@ -8,7 +8,6 @@ import pytest
 from django.test import Client
 
 from annotation import tasktypes
-from annotation.labelling.submissions import SubmittedAnswers
 from annotation.models import Event, Label, Membership, Project, TaskTypeVersion
 from annotation.tasktypes import versions
 from tests.builders import make_item, make_member, make_project, make_resolution, say, take
@@ -184,7 +183,7 @@ def test_the_preview_is_a_whole_page_without_a_script(lead: Membership) -> None:
 def answer(member: Membership, answers: dict[str, Any]) -> Label:
     from annotation.labelling import queue
 
-    return queue.store_label(member, take(member).shown_item, SubmittedAnswers(answers))
+    return queue.store_label(member, take(member).submission(answers))
 
 
 def test_a_choice_that_no_label_has_goes_without_a_word(lead: Membership) -> None:

@@ -8,7 +8,6 @@ from django.utils import timezone
 
 from annotation.errors import Refused, Stale
 from annotation.labelling import queue, verification
-from annotation.labelling.submissions import SubmittedAnswers
 from annotation.labelling.verification import Verification
 from annotation.models import Item, Label, Mark, Membership, Reason, Resolution, Slot, Stage
 from tests.builders import make_item, make_member, make_project, say, take
@@ -35,8 +34,8 @@ def case(member: Membership) -> Verification:
 def send(
     call: Callable[..., Label], member: Membership, shown: Verification, **values: Any
 ) -> Label:
-    said = SubmittedAnswers(**{"answers": {}, **values})
-    return call(member, shown.offer.shown_item, said, of=shown.first.submission, now=timezone.now())
+    sent = shown.offer.submission(**values)
+    return call(member, sent, of=shown.first.submission, now=timezone.now())
 
 
 def labelled(member: Membership, choice: str = "valid", **values: object) -> Item:

@@ -9,7 +9,6 @@ from annotation import tasktypes
 from annotation.errors import Refused
 from annotation.labelling import queue
 from annotation.labelling.queue import Offer, Waiting
-from annotation.labelling.submissions import SubmittedAnswers
 from annotation.models import Comment, Draft, Item, Label, Mark, Membership, Slot
 from tests.builders import make_item, make_member, make_project, make_slot, say, take
 
@@ -94,7 +93,7 @@ def test_what_went_to_somebody_else_is_not_renewed() -> None:
 
 def test_a_skipped_item_comes_no_more_until_it_is_taken_back() -> None:
     [ana], [first, second] = people(items=2)
-    queue.skip_item(ana, take(ana).shown_item, note="later")
+    queue.skip_item(ana, take(ana).submission(), note="later")
     assert take(ana).item == second
     say(ana, take(ana))
     assert isinstance(queue.next_offer(ana), Waiting)
@@ -106,15 +105,15 @@ def test_a_skipped_item_comes_no_more_until_it_is_taken_back() -> None:
 
 def test_others_get_what_somebody_skipped() -> None:
     [ana, ben], [item] = people(2, items=1)
-    queue.skip_item(ana, take(ana).shown_item)
+    queue.skip_item(ana, take(ana).submission())
     assert take(ben).item == item
 
 
 def test_skipping_the_same_page_twice_is_skipping_once() -> None:
     [ana], _ = people(items=2)
     offer = take(ana)
-    queue.skip_item(ana, offer.shown_item)
-    queue.skip_item(ana, offer.shown_item)
+    queue.skip_item(ana, offer.submission())
+    queue.skip_item(ana, offer.submission())
     assert Mark.objects.count() == 1
 
 
@@ -123,7 +122,7 @@ def test_what_is_labelled_cannot_be_skipped() -> None:
     offer = take(ana)
     say(ana, offer)
     with pytest.raises(Refused, match="have labelled"):
-        queue.skip_item(ana, offer.shown_item)
+        queue.skip_item(ana, offer.submission())
     assert Label.objects.counted().count() == 1
 
 
@@ -233,7 +232,7 @@ def test_blind_first_asks_twice_and_stores_both() -> None:
     [ana], [item] = people(items=1, blind_first=True)
     first = take(ana)
     assert first.phase == "blind"
-    said = queue.store_label(ana, first.shown_item, SubmittedAnswers(blind_answers(ana)))
+    said = queue.store_label(ana, first.submission(blind_answers(ana)))
     assert (said.stage, said.counted) == ("blind", True)
     second = take(ana)
     assert (second.phase, second.blind) == ("label", said)
@@ -248,13 +247,13 @@ def test_before_the_blind_answer_nothing_can_be_labelled_or_corrected() -> None:
     with pytest.raises(Refused):
         say(ana, offer)
     with pytest.raises(Refused, match="first"):
-        queue.store_correction(ana, offer.shown_item, {"perturbed": "other"})
+        queue.store_correction(ana, offer.submission(), {"perturbed": "other"})
     assert not Label.objects.exists()
 
 
 def test_a_blind_answer_is_asked_once_also_after_an_undo() -> None:
     [ana], _ = people(items=1, blind_first=True)
-    queue.store_label(ana, take(ana).shown_item, SubmittedAnswers(blind_answers(ana)))
+    queue.store_label(ana, take(ana).submission(blind_answers(ana)))
     say(ana, take(ana))
     undone = queue.undo_label(ana)
     assert undone
@@ -283,11 +282,11 @@ def test_a_key_of_another_desk_is_refused_at_the_label_screen(stage: str) -> Non
     offer = queue.next_offer(ana, stage=stage)
     assert isinstance(offer, Offer)
     with pytest.raises(Refused, match="another member"):
-        queue.store_label(ana, offer.shown_item, SubmittedAnswers({"choice": "valid"}))
+        queue.store_label(ana, offer.submission({"choice": "valid"}))
     with pytest.raises(Refused, match="another member"):
-        queue.store_correction(ana, offer.shown_item, {"perturbed": "other"})
+        queue.store_correction(ana, offer.submission(), {"perturbed": "other"})
     with pytest.raises(Refused, match="another member"):
-        queue.skip_item(ana, offer.shown_item)
+        queue.skip_item(ana, offer.submission())
     assert (Label.objects.count(), item.revisions.count()) == (0, 1)
 
 
@@ -296,9 +295,7 @@ def test_a_page_that_was_sent_as_a_label_is_no_decision_when_it_comes_again() ->
     offer = take(ana)
     say(ana, offer)
     with pytest.raises(Refused, match="another member"):
-        queue.store_label(
-            ana, offer.shown_item, SubmittedAnswers({"choice": "valid"}), stage="adjudicate"
-        )
+        queue.store_label(ana, offer.submission({"choice": "valid"}), stage="adjudicate")
 
 
 def test_a_nul_opens_and_flags_nothing() -> None:

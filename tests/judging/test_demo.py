@@ -8,7 +8,6 @@ from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
 from annotation.labelling import queue
-from annotation.labelling.submissions import SubmittedAnswers
 from annotation.models import Account, Item, Label, Membership, Project
 from judging import demo
 from judging.models import Outcome, Run
@@ -93,7 +92,7 @@ def test_made_again_a_demo_changes_nothing_and_keeps_what_people_did() -> None:
     member = Membership.objects.get(alias="annotator")
     offer = queue.next_offer(member)
     assert isinstance(offer, queue.Offer)
-    queue.store_label(member, offer.shown_item, SubmittedAnswers({"choice": "valid"}))
+    queue.store_label(member, offer.submission({"choice": "valid"}))
     before = Label.objects.count()
     assert make_demo().splitlines()[-7:] == first.splitlines()[-7:]
     assert Label.objects.count() == before

@@ -6,7 +6,6 @@ import pytest
 from django.test import Client
 
 from annotation.labelling import queue
-from annotation.labelling.submissions import SubmittedAnswers
 from annotation.models import Item, Project
 from judging.errors import Refused
 from judging.generation import bring_in, regenerate
@@ -133,7 +132,7 @@ def test_gold_answers_that_people_turned_down_are_no_source() -> None:
     for number in (1, 2):
         make_item(project, f"q{number}", texts={"gold": f"{number}."}, category="")
     answers = {"verdict": "wrong", "explanation": "No."}
-    queue.store_label(member, take(member).shown_item, SubmittedAnswers(answers))
+    queue.store_label(member, take(member).submission(answers))
     run = make_run(project, make_endpoint(NOBODY), "generate-number-errors")
     assert [one.item.key for one in run.outcomes.all()] == ["q2"]
 

@@ -129,9 +129,7 @@ def verdict(request: Request, slug: str) -> Response:
     body = VerdictSerializer(data=request.data)
     data = validate_body(body)
     answer = verification.confirm if data["confirm"] else verification.contest
-    made = answer(
-        member, body.shown_item(), body.submitted_answers(), of=data["of"], now=timezone.now()
-    )
+    made = answer(member, body.submission(), of=data["of"], now=timezone.now())
     return Response(LabelSerializer(made).data, status=201)
 
 
@@ -200,7 +198,7 @@ def decide(request: Request, slug: str) -> Response:
     body = DecisionSerializer(data=request.data)
     data = validate_body(body)
     why, now = data["why"], timezone.now()
-    made = cases.decide(member, body.shown_item(), body.submitted_answers(), why=why, now=now)
+    made = cases.decide(member, body.submission(), why=why, now=now)
     return Response(LabelSerializer(made).data, status=201)
 
 

@@ -111,7 +111,7 @@ class LabelList(ListAPIView[Label]):
         member = access.member_for(request, slug, right="label")
         body = SubmissionSerializer(data=request.data)
         validate_body(body)
-        made = queue.store_label(member, body.shown_item(), body.submitted_answers())
+        made = queue.store_label(member, body.submission())
         return Response(StoredSerializer(made).data, status=201)
 
 
@@ -124,7 +124,7 @@ def corrections(request: Request, slug: str) -> Response:
     member = access.member_for(request, slug, right="label")
     body = CorrectionSerializer(data=request.data)
     data = validate_body(body)
-    offer = queue.store_correction(member, body.shown_item(), data["texts"], note=data["note"])
+    offer = queue.store_correction(member, body.submission(), data["texts"], note=data["note"])
     return Response(OfferSerializer(offer).data, status=201)
 
 
@@ -135,7 +135,7 @@ def skip(request: Request, slug: str) -> Response:
     member = access.member_for(request, slug, right="label")
     body = ShownSerializer(data=request.data)
     validate_body(body)
-    queue.skip_item(member, body.shown_item())
+    queue.skip_item(member, body.submission())
     return Response(status=204)
 
 

@@ -16,7 +16,7 @@ from annotation.errors import Refused, Stale
 from annotation.items.diffing import difference
 from annotation.labelling import blind_names, slots, submissions
 from annotation.labelling.models.slots import FILL_SQL, Hold
-from annotation.labelling.submissions import ShownItem, SubmissionToken
+from annotation.labelling.submissions import Submission, SubmissionToken
 from annotation.models import Diff, Event, Item, Label, Membership, Revision, Slot, Stage
 
 # The number of item positions by which a stored cursor may lag behind.
@@ -289,7 +289,7 @@ _CONVERTERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def read_own_token(member: Membership, shown: ShownItem) -> SubmissionToken:
+def read_own_token(member: Membership, shown: Submission) -> SubmissionToken:
     """Read the content of the page's key. Raises `Refused` if the key was issued to another
     member."""
     read = submissions.read_token(shown.key)
@@ -299,7 +299,7 @@ def read_own_token(member: Membership, shown: ShownItem) -> SubmissionToken:
 
 
 def lock_shown(
-    member: Membership, made: SubmissionToken, shown: ShownItem
+    member: Membership, made: SubmissionToken, shown: Submission
 ) -> tuple[Slot, Revision]:
     """Lock the member and the item; return the slot that the key was issued for, and the item's
     current revision.
@@ -318,7 +318,7 @@ def check_stage(slot: Slot, stage: str) -> None:
         raise Refused("This page belongs to another member. Reload the page.")
 
 
-def check_item(member: Membership, item: Item, shown: ShownItem) -> None:
+def check_item(member: Membership, item: Item, shown: Submission) -> None:
     if item.project_id != member.project_id or not blind_names.matches_name(
         shown.item_key, member, item
     ):
@@ -328,14 +328,14 @@ def check_item(member: Membership, item: Item, shown: ShownItem) -> None:
         raise Refused("This item was removed from the project. Continue with the next one.")
 
 
-def check_revision(made: SubmissionToken, shown: ShownItem) -> None:
+def check_revision(made: SubmissionToken, shown: Submission) -> None:
     """Raise `Refused` if the key was issued for a revision other than the revision sent as
     shown."""
     if made.revision != shown.revision:
         raise Refused("The page showed another item. Reload the page.")
 
 
-def check_fresh(item: Item, made: SubmissionToken, shown: ShownItem) -> None:
+def check_fresh(item: Item, made: SubmissionToken, shown: Submission) -> None:
     check_revision(made, shown)
     if item.revision_number != shown.revision:
         raise Stale("The texts have been corrected. Read the new ones and label again.")

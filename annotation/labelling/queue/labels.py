@@ -21,7 +21,7 @@ from annotation.labelling.queue import (
 )
 from annotation.labelling.queue.claims import Claim
 from annotation.labelling.queue.offers import Offer
-from annotation.labelling.submissions import ShownItem, SubmittedAnswers
+from annotation.labelling.submissions import Submission
 from annotation.models import (
     WORK_LIKE_STAGES,
     Draft,
@@ -47,8 +47,7 @@ def record_event(kind: str, member: Membership, item: Item, **data: object) -> N
 
 def store_label(
     member: Membership,
-    shown: ShownItem,
-    said: SubmittedAnswers,
+    sent: Submission,
     *,
     stage: str = Stage.LABEL,
     now: datetime | None = None,
@@ -62,26 +61,26 @@ def store_label(
     with other answers; `Stale` if the texts have been corrected.
     """
     now = now or timezone.now()
-    ticket = claims.read_own_token(member, shown)
+    ticket = claims.read_own_token(member, sent)
     task = tasktypes.load_task_type(member.project)
     asked = Stage.BLIND if ticket.blind else Stage.LABEL
-    said = replace(said, answers=task.clean(said.answers, stage=asked))
+    sent = replace(sent, answers=task.clean(sent.answers, stage=asked))
     with transactions.transact():
         claims.lock_member_and_item(member, ticket.slot_id)
-        claim = claims.load_claim(member, ticket.slot_id, shown.key, blind=ticket.blind)
+        claim = claims.load_claim(member, ticket.slot_id, sent.key, blind=ticket.blind)
         claims.check_stage(claim.slot, stage)
         if claim.sent is not None:
-            return _check_same(Label.objects.get(pk=claim.sent), said)
-        claims.check_item(member, claim.item, shown)
-        claims.check_fresh(claim.item, ticket, shown)
-        made = _save_label(_build_label(member, claim, said, task, now), claim)
+            return _check_same(Label.objects.get(pk=claim.sent), sent)
+        claims.check_item(member, claim.item, sent)
+        claims.check_fresh(claim.item, ticket, sent)
+        made = _save_label(_build_label(member, claim, sent, task, now), claim)
         effects.apply_label(made, task, now)
     return made
 
 
 def store_correction(
     member: Membership,
-    shown: ShownItem,
+    shown: Submission,
     texts: Mapping[str, str],
     *,
     note: str = "",
@@ -115,7 +114,7 @@ def store_correction(
 
 
 def _build_label(
-    member: Membership, claim: Claim, said: SubmittedAnswers, task: TaskType, now: datetime
+    member: Membership, claim: Claim, sent: Submission, task: TaskType, now: datetime
 ) -> Label:
     """Build the label for the claim, with the versions of task type and guidelines, without storing
     it."""
@@ -127,10 +126,10 @@ def _build_label(
         task_type=member.project.task_type,
         guidelines_id=claim.guidelines,
         stage=claim.stage,
-        choice=task.choice_of(said.answers, claim.stage),
-        answers=said.answers,
-        comment=said.comment,
-        seconds=said.seconds,
+        choice=task.choice_of(sent.answers, claim.stage),
+        answers=sent.answers,
+        comment=sent.comment,
+        seconds=sent.seconds,
         submission=claim.submission,
         supersedes_id=claim.label,
         evaluator_seen=claim.item.first_reply_at is not None,
@@ -188,19 +187,19 @@ def _fill_slot(member: Membership, shown: Slot, stage: str, now: datetime) -> Sl
     return slot
 
 
-def _check_same(sent: Label, said: SubmittedAnswers) -> Label:
+def _check_same(stored: Label, sent: Submission) -> Label:
     """Return the stored label if its answers equal the answers sent now.
 
     Raises `Refused` for other answers: an old page was sent again, and its answers must not be
     dropped silently.
     """
-    if sent.withdrawn_at:
+    if stored.withdrawn_at:
         raise Refused("The label from this page was undone. Reload the page to give another.")
-    if (sent.answers, sent.comment) != (said.answers, said.comment):
+    if (stored.answers, stored.comment) != (sent.answers, sent.comment):
         raise Refused(
-            f"You already sent this page, as {sent.choice!r}. Undo that label to change it."
+            f"You already sent this page, as {stored.choice!r}. Undo that label to change it."
         )
-    return sent
+    return stored
 
 
 def _check_correctable(member: Membership, slot: Slot, ticket: submissions.SubmissionToken) -> None:
@@ -275,7 +274,7 @@ def reopen_item(member: Membership, item_key: str, *, now: datetime | None = Non
 
 def skip_item(
     member: Membership,
-    shown: ShownItem,
+    shown: Submission,
     *,
     note: str = "",
     now: datetime | None = None,

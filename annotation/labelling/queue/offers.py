@@ -1,6 +1,7 @@
 """The offer of an item to a member, or the reason why there is no item; and the member's latest
 labels."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -8,7 +9,7 @@ from annotation.db import project_counts
 from annotation.items import readiness
 from annotation.labelling import blind_names, qualification, submissions
 from annotation.labelling.models.labels import LabelQuerySet
-from annotation.labelling.submissions import ShownItem
+from annotation.labelling.submissions import Submission
 from annotation.models import (
     WORK_LIKE_STAGES,
     Draft,
@@ -47,10 +48,16 @@ class Offer:
     previous: Label | None = None
     blind: Label | None = None
 
-    @property
-    def shown_item(self) -> ShownItem:
-        """The part of a submission that identifies what was shown."""
-        return ShownItem(self.key, self.name, self.revision.number)
+    def submission(
+        self,
+        answers: Mapping[str, object] | None = None,
+        comment: str = "",
+        seconds: float | None = None,
+    ) -> Submission:
+        """What the page of this offer sends, with these answers."""
+        return Submission(
+            self.key, self.name, self.revision.number, answers or {}, comment, seconds
+        )
 
 
 @dataclass(frozen=True)

@@ -113,9 +113,7 @@ def _handle_decide(request: HttpRequest, member: Membership, item: Item) -> Http
     if not form.is_valid():
         raise Refused("The form could not be read. Reload the page.")
     why = request.POST.get(REASON_FIELD, "")
-    label = cases.decide(
-        member, form.shown_item(), form.submitted_answers(), why=why, now=timezone.now()
-    )
+    label = cases.decide(member, form.submission(), why=why, now=timezone.now())
     messages.success(request, f"{item.key} is decided: {task.title_of(label.choice)}.")
     return _redirect_to_next(request, member)
 

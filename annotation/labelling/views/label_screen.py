@@ -108,9 +108,7 @@ def submit_label(request: HtmxRequest, member: Membership) -> HttpResponse:
     task = tasktypes.load_task_type(member.project)
     form = LabelForm(request.POST, task)
     try:
-        made = queue.store_label(
-            member, _validate_form(form).shown_item(), form.submitted_answers()
-        )
+        made = queue.store_label(member, _validate_form(form).submission())
     except Refused as problem:
         return _render_problem(request, member, problem, form)
     if qualification.build_lesson(made):
@@ -124,7 +122,7 @@ def submit_correction(request: HtmxRequest, member: Membership) -> HttpResponse:
     form = CorrectionForm(request.POST)
     correctable = tasktypes.load_task_type(member.project).correctable
     try:
-        shown = _validate_form(form).shown_item()
+        shown = _validate_form(form).submission()
         texts = {correctable: form.cleaned_data["text"]}
         offer = queue.store_correction(member, shown, texts, note=form.cleaned_data["note"])
     except Refused as problem:
@@ -166,7 +164,7 @@ def skip_item(request: HtmxRequest, member: Membership) -> HttpResponse:
     """Skip the item, which is then listed under Skipped."""
     form = SubmissionForm(request.POST)
     try:
-        shown = _validate_form(form).shown_item()
+        shown = _validate_form(form).submission()
         queue.skip_item(member, shown)
     except Refused as problem:
         return _render_problem(request, member, problem, form)

@@ -14,7 +14,7 @@ from annotation.errors import Refused
 from annotation.htmx import HtmxRequest
 from annotation.labelling import blind_names, drafts, my_items, queue
 from annotation.labelling.queue import offers
-from annotation.labelling.submissions import ShownItem
+from annotation.labelling.submissions import Submission
 from annotation.labelling.views.label_screen import submission_view
 from annotation.models import Item, Membership
 from annotation.projects import access, guidelines
@@ -122,12 +122,12 @@ def _panel_context(member: Membership, request: HttpRequest, version: Any) -> di
     }
 
 
-def _parse_draft(body: bytes) -> tuple[ShownItem, Any]:
+def _parse_draft(body: bytes) -> tuple[Submission, Any]:
     """Parse the shown item and the draft's data from the body. Raises `Refused` if the body cannot
     be read."""
     try:
         sent = json.loads(body[: drafts.MAX_LENGTH * 6])
-        shown = ShownItem(str(sent["key"]), str(sent["item"]), int(sent["revision"]))
+        shown = Submission(str(sent["key"]), str(sent["item"]), int(sent["revision"]))
         return shown, sent["data"]
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise Refused("The form could not be read. Reload the page.") from error

@@ -77,7 +77,7 @@ def _store_verdict(request: HttpRequest, member: Membership) -> str:
     confirming = shown.cleaned_data["confirm"]
     answer = verification.confirm if confirming else verification.contest
     of = shown.cleaned_data["of"]
-    label = answer(member, form.shown_item(), form.submitted_answers(), of=of, now=timezone.now())
+    label = answer(member, form.submission(), of=of, now=timezone.now())
     if confirming:
         return f"{label.item.key}: you confirmed “{_task(member).title_of(label.choice)}”."
     return f"{label.item.key}: you contested the label. An adjudicator will decide."

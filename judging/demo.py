@@ -182,7 +182,7 @@ def _run_baseline(project: Project, slug: str) -> Run:
     if run is None:
         version = selection.get_strategy_version(slug)
         run = lifecycle.start_run(
-            project, strategy=version, endpoint=endpoint, options=lifecycle.RunOptions(seed=0)
+            project, strategy=version, endpoint=endpoint, config=lifecycle.RunConfig(seed=0)
         )
     while run.state in {Run.State.PLANNING, Run.State.RUNNING}:
         ask.run_slice(endpoint.pk)

@@ -400,7 +400,7 @@ def make_run(people: Cast) -> None:
     endpoint = selection.list_all_endpoints().get(name=selection.BASELINE)
     version = selection.get_strategy_version("rouge-l")
     lifecycle.start_run(
-        people.project, strategy=version, endpoint=endpoint, options=lifecycle.RunOptions(seed=0)
+        people.project, strategy=version, endpoint=endpoint, config=lifecycle.RunConfig(seed=0)
     )
 
 

@@ -86,7 +86,7 @@ def start(
     )
     version = selection.get_strategy_version(GENERATOR if generating else STRATEGY)
     return lifecycle.start_run(
-        made, strategy=version, endpoint=endpoint, options=lifecycle.RunOptions(seed=1, limit=limit)
+        made, strategy=version, endpoint=endpoint, config=lifecycle.RunConfig(seed=1, limit=limit)
     )
 
 

@@ -14,7 +14,7 @@ from annotation.tasktypes import TaskType, main_field
 from judging.errors import Refused
 from judging.models import Endpoint, Run, StrategyVersion
 from judging.runs import lifecycle, run_config
-from judging.runs.lifecycle import RunOptions
+from judging.runs.lifecycle import RunConfig
 from judging.runs.run_config import RunOverrides
 from judging.strategies import catalogue
 from judging.strategies.replies.causes import MISSING
@@ -112,7 +112,7 @@ def retry_missing(run: Run, member: Membership | None) -> Run:
     items = set(run.outcomes.filter(result=MISSING).values_list("item", flat=True))
     if not items:
         raise Refused(f"Run {run.number} generated a text for every item.")
-    options = RunOptions(
+    config = RunConfig(
         seed=run.seed,
         samples=run.samples,
         items=items,
@@ -126,7 +126,7 @@ def retry_missing(run: Run, member: Membership | None) -> Run:
         strategy=run.strategy,
         endpoint=run.endpoint,
         member=member,
-        options=options,
+        config=config,
     )
 
 
@@ -163,7 +163,7 @@ def start(
         strategy=catalogue.store_version(strategy),
         endpoint=endpoint,
         member=member,
-        options=RunOptions(
+        config=RunConfig(
             items={one.item.pk for one in found}, own=RunOverrides(guidance=guidance), cap=cap
         ),
     )

@@ -15,7 +15,7 @@ from annotation.models import Membership, Project
 from judging.errors import Refused
 from judging.models import Endpoint, Outcome, Run, StrategyVersion
 from judging.runs import lifecycle
-from judging.runs.lifecycle import RunOptions
+from judging.runs.lifecycle import RunConfig
 from stats.estimates import Estimate
 from stats.rates import clustered_wilson, sum_clusters
 
@@ -41,7 +41,7 @@ def start_canary(
     strategy: StrategyVersion,
     endpoint: Endpoint,
     member: Membership | None = None,
-    options: RunOptions = lifecycle.DEFAULT_OPTIONS,
+    config: RunConfig = lifecycle.DEFAULT_CONFIG,
 ) -> Run:
     """Start the first run of a canary, over `limit` items drawn at random, by default
     DEFAULT_ITEMS. Later repetitions use the same items. In all other respects this works like
@@ -50,11 +50,9 @@ def start_canary(
         raise Refused(
             "A canary needs a strategy that evaluates items itself. Choose another strategy."
         )
-    first = replace(
-        options, limit=options.limit or DEFAULT_ITEMS, occasion=_occasion(timezone.now())
-    )
+    first = replace(config, limit=config.limit or DEFAULT_ITEMS, occasion=_occasion(timezone.now()))
     return lifecycle.start_run(
-        project, strategy=strategy, endpoint=endpoint, member=member, options=first
+        project, strategy=strategy, endpoint=endpoint, member=member, config=first
     )
 
 

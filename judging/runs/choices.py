@@ -1,7 +1,6 @@
 """The choices for a new run: strategies, endpoints that can be called, and items."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 
 from django.db.models import Count, Q, QuerySet
 
@@ -15,16 +14,6 @@ from judging.strategies import catalogue
 
 # The maximum number of unknown keys in a message.
 MAX_NAMED_KEYS = 5
-
-
-@dataclass(frozen=True)
-class ItemSelection:
-    """Filters for the items of a run: an item must be in one of the categories, in one of the
-    abilities, and among the keys. An empty filter accepts all items."""
-
-    categories: tuple[str, ...] = ()
-    abilities: tuple[str, ...] = ()
-    keys: tuple[str, ...] = ()
 
 
 def get_version(project: Project, name: str) -> StrategyVersion:
@@ -78,23 +67,30 @@ def count_by_field(project: Project, field: str) -> list[tuple[str, int]]:
     return [(str(value), n) for value, n in counted]
 
 
-def select_items(project: Project, chosen: ItemSelection) -> set[int] | None:
-    """Return the ids of the chosen items, None for all items; raise `Refused` for keys that are not
-    in the project.
+def select_items(
+    project: Project,
+    *,
+    categories: Collection[str] = (),
+    abilities: Collection[str] = (),
+    keys: Collection[str] = (),
+) -> set[int] | None:
+    """Return the ids of the items in one of the categories, in one of the abilities, and among the
+    keys; None for all items. Raise `Refused` for keys that are not in the project.
 
-    An item matches an ability if it is the item's ability or source ability.
+    An empty filter accepts all items. An item matches an ability if it is the item's ability or
+    source ability.
     """
-    if chosen == ItemSelection():
+    if not (categories or abilities or keys):
         return None
     live = Item.objects.in_project(project).live()
-    if chosen.keys:
-        _check_keys(chosen.keys, live.filter(key__in=chosen.keys).values_list("key", flat=True))
-        live = live.filter(key__in=chosen.keys)
-    if chosen.categories:
-        live = live.filter(category__in=chosen.categories)
-    if chosen.abilities:
-        made_from = Q(source_ability__in=chosen.abilities)
-        live = live.filter(Q(ability__in=chosen.abilities) | made_from)
+    if keys:
+        _check_keys(keys, live.filter(key__in=keys).values_list("key", flat=True))
+        live = live.filter(key__in=keys)
+    if categories:
+        live = live.filter(category__in=categories)
+    if abilities:
+        made_from = Q(source_ability__in=abilities)
+        live = live.filter(Q(ability__in=abilities) | made_from)
     return set(live.values_list("pk", flat=True))
 
 

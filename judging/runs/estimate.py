@@ -13,7 +13,7 @@ from judging.evaluators.prices import compute_cost
 from judging.models import Endpoint, Reply, Request, Run, StrategyVersion
 from judging.runs import lifecycle, pinning, spending, start_checks
 from judging.runs.engine import calls
-from judging.runs.lifecycle import RunOptions
+from judging.runs.lifecycle import RunConfig
 from judging.strategies import Strategy, frames
 from stats.estimates import Estimate
 from stats.means import student_mean
@@ -123,23 +123,23 @@ def estimate_run(
     *,
     strategy: StrategyVersion,
     endpoint: Endpoint,
-    options: RunOptions,
+    config: RunConfig,
 ) -> RunEstimate:
     """Estimate what `lifecycle.start_run` with the same arguments would request, by rendering every
     prompt.
 
     Raises `Refused` for an endpoint that this strategy cannot use, and if there are no items.
     """
-    values = {**lifecycle.build_sample_counts(options.samples), "occasion": options.occasion}
-    run = pinning.draft_run(project, strategy, endpoint, own=options.own, **values)
+    values = {**lifecycle.build_sample_counts(config.samples), "occasion": config.occasion}
+    run = pinning.draft_run(project, strategy, endpoint, own=config.own, **values)
     asked = run.pinned_strategy()
     start_checks.check_endpoint(asked, endpoint, parameters=run.pinned["parameters"])
     # The cost hardly depends on which items the seed draws.
-    drawn = options.draw(project, asked, options.seed or 0)
+    drawn = config.draw(project, asked, config.seed or 0)
     pinning.pin_examples(run, drawn.examples)
     costs: dict[str, Decimal | None] = {}
     for batch in _batches(drawn.places):
-        costs |= _estimate_costs(run, asked, batch, options.over)
+        costs |= _estimate_costs(run, asked, batch, config.over)
     stored = sum(_count_answered(digests) for digests in _batches(list(costs)))
     made = len(drawn.places) * run.samples * len(frames.list_calls(asked))
     later = made * asked.last_step

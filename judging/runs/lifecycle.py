@@ -46,8 +46,9 @@ ANALYZE_FROM = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOptions:
-    """The options of a run besides its strategy and endpoint.
+class RunConfig:
+    """The configuration of a run besides its strategy and endpoint, from the form to what the run
+    pins.
 
     A run covers the project's judgeable items, or only those in `items`, or a random sample of
     `limit` items. An explanation check is `over` a finished run, and covers the items that this run
@@ -85,7 +86,7 @@ class RunOptions:
         )
 
 
-DEFAULT_OPTIONS = RunOptions()
+DEFAULT_CONFIG = RunConfig()
 
 
 def start_run(
@@ -94,7 +95,7 @@ def start_run(
     strategy: StrategyVersion,
     endpoint: Endpoint,
     member: Membership | None = None,
-    options: RunOptions = DEFAULT_OPTIONS,
+    config: RunConfig = DEFAULT_CONFIG,
 ) -> Run:
     """Start a new run. Everything that the run depends on is pinned at once, in one transaction;
     the next worker plans its calls.
@@ -107,19 +108,19 @@ def start_run(
         strategy,
         endpoint,
         member=member,
-        cap=options.cap,
-        seed=secrets.randbits(48) if options.seed is None else options.seed,
-        occasion=options.occasion,
-        own=options.own,
-        **build_sample_counts(options.samples),
+        cap=config.cap,
+        seed=secrets.randbits(48) if config.seed is None else config.seed,
+        occasion=config.occasion,
+        own=config.own,
+        **build_sample_counts(config.samples),
     )
-    if options.pilot:
+    if config.pilot:
         run.pinned[PILOT], run.archived_at = True, timezone.now()
     return _store_draft(
         run,
-        lambda: options.draw(project, run.pinned_strategy(), run.seed),
-        sources=[options.over] if options.over else [],
-        allowed=options.while_labelling,
+        lambda: config.draw(project, run.pinned_strategy(), run.seed),
+        sources=[config.over] if config.over else [],
+        allowed=config.while_labelling,
     )
 
 
@@ -147,7 +148,7 @@ def clone_run(
         return _clone_as_pinned(
             run, endpoint, member, cap=cap, occasion=occasion, allowed=while_labelling
         )
-    options = RunOptions(
+    config = RunConfig(
         cap=cap,
         with_duplicates=True,
         seed=run.seed,
@@ -158,7 +159,7 @@ def clone_run(
         own=run_config.load_overrides(run.pinned),
     )
     return start_run(
-        run.project, strategy=run.strategy, endpoint=endpoint, member=member, options=options
+        run.project, strategy=run.strategy, endpoint=endpoint, member=member, config=config
     )
 
 
@@ -258,7 +259,7 @@ def _draft_clone(
 
 
 def build_sample_counts(samples: int | None) -> dict[str, int]:
-    """Return the number of samples as a keyword argument for `RunOptions`; {} if the strategy
+    """Return the number of samples as a keyword argument for `RunConfig`; {} if the strategy
     decides the number."""
     if samples is None:
         return {}

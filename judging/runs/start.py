@@ -4,7 +4,7 @@ A `NewRuns` describes one run for each compatible pair of a strategy and an endp
 runs are checked before the first run starts, so that an impossible request is refused as a whole.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import product
@@ -12,10 +12,9 @@ from itertools import product
 from annotation.models import Membership, Project
 from judging.errors import Refused
 from judging.models import Endpoint, Run, StrategyVersion
-from judging.runs import canaries, estimate, lifecycle, pinning, start_checks
+from judging.runs import canaries, estimate, lifecycle, start_checks
 from judging.runs.estimate import PILOT_CALLS, CostEstimate, RunEstimate
-from judging.runs.lifecycle import RunOptions
-from judging.runs.run_config import RunOverrides
+from judging.runs.lifecycle import RunConfig
 
 # A request for more runs at once is probably a mistake.
 MAX_RUNS = 40
@@ -23,35 +22,21 @@ MAX_RUNS = 40
 
 @dataclass(frozen=True, kw_only=True)
 class NewRuns:
-    """The strategies and endpoints to run, with the options of the runs; a `canary` sends answered
-    requests again."""
+    """The strategies and endpoints to run, with the configuration of the runs; a `canary` sends
+    answered requests again."""
 
     strategies: Sequence[StrategyVersion]
     endpoints: Sequence[Endpoint]
-    seed: int
-    limit: int | None = None
-    with_duplicates: bool = False
-    samples: int | None = None
-    over: Run | None = None
-    items: Collection[int] | None = None
-    own: RunOverrides = pinning.NO_OVERRIDES
+    config: RunConfig
     canary: bool = False
-    cap: Decimal | None = None
-    while_labelling: bool = False
 
-    def options(self, strategy: StrategyVersion) -> RunOptions:
-        """Build the options of a run with this strategy."""
+    def config_for(self, strategy: StrategyVersion) -> RunConfig:
+        """The configuration of a run with this strategy."""
         checks = not self.canary and strategy.strategy().frame == "explanation"
-        return RunOptions(
-            seed=self.seed,
-            limit=self.limit or (canaries.DEFAULT_ITEMS if self.canary else None),
-            with_duplicates=self.with_duplicates,
-            items=self.items,
-            over=self.over if checks else None,
-            samples=self.samples,
-            own=self.own,
-            cap=self.cap,
-            while_labelling=self.while_labelling,
+        return replace(
+            self.config,
+            limit=self.config.limit or (canaries.DEFAULT_ITEMS if self.canary else None),
+            over=self.config.over if checks else None,
         )
 
 
@@ -121,7 +106,7 @@ def start_pilots(project: Project, wish: NewRuns, member: Membership | None) -> 
             strategy=one.strategy,
             endpoint=one.endpoint,
             member=member,
-            options=replace(wish.options(one.strategy), limit=one.pilot_items, pilot=True),
+            config=replace(wish.config_for(one.strategy), limit=one.pilot_items, pilot=True),
         )
         for one in wanted
     ]
@@ -137,10 +122,10 @@ def start_runs(project: Project, wish: NewRuns, member: Membership | None) -> li
     begin = canaries.start_canary if wish.canary else lifecycle.start_run
     begun: list[Run] = []
     for strategy, endpoint in found:
-        options = wish.options(strategy)
+        config = wish.config_for(strategy)
         try:
             begun.append(
-                begin(project, strategy=strategy, endpoint=endpoint, member=member, options=options)
+                begin(project, strategy=strategy, endpoint=endpoint, member=member, config=config)
             )
         except Refused as problem:
             raise Refused(_explain_partial(begun, problem)) from problem
@@ -163,9 +148,9 @@ def _estimate_each(project: Project, wish: NewRuns) -> Iterator[PlannedRun]:
     # was ever sent.
     occasion = "foreseen" if wish.canary else ""
     for strategy, endpoint in build_pairs(wish):
-        options = replace(wish.options(strategy), occasion=occasion)
+        config = replace(wish.config_for(strategy), occasion=occasion)
         foreseen = estimate.estimate_run(
-            project, strategy=strategy, endpoint=endpoint, options=options
+            project, strategy=strategy, endpoint=endpoint, config=config
         )
         yield PlannedRun(
             strategy, endpoint, foreseen, _list_open_pilots(project, strategy, endpoint)
@@ -185,9 +170,9 @@ def _check(
     """Raise `Refused` if `lifecycle.start_run` would refuse a run, before the first of several runs
     starts."""
     for one in wanted:
-        labelling, allowed = one.foreseen.labelling, wish.while_labelling
+        labelling, allowed = one.foreseen.labelling, wish.config.while_labelling
         start_checks.check_labelling(labelling, allowed=allowed, member=member)
-        if wish.cap is not None:
+        if wish.config.cap is not None:
             start_checks.check_prices(one.endpoint)
         start_checks.check_budget(project, one.endpoint)
 

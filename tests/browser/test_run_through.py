@@ -141,7 +141,7 @@ def made(project: Project, evaluator: ScriptedEvaluator) -> None:
         evaluator, name="judge", price_in=Decimal("2.5"), price_out=Decimal(10)
     )
     first = canaries.start_canary(
-        project, strategy=make_strategy(), endpoint=endpoint, options=lifecycle.RunOptions(seed=1)
+        project, strategy=make_strategy(), endpoint=endpoint, config=lifecycle.RunConfig(seed=1)
     )
     for run in (first, None):
         asked = run or canaries.repeat_canary(first)

@@ -146,6 +146,6 @@ def run_case(slug: str, ask: Callable[[], Endpoint]) -> tuple[Run, Project]:
         project,
         strategy=make_strategy(slug),
         endpoint=endpoint,
-        options=lifecycle.RunOptions(over=sources[0] if sources else None, seed=1),
+        config=lifecycle.RunConfig(over=sources[0] if sources else None, seed=1),
     )
     return work(run), project

@@ -107,7 +107,7 @@ def make_run(
         strategy=make_strategy(strategy),
         endpoint=endpoint or make_baseline(),
         member=values.pop("member", None),
-        options=lifecycle.RunOptions(**{"seed": 1, **values}),
+        config=lifecycle.RunConfig(**{"seed": 1, **values}),
     )
 
 

@@ -226,7 +226,7 @@ def test_a_canary_is_asked_again_and_says_how_far_it_drifted(
         project,
         strategy=make_strategy("reference"),
         endpoint=judge,
-        options=lifecycle.RunOptions(seed=1),
+        config=lifecycle.RunConfig(seed=1),
     )
     lifecycle.plan_calls(first)
     answer(first, '{"score": 10}')

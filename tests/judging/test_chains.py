@@ -245,7 +245,7 @@ def test_parameters_of_the_strategy_lie_over_those_of_the_endpoint(project: Proj
     endpoint = make_endpoint(NOWHERE, parameters={"temperature": 0.1, "seed": 7})
     version = make_version("reference", parameters={"temperature": 0.9})
     run = lifecycle.start_run(
-        project, strategy=version, endpoint=endpoint, options=lifecycle.RunOptions(seed=1)
+        project, strategy=version, endpoint=endpoint, config=lifecycle.RunConfig(seed=1)
     )
     assert run.pinned["parameters"] == {"temperature": 0.9, "seed": 7}
 

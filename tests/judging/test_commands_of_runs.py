@@ -115,7 +115,7 @@ def test_a_canary_is_asked_again_and_the_drift_said(
     endpoint = make_endpoint(evaluator)
     work(
         canaries.start_canary(
-            project, strategy=strategy, endpoint=endpoint, options=lifecycle.RunOptions(seed=1)
+            project, strategy=strategy, endpoint=endpoint, config=lifecycle.RunConfig(seed=1)
         )
     )
     evaluator.script = Script()

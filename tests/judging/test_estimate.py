@@ -30,7 +30,7 @@ def endpoint() -> Endpoint:
 
 def test_the_run_asks_the_requests_that_were_foreseen(project: Project, endpoint: Endpoint) -> None:
     said = {"strategy": selection.get_strategy_version("pairwise"), "endpoint": endpoint}
-    said |= {"options": lifecycle.RunOptions(seed=8, limit=4)}
+    said |= {"config": lifecycle.RunConfig(seed=8, limit=4)}
     foreseen = estimate.estimate_run(project, **said)
     lifecycle.plan_calls(lifecycle.start_run(project, **said))
     assert (foreseen.items, foreseen.calls) == (4, 8)
@@ -40,12 +40,12 @@ def test_the_run_asks_the_requests_that_were_foreseen(project: Project, endpoint
 def test_what_is_answered_already_is_not_asked_again(project: Project, endpoint: Endpoint) -> None:
     strategy = selection.get_strategy_version("reference")
     run = lifecycle.start_run(
-        project, strategy=strategy, endpoint=endpoint, options=lifecycle.RunOptions(seed=1)
+        project, strategy=strategy, endpoint=endpoint, config=lifecycle.RunConfig(seed=1)
     )
     lifecycle.plan_calls(run)
     answer(run, number=2)
     foreseen = estimate.estimate_run(
-        project, strategy=strategy, endpoint=endpoint, options=lifecycle.RunOptions(seed=1)
+        project, strategy=strategy, endpoint=endpoint, config=lifecycle.RunConfig(seed=1)
     )
     assert (foreseen.requests, foreseen.stored, foreseen.to_ask) == (6, 2, 4)
 
@@ -56,7 +56,7 @@ def test_what_is_answered_already_is_decided_as_soon_as_it_is_planned(
     strategy = selection.get_strategy_version("reference")
     first, again = (
         lifecycle.start_run(
-            project, strategy=strategy, endpoint=endpoint, options=lifecycle.RunOptions(seed=seed)
+            project, strategy=strategy, endpoint=endpoint, config=lifecycle.RunConfig(seed=seed)
         )
         for seed in (1, 2)
     )
@@ -73,15 +73,15 @@ def test_the_cost_is_that_of_what_is_still_to_be_asked(
 ) -> None:
     strategy = selection.get_strategy_version("reference")
     before = estimate.estimate_run(
-        project, strategy=strategy, endpoint=endpoint, options=lifecycle.RunOptions(seed=1)
+        project, strategy=strategy, endpoint=endpoint, config=lifecycle.RunConfig(seed=1)
     )
     run = lifecycle.start_run(
-        project, strategy=strategy, endpoint=endpoint, options=lifecycle.RunOptions(seed=1)
+        project, strategy=strategy, endpoint=endpoint, config=lifecycle.RunConfig(seed=1)
     )
     lifecycle.plan_calls(run)
     answer(run)
     after = estimate.estimate_run(
-        project, strategy=strategy, endpoint=endpoint, options=lifecycle.RunOptions(seed=1)
+        project, strategy=strategy, endpoint=endpoint, config=lifecycle.RunConfig(seed=1)
     )
     # Six prompts of some 1,400 bytes, 3 bytes a token, 3 a million tokens.
     assert before.cost
@@ -93,7 +93,7 @@ def test_without_prices_no_cost_is_named(project: Project) -> None:
     endpoint = make_endpoint("http://127.0.0.1:9/v1")
     strategy = selection.get_strategy_version("reference")
     found = estimate.estimate_run(
-        project, strategy=strategy, endpoint=endpoint, options=lifecycle.RunOptions(seed=1)
+        project, strategy=strategy, endpoint=endpoint, config=lifecycle.RunConfig(seed=1)
     )
     assert found.cost is None
 
@@ -105,7 +105,7 @@ def test_what_cannot_be_asked_is_refused_before_it_is_counted(project: Project) 
             project,
             strategy=strategy,
             endpoint=make_baseline(),
-            options=lifecycle.RunOptions(seed=1),
+            config=lifecycle.RunConfig(seed=1),
         )
 
 

@@ -118,7 +118,7 @@ def test_its_one_question_of_25_pictures_is_asked_with_examples_and_without(
             project,
             strategy=make_strategy("score-matrix-animals"),
             endpoint=make_endpoint(f"http://127.0.0.1:9/{number}"),
-            options=lifecycle.RunOptions(seed=1, own=RunOverrides(examples=number)),
+            config=lifecycle.RunConfig(seed=1, own=RunOverrides(examples=number)),
         )
         for number in (None, 0)
     }

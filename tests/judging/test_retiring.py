@@ -30,7 +30,7 @@ def used(project: Project, version: StrategyVersion) -> Run:
     make_items(project, 1)
     endpoint = make_endpoint(NOBODY, name="judge")
     return lifecycle.start_run(
-        project, strategy=version, endpoint=endpoint, options=lifecycle.RunOptions(seed=1)
+        project, strategy=version, endpoint=endpoint, config=lifecycle.RunConfig(seed=1)
     )
 
 

@@ -243,7 +243,7 @@ def test_a_canary_is_asked_again_and_its_drift_shown(
         project,
         strategy=make_strategy("reference"),
         endpoint=judge,
-        options=lifecycle.RunOptions(seed=1),
+        config=lifecycle.RunConfig(seed=1),
     )
     answered(first, '{"score": 10}')
     assert "This canary has run once." in shown(browser.get(page("run", 1)))

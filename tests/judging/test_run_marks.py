@@ -15,7 +15,7 @@ from judging.models import Run
 from judging.results import run_marks
 from judging.results.tables import left_out
 from judging.runs import canaries, lifecycle
-from judging.runs.lifecycle import RunOptions
+from judging.runs.lifecycle import RunConfig
 from judging.runs.run_config import RunOverrides
 from tests.builders import make_member, make_project
 from tests.judging.builders_decided import make_endpoint, make_replied, scores
@@ -226,7 +226,7 @@ def test_a_run_knows_whether_there_were_more_items_when_it_began(project: Projec
         project,
         strategy=make_strategy("rouge-l"),
         endpoint=clone.endpoint,
-        options=RunOptions(seed=1, limit=1),
+        config=RunConfig(seed=1, limit=1),
     )
     assert by_number(project)[first.number].marks[0].words == "canary"
 

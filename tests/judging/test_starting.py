@@ -13,7 +13,7 @@ from judging.errors import Refused
 from judging.models import Endpoint, Request, Run, StrategyVersion
 from judging.runs import archiving, canaries, choices, estimate, lifecycle, progress
 from judging.runs import start as runs_start
-from judging.runs.choices import ItemSelection
+from judging.runs.lifecycle import RunConfig
 from judging.runs.run_config import RunOverrides
 from judging.runs.start import NewRuns
 from tests.builders import make_item, make_member, make_project, make_slot
@@ -41,7 +41,9 @@ def project() -> Project:
 
 def wish(*strategies: str, endpoints: list[Endpoint], **values: Any) -> NewRuns:
     versions = [make_strategy(slug) for slug in strategies]
-    return NewRuns(strategies=versions, endpoints=endpoints, **{"seed": 1, **values})
+    canary = values.pop("canary", False)
+    config = RunConfig(**{"seed": 1, **values})
+    return NewRuns(strategies=versions, endpoints=endpoints, config=config, canary=canary)
 
 
 def axes_of(run: Run) -> set[str]:
@@ -92,7 +94,7 @@ def test_the_chosen_items_alone_are_asked_about(project: Project) -> None:
     make_items(project, 2)
     make_items(project, 2, category="spelling-errors", ability="long-form", source_ability="")
     make_items(project, 1, "score-invariant", ability="", source_ability="long-form")
-    chosen = choices.select_items(project, ItemSelection(abilities=("long-form",)))
+    chosen = choices.select_items(project, abilities=("long-form",))
     [run] = runs_start.start_runs(
         project, wish("reference", endpoints=[make_endpoint(NOBODY)], items=chosen), None
     )
@@ -104,16 +106,16 @@ def test_the_chosen_items_alone_are_asked_about(project: Project) -> None:
 def test_categories_and_keys_narrow_each_other_down(project: Project) -> None:
     items = make_items(project, 2)
     make_items(project, 1, category="spelling-errors")
-    chosen = ItemSelection(categories=("number-errors",), keys=("item-2", "item-3"))
-    assert choices.select_items(project, chosen) == {items[1].pk}
-    assert choices.select_items(project, ItemSelection()) is None
+    chosen = choices.select_items(project, categories=("number-errors",), keys=("item-2", "item-3"))
+    assert chosen == {items[1].pk}
+    assert choices.select_items(project) is None
 
 
 def test_keys_that_are_not_there_are_named(project: Project) -> None:
     make_items(project, 1)
-    lacking = ItemSelection(keys=("item-1", *(f"x{n}" for n in range(7))))
+    lacking = ("item-1", *(f"x{n}" for n in range(7)))
     with pytest.raises(Refused, match="no items x0, x1, x2, x3, x4 and 2 more"):
-        choices.select_items(project, lacking)
+        choices.select_items(project, keys=lacking)
 
 
 def test_chosen_items_that_cannot_be_asked_about_are_refused(project: Project) -> None:
@@ -189,7 +191,7 @@ def test_as_many_examples_are_shown_as_the_run_says() -> None:
         project,
         strategy=version,
         endpoint=endpoint,
-        options=lifecycle.RunOptions(seed=1, own=RunOverrides(examples=3)),
+        config=lifecycle.RunConfig(seed=1, own=RunOverrides(examples=3)),
     )
     assert (len(run.few_shot), run.outcomes.count()) == (3, 2)
     shown = {key for key, _ in run.few_shot}
@@ -204,7 +206,7 @@ def test_a_run_that_shows_no_examples_leaves_nothing_out_and_says_none() -> None
         project,
         strategy=make_version("detect-1a", prompt=prompt, examples=3),
         endpoint=make_endpoint(NOBODY),
-        options=lifecycle.RunOptions(seed=1, own=RunOverrides(examples=0)),
+        config=lifecycle.RunConfig(seed=1, own=RunOverrides(examples=0)),
     )
     assert (run.few_shot, run.outcomes.count()) == ([], 2)
     lifecycle.plan_calls(run)
@@ -253,7 +255,7 @@ def test_what_does_not_fit_the_strategy_is_refused(
                 project,
                 strategy=make_strategy(slug),
                 endpoint=make_endpoint(NOBODY),
-                options=lifecycle.RunOptions(seed=1, own=own),
+                config=lifecycle.RunConfig(seed=1, own=own),
             )
 
 
@@ -334,7 +336,8 @@ def test_only_a_lead_starts_runs_over_items_that_are_being_labelled(project: Pro
         Refused, match=r"1 of these items.*Wait until they are labelled, or ask a lead"
     ):
         runs_start.start_runs(project, wanted, researcher)
-    allowed = replace(wanted, while_labelling=True)
+    config = replace(wanted.config, while_labelling=True)
+    allowed = replace(wanted, config=config)
     with pytest.raises(Refused, match="Only a lead can allow"):
         runs_start.start_runs(project, allowed, researcher)
     [run] = runs_start.start_runs(project, allowed, make_member(project, role="lead"))

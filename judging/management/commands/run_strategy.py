@@ -11,8 +11,8 @@ from annotation.models import Project
 from judging.management import run_commands
 from judging.models import Endpoint, Run, StrategyVersion
 from judging.runs import choices, derived, lifecycle, start
-from judging.runs.choices import ItemSelection
 from judging.runs.forms import parse_parameters
+from judging.runs.lifecycle import RunConfig
 from judging.runs.run_config import RunOverrides
 from judging.runs.spending import format_estimate
 from judging.runs.start import NewRuns, PlannedRun
@@ -143,8 +143,11 @@ def _add_asking(parser: ArgumentParser) -> None:
 def _wish(
     project: Project, strategy: StrategyVersion, over: Run | None, options: dict[str, Any]
 ) -> NewRuns:
-    chosen = ItemSelection(
-        tuple(options["category"]), tuple(options["ability"]), _keys(options["keys"])
+    items = choices.select_items(
+        project,
+        categories=options["category"],
+        abilities=options["ability"],
+        keys=_keys(options["keys"]),
     )
     own = RunOverrides(
         parameters=_parameters(options["parameters"]),
@@ -155,16 +158,18 @@ def _wish(
     return NewRuns(
         strategies=[strategy],
         endpoints=[_endpoint(options["endpoint"])],
-        seed=secrets.randbits(48) if options["seed"] is None else options["seed"],
-        limit=options["limit"],
-        cap=run_commands.parse_cap(options["cap"]),
-        with_duplicates=options["duplicates"],
-        samples=options["samples"],
-        over=over,
-        items=choices.select_items(project, chosen),
-        own=own,
+        config=RunConfig(
+            seed=secrets.randbits(48) if options["seed"] is None else options["seed"],
+            limit=options["limit"],
+            cap=run_commands.parse_cap(options["cap"]),
+            with_duplicates=options["duplicates"],
+            samples=options["samples"],
+            over=over,
+            items=items,
+            own=own,
+            while_labelling=options["while_labelling"],
+        ),
         canary=options["canary"],
-        while_labelling=options["while_labelling"],
     )
 
 

@@ -19,7 +19,7 @@ from judging.errors import Refused
 from judging.models import Run
 from judging.runs import choices
 from judging.runs.api.serializers import StartSerializer
-from judging.runs.choices import ItemSelection
+from judging.runs.lifecycle import RunConfig
 from judging.runs.run_config import RunOverrides
 from judging.runs.start import NewRuns
 
@@ -50,17 +50,21 @@ def parse_run_body(member: Membership, body: Any) -> NewRuns:
 
 def _build_run_request(member: Membership, said: dict[str, Any]) -> NewRuns:
     project = member.project
-    chosen = ItemSelection(*(tuple(said[name]) for name in ("categories", "abilities", "keys")))
-    own = RunOverrides(said["parameters"], tuple(said["axes"]), said["votes"], said["examples"])
-    names = ("limit", "with_duplicates", "samples", "canary", "cap", "while_labelling")
+    filters = {name: said[name] for name in ("categories", "abilities", "keys")}
+    names = ("limit", "with_duplicates", "samples", "cap", "while_labelling")
     return NewRuns(
         strategies=[choices.get_version(project, said["strategy"])],
         endpoints=[choices.get_endpoint(said["endpoint"])],
-        seed=secrets.randbits(48) if said["seed"] is None else said["seed"],
-        over=get_run_or_404(member, said["over"]) if said["over"] else None,
-        items=choices.select_items(project, chosen),
-        own=own,
-        **{name: said[name] for name in names},
+        config=RunConfig(
+            seed=secrets.randbits(48) if said["seed"] is None else said["seed"],
+            over=get_run_or_404(member, said["over"]) if said["over"] else None,
+            items=choices.select_items(project, **filters),
+            own=RunOverrides(
+                said["parameters"], tuple(said["axes"]), said["votes"], said["examples"]
+            ),
+            **{name: said[name] for name in names},
+        ),
+        canary=said["canary"],
     )
 
 

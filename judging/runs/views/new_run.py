@@ -17,8 +17,8 @@ from judging import tasks
 from judging.errors import Refused
 from judging.models import Run
 from judging.runs import choices, progress, selection, start
-from judging.runs.choices import ItemSelection
 from judging.runs.forms import StartForm
+from judging.runs.lifecycle import RunConfig
 from judging.runs.start import NewRuns, PlannedRun
 from judging.strategies import catalogue
 
@@ -108,18 +108,21 @@ def _initial_data(query: QueryDict) -> dict[str, Any]:
 
 def _build_request(member: Membership, form: StartForm) -> NewRuns:
     said, project = form.cleaned_data, member.project
-    chosen = ItemSelection(tuple(said["category"]), tuple(said["ability"]), said["keys"])
-    return NewRuns(
-        strategies=[catalogue.store_version(form.strategies[slug]) for slug in said["strategy"]],
-        endpoints=list(said["endpoint"]),
-        items=choices.select_items(project, chosen),
+    items = choices.select_items(
+        project, categories=said["category"], abilities=said["ability"], keys=said["keys"]
+    )
+    config = RunConfig(
+        items=items,
         own=form.own(),
         over=said.get("over"),
         while_labelling=said.get("while_labelling", False),
-        **{
-            name: said[name]
-            for name in ("seed", "limit", "with_duplicates", "samples", "canary", "cap")
-        },
+        **{name: said[name] for name in ("seed", "limit", "with_duplicates", "samples", "cap")},
+    )
+    return NewRuns(
+        strategies=[catalogue.store_version(form.strategies[slug]) for slug in said["strategy"]],
+        endpoints=list(said["endpoint"]),
+        config=config,
+        canary=said["canary"],
     )
 
 

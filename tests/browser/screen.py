@@ -1,5 +1,6 @@
 """What a person does at the label screen and sees there, for every test of it."""
 
+import time
 from typing import Any
 
 from django.urls import reverse
@@ -43,6 +44,14 @@ def said(page: Page) -> str:
 def choices() -> dict[str, str]:
     current = Label.objects.current()
     return dict(current.order_by("item__position").values_list("item__key", "choice"))
+
+
+def expect_choices(wanted: dict[str, str]) -> None:
+    """Wait for these labels: the screen shows the next item before the last label is stored."""
+    ends = time.monotonic() + 15
+    while (found := choices()) != wanted and time.monotonic() < ends:
+        time.sleep(0.02)
+    assert found == wanted
 
 
 def sent_to(page: Page, path: str) -> list[Request]:

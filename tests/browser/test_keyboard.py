@@ -12,7 +12,15 @@ from annotation.accounts import keymap
 from annotation.accounts.keymap import DEFAULT_KEYS
 from annotation.models import Account, Draft, Label, Mark, Membership, Revision, Slot
 from tests.browser.conftest import OpenPage
-from tests.browser.screen import choices, choose, label_screen, sent_to, wait_for, with_items
+from tests.browser.screen import (
+    choices,
+    choose,
+    expect_choices,
+    label_screen,
+    sent_to,
+    wait_for,
+    with_items,
+)
 from tests.browser.test_accessibility import violations
 from tests.builders import (
     TEXTS,
@@ -124,7 +132,7 @@ def test_a_key_that_is_held_down_is_one_press(open_page: OpenPage, member: Membe
     wait_for(page, "item-02")
     page.keyboard.up("1")
     choose(page, "2", "item-03")
-    assert choices() == {"item-01": "valid", "item-02": "invalid"}
+    expect_choices({"item-01": "valid", "item-02": "invalid"})
 
 
 def test_the_next_item_is_here_before_it_is_needed(open_page: OpenPage, member: Membership) -> None:
@@ -170,7 +178,7 @@ def test_the_next_item_is_painted_at_once_and_what_was_chosen_is_said(
     assert not Label.objects.exists()
     let_go(page)
     expect(page.locator("[data-last]")).to_have_text("item-01 is labelled: Invalid.")
-    assert choices() == {"item-01": "invalid"}
+    expect_choices({"item-01": "invalid"})
 
 
 def test_a_label_given_while_the_one_before_is_on_its_way_comes_after_it(
@@ -186,7 +194,7 @@ def test_a_label_given_while_the_one_before_is_on_its_way_comes_after_it(
     assert len(held) == 1
     let_go(page)
     wait_for(page, "item-03")
-    assert choices() == {"item-01": "invalid", "item-02": "score-invariant"}
+    expect_choices({"item-01": "invalid", "item-02": "score-invariant"})
     assert list(Label.objects.order_by("pk").values_list("item__key", flat=True)) == [
         "item-01", "item-02",
     ]  # fmt: skip
@@ -228,7 +236,7 @@ def test_a_refused_label_brings_its_item_back_and_keeps_what_was_begun_on_the_ne
     assert page.input_value("#comment") == "Eight is right."
     expect(page.locator("[data-last]")).to_contain_text("You chose “Invalid” for this item")
     choose(page, "2", "item-03")
-    assert choices() == {"item-01": "score-invariant", "item-02": "invalid"}
+    expect_choices({"item-01": "score-invariant", "item-02": "invalid"})
 
 
 def test_who_was_signed_out_is_taken_back_to_the_item_whose_label_was_not_stored(
@@ -257,7 +265,7 @@ def test_a_label_waiting_for_the_one_before_survives_closing(
     page.close()
     again.goto(reverse("label", args=[member.project.slug]))
     wait_for(again, "item-03")
-    assert choices() == {"item-01": "invalid", "item-02": "score-invariant"}
+    expect_choices({"item-01": "invalid", "item-02": "score-invariant"})
 
 
 def test_a_comment_is_not_begun_on_an_item_that_is_going(
@@ -298,7 +306,7 @@ def test_labels_made_offline_survive_closing_and_are_sent_once(
     again.goto(reverse("label", args=[member.project.slug]))
     wait_for(again, "item-03")  # what is labelled is not shown to be labelled again
     expect(again.locator("#outbox")).to_be_empty()
-    assert choices() == {"item-01": "invalid", "item-02": "score-invariant"}
+    expect_choices({"item-01": "invalid", "item-02": "score-invariant"})
     assert Label.objects.get(choice="invalid").comment == "Without a net."
     assert Label.objects.count() == len(posts) == 2
 
@@ -317,7 +325,7 @@ def test_a_label_whose_answer_is_slow_is_waited_for_where_the_next_item_is_not_h
     expect(page.locator("[data-last]")).to_contain_text("is waiting to be sent")
     held[0].continue_()
     wait_for(page, "item-02")
-    assert choices() == {"item-01": "valid"}
+    expect_choices({"item-01": "valid"})
 
 
 def test_a_refused_label_brings_the_item_back_with_what_was_written(
@@ -333,7 +341,7 @@ def test_a_refused_label_brings_the_item_back_with_what_was_written(
     expect(page.locator(".label-notice")).to_contain_text("The item has changed")
     assert page.input_value("#comment") == "Seven would be wrong too."
     choose(page, "2", "item-02")
-    assert choices() == {"item-01": "invalid"}
+    expect_choices({"item-01": "invalid"})
 
 
 def test_a_label_refused_after_the_connection_came_back_is_shown_until_it_is_seen(
@@ -455,7 +463,7 @@ def test_comments_are_read_and_written_beside_the_work_after_ones_own_label(
     page.keyboard.press("Control+Enter")
     expect(page.locator("#beside .entries")).to_contain_text("unsure, see 2")
     assert first.comments.get().text == "unsure, see 2"
-    assert choices() == {"item-01": "valid"}
+    expect_choices({"item-01": "valid"})
     page.keyboard.press("Escape")
     page.keyboard.press("Escape")
     expect(page.locator("#beside")).to_be_hidden()
@@ -489,7 +497,7 @@ def test_an_item_is_skipped_flagged_and_taken_back(open_page: OpenPage, member: 
     page.click("text=Label now")
     wait_for(page, "item-01")
     choose(page, "1", "item-02")
-    assert choices() == {"item-01": "valid"}
+    expect_choices({"item-01": "valid"})
 
 
 def test_keys_follow_what_the_person_chose(open_page: OpenPage, member: Membership) -> None:
@@ -502,7 +510,7 @@ def test_keys_follow_what_the_person_chose(open_page: OpenPage, member: Membersh
     choose(page, "v", "item-02")
     choose(page, "2", "item-03")
     choose(page, OTHER, "item-02")
-    assert choices() == {"item-01": "valid"}
+    expect_choices({"item-01": "valid"})
 
 
 def test_a_hotkey_is_changed_in_one_place(
@@ -522,7 +530,7 @@ def test_digits_of_a_french_keyboard_need_no_shift(open_page: OpenPage, member: 
     press = 'new KeyboardEvent("keydown", {key: "é", code: "Digit2", bubbles: true})'
     page.evaluate(f"document.body.dispatchEvent({press})")
     wait_for(page, "item-02")
-    assert choices() == {"item-01": "invalid"}
+    expect_choices({"item-01": "invalid"})
 
 
 def test_who_was_away_is_told_before_the_label_is_taken(
@@ -545,7 +553,7 @@ def test_who_was_away_is_told_before_the_label_is_taken(
     page.keyboard.press("1")
     page.clock.run_for(1000)
     expect(page.locator("[data-last]")).to_contain_text("saved as an extra one")
-    assert choices() == {"item-01": "valid"}
+    expect_choices({"item-01": "valid"})
 
 
 def test_a_second_press_is_refused_while_it_is_asked_whether_the_item_is_still_held(
@@ -564,7 +572,7 @@ def test_a_second_press_is_refused_while_it_is_asked_whether_the_item_is_still_h
     page.unroute("**/label/hold/")
     wait_for(page, "item-02")
     choose(page, "2", "item-03")
-    assert choices() == {"item-01": "valid", "item-02": "invalid"}
+    expect_choices({"item-01": "valid", "item-02": "invalid"})
     assert not Mark.objects.exists()
 
 
@@ -585,7 +593,7 @@ def test_what_another_window_sent_waits_here_no_more(
     page.click("text=Try again now")
     wait_for(page, "item-03")
     choose(page, "1", "item-04")
-    assert choices() == {"item-01": "invalid", "item-02": "score-invariant", "item-03": "valid"}
+    expect_choices({"item-01": "invalid", "item-02": "score-invariant", "item-03": "valid"})
 
 
 def test_a_label_that_waited_and_is_refused_leaves_a_screen_that_goes_on(
@@ -602,7 +610,7 @@ def test_a_label_that_waited_and_is_refused_leaves_a_screen_that_goes_on(
     expect(page.locator("[data-last]")).to_have_text("1 label was not saved; see above.")
     page.wait_for_selector('#panel[data-item="item-02"][data-revision="2"][data-ready]')
     choose(page, "3", "item-03")
-    assert choices() == {"item-01": "valid", "item-02": "score-invariant"}
+    expect_choices({"item-01": "valid", "item-02": "score-invariant"})
 
 
 def test_comments_are_those_of_the_item_labelled_last_also_while_its_label_is_on_its_way(
@@ -677,7 +685,7 @@ def test_a_comment_cannot_be_written_while_its_label_is_on_its_way(
     assert page.input_value("#comment") == ""
     held[0].continue_()
     wait_for(page, "item-02")
-    assert choices() == {"item-01": "valid"}
+    expect_choices({"item-01": "valid"})
 
 
 def test_what_is_sent_again_by_itself_waits_once_somebody_writes_on(

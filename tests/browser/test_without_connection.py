@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from annotation.accounts.keymap import DEFAULT_KEYS
 from annotation.models import Label, Membership
 from tests.browser.conftest import OpenPage
-from tests.browser.screen import choices, choose, label_screen, wait_for, with_items
+from tests.browser.screen import choose, expect_choices, label_screen, wait_for, with_items
 from tests.browser.test_accessibility import checked
 from tests.builders import make_project
 
@@ -44,7 +44,7 @@ def test_that_no_item_is_left_is_in_sight_until_the_connection_is_back(
     wait_for(page, "item-03")
     expect(page.locator("#outbox")).to_be_empty()
     expect(page.locator("[data-last]")).to_have_text("All your labels are saved now.")
-    assert choices() == {"item-01": "invalid", "item-02": "score-invariant"}
+    expect_choices({"item-01": "invalid", "item-02": "score-invariant"})
 
 
 @pytest.mark.parametrize("key", ["1", UNDO, "s", "f", "c", "e"])

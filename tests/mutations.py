@@ -41,10 +41,12 @@ OTHER: dict[type, type] = {
 }  # fmt: skip
 # Arguments that change how fast something is, which rows PostgreSQL locks (SQLite locks none), or
 # how many pixels wide something is drawn, and nothing that a test of the default lane could hold.
-UNTOLD_ARGUMENTS = {"batch_size", "chunk_size", "maxsize", "no_key", "timeout"} | {
+UNTOLD_ARGUMENTS = {"batch_size", "chunk_size", "maxsize", "no_key", "timeout", "verbosity"} | {
     "dx", "dy", "fontSize", "labelPadding", "opacity", "size", "strokeDash", "strokeWidth",
     "symbolOpacity", "tickCount", "titlePadding",
 }  # fmt: skip
+# From so many characters on, texts are cut.
+LONG = 50
 CLOCKS = {"monotonic", "perf_counter", "now"}
 # It runs on PostgreSQL alone, and the default lane has SQLite.
 ON_POSTGRESQL = "config/postgresql"
@@ -96,6 +98,7 @@ def _inside_functions(node: ast.AST, inside: bool = False) -> Iterator[ast.expr]
                 and not isinstance(child, ast.JoinedStr | ast.arguments | ast.match_case)
                 and not _is_guard(child)
                 and not _is_untold(child)
+                and not _is_cut(child)
                 and name not in ("annotation", "decorator_list")
                 and not is_docstring
             ):
@@ -112,6 +115,14 @@ def _is_untold(node: ast.AST) -> bool:
         isinstance(node, ast.keyword)
         and node.arg in UNTOLD_ARGUMENTS
         and all(isinstance(part, LITERAL) for part in ast.walk(node.value))
+    )
+
+
+def _is_cut(node: ast.AST) -> bool:
+    """`message[:500]`: a text that is cut one character later is as good."""
+    return isinstance(node, ast.Slice) and any(
+        isinstance(end, ast.Constant) and isinstance(end.value, int) and end.value >= LONG
+        for end in (node.lower, node.upper)
     )
 
 

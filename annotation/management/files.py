@@ -1,5 +1,6 @@
 """Functions for commands that read files of rows: they detect formats and report bad rows."""
 
+from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
@@ -8,6 +9,7 @@ from typing import Any, TextIO
 
 from django.core.management.base import CommandError, OutputWrapper
 
+from annotation.models import Project
 from formats import bundles
 from formats.readers import PICKABLE, READERS
 from formats.rows import BadRow, FormatError, Row
@@ -20,6 +22,29 @@ COLUMNS = ("problem", "file", "line", "field", "reason")
 def command_error(message: str) -> CommandError:
     """Return an error that is shown without a traceback, for problems that the user can fix."""
     return CommandError(message, returncode=2)
+
+
+def add_check_arguments(parser: ArgumentParser) -> None:
+    """Add the options to check a file without storing it, and to list its bad rows."""
+    parser.add_argument("--dry-run", action="store_true", help="check and count, store nothing")
+    parser.add_argument(
+        "--errors", type=Path, metavar="FILE", help="write every bad row to this CSV file"
+    )
+
+
+def get_open_project(slug: str) -> Project:
+    """Return the project to whose items a file is imported; it must not be archived."""
+    project = Project.objects.filter(slug=slug).select_related("task_type").first()
+    if project is None:
+        raise command_error(f"There is no project {slug!r}. Import its items first.")
+    check_open(project)
+    return project
+
+
+def check_open(project: Project) -> None:
+    """Raise an error if the project is archived."""
+    if project.archived_at:
+        raise command_error(f"The project {project.slug!r} is archived. Choose another one.")
 
 
 # Files outside archives; archives may contain fewer formats.

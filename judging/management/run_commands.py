@@ -2,6 +2,7 @@
 
 import sys
 import time
+from argparse import _ActionsContainer
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from typing import TypeVar
@@ -15,6 +16,7 @@ from annotation.models import Project
 from judging import tasks
 from judging.errors import Refused
 from judging.models import Run
+from judging.results import run_marks
 from judging.runs import progress
 from judging.runs.engine import ask
 
@@ -22,6 +24,27 @@ T = TypeVar("T")
 
 LOOK_EVERY = 0.2
 WAIT_HELP = "run it in this process and wait until it ends"
+
+
+def add_while_labelling(parser: _ActionsContainer) -> None:
+    """Add the option to send items whose labels are not complete."""
+    parser.add_argument(
+        "--while-labelling",
+        action="store_true",
+        help="include items that are still being labelled",
+    )
+
+
+def add_runs(parser: _ActionsContainer) -> None:
+    """Add the option to choose the runs of a table, a chart or an archive."""
+    parser.add_argument(
+        "--run",
+        type=int,
+        nargs="+",
+        action="extend",
+        metavar="NUMBER",
+        help=run_marks.RUN_HELP,
+    )
 
 
 def get_project(slug: str) -> Project:

@@ -57,10 +57,7 @@ class Command(BaseCommand):
             help="import items with their final labels, as in published data: from the category, "
             "or from columns named like the fields of the task type",
         )
-        parser.add_argument("--dry-run", action="store_true", help="check and count, store nothing")
-        parser.add_argument(
-            "--errors", type=Path, metavar="FILE", help="write every bad row to this CSV file"
-        )
+        files.add_check_arguments(parser)
         parser.add_argument(
             "--mend",
             type=Path,
@@ -137,8 +134,8 @@ def _project(slug: str, create: bool, task_type: str | None) -> Project | None:
     project = Project.objects.filter(slug=slug).select_related("task_type").first()
     if project is None and not create:
         raise files.command_error(f"There is no project {slug!r}. Add --create to create it.")
-    if project and project.archived_at:
-        raise files.command_error(f"The project {slug!r} is archived. Choose another one.")
+    if project:
+        files.check_open(project)
     # The slug of an adapted task type begins with the name of its file, before "--".
     slugs = {project.task_type.slug, project.task_type.slug.split("--")[0]} if project else set()
     if project and task_type not in {None, *slugs}:

@@ -10,7 +10,6 @@ from annotation import tasktypes
 from annotation.importing import label_rows, labels
 from annotation.importing.label_rows import ParsedLabel
 from annotation.management import files
-from annotation.models import Project
 from formats.readers import READERS
 from formats.rows import DEFAULT_LIMITS, BadRow, FormatError
 
@@ -42,13 +41,10 @@ class Command(BaseCommand):
             action="store_true",
             help="if a rater has the alias of a member, assign the labels to that member",
         )
-        parser.add_argument("--dry-run", action="store_true", help="check and count, store nothing")
-        parser.add_argument(
-            "--errors", type=Path, metavar="FILE", help="write every bad row to this CSV file"
-        )
+        files.add_check_arguments(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        project = _project(options["project"])
+        project = files.get_open_project(options["project"])
         now = timezone.now()
         found = _statements(options, tasktypes.load_task_type(project), now)
         with files.open_error_file(options["errors"]) as file:
@@ -66,15 +62,6 @@ class Command(BaseCommand):
             raise files.command_error("No valid rows; nothing was imported.")
         for line in _summary(report, project.slug, options["dry_run"]):
             self.stdout.write(line)
-
-
-def _project(slug: str) -> Project:
-    project = Project.objects.filter(slug=slug).select_related("task_type").first()
-    if project is None:
-        raise files.command_error(f"There is no project {slug!r}. Import its items first.")
-    if project.archived_at:
-        raise files.command_error(f"The project {slug!r} is archived. Choose another one.")
-    return project
 
 
 def _statements(

@@ -8,7 +8,6 @@ from django.http import Http404, QueryDict
 from annotation.management.files import command_error
 from charts import files
 from judging.management import run_commands
-from judging.results import run_marks
 from judging.results.page_parts import RUN_PARAMETER, VIEW_PARAMETER
 from judging.results.tables import PAGES
 from judging.results.views import charts
@@ -20,14 +19,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("page", choices=PAGES)
         parser.add_argument("--project", required=True, metavar="SLUG")
-        parser.add_argument(
-            "--run",
-            type=int,
-            nargs="+",
-            action="extend",
-            metavar="NUMBER",
-            help=run_marks.RUN_HELP,
-        )
+        run_commands.add_runs(parser)
         parser.add_argument("--view", help="a view of the page; default: the first")
         parser.add_argument(
             "--with",

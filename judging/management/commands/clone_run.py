@@ -23,11 +23,7 @@ class Command(BaseCommand):
             help="use the texts and examples of the run instead of the current ones",
         )
         parser.add_argument("--cap", metavar="AMOUNT", help="stop before this much is spent")
-        parser.add_argument(
-            "--while-labelling",
-            action="store_true",
-            help="include items that are still being labelled",
-        )
+        run_commands.add_while_labelling(parser)
         parser.add_argument("--wait", action="store_true", help=run_commands.WAIT_HELP)
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -25,14 +25,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--project", required=True, metavar="SLUG")
-        parser.add_argument(
-            "--run",
-            type=int,
-            nargs="+",
-            action="extend",
-            metavar="NUMBER",
-            help=run_marks.RUN_HELP,
-        )
+        run_commands.add_runs(parser)
         parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.zip")
         parser.add_argument(
             "--with-texts",

@@ -14,6 +14,7 @@ from annotation.projects import encrypted_archives
 from formats.readers import REPLY_READERS, with_password
 from formats.rows import DEFAULT_LIMITS, BadRow, FormatError, Row
 from judging.errors import Refused
+from judging.management import run_commands
 from judging.models import StrategyVersion
 from judging.runs import selection
 from judging.runs.recorded import record, transcripts
@@ -59,18 +60,11 @@ class Command(BaseCommand):
             "file has any. Both are kept",
         )
         parser.add_argument("--password", default="", help="password of an encrypted archive")
-        parser.add_argument(
-            "--while-labelling",
-            action="store_true",
-            help="include items that are still being labelled",
-        )
-        parser.add_argument("--dry-run", action="store_true", help="check and count, store nothing")
-        parser.add_argument(
-            "--errors", type=Path, metavar="FILE", help="write every bad row to this CSV file"
-        )
+        run_commands.add_while_labelling(parser)
+        files.add_check_arguments(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        project = _project(options["project"])
+        project = files.get_open_project(options["project"])
         if options["password"] and not options["dry_run"]:
             encrypted_archives.seal_project(project)
         with files.open_error_file(options["errors"]) as file:
@@ -92,15 +86,6 @@ class Command(BaseCommand):
             raise files.command_error(f"{len(bad):,} bad rows. {REASON}")
         for line in _summary(report, project.slug, options["dry_run"]):
             self.stdout.write(line)
-
-
-def _project(slug: str) -> Project:
-    project = Project.objects.filter(slug=slug).select_related("task_type").first()
-    if project is None:
-        raise files.command_error(f"There is no project {slug!r}. Import its items first.")
-    if project.archived_at:
-        raise files.command_error(f"The project {slug!r} is archived. Choose another one.")
-    return project
 
 
 def _rows(options: dict[str, Any]) -> Iterator[Row | BadRow]:

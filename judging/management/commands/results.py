@@ -12,6 +12,7 @@ from annotation.models import Project
 from formats.rows import FormatError
 from formats.writers import FIGURE_FORMATS, write_figures
 from judging.archive import methods, reproduce
+from judging.management import run_commands
 from judging.models import Run
 from judging.results import figures, run_marks, tables
 from judging.results.columns import DEFAULT_BY, parse_fields
@@ -85,14 +86,7 @@ class Command(BaseCommand):
 
 def _add_rows(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("rows")
-    group.add_argument(
-        "--run",
-        type=int,
-        nargs="+",
-        action="extend",
-        metavar="NUMBER",
-        help=run_marks.RUN_HELP,
-    )
+    run_commands.add_runs(group)
     group.add_argument(
         "--by",
         default=DEFAULT_BY,

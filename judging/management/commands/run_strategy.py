@@ -96,18 +96,15 @@ class Command(BaseCommand):
 
 
 def _add_items(parser: ArgumentParser) -> None:
-    add = parser.add_argument_group("which items").add_argument
+    group = parser.add_argument_group("which items")
+    add = group.add_argument
     add("--limit", type=int, metavar="N", help="a random sample of N items")
     add("--seed", type=int, metavar="N", help="the same seed draws the same sample")
     add("--duplicates", action="store_true", help="include exact duplicates")
     add("--category", nargs="+", default=[], metavar="SLUG", help="only these")
     add("--ability", nargs="+", default=[], metavar="SLUG", help="only these")
     add("--keys", metavar="FILE", help="only items whose keys are in this file, one per line")
-    add(
-        "--while-labelling",
-        action="store_true",
-        help="include items that are still being labelled",
-    )
+    run_commands.add_while_labelling(group)
 
 
 def _add_asking(parser: ArgumentParser) -> None:

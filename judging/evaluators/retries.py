@@ -2,7 +2,6 @@
 between attempts.
 """
 
-import math
 import random
 import time
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 
 from judging.evaluators.providers.errors import EvaluatorError, Transient
+from judging.evaluators.providers.remaining_limits import parse_number
 
 MAX_RETRY_AFTER = 24 * 3600.0
 
@@ -67,11 +67,11 @@ def parse_retry_after(headers: Mapping[str, str], now: float | None = None) -> f
     (seconds since 1970, by default the current time). The result is never negative, and at most a
     day.
     """
-    milliseconds = _number(_header(headers, "retry-after-ms"))
+    milliseconds = parse_number(_header(headers, "retry-after-ms"))
     if milliseconds is not None:
         return _bounded(milliseconds / 1000)
     wanted = _header(headers, "retry-after")
-    seconds = _number(wanted)
+    seconds = parse_number(wanted)
     if seconds is None:
         seconds = _parse_date(wanted, time.time() if now is None else now)
     return None if seconds is None else _bounded(seconds)
@@ -79,14 +79,6 @@ def parse_retry_after(headers: Mapping[str, str], now: float | None = None) -> f
 
 def _header(headers: Mapping[str, str], name: str) -> str:
     return next((value.strip() for key, value in headers.items() if key.lower() == name), "")
-
-
-def _number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
 
 
 def _parse_date(text: str, now: float) -> float | None:

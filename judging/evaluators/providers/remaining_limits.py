@@ -54,11 +54,12 @@ def _kind(measures: Mapping[str, str], now: datetime) -> dict[str, Any]:
 
 
 def _whole(text: str) -> int | None:
-    number = _number(text)
+    number = parse_number(text)
     return None if number is None or not 0 <= number < 2**53 else int(number)
 
 
-def _number(text: str) -> float | None:
+def parse_number(text: str) -> float | None:
+    """Return the number in the value of a header, or None if it is not a finite number."""
     try:
         value = float(text)
     except ValueError:
@@ -85,7 +86,7 @@ def _parse_time(text: str, now: datetime) -> datetime | None:
 
 
 def _parse_span(text: str) -> float | None:
-    number = _number(text)
+    number = parse_number(text)
     if number is not None:
         return number
     parts = _DURATION.findall(text)

@@ -26,7 +26,6 @@ import json
 import os
 import signal
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -37,9 +36,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.engine.evaluator import Evaluator, evaluator, steady
-from benchmarks.workbench import pressing, scratch
-
-ROOT = Path(__file__).resolve().parents[1]
+from benchmarks.workbench import pressing, reporting, scratch
 
 Figures = dict[str, Any]
 
@@ -94,22 +91,12 @@ def _options() -> argparse.Namespace:
 
 
 def _in_process(kind: str) -> Iterator[Figures]:
-    """Yield the figures that a process prints, one JSON object per line. Each database needs its
-    own Django process.
-    """
+    """Measure one database in its own process, with the same options."""
     given = sys.argv[1:]
     if "--databases" in given:
         at = given.index("--databases")
         given = given[:at] + [w for w in given[at + 1 :] if w not in scratch.KINDS]
-    command = [sys.executable, "-m", "benchmarks.asking", "--one", *given, "--databases", kind]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            yield from map(json.loads, process.stdout)
-        finally:
-            process.terminate()
-    if process.returncode:
-        raise SystemExit(process.returncode)
+    return reporting.figures_of("benchmarks.asking", "--one", *given, "--databases", kind)
 
 
 # ------------------------------------------------------------------------------------- measuring
@@ -273,7 +260,7 @@ def _summary(kind: str, figures: list[Figures], options: argparse.Namespace) -> 
     if options.large:
         small, large = own[0]["memory"], own[-1]["memory"]
         grown = large / small
-        return _said(
+        return reporting.limit_line(
             grown <= FLAT,
             f"{kind}: memory {small:.0f} MB at {SMALL:,} calls, {large:.0f} MB at {LARGE:,}:"
             f" {grown:.2f}, at most {FLAT}",
@@ -288,22 +275,22 @@ def _summary(kind: str, figures: list[Figures], options: argparse.Namespace) -> 
         least = SHARES.get(in_flight, 0.0)
         what = f"{kind}{', generating' if options.generating else ''}"
         said = f"{what}, {in_flight} in flight: median {share:.3f} of the ceiling, at least {least}"
-        lines.append(_said(share >= least, f"{said} (the bare loop {beside:.3f})"))
-        lines.append(_said(page < PAGE_P95, f"  p95 of a page {page:.0f} ms, under {PAGE_P95:.0f}"))
+        lines.append(reporting.limit_line(share >= least, f"{said} (the bare loop {beside:.3f})"))
+        lines.append(
+            reporting.limit_line(
+                page < PAGE_P95, f"  p95 of a page {page:.0f} ms, under {PAGE_P95:.0f}"
+            )
+        )
     return "\n".join(lines)
 
 
 def _of_pace(figures: Figures) -> str:
     off = abs(figures["rate"] / PER_MINUTE - 1)
-    return _said(
+    return reporting.limit_line(
         off <= PACE_WITHIN and figures["holders"] > 1,
         f"{figures['holders']} workers: {figures['rate']:.1f} calls a minute of {PER_MINUTE},"
         f" {off:.1%} off, at most {PACE_WITHIN:.0%}",
     )
-
-
-def _said(fine: bool, what: str) -> str:
-    return f"{'ok' if fine else 'MISSED'} {what}"
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.workbench import scratch
+from benchmarks.workbench import reporting, scratch
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -144,14 +144,10 @@ def _line(kind: str, items: int, table: str, form: str, figures: Figures) -> str
         f"{kind:<11}{items:>10,} {table:<8}{form:<8}{figures['rows']:>10,}"
         f"{figures['seconds']:>8.1f}{rate:>9,.0f}{figures['memory']:>6.0f}{figures['size']:>9.0f}"
     )
-    checks = [_said(figures["memory"] < MEMORY, f"under {MEMORY} MB")]
+    checks = [reporting.limit_line(figures["memory"] < MEMORY, f"under {MEMORY} MB")]
     if table == "items":
-        checks.append(_said(rate >= RATE, f"at least {RATE:,} rows/s"))
+        checks.append(reporting.limit_line(rate >= RATE, f"at least {RATE:,} rows/s"))
     return f"{row}  {'; '.join(checks)}"
-
-
-def _said(fine: bool, what: str) -> str:
-    return f"{'ok' if fine else 'MISSED'} {what}"
 
 
 if __name__ == "__main__":

@@ -15,18 +15,14 @@ There are limits for 1,000,000 outcomes and for 10,000,000 outcomes.
 import argparse
 import json
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from http.client import HTTPConnection
-from pathlib import Path
 from typing import Any
 
-from benchmarks.workbench import pressing, scratch
-
-ROOT = Path(__file__).resolve().parents[1]
+from benchmarks.workbench import pressing, reporting, scratch
 
 Figures = dict[str, Any]
 
@@ -91,20 +87,10 @@ def _options() -> argparse.Namespace:
 def _in_process(
     kind: str, outcomes: int, judged: str, options: argparse.Namespace
 ) -> Iterator[Figures]:
-    """Yield the figures that a process prints, one JSON object per line. Each database needs its
-    own Django process.
-    """
-    command = [sys.executable, "-m", "benchmarks.figures", "--one", "--databases", kind]
+    command = ["benchmarks.figures", "--one", "--databases", kind]
     command += ["--outcomes", str(outcomes), "--runs", str(options.runs)]
     command += ["--kinds", judged, "--times", str(options.times)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            yield from map(json.loads, process.stdout)
-        finally:
-            process.terminate()
-    if process.returncode:
-        raise SystemExit(process.returncode)
+    return reporting.figures_of(*command)
 
 
 # ------------------------------------------------------------------------------------- measuring
@@ -212,7 +198,7 @@ def _summary(kind: str, outcomes: int, found: list[Figures]) -> str:
     slowest = max(found, key=lambda each: float(each["p95"]))
     longest = max(found, key=lambda each: float(each["first"]))
     lines = [
-        _said(
+        reporting.limit_line(
             slowest["p95"] < limit,
             f"{kind}, {outcomes:,} outcomes: p95 {slowest['p95']:.0f} ms of {slowest['table']},"
             f" under {limit}",
@@ -220,12 +206,10 @@ def _summary(kind: str, outcomes: int, found: list[Figures]) -> str:
     ]
     if outcomes < LARGE:
         first = f"{longest['first']:.1f} s of {longest['table']} asked for the first time"
-        lines.append(_said(longest["first"] < FIRST, f"  {first}, within {FIRST:.0f}"))
+        lines.append(
+            reporting.limit_line(longest["first"] < FIRST, f"  {first}, within {FIRST:.0f}")
+        )
     return "\n".join(lines)
-
-
-def _said(fine: bool, what: str) -> str:
-    return f"{'ok' if fine else 'MISSED'} {what}"
 
 
 if __name__ == "__main__":

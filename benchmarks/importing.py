@@ -31,7 +31,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from benchmarks.workbench import scratch
+from benchmarks.workbench import reporting, scratch
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -235,17 +235,15 @@ def _rows(count: int) -> Iterator[dict[str, str]]:
 def _lines(kind: str, figures: Figures) -> str:
     rate, size, longest = figures["rate"], figures["megabytes"], figures["longest"]
     checks = [
-        _said(rate >= RATE, f"{rate:,} rows/s, at least {RATE:,}"),
-        _said(size < MEGABYTES, f"{size} MB, under {MEGABYTES}"),
-        _said(longest < LONGEST, f"longest transaction {longest} ms, under {LONGEST}"),
+        reporting.limit_line(rate >= RATE, f"{rate:,} rows/s, at least {RATE:,}"),
+        reporting.limit_line(size < MEGABYTES, f"{size} MB, under {MEGABYTES}"),
+        reporting.limit_line(
+            longest < LONGEST, f"longest transaction {longest} ms, under {LONGEST}"
+        ),
     ]
     row = f"{kind:<12}{figures['rows']:>9,}{rate:>9,}{figures['again']:>9,}{figures['bare']:>9,}"
     row = f"{row}{figures['share']:>7.0%}{longest:>12}{size:>6}{figures['cpu']:>14}"
     return f"{row}\n  {'; '.join(checks)}"
-
-
-def _said(fine: bool, what: str) -> str:
-    return f"{'ok' if fine else 'MISSED'} {what}"
 
 
 if __name__ == "__main__":

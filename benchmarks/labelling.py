@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.workbench import pressing, scratch
+from benchmarks.workbench import pressing, reporting, scratch
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -222,11 +222,13 @@ def _lines(figures: Figures) -> str:
     p95 = max(figures[call]["p95"] for call in ("next", "label"))
     longest = max(figures[call]["max"] for call in ("next", "label"))
     checks = [
-        _said(rate >= limit.rate, f"{rate} pairs/s, at least {limit.rate:.0f}"),
-        _said(p95 < limit.p95, f"p95 {p95} ms, under {limit.p95:.0f}"),
-        _said(longest <= limit.longest, f"longest {longest} ms, at most {limit.longest:.0f}"),
-        _said(not figures["doubled"], f"{figures['doubled']} doubled"),
-        _said(not figures["lost"], f"{figures['lost']} lost"),
+        reporting.limit_line(rate >= limit.rate, f"{rate} pairs/s, at least {limit.rate:.0f}"),
+        reporting.limit_line(p95 < limit.p95, f"p95 {p95} ms, under {limit.p95:.0f}"),
+        reporting.limit_line(
+            longest <= limit.longest, f"longest {longest} ms, at most {limit.longest:.0f}"
+        ),
+        reporting.limit_line(not figures["doubled"], f"{figures['doubled']} doubled"),
+        reporting.limit_line(not figures["lost"], f"{figures['lost']} lost"),
     ]
     return "\n".join(
         [
@@ -243,7 +245,7 @@ def _compared(results: list[Figures]) -> str:
     small = [figures["rate"] for figures in results if figures["items"] == SMALL]
     base = sum(small) / len(small)
     return "\n".join(
-        _said(
+        reporting.limit_line(
             figures["rate"] / base >= KEPT_RATE,
             f"{figures['items']:,} items{', half done by one' if figures['half'] else ''}:"
             f" {figures['rate'] / base:.2f} of the rate at {SMALL:,}, at least {KEPT_RATE}",
@@ -251,10 +253,6 @@ def _compared(results: list[Figures]) -> str:
         for figures in results
         if figures["items"] != SMALL
     )
-
-
-def _said(fine: bool, what: str) -> str:
-    return f"{'ok' if fine else 'MISSED'} {what}"
 
 
 if __name__ == "__main__":

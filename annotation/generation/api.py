@@ -9,12 +9,11 @@ from django.urls import path
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import api_view
-from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api.idempotency import KEY_PARAMETER, make_idempotent
-from annotation.api.pagination import CursorPages
+from annotation.api.project_rows import ProjectRowList
 from annotation.api.responses import (
     PROBLEM_RESPONSES,
     BroughtSerializer,
@@ -112,18 +111,15 @@ class GenerationSerializer(SharedOutFields):
     made = MadeSerializer(source="result.made", default=None, allow_null=True)
 
 
-class GenerationList(ListAPIView[Job]):
+class GenerationList(ProjectRowList[Job]):
     """The generations of the project, the latest first. A POST starts a new generation."""
 
+    model = Job
+    right = "manage"
     serializer_class = GenerationSerializer
-    pagination_class = CursorPages
-    filter_backends: list[Any] = []
 
-    def get_queryset(self) -> QuerySet[Job]:
-        if getattr(self, "swagger_fake_view", False):
-            return Job.objects.none()
-        member = access.member_for(self.request, self.kwargs["slug"], right="manage")
-        return perturber_jobs.list_jobs(member.project).order_by("-pk")
+    def list_rows(self) -> QuerySet[Job]:
+        return perturber_jobs.list_jobs(self.member.project).order_by("-pk")
 
     @extend_schema(
         parameters=[KEY_PARAMETER],

@@ -11,7 +11,6 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import api_view
-from rest_framework.generics import ListAPIView
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -19,7 +18,7 @@ from rest_framework.settings import api_settings
 
 from annotation import tasktypes
 from annotation.api.idempotency import KEY_PARAMETER, make_idempotent
-from annotation.api.pagination import CursorPages
+from annotation.api.project_rows import ProjectRowList
 from annotation.api.responses import (
     PROBLEM_RESPONSES,
     Conflict,
@@ -124,19 +123,16 @@ class ImportSerializer(JobFields):
     total = serializers.IntegerField(allow_null=True)
 
 
-class ImportList(ListAPIView[Job]):
+class ImportList(ProjectRowList[Job]):
     """The project's imports, the latest first. A POST uploads a file."""
 
+    model = Job
+    right = "manage"
     serializer_class = ImportSerializer
-    pagination_class = CursorPages
-    filter_backends: list[Any] = []
     parser_classes: list[Any] = [*api_settings.DEFAULT_PARSER_CLASSES, MultiPartParser]
 
-    def get_queryset(self) -> QuerySet[Job]:
-        if getattr(self, "swagger_fake_view", False):
-            return Job.objects.none()
-        member = access.member_for(self.request, self.kwargs["slug"], right="manage")
-        return jobs.list_imports(member.project).order_by("-pk")
+    def list_rows(self) -> QuerySet[Job]:
+        return jobs.list_imports(self.member.project).order_by("-pk")
 
     @extend_schema(
         operation_id="projects_imports_create",

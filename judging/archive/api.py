@@ -10,13 +10,12 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import api_view
-from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api.form_bodies import form_error
 from annotation.api.idempotency import KEY_PARAMETER, make_idempotent
-from annotation.api.pagination import CursorPages
+from annotation.api.project_rows import ProjectRowList
 from annotation.api.responses import (
     PROBLEM_RESPONSES,
     REFUSED_RESPONSES,
@@ -85,18 +84,15 @@ class ArchiveSerializer(JobFields):
         return _has_file(job)
 
 
-class ArchiveList(ListAPIView[Job]):
+class ArchiveList(ProjectRowList[Job]):
     """The project's archives of results, the latest first."""
 
+    model = Job
+    right = "manage"
     serializer_class = ArchiveSerializer
-    pagination_class = CursorPages
-    filter_backends: list[Any] = []
 
-    def get_queryset(self) -> QuerySet[Job]:
-        if getattr(self, "swagger_fake_view", False):
-            return Job.objects.none()
-        lead = access.member_for(self.request, self.kwargs["slug"], right="manage")
-        return jobs.list_archives(lead.project).order_by("-pk")
+    def list_rows(self) -> QuerySet[Job]:
+        return jobs.list_archives(self.member.project).order_by("-pk")
 
     @extend_schema(
         parameters=[KEY_PARAMETER],

@@ -12,12 +12,11 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import api_view
-from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api.idempotency import KEY_PARAMETER, make_idempotent
-from annotation.api.pagination import CursorPages
+from annotation.api.project_rows import ProjectRowList
 from annotation.api.responses import (
     PROBLEM_RESPONSES,
     Conflict,
@@ -98,18 +97,15 @@ class ExportSerializer(JobFields):
         return jobs.can_download(job, timezone.now())
 
 
-class ExportList(ListAPIView[Job]):
+class ExportList(ProjectRowList[Job]):
     """The exports of tables that you may see, newest first; POST requests one."""
 
+    model = Job
+    right = "results"
     serializer_class = ExportSerializer
-    pagination_class = CursorPages
-    filter_backends: list[Any] = []
 
-    def get_queryset(self) -> QuerySet[Job]:
-        if getattr(self, "swagger_fake_view", False):
-            return Job.objects.none()
-        member = access.member_for(self.request, self.kwargs["slug"], right="results")
-        return jobs.list_exports(member).order_by("-pk")
+    def list_rows(self) -> QuerySet[Job]:
+        return jobs.list_exports(self.member).order_by("-pk")
 
     @extend_schema(
         operation_id="projects_exports_create",

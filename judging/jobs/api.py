@@ -7,11 +7,11 @@ from django.urls import path
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import api_view
-from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api.pagination import CursorPages
+from annotation.api.project_rows import ProjectRowList
 from annotation.api.responses import PROBLEM_RESPONSES, Conflict, ProblemSerializer
 from annotation.models import Job
 from annotation.projects import access
@@ -52,17 +52,15 @@ class JobPages(CursorPages):
         return queryset.order
 
 
-class JobList(ListAPIView[Any]):
+class JobList(ProjectRowList[Any]):
     """All long-running work that you may see, newest first."""
 
+    model = Job
+    right = "results"
     serializer_class = JobSerializer
     pagination_class = JobPages
-    filter_backends: list[Any] = []
 
-    def get_queryset(self) -> Any:
-        if getattr(self, "swagger_fake_view", False):
-            return Job.objects.none()
-        self.member = access.member_for(self.request, self.kwargs["slug"], right="results")
+    def list_rows(self) -> Any:
         return job_list.list_visible(self.member)
 
     def paginate_queryset(self, queryset: Any) -> Any:

@@ -9,11 +9,10 @@ from django.utils import timezone
 from django_filters.rest_framework import DjangoFilterBackend
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import api_view
-from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.pagination import CursorPages
+from annotation.api.project_rows import ProjectRowList
 from annotation.api.responses import PROBLEM_RESPONSES
 from annotation.api.serializers import ItemDetailSerializer, ItemSerializer
 from annotation.items.filters import ItemFilter
@@ -22,21 +21,19 @@ from annotation.models import Item
 from annotation.projects import access
 
 
-class ItemList(ListAPIView[Item]):
+class ItemList(ProjectRowList[Item]):
     """Items without their texts, in project order.
 
     If the list shows you final labels, labels that you give to these items later count as informed.
     """
 
+    model = Item
+    right = "items"
     serializer_class = ItemSerializer
-    pagination_class = CursorPages
     filter_backends = (DjangoFilterBackend,)
     filterset_class = ItemFilter
 
-    def get_queryset(self) -> QuerySet[Item]:
-        if getattr(self, "swagger_fake_view", False):
-            return Item.objects.none()
-        self.member = access.member_for(self.request, self.kwargs["slug"], right="items")
+    def list_rows(self) -> QuerySet[Item]:
         return Item.objects.in_project(self.member.project).for_list().order_by("position")
 
     def paginate_queryset(self, queryset: Any) -> Any:

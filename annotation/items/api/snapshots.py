@@ -10,12 +10,11 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_sche
 from rest_framework import serializers
 from rest_framework.decorators import api_view
 from rest_framework.exceptions import ParseError
-from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api.idempotency import KEY_PARAMETER, make_idempotent
-from annotation.api.pagination import CursorPages
+from annotation.api.project_rows import ProjectRowList
 from annotation.api.responses import (
     PROBLEM_RESPONSES,
     ProblemSerializer,
@@ -68,17 +67,15 @@ class ChangeSerializer(serializers.Serializer[Any]):
     facts = FactSerializer(many=True)
 
 
-class SnapshotList(ListAPIView[Snapshot]):
+class SnapshotList(ProjectRowList[Snapshot]):
     """All snapshots of a project, the latest first. A POST starts a new snapshot."""
 
+    model = Snapshot
+    right = "items"
     serializer_class = SnapshotSerializer
-    pagination_class = CursorPages
 
-    def get_queryset(self) -> QuerySet[Snapshot]:
-        if getattr(self, "swagger_fake_view", False):
-            return Snapshot.objects.none()
-        member = access.member_for(self.request, self.kwargs["slug"], right="items")
-        return Snapshot.objects.in_project(member.project).for_list()
+    def list_rows(self) -> QuerySet[Snapshot]:
+        return Snapshot.objects.in_project(self.member.project).for_list()
 
     @extend_schema(
         parameters=[KEY_PARAMETER],
@@ -104,20 +101,18 @@ class SnapshotList(ListAPIView[Snapshot]):
         return Response(SnapshotSerializer(made).data, status=202)
 
 
-class ChangeList(ListAPIView[FrozenIn]):
+class ChangeList(ProjectRowList[FrozenIn]):
     """The changes since another snapshot, item by item.
 
     Labels that you give to the listed items later count as informed.
     """
 
+    model = FrozenIn
+    right = "items"
     serializer_class = ChangeSerializer
-    pagination_class = CursorPages
     asks = ("since", "what")
 
-    def get_queryset(self) -> QuerySet[FrozenIn]:
-        if getattr(self, "swagger_fake_view", False):
-            return FrozenIn.objects.none()
-        self.member = access.member_for(self.request, self.kwargs["slug"], right="items")
+    def list_rows(self) -> QuerySet[FrozenIn]:
         self.what = self.request.query_params.get("what", "changed")
         if self.what not in comparison.CHANGE_TITLES:
             raise ParseError(f"what is one of {', '.join(comparison.CHANGE_TITLES)}.")

@@ -8,12 +8,11 @@ from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
 from rest_framework import serializers
 from rest_framework.decorators import api_view
-from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api.idempotency import KEY_PARAMETER, make_idempotent
-from annotation.api.pagination import CursorPages
+from annotation.api.project_rows import ProjectRowList
 from annotation.api.responses import PROBLEM_RESPONSES, SUBMISSION_RESPONSES, validate_body
 from annotation.labelling import comments
 from annotation.labelling.api.decisions import PROJECT_PATH, ItemBody, find_item
@@ -43,21 +42,18 @@ class WithdrawalBody(ItemBody):
     number = serializers.IntegerField(min_value=1, max_value=1_000_000)
 
 
-class CommentList(ListAPIView[Comment]):
+class CommentList(ProjectRowList[Comment]):
     """The comments on an item that you have labelled, oldest first; POST adds a comment.
 
     Without an item: the comments on all items that you may read about, newest first.
     """
 
+    model = Comment
+    right = "enter"
     serializer_class = CommentSerializer
-    pagination_class = CursorPages
-    filter_backends: list[Any] = []
     asks = ("item",)
 
-    def get_queryset(self) -> QuerySet[Comment]:
-        if getattr(self, "swagger_fake_view", False):
-            return Comment.objects.none()
-        self.member = access.member_for(self.request, self.kwargs["slug"], right="enter")
+    def list_rows(self) -> QuerySet[Comment]:
         if "item" not in self.request.query_params:
             return comments.project_comments(self.member)
         asked = {"item": self.request.query_params["item"]}

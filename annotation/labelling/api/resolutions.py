@@ -9,11 +9,10 @@ from django_filters.rest_framework import DjangoFilterBackend
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import api_view
-from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.pagination import CursorPages
+from annotation.api.project_rows import ProjectRowList
 from annotation.api.responses import REFUSED_RESPONSES, Unprocessable, validate_body
 from annotation.api.serializers import NamedField
 from annotation.errors import FieldError
@@ -49,21 +48,19 @@ class ResolutionSerializer(serializers.Serializer[Resolution]):
         return super().get_fields() | {"source": came_from}
 
 
-class ResolutionList(ListAPIView[Resolution]):
+class ResolutionList(ProjectRowList[Resolution]):
     """All resolutions of items, current and past, oldest first.
 
     Labels that you give these items after reading count as informed.
     """
 
+    model = Resolution
+    right = "items"
     serializer_class = ResolutionSerializer
-    pagination_class = CursorPages
     filter_backends = (DjangoFilterBackend,)
     filterset_class = ResolutionFilter
 
-    def get_queryset(self) -> QuerySet[Resolution]:
-        if getattr(self, "swagger_fake_view", False):
-            return Resolution.objects.none()
-        self.member = access.member_for(self.request, self.kwargs["slug"], right="items")
+    def list_rows(self) -> QuerySet[Resolution]:
         return Resolution.objects.of_project(self.member.project).for_list()
 
     def paginate_queryset(self, queryset: Any) -> Any:
@@ -102,20 +99,17 @@ class KnownBody(ItemBody):
     )
 
 
-class KnownList(ListAPIView[Resolution]):
+class KnownList(ProjectRowList[Resolution]):
     """Qualification and control items with their correct answers; POST sets an answer.
 
     Labels that you give these items after reading count as informed.
     """
 
+    model = Resolution
+    right = "manage"
     serializer_class = KnownSerializer
-    pagination_class = CursorPages
-    filter_backends: list[Any] = []
 
-    def get_queryset(self) -> QuerySet[Resolution]:
-        if getattr(self, "swagger_fake_view", False):
-            return Resolution.objects.none()
-        self.member = access.member_for(self.request, self.kwargs["slug"], right="manage")
+    def list_rows(self) -> QuerySet[Resolution]:
         held = Resolution.objects.of_project(self.member.project).current().known()
         return held.for_purposes(PURPOSES).for_list()
 

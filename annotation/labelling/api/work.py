@@ -16,6 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api.pagination import CursorPages
+from annotation.api.project_rows import ProjectRowList
 from annotation.api.responses import (
     PROBLEM_RESPONSES,
     SUBMISSION_RESPONSES,
@@ -80,21 +81,19 @@ def next_item(request: Request, slug: str) -> Response:
     return Response(NoOfferSerializer(told).data)
 
 
-class LabelList(ListAPIView[Label]):
+class LabelList(ProjectRowList[Label]):
     """Labels with their whole history, oldest first; POST stores a label.
 
     Labels that you give items after reading others' labels of them count as informed.
     """
 
+    model = Label
+    right = "items"
     serializer_class = LabelSerializer
-    pagination_class = CursorPages
     filter_backends = (DjangoFilterBackend,)
     filterset_class = LabelFilter
 
-    def get_queryset(self) -> QuerySet[Label]:
-        if getattr(self, "swagger_fake_view", False):
-            return Label.objects.none()
-        self.member = access.member_for(self.request, self.kwargs["slug"], right="items")
+    def list_rows(self) -> QuerySet[Label]:
         return Label.objects.in_project(self.member.project).for_export().order_by("pk")
 
     def paginate_queryset(self, queryset: Any) -> Any:

@@ -8,11 +8,10 @@ from django.urls import path
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import api_view
-from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.pagination import CursorPages
+from annotation.api.project_rows import ProjectRowList
 from annotation.api.responses import (
     IF_MATCH_PARAMETER,
     PROBLEM_RESPONSES,
@@ -110,18 +109,15 @@ def current_guidelines(request: Request, slug: str) -> Response:
     return _respond(version)
 
 
-class VersionList(ListAPIView[GuidelinesVersion]):
+class VersionList(ProjectRowList[GuidelinesVersion]):
     """All versions of the guidelines without their texts, the latest first."""
 
+    model = GuidelinesVersion
+    right = "enter"
     serializer_class = ListedGuidelinesSerializer
-    pagination_class = CursorPages
-    filter_backends: list[Any] = []
 
-    def get_queryset(self) -> QuerySet[GuidelinesVersion]:
-        if getattr(self, "swagger_fake_view", False):
-            return GuidelinesVersion.objects.none()
-        member = access.member_for(self.request, self.kwargs["slug"], right="enter")
-        return member.project.guidelines.select_related("author").order_by("-number")
+    def list_rows(self) -> QuerySet[GuidelinesVersion]:
+        return self.member.project.guidelines.select_related("author").order_by("-number")
 
 
 @extend_schema(request=ReadBody, responses={204: None, **REFUSED_RESPONSES})

@@ -9,12 +9,11 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import api_view
-from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api.form_bodies import FormSerializer
-from annotation.api.pagination import CursorPages
+from annotation.api.project_rows import ProjectRowList
 from annotation.api.responses import REFUSED_RESPONSES, validate_body
 from annotation.db import transactions
 from annotation.models import Invitation, Membership, Role
@@ -83,18 +82,15 @@ class InvitedSerializer(InvitationSerializer):
     )
 
 
-class MemberList(ListAPIView[Membership]):
+class MemberList(ProjectRowList[Membership]):
     """All members of the project by alias, including suspended ones."""
 
+    model = Membership
+    right = "manage"
     serializer_class = MemberSerializer
-    pagination_class = CursorPages
-    filter_backends: list[Any] = []
 
-    def get_queryset(self) -> QuerySet[Membership]:
-        if getattr(self, "swagger_fake_view", False):
-            return Membership.objects.none()
-        lead = access.member_for(self.request, self.kwargs["slug"], right="manage")
-        return Membership.objects.in_project(lead.project).for_progress()
+    def list_rows(self) -> QuerySet[Membership]:
+        return Membership.objects.in_project(self.member.project).for_progress()
 
 
 @extend_schema(
@@ -128,18 +124,15 @@ def hand_over(request: Request, slug: str) -> Response:
     return Response(status=204)
 
 
-class InvitationList(ListAPIView[Invitation]):
+class InvitationList(ProjectRowList[Invitation]):
     """Invitations that are neither used nor revoked, the latest first."""
 
+    model = Invitation
+    right = "manage"
     serializer_class = InvitationSerializer
-    pagination_class = CursorPages
-    filter_backends: list[Any] = []
 
-    def get_queryset(self) -> QuerySet[Invitation]:
-        if getattr(self, "swagger_fake_view", False):
-            return Invitation.objects.none()
-        lead = access.member_for(self.request, self.kwargs["slug"], right="manage")
-        waiting = Invitation.objects.in_project(lead.project).waiting()
+    def list_rows(self) -> QuerySet[Invitation]:
+        waiting = Invitation.objects.in_project(self.member.project).waiting()
         return waiting.select_related("made_by").order_by("-created_at", "-pk")
 
     @extend_schema(

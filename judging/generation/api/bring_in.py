@@ -6,12 +6,11 @@ from django.db.models import QuerySet
 from django.urls import path
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api.idempotency import KEY_PARAMETER, make_idempotent
-from annotation.api.pagination import CursorPages
+from annotation.api.project_rows import ProjectRowList
 from annotation.api.responses import (
     BroughtSerializer,
     SharedOutFields,
@@ -53,18 +52,16 @@ class BringSerializer(SharedOutFields):
     brought = BroughtSerializer(source="result.brought", default=None, allow_null=True)
 
 
-class BringList(ListAPIView[Job]):
+class BringList(ProjectRowList[Job]):
     """The imports of a run's replies, latest first."""
 
+    model = Job
+    right = "manage"
     serializer_class = BringSerializer
-    pagination_class = CursorPages
-    filter_backends: list[Any] = []
 
-    def get_queryset(self) -> QuerySet[Job]:
-        if getattr(self, "swagger_fake_view", False):
-            return Job.objects.none()
-        lead = access.member_for(self.request, self.kwargs["slug"], right="manage")
-        return bring_in.list_jobs(get_run_or_404(lead, self.kwargs["number"])).order_by("-pk")
+    def list_rows(self) -> QuerySet[Job]:
+        run = get_run_or_404(self.member, self.kwargs["number"])
+        return bring_in.list_jobs(run).order_by("-pk")
 
     @extend_schema(
         operation_id="projects_runs_items_create",

@@ -8,12 +8,11 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.decorators import api_view
-from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api.idempotency import KEY_PARAMETER, make_idempotent
-from annotation.api.pagination import CursorPages
+from annotation.api.project_rows import ProjectRowList
 from annotation.api.responses import validate_body
 from annotation.projects import access
 from judging import tasks
@@ -368,19 +367,16 @@ def canary(request: Request, slug: str, number: int) -> Response:
     )
 
 
-class CallList(ListAPIView[Call]):
+class CallList(ProjectRowList[Call]):
     """List the calls of a run with their replies and readings, in the order of creation."""
 
+    model = Call
+    right = "results"
     serializer_class = CallSerializer
-    pagination_class = CursorPages
     asks = ("item",)
-    filter_backends: list[Any] = []
 
-    def get_queryset(self) -> QuerySet[Call]:
-        if getattr(self, "swagger_fake_view", False):
-            return Call.objects.none()
-        member = access.member_for(self.request, self.kwargs["slug"], right="results")
-        run = get_run_or_404(member, self.kwargs["number"])
+    def list_rows(self) -> QuerySet[Call]:
+        run = get_run_or_404(self.member, self.kwargs["number"])
         return run.calls.for_list(self.request.query_params.get("item"))
 
     @extend_schema(parameters=[ITEM_PARAMETER])

@@ -8,12 +8,11 @@ from django.utils import timezone
 from django_filters.rest_framework import DjangoFilterBackend
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import api_view
-from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api.idempotency import KEY_PARAMETER, make_idempotent
-from annotation.api.pagination import CursorPages
+from annotation.api.project_rows import ProjectRowList
 from annotation.api.responses import PROBLEM_RESPONSES, validate_body
 from annotation.projects import access
 from judging import tasks
@@ -38,19 +37,17 @@ from judging.runs.api.serializers import (
 )
 
 
-class RunList(ListAPIView[Run]):
+class RunList(ProjectRowList[Run]):
     """The runs of the project, newest first; a POST starts a new run."""
 
+    model = Run
+    right = "results"
     serializer_class = ListedRunSerializer
-    pagination_class = CursorPages
     filter_backends = (DjangoFilterBackend,)
     filterset_class = RunFilter
 
-    def get_queryset(self) -> QuerySet[Run]:
-        if getattr(self, "swagger_fake_view", False):
-            return Run.objects.none()
-        member = access.member_for(self.request, self.kwargs["slug"], right="results")
-        return Run.objects.in_project(member.project).for_list()
+    def list_rows(self) -> QuerySet[Run]:
+        return Run.objects.in_project(self.member.project).for_list()
 
     def paginate_queryset(self, queryset: Any) -> list[Any] | None:
         page = super().paginate_queryset(queryset)
@@ -120,19 +117,17 @@ def move(request: Request, slug: str, number: int) -> Response:
     return Response(WatchedRunSerializer(progress.load_status(run)).data)
 
 
-class OutcomeList(ListAPIView[Outcome]):
+class OutcomeList(ProjectRowList[Outcome]):
     """The outcomes of a run, in the order of the items."""
 
+    model = Outcome
+    right = "results"
     serializer_class = OutcomeSerializer
-    pagination_class = CursorPages
     filter_backends = (DjangoFilterBackend,)
     filterset_class = OutcomeFilter
 
-    def get_queryset(self) -> QuerySet[Outcome]:
-        if getattr(self, "swagger_fake_view", False):
-            return Outcome.objects.none()
-        member = access.member_for(self.request, self.kwargs["slug"], right="results")
-        return get_run_or_404(member, self.kwargs["number"]).outcomes.for_list()
+    def list_rows(self) -> QuerySet[Outcome]:
+        return get_run_or_404(self.member, self.kwargs["number"]).outcomes.for_list()
 
 
 urlpatterns = [

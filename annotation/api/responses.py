@@ -80,6 +80,9 @@ PROBLEM_RESPONSES: dict[int, Any] = {
 REFUSED_RESPONSES = PROBLEM_RESPONSES | {
     422: OpenApiResponse(ProblemSerializer, "Not possible; the detail says why.")
 }
+CONFLICT_RESPONSES = PROBLEM_RESPONSES | {
+    409: OpenApiResponse(ProblemSerializer, "Not possible in the current state.")
+}
 IF_MATCH_PARAMETER = OpenApiParameter(
     "If-Match",
     location=OpenApiParameter.HEADER,

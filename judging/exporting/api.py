@@ -9,7 +9,7 @@ from django.http import FileResponse, Http404
 from django.urls import path
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import api_view
 from rest_framework.request import Request
@@ -18,10 +18,10 @@ from rest_framework.response import Response
 from annotation.api.idempotency import KEY_PARAMETER, make_idempotent
 from annotation.api.project_rows import ProjectRowList
 from annotation.api.responses import (
+    CONFLICT_RESPONSES,
     PROBLEM_RESPONSES,
     Conflict,
     JobFields,
-    ProblemSerializer,
     Unprocessable,
     validate_body,
 )
@@ -35,13 +35,8 @@ from judging.exporting import jobs
 from judging.exporting.dataset_card import LICENCES, UNSTATED
 from judging.exporting.rows import ExportRequest
 from judging.exporting.tables import EXPORT_TABLES
+from judging.runs.api.responses import REFUSAL_RESPONSES
 
-REFUSAL_RESPONSES = PROBLEM_RESPONSES | {
-    422: OpenApiResponse(ProblemSerializer, "Not possible; the message says why.")
-}
-CONFLICT_RESPONSES = PROBLEM_RESPONSES | {
-    409: OpenApiResponse(ProblemSerializer, "Not possible in the current state.")
-}
 EXPORT_PATH = "projects/<slug:slug>/exports/<int:number>/"
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.http import Http404
 from django.urls import path
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import api_view
 from rest_framework.request import Request
@@ -12,15 +12,15 @@ from rest_framework.response import Response
 
 from annotation.api.pagination import CursorPages
 from annotation.api.project_rows import ProjectRowList
-from annotation.api.responses import PROBLEM_RESPONSES, Conflict, ProblemSerializer
+from annotation.api.responses import (
+    CONFLICT_RESPONSES,
+    Conflict,
+)
 from annotation.models import Job
 from annotation.projects import access
 from judging.jobs import job_list
 from judging.jobs.job_list import JobListEntry
 
-CONFLICT_RESPONSES = PROBLEM_RESPONSES | {
-    409: OpenApiResponse(ProblemSerializer, "Not possible in the current state.")
-}
 JOB_PATH = "projects/<slug:slug>/jobs/<slug:kind>/<int:number>/"
 ACTIONS = {"cancel": job_list.cancel_job, "again": job_list.rerun_job}
 

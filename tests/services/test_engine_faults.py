@@ -6,7 +6,6 @@ To a generator it is the same way, so that each is met with both kinds of calls.
 from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 from django.db import connection
@@ -40,13 +39,6 @@ def strategy(request: pytest.FixtureRequest) -> str:
 def evaluator() -> Iterator[ScriptedEvaluator]:
     with running(Script(latency=0.02)) as evaluator:
         yield evaluator
-
-
-@pytest.fixture
-def processes(tmp_path: Path) -> Iterator[Processes]:
-    found = Processes(tmp_path)
-    yield found
-    found.close()
 
 
 def make(

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,13 +32,6 @@ IN_FLIGHT = 16
 def evaluator() -> Iterator[ScriptedEvaluator]:
     with running(Script(latency=0.1)) as evaluator:
         yield evaluator
-
-
-@pytest.fixture
-def processes(tmp_path: Path) -> Iterator[Processes]:
-    found = Processes(tmp_path)
-    yield found
-    found.close()
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -20,13 +19,6 @@ ITEMS = 150
 def evaluator() -> Iterator[ScriptedEvaluator]:
     with running(Script(latency=0.05)) as evaluator:
         yield evaluator
-
-
-@pytest.fixture
-def processes(tmp_path: Path) -> Iterator[Processes]:
-    found = Processes(tmp_path)
-    yield found
-    found.close()
 
 
 # With Redis every process asks for both runs, without it each run is asked for by one of them.

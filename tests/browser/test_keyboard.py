@@ -163,6 +163,16 @@ def hold_labels(page: Page) -> list[Route]:
     return held
 
 
+def label_with_nothing_next(page: Page) -> list[Route]:
+    """Label the first item while the next one is not here; the label is held on its way."""
+    page.route("**/label/next/", lambda route: route.abort())
+    page.reload()
+    wait_for(page, "item-01")
+    held = hold_labels(page)
+    page.keyboard.press("1")
+    return held
+
+
 def let_go(page: Page) -> None:
     page.unroute("**/label/submit/")  # what is held goes on
 
@@ -315,11 +325,7 @@ def test_a_label_whose_answer_is_slow_is_waited_for_where_the_next_item_is_not_h
     open_page: OpenPage, member: Membership
 ) -> None:
     page = label_screen(open_page, member)
-    page.route("**/label/next/", lambda route: route.abort())
-    page.reload()
-    wait_for(page, "item-01")
-    held = hold_labels(page)
-    page.keyboard.press("1")
+    held = label_with_nothing_next(page)
     expect(page.locator('#panel[data-guarded] .choice[data-chosen][value="valid"]')).to_be_visible()
     page.keyboard.press("2")
     expect(page.locator("[data-last]")).to_contain_text("is waiting to be sent")
@@ -675,11 +681,7 @@ def test_a_comment_cannot_be_written_while_its_label_is_on_its_way(
     open_page: OpenPage, member: Membership
 ) -> None:
     page = label_screen(open_page, member)
-    page.route("**/label/next/", lambda route: route.abort())
-    page.reload()
-    wait_for(page, "item-01")
-    held = hold_labels(page)
-    page.keyboard.press("1")
+    held = label_with_nothing_next(page)
     page.click("#comment")
     page.keyboard.type("too late")
     assert page.input_value("#comment") == ""

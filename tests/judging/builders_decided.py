@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from itertools import chain, count
+from itertools import chain, count, cycle
 from typing import Any
 
 from annotation.models import Item, Project
@@ -135,3 +135,18 @@ def _decide(strategy: Strategy, axis: str, texts: Replies) -> Decision:
         for place, text in enumerate(texts)
     }
     return decisions.decide(strategy, readings)
+
+
+def make_every_frame(project: Project, items: list[Item], apart: list[Replies]) -> None:
+    """A run of every frame of study 000 over the items, whose gold and perturbed answers are scored
+    `apart`, in turn."""
+    base = make_replied(project, "vanilla", zip(items, cycle(apart), strict=False))
+    equal = [outcome.item for outcome in base.outcomes.filter(detail="equal")]
+    flags = cycle([('{"flag": true}',), ('{"flag": false}',)])
+    checked = list(zip(equal, flags, strict=False))
+    make_replied(project, "explanation-check", checked, sources=[base], base=base)
+    make_replied(project, "reference", zip(items, cycle([scores(9), scores(10)]), strict=False))
+    said = [verdicts(one) for one in ("G", "both_good", "first_twice")]
+    make_replied(project, "pairwise", zip(items, cycle(said), strict=False))
+    twice = [scores(9, 5, 9, 9), scores(9, 9, 9, 9)]
+    make_replied(project, "vanilla", zip(items, cycle(twice), strict=False), samples=2)

@@ -1,7 +1,6 @@
 """Every table of figures: its columns, and that command, file and API say the same."""
 
 import json
-from itertools import cycle
 
 import pytest
 from django.core.management import call_command
@@ -9,8 +8,7 @@ from django.test import Client
 
 from annotation.models import Project
 from judging.results import tables
-from tests.judging import builders_decided
-from tests.judging.builders_decided import make_replied, scores
+from tests.judging.builders_decided import make_every_frame, scores
 from tests.judging.builders_judging import make_items
 
 pytestmark = pytest.mark.django_db
@@ -57,16 +55,7 @@ def judged(project: Project) -> Project:
         *make_items(project, 2, "score-invariant"),
     ]
     apart = [scores(9, 5), scores(9, 9), scores(8, 9), scores(9, None)]
-    base = make_replied(project, "vanilla", zip(items, cycle(apart), strict=False))
-    equal = [outcome.item for outcome in base.outcomes.filter(detail="equal")]
-    flags = cycle([('{"flag": true}',), ('{"flag": false}',)])
-    checked = list(zip(equal, flags, strict=False))
-    make_replied(project, "explanation-check", checked, sources=[base], base=base)
-    make_replied(project, "reference", zip(items, cycle([scores(9), scores(10)]), strict=False))
-    said = [builders_decided.verdicts(one) for one in ("G", "both_good", "first_twice")]
-    make_replied(project, "pairwise", zip(items, cycle(said), strict=False))
-    twice = [scores(9, 5, 9, 9), scores(9, 9, 9, 9)]
-    make_replied(project, "vanilla", zip(items, cycle(twice), strict=False), samples=2)
+    make_every_frame(project, items, apart)
     return project
 
 

@@ -17,8 +17,8 @@ from judging.models import Reply, Run
 from judging.runs import lifecycle as running
 from tests.annotation.test_agreement import make_label
 from tests.builders import make_guidelines, make_item, make_member, make_project, say, take
-from tests.judging import builders_decided, builders_rated
-from tests.judging.builders_decided import make_replied, scores
+from tests.judging import builders_rated
+from tests.judging.builders_decided import make_every_frame, make_replied, scores
 from tests.judging.builders_judging import (
     TWO_CALLS,
     answer,
@@ -53,16 +53,7 @@ def make_vetted() -> Project:
 def judge(project: Project, items: list[Item]) -> None:
     """Runs of replies that nobody was asked for."""
     apart = [scores(9, 5), scores(9, 9), scores(8, 9), scores(9, None), scores(7, 6)]
-    base = make_replied(project, "vanilla", zip(items, cycle(apart), strict=False))
-    equal = [outcome.item for outcome in base.outcomes.filter(detail="equal")]
-    flags = cycle([('{"flag": true}',), ('{"flag": false}',)])
-    checked = list(zip(equal, flags, strict=False))
-    make_replied(project, "explanation-check", checked, sources=[base], base=base)
-    make_replied(project, "reference", zip(items, cycle([scores(9), scores(10)]), strict=False))
-    said = [builders_decided.verdicts(one) for one in ("G", "both_good", "first_twice")]
-    make_replied(project, "pairwise", zip(items, cycle(said), strict=False))
-    twice = [scores(9, 5, 9, 9), scores(9, 9, 9, 9)]
-    make_replied(project, "vanilla", zip(items, cycle(twice), strict=False), samples=2)
+    make_every_frame(project, items, apart)
 
 
 def ask(project: Project) -> Run:

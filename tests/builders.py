@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
+from django.test import Client
 from django.utils import timezone
 
 from annotation import importing
@@ -71,6 +72,15 @@ def cast() -> Cast:
 def make_account(username: str = "", **values: Any) -> Account:
     username = username or f"person{next(_numbers)}"
     return Account.objects.create_user(username, password=PASSWORD, **values)
+
+
+def browser_of(person: Account | Membership | None) -> Client:
+    """A browser in which this person is signed in."""
+    account = person.account if isinstance(person, Membership) else person
+    assert account
+    client = Client()
+    client.force_login(account)
+    return client
 
 
 def make_project(slug: str = "", **values: Any) -> Project:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import hypothesis
 import psycopg
@@ -19,6 +19,7 @@ import pytest
 import redis
 from altair.utils import schemapi
 from django.conf import settings
+from django.core.cache import cache
 from django.core.management import call_command
 from django.db import connection, transaction
 from django.test import TransactionTestCase
@@ -30,6 +31,9 @@ from annotation.jobs import subprocesses
 from annotation.jobs.subprocesses import ProgramResult
 from config import celery_app
 from tests import databases
+
+if TYPE_CHECKING:
+    from tests.builders import Cast
 
 ROOT = Path(__file__).resolve().parent.parent
 REQUIRED = os.environ.get("REQUIRE_SERVICES") == "1"
@@ -188,6 +192,22 @@ def module_db(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     with django_db_blocker.unblock(), transaction.atomic():
         yield
         transaction.set_rollback(True)
+
+
+@pytest.fixture
+def people() -> "Cast":
+    """One project with its people."""
+    from tests.builders import cast
+
+    return cast()
+
+
+@pytest.fixture
+def nobody_has_tried() -> Iterator[None]:
+    """Nobody has tried to sign in so often that they must wait, before the test and after it."""
+    cache.clear()
+    yield
+    cache.clear()
 
 
 @pytest.fixture(autouse=True)

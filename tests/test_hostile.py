@@ -23,7 +23,16 @@ from judging.exporting.tables import EXPORT_TABLES
 from judging.models import Run, SavedView
 from judging.results.tables import PAGES
 from judging.runs import lifecycle
-from tests.builders import Cast, cast, make_guidelines, make_project, make_resolution, say, take
+from tests.builders import (
+    Cast,
+    browser_of,
+    cast,
+    make_guidelines,
+    make_project,
+    make_resolution,
+    say,
+    take,
+)
 from tests.hostile import ALL, CORPUS, MARK, taken_for_markup
 from tests.judging.builders_judging import answer, make_endpoint, make_run
 from tests.test_access import ROUTES, World, names_in, rule_of
@@ -150,10 +159,7 @@ def addresses(people: Cast, run: Run) -> Iterator[str]:
 
 @pytest.fixture
 def browser(people: Cast) -> Client:
-    client = Client()
-    assert people.lead.account
-    client.force_login(people.lead.account)
-    return client
+    return browser_of(people.lead)
 
 
 def test_every_page_shows_them_as_texts(addresses: list[str], browser: Client) -> None:

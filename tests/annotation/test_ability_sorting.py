@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 
 from annotation import importing, tasktypes
@@ -14,7 +13,7 @@ from annotation.items.ability_sorting import AbilityChange, AbilitySuggestion
 from annotation.items.views import ability_sorting as sorting_page
 from annotation.models import Event, Item, Membership, Project
 from formats.rows import Row
-from tests.builders import make_item, make_member, make_project
+from tests.builders import browser_of, make_item, make_member, make_project
 from tests.judging.builders_judging import api_client
 
 pytestmark = pytest.mark.django_db
@@ -50,13 +49,6 @@ def suggest(project: Project, **said: str) -> int:
     items = {item.key: item.pk for item in Item.objects.filter(project=project)}
     told = [AbilitySuggestion(items[key], slug) for key, slug in said.items()]
     return ability_sorting.store_suggestions(project, told, by="run 1, a model")
-
-
-def browser_of(member: Membership) -> Client:
-    assert member.account
-    browser = Client()
-    browser.force_login(member.account)
-    return browser
 
 
 def post(lead: Membership, *, script: bool = False, **values: Any) -> Any:

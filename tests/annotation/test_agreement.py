@@ -40,11 +40,6 @@ TEN += [("valid", "invalid")] * 2 + [("invalid", "valid")]
 _numbers = count(101)  # beyond the slots that items come with
 
 
-@pytest.fixture(autouse=True)
-def nothing_kept() -> None:
-    process_cache.clear()
-
-
 @pytest.fixture
 def project() -> Project:
     return make_project("p", overlap=2)

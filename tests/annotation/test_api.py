@@ -11,7 +11,6 @@ from annotation.models import ApiToken, Item, Label, Membership, Project, Slot
 from tests.builders import (
     TEXTS,
     Cast,
-    cast,
     make_item,
     make_member,
     make_project,
@@ -49,11 +48,6 @@ class Caller:
         }
         answers = {"answers": {"choice": "valid"}} if name == "labels" else {}
         return self.post(name, body | answers | changes)
-
-
-@pytest.fixture
-def people() -> Cast:
-    return cast()
 
 
 def test_the_schema_says_all_of_it_without_a_warning(capsys: pytest.CaptureFixture[str]) -> None:

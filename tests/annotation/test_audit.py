@@ -3,7 +3,6 @@
 from datetime import UTC, datetime
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 
 from annotation.errors import Refused
@@ -11,21 +10,9 @@ from annotation.labelling import queue
 from annotation.models import Account, ApiToken, Event, Mark, Membership
 from annotation.projects import audit, members
 from annotation.projects.audit import AuditChange, AuditSearch
-from tests.builders import Cast, cast, make_item, make_project, say, take
+from tests.builders import Cast, browser_of, make_item, make_project, say, take
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def people() -> Cast:
-    return cast()
-
-
-def browser_of(account: Account | None) -> Client:
-    assert account
-    client = Client()
-    client.force_login(account)
-    return client
 
 
 def page_of(people: Cast, **asked: str) -> str:

@@ -8,7 +8,6 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.db.cache import process_cache
 from annotation.models import Mark, Membership, Project
 from annotation.reports import agreement, agreement_items
 from tests.annotation.test_agreement import make_label, people_of
@@ -26,11 +25,6 @@ SAID = [
     ("3", "3", "3"),
     ("", "not-sure", "3"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def nothing_kept() -> None:
-    process_cache.clear()
 
 
 @pytest.fixture

@@ -8,14 +8,9 @@ from django.utils import timezone
 
 from annotation.labelling import cases, human_baseline
 from annotation.models import ApiToken, Mark, Membership, Resolution
-from tests.builders import Cast, cast, make_item, make_member, make_resolution, say, take
+from tests.builders import Cast, make_item, make_member, make_resolution, say, take
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def people() -> Cast:
-    return cast()
 
 
 def ask(member: Membership, path: str, body: Any = None, status: int = 200) -> Any:

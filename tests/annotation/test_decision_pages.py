@@ -4,29 +4,25 @@ import re
 
 import pytest
 from django.http import HttpResponse
-from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from annotation.labelling import cases, comments
-from annotation.models import Comment, Item, Label, Mark, Membership, Resolution, Slot, Stage
-from tests.builders import Cast, cast, make_item, make_member, make_resolution, say, take
+from annotation.models import Comment, Item, Label, Mark, Resolution, Slot, Stage
+from tests.builders import (
+    Cast,
+    browser_of,
+    make_item,
+    make_member,
+    make_resolution,
+    say,
+    take,
+)
 
 pytestmark = pytest.mark.django_db
 
 HTMX = {"HX-Request": "true"}
-
-
-@pytest.fixture
-def people() -> Cast:
-    return cast()
-
-
-def browser_of(member: Membership) -> Client:
-    client = Client()
-    client.force_login(member.account)
-    return client
 
 
 def url(name: str, people: Cast, *args: str) -> str:

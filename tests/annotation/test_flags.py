@@ -14,7 +14,7 @@ from annotation.importing import ItemImportReport
 from annotation.importing.exported_rows import MAX_FLAGS, DerivedRow
 from annotation.models import Item, Project, Slot
 from formats.rows import Row
-from tests.builders import Cast, cast, make_item, make_project
+from tests.builders import Cast, make_item, make_project
 
 pytestmark = pytest.mark.django_db
 
@@ -94,11 +94,6 @@ def test_flags_that_are_none_are_refused(bad: Any) -> None:
     [said] = exported(project)
     report = store(other, Row("items", 1, {**said, "flags": bad}))
     assert [one.field for one in report.bad] == ["flags"]
-
-
-@pytest.fixture
-def people() -> Cast:
-    return cast()
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from annotation.jobs.job_queue import LEASE_TIME
 from annotation.models import Event, Item, Job, Project
 from formats.writers import write_file
 from judging.jobs import worker
-from tests.builders import TEXTS, Cast, cast, make_item, make_resolution
+from tests.builders import TEXTS, Cast, browser_of, cast, make_item, make_resolution
 from tests.judging.builders_judging import api_client
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("in_this_program")]
@@ -41,10 +41,7 @@ def people(settings: Any, tmp_path: Path) -> Cast:
 
 @pytest.fixture
 def lead(people: Cast) -> Client:
-    client = Client()
-    assert people.lead.account
-    client.force_login(people.lead.account)
-    return client
+    return browser_of(people.lead)
 
 
 def table(*rows: list[str], header: list[str] = HEADER) -> bytes:

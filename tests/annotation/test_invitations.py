@@ -13,23 +13,11 @@ from annotation.errors import FieldError, Refused
 from annotation.models import Account, Event, Invitation, Membership
 from annotation.projects import invitations, members
 from annotation.projects.invitations import InvitationRequest
-from tests.builders import PASSWORD, Cast, cast, make_account
+from tests.builders import PASSWORD, Cast, browser_of, cast, make_account
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 NEW = {"username": "grace", "password1": "quite-another-word", "password2": "quite-another-word"}
-
-
-@pytest.fixture
-def people() -> Cast:
-    return cast()
-
-
-def signed_in(account: Account | None) -> Client:
-    client = Client()
-    assert account
-    client.force_login(account)
-    return client
 
 
 def made(people: Cast, **wanted: str) -> str:
@@ -46,7 +34,7 @@ def member(people: Cast, alias: str = "gh") -> Membership | None:
 
 
 def test_a_lead_makes_a_link_that_is_shown_once(people: Cast) -> None:
-    client = signed_in(people.lead.account)
+    client = browser_of(people.lead.account)
     said = {"alias": "gh", "role": "annotator", "days": "7"}
     answer = client.post(reverse("members-invite", args=[people.project.slug]), said)
     link = answer.content.decode().split('class="secret">')[1].split("<")[0]
@@ -77,7 +65,7 @@ def test_a_weak_password_makes_no_account_and_leaves_the_link(people: Cast) -> N
 
 
 def test_who_is_signed_in_joins_with_a_press_and_not_by_looking(people: Cast) -> None:
-    client, link = signed_in(people.stranger), made(people)
+    client, link = browser_of(people.stranger), made(people)
     assert client.get(link).status_code == 200
     assert member(people) is None
     assert client.post(link, {"join": "1"}).status_code == 302
@@ -143,7 +131,7 @@ def test_an_invitation_that_expires_while_it_is_read_is_refused(people: Cast) ->
 
 
 def test_a_link_that_was_taken_back_opens_nothing(people: Cast) -> None:
-    link, client = made(people, email="grace@lab.example"), signed_in(people.lead.account)
+    link, client = made(people, email="grace@lab.example"), browser_of(people.lead.account)
     page = reverse("members", args=[people.project.slug])
     assert client.post(page, {"revoke": Invitation.objects.get().pk}).status_code == 302
     assert b"revoked" in Client().get(link).content
@@ -154,7 +142,7 @@ def test_nobody_takes_back_what_another_project_offers(people: Cast) -> None:
     made(people)
     elsewhere = cast_of_another()
     page = reverse("members", args=[elsewhere.project.slug])
-    client = signed_in(elsewhere.lead.account)
+    client = browser_of(elsewhere.lead.account)
     for number in (Invitation.objects.get().pk, "²", "-1", "9" * 30):
         assert client.post(page, {"revoke": number}).status_code == 404
     assert Invitation.objects.waiting().exists()
@@ -177,7 +165,7 @@ def test_names_stay_one_persons_alone(people: Cast) -> None:
 
 def test_who_is_in_already_or_suspended_is_told_so(people: Cast) -> None:
     link = made(people)
-    client = signed_in(people.annotator.account)
+    client = browser_of(people.annotator.account)
     assert b"already a member of this project" in client.post(link, {"join": "1"}).content
     members.suspend(people.lead, people.annotator)
     answer = client.post(link, {"join": "1"})
@@ -199,7 +187,9 @@ def test_the_audit_tells_who_invited_and_who_came_without_an_address(people: Cas
 @override_settings(EMAIL_HOST="mail.example")
 def test_with_a_mail_server_the_link_is_sent(people: Cast) -> None:
     said = {"alias": "gh", "role": "annotator", "days": "7", "email": "grace@lab.example"}
-    signed_in(people.lead.account).post(reverse("members-invite", args=[people.project.slug]), said)
+    browser_of(people.lead.account).post(
+        reverse("members-invite", args=[people.project.slug]), said
+    )
     [message] = mail.outbox
     assert message.to == ["grace@lab.example"]
     [path] = re.findall(r"http://testserver(/invitations/\S+)", message.body)
@@ -208,7 +198,7 @@ def test_with_a_mail_server_the_link_is_sent(people: Cast) -> None:
 
 def test_without_one_the_lead_is_told_to_hand_it_over(people: Cast) -> None:
     said = {"alias": "gh", "role": "annotator", "days": "7", "email": "grace@lab.example"}
-    page = signed_in(people.lead.account).post(
+    page = browser_of(people.lead.account).post(
         reverse("members-invite", args=[people.project.slug]), said
     )
     assert b"could not be sent" in page.content

@@ -11,17 +11,11 @@ from django.utils import timezone
 
 from annotation.labelling import queue
 from annotation.models import Label, Membership, Revision, Slot
-from tests.builders import PASSWORD, make_item, make_member, make_project, say, take
+from tests.builders import PASSWORD, browser_of, make_item, make_member, make_project, say, take
 
 pytestmark = pytest.mark.django_db
 
 HTMX = {"HX-Request": "true"}
-
-
-def browser_of(member: Membership) -> Client:
-    client = Client()
-    client.force_login(member.account)
-    return client
 
 
 def url(name: str, member: Membership) -> str:

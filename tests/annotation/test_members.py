@@ -10,22 +10,10 @@ from annotation.errors import Refused
 from annotation.labelling import assignment
 from annotation.models import ApiToken, Draft, Event, Label, Membership, Role, Slot
 from annotation.projects import access, invitations, members
-from tests.builders import Cast, cast, make_item, make_member, make_project, say, take
+from tests.builders import Cast, browser_of, make_item, make_member, make_project, say, take
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
-
-
-@pytest.fixture
-def people() -> Cast:
-    return cast()
-
-
-def browser_of(member: Membership) -> Client:
-    client = Client()
-    assert member.account
-    client.force_login(member.account)
-    return client
 
 
 def page(people: Cast) -> str:

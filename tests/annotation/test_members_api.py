@@ -10,15 +10,10 @@ from django.utils import timezone
 
 from annotation.models import Event, Invitation, Membership
 from annotation.projects import invitations
-from tests.builders import Cast, cast, make_item, make_member, say, take
+from tests.builders import Cast, make_item, make_member, say, take
 from tests.judging.builders_judging import api_client
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def people() -> Cast:
-    return cast()
 
 
 @pytest.fixture

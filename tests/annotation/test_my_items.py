@@ -14,6 +14,7 @@ from annotation.accounts import keymap
 from annotation.labelling import my_items, queue
 from annotation.models import Account, Draft, Label, Mark, Membership, Slot
 from tests.builders import (
+    browser_of,
     make_guidelines,
     make_item,
     make_member,
@@ -30,12 +31,6 @@ HTMX = {"HX-Request": "true"}
 @pytest.fixture
 def member() -> Membership:
     return make_member(make_project())
-
-
-def browser_of(member: Membership) -> Client:
-    client = Client()
-    client.force_login(member.account)
-    return client
 
 
 def url(name: str, member: Membership) -> str:

@@ -10,7 +10,6 @@ from annotation.models import RIGHTS, ApiToken, Item, Membership, Project
 from annotation.projects.views.home import RIGHT_TITLES
 from tests.builders import (
     Cast,
-    cast,
     make_account,
     make_guidelines,
     make_item,
@@ -23,11 +22,6 @@ from tests.builders import (
 )
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def people() -> Cast:
-    return cast()
 
 
 def sees(person: Any, name: str, *args: Any, query: str = "", **headers: str) -> str:

@@ -19,22 +19,19 @@ from annotation.models import Account, ApiToken, Event, Label, Membership, Role,
 from annotation.projects import invitations, members
 from annotation.projects.invitations import InvitationRequest
 from annotation.reports import personal_data
-from tests.builders import Cast, cast, make_account, make_item, make_member, make_project, say, take
+from tests.builders import (
+    Cast,
+    browser_of,
+    make_account,
+    make_item,
+    make_member,
+    make_project,
+    say,
+    take,
+)
 
 pytestmark = pytest.mark.django_db
 NAMES = ("hopperina", "murraya", "gh-signs-in", "gh@lab.example")
-
-
-@pytest.fixture
-def people() -> Cast:
-    return cast()
-
-
-def browser_of(account: Account | None) -> Client:
-    assert account
-    client = Client()
-    client.force_login(account)
-    return client
 
 
 def arrived(people: Cast) -> tuple[Account, Client]:

@@ -1,7 +1,6 @@
 """One sees where one is signed in, and ends it from afar; nobody else's. What the database holds
 of sessions opens none of them."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 from importlib import import_module
 
@@ -11,7 +10,6 @@ from asgiref.sync import async_to_sync
 from django.apps import apps
 from django.conf import settings
 from django.contrib.sessions.models import Session
-from django.core.cache import cache
 from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
@@ -22,15 +20,8 @@ from annotation.accounts.sessions import SessionStore, digest_key
 from annotation.models import Account
 from tests.builders import PASSWORD, make_account
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("nobody_has_tried")]
 PAGE = "/sessions/"
-
-
-@pytest.fixture(autouse=True)
-def _nobody_has_tried_yet() -> Iterator[None]:
-    cache.clear()
-    yield
-    cache.clear()
 
 
 def browser(account: Account, name: str) -> Client:

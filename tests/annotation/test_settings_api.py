@@ -10,15 +10,10 @@ from annotation.models import Event, Slot
 from annotation.projects import guidelines
 from annotation.settings import project_settings
 from annotation.settings.views.project_settings import SettingsForm
-from tests.builders import Cast, cast, make_guidelines, make_item
+from tests.builders import Cast, make_guidelines, make_item
 from tests.judging.builders_judging import api_client
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def people() -> Cast:
-    return cast()
 
 
 @pytest.fixture

@@ -5,12 +5,19 @@ import tomllib
 from typing import Any
 
 import pytest
-from django.test import Client
 
 from annotation import tasktypes
 from annotation.models import Event, Label, Membership, Project, TaskTypeVersion
 from annotation.tasktypes import versions
-from tests.builders import make_item, make_member, make_project, make_resolution, say, take
+from tests.builders import (
+    browser_of,
+    make_item,
+    make_member,
+    make_project,
+    make_resolution,
+    say,
+    take,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -20,12 +27,6 @@ SOURCE = tasktypes.load_sources()["perturbation-vetting"]
 @pytest.fixture
 def lead() -> Membership:
     return make_member(make_project("p"), role="lead")
-
-
-def browser_of(member: Membership) -> Client:
-    client = Client()
-    client.force_login(member.account)
-    return client
 
 
 def post(lead: Membership, source: str, **values: Any) -> Any:

@@ -12,14 +12,9 @@ from django.utils import timezone
 
 from annotation.accounts.models import SCOPES
 from annotation.models import Account, ApiToken, Event, Membership
-from tests.builders import Cast, cast, make_project
+from tests.builders import Cast, make_project
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def people() -> Cast:
-    return cast()
 
 
 def with_key(member: Membership, **values: Any) -> tuple[Client, ApiToken]:

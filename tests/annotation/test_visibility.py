@@ -8,14 +8,9 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Item, Mark, Membership, Slot
-from tests.builders import Cast, cast, make_item, make_known, make_resolution, say, take
+from tests.builders import Cast, make_item, make_known, make_resolution, say, take
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def people() -> Cast:
-    return cast()
 
 
 def look(person: Any, name: str, people: Cast, query: str = "") -> Any:

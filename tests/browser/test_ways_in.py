@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
-from django.conf import settings
 from django.core.cache import cache
 from django.urls import reverse
 from django.utils import timezone
@@ -17,7 +16,7 @@ from annotation.projects import invitations
 from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import LOOKS, checked, look
 from tests.builders import PASSWORD, make_member, make_project
-from tests.config.scripted_identity import Service, running
+from tests.config.scripted_identity import Service, offered
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 LOGIN = "/accounts/login/"
@@ -25,9 +24,7 @@ LOGIN = "/accounts/login/"
 
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
-    cache.clear()
-    with running() as service:
-        monkeypatch.setattr(settings, "OPENID", service.settings)
+    with offered(monkeypatch) as service:
         yield service
 
 

@@ -15,7 +15,10 @@ from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import jwt
+import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
+from django.conf import settings
+from django.core.cache import caches
 
 from config.environment import OpenID
 
@@ -136,3 +139,12 @@ def running() -> Iterator[Service]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+@contextmanager
+def offered(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    """Let people sign in by this service, which nobody has tried yet."""
+    caches["default"].clear()
+    with running() as service:
+        monkeypatch.setattr(settings, "OPENID", service.settings)
+        yield service

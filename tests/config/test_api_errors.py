@@ -8,16 +8,11 @@ from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
 
 from annotation.models import ApiToken
-from tests.builders import Cast, cast
+from tests.builders import Cast
 
 pytestmark = pytest.mark.django_db
 
 FORM = "application/problem+json"
-
-
-@pytest.fixture
-def people() -> Cast:
-    return cast()
 
 
 def program(people: Cast) -> Client:

@@ -2,7 +2,6 @@
 
 import re
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,17 +15,10 @@ from annotation.models import Account, Event
 from config import auth_forms
 from tests.builders import PASSWORD, make_account
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("nobody_has_tried")]
 LOGIN = "/accounts/login/"
 RESET = "/accounts/password/reset/"
 NEW = {"password1": "quite-another-word", "password2": "quite-another-word"}
-
-
-@pytest.fixture(autouse=True)
-def _nobody_has_tried_yet() -> Iterator[None]:
-    cache.clear()
-    yield
-    cache.clear()
 
 
 @pytest.fixture

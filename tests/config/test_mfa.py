@@ -2,7 +2,6 @@
 
 import re
 import time
-from collections.abc import Iterator
 
 import pytest
 from allauth.mfa.models import Authenticator
@@ -16,17 +15,10 @@ from annotation.models import Account, Event
 from config.mfa import MFAAdapter
 from tests.builders import PASSWORD, make_account
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("nobody_has_tried")]
 LOGIN, SECOND = "/accounts/login/", "/accounts/two-step/sign-in/"
 SETUP, OFF = "/accounts/two-step/app/", "/accounts/two-step/app/off/"
 CODES = "/accounts/two-step/codes/"
-
-
-@pytest.fixture(autouse=True)
-def _nobody_has_tried_yet() -> Iterator[None]:
-    cache.clear()
-    yield
-    cache.clear()
 
 
 @pytest.fixture

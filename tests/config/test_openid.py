@@ -23,8 +23,8 @@ from annotation.projects import invitations, members
 from annotation.projects.invitations import InvitationRequest
 from annotation.reports import personal_data
 from config.openid.protocol import MAX_EMAIL_LENGTH, verified_email
-from tests.builders import PASSWORD, Cast, cast, make_account
-from tests.config.scripted_identity import Service, made_key, running
+from tests.builders import PASSWORD, Cast, make_account
+from tests.config.scripted_identity import Service, made_key, offered, running
 from tests.config.test_mfa import code_of, switched_on
 
 pytestmark = pytest.mark.django_db
@@ -34,15 +34,8 @@ GRACE = {"sub": "g", "email": "grace@lab.example", "email_verified": True}
 
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
-    cache.clear()
-    with running() as service:
-        monkeypatch.setattr(settings, "OPENID", service.settings)
+    with offered(monkeypatch) as service:
         yield service
-
-
-@pytest.fixture
-def people() -> Cast:
-    return cast()
 
 
 def begun(client: Client, **said: str) -> str:

@@ -6,16 +6,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tests.builders import Cast, cast, make_item
+from tests.builders import Cast, make_item
 
 pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}
 PAGE = "http://testserver/projects/{slug}/settings/?from=here"
-
-
-@pytest.fixture
-def people() -> Cast:
-    return cast()
 
 
 def visitor() -> Client:

@@ -5,7 +5,6 @@ import re
 import pytest
 from django.test import Client
 
-from annotation.db.cache import process_cache
 from annotation.models import Project
 from judging.models import Outcome, Reply
 from judging.runs import lifecycle
@@ -21,11 +20,6 @@ from tests.judging.test_dataset_page import keys, shown
 from tests.judging.test_result_pages import lines
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def nothing_kept() -> None:
-    process_cache.clear()
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from html import unescape
 import pytest
 from django.test import Client
 
-from annotation.db.cache import process_cache
 from annotation.models import Item, Mark, Membership, Project
 from annotation.reports import grouping
 from judging.results.group_fields import ANSWER_LENGTH_TITLE
@@ -25,11 +24,6 @@ pytestmark = pytest.mark.django_db
 INDEX = "/projects/fbi/results/"
 MINE = ("data-set", "agreement", "cost")
 VIEWS = [(slug, view.slug) for slug in MINE for view in PAGES[slug].views]
-
-
-@pytest.fixture(autouse=True)
-def nothing_kept() -> None:
-    process_cache.clear()
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from formats.writers import FILE_FORMATS
 from judging.exporting import jobs, passwords
 from judging.exporting.rows import ExportRequest
 from judging.exporting.tables import EXPORT_TABLES
-from tests.builders import TEXTS, Cast, cast, make_item, make_member, make_project
+from tests.builders import TEXTS, Cast, browser_of, cast, make_item, make_member, make_project
 from tests.judging.builders_judging import api_client
 
 pytestmark = pytest.mark.django_db
@@ -33,13 +33,6 @@ def people(settings: Any, tmp_path: Path) -> Cast:
     made = cast()
     make_item(made.project, "a")
     return made
-
-
-def signed_in(member: Membership) -> Client:
-    client = Client()
-    assert member.account
-    client.force_login(member.account)
-    return client
 
 
 def made(member: Membership, **said: Any) -> Job:
@@ -88,9 +81,9 @@ def test_who_asked_sees_the_password_and_nobody_else(people: Cast) -> None:
     password, other = passwords.derive(job.result), make_member(people.project, role="lead")
     assert (
         f"<code>{password}</code>"
-        in signed_in(people.lead).get(page(people.project)).content.decode()
+        in browser_of(people.lead).get(page(people.project)).content.decode()
     )
-    shown = signed_in(other).get(page(people.project)).content.decode()
+    shown = browser_of(other).get(page(people.project)).content.decode()
     assert password not in shown
     assert "Only the person who requested this export sees its password." in shown
     told = api_client(people.lead).get(address(people.project, "1/password/"))
@@ -130,7 +123,7 @@ def test_passwords_are_long_and_each_is_another(settings: Any) -> None:
 def test_what_is_not_encrypted_has_no_password(people: Cast) -> None:
     made(people.lead)
     assert api_client(people.lead).get(address(people.project, "1/password/")).status_code == 409
-    shown = signed_in(people.lead).get(page(people.project)).content.decode()
+    shown = browser_of(people.lead).get(page(people.project)).content.decode()
     assert "<summary>Password" not in shown
 
 
@@ -151,7 +144,7 @@ def test_a_sealed_project_leaves_as_encrypted_files_alone(people: Cast, table: s
     client, body = api_client(people.lead), {"table": table, "format": "csv"}
     answer = client.post(address(people.project), body, content_type="application/json")
     assert (answer.status_code, list(answer.json()["errors"])) == (422, ["encrypt"])
-    shown = signed_in(people.lead).post(page(people.project), body)
+    shown = browser_of(people.lead).post(page(people.project), body)
     assert shown.status_code == 422
     assert (
         "you can only export its texts encrypted. Tick “Encrypt the file”."
@@ -187,7 +180,7 @@ def test_an_archive_of_results_of_a_sealed_project_has_no_texts(
         with pytest.raises(CommandError, match="Leave out texts and replies"):
             call_command("freeze_results", **words, **said)
     call_command("freeze_results", **words)
-    there = signed_in(people.lead)
+    there = browser_of(people.lead)
     archives = f"/projects/{people.project.slug}/archives/"
     shown = there.post(archives, {"texts": "on"}, follow=True).content.decode()
     assert "Leave out texts and replies" in shown
@@ -199,7 +192,7 @@ def test_only_a_site_admin_takes_the_seal_off(people: Cast) -> None:
     change = f"/admin/annotation/project/{people.project.pk}/change/"
     admin = Client()
     admin.force_login(people.admin)
-    assert signed_in(people.lead).get(change).status_code == 302
+    assert browser_of(people.lead).get(change).status_code == 302
     form = admin.get(change).context["adminform"].form
     fields = {name: form.initial[name] or "" for name in form.fields if name != "sealed"}
     counts = {f"members-{name}_FORMS": "0" for name in ("TOTAL", "INITIAL")}

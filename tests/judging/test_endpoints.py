@@ -9,7 +9,7 @@ from django.test import Client
 from annotation.models import ApiToken, Event
 from judging.evaluators.providers import transport
 from judging.models import Endpoint, Reply
-from tests.builders import Cast, cast, make_account
+from tests.builders import Cast, make_account
 from tests.judging.builders_judging import make_endpoint, make_items, make_run
 from tests.services.scripted_evaluator import Script, ScriptedEvaluator
 
@@ -30,11 +30,6 @@ GOOD = {
     "price_in": "2.50",
 }
 KEY = "sk-test-4f1d/9b2e77aa0c31"
-
-
-@pytest.fixture
-def people() -> Cast:
-    return cast()
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from django.test import Client
 
 from annotation.models import Event
 from judging.models import Endpoint, Reply
-from tests.builders import Cast, cast, make_member
+from tests.builders import Cast, make_member
 from tests.judging.builders_judging import api_client, make_endpoint, make_items, make_run
 from tests.services.scripted_evaluator import ScriptedEvaluator
 
@@ -24,11 +24,6 @@ GOOD = {
     "price_in": "2.50",
 }
 KEY = "sk-test-4f1d/9b2e77aa0c31"
-
-
-@pytest.fixture
-def people() -> Cast:
-    return cast()
 
 
 @pytest.fixture

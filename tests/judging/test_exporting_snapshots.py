@@ -15,6 +15,7 @@ from annotation.models import Event, Item, Job
 from judging.exporting import jobs as exporting_jobs
 from tests.builders import (
     Cast,
+    browser_of,
     cast,
     make_item,
     make_member,
@@ -44,10 +45,7 @@ def people(settings: Any, tmp_path: Path) -> Cast:
 
 @pytest.fixture
 def lead(people: Cast) -> Client:
-    client = Client()
-    assert people.lead.account
-    client.force_login(people.lead.account)
-    return client
+    return browser_of(people.lead)
 
 
 def page(people: Cast) -> str:

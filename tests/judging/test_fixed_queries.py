@@ -8,7 +8,6 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from annotation.db.cache import process_cache
 from annotation.models import Project
 from judging.models import Run
 from judging.results import figures, tables
@@ -110,11 +109,6 @@ def site(tmp_path_factory: pytest.TempPathFactory, module_db: None) -> Client:
     client = Client()
     client.force_login(make_account("admin", is_superuser=True))
     return client
-
-
-@pytest.fixture(autouse=True)
-def nothing_kept() -> None:
-    process_cache.clear()
 
 
 @pytest.mark.parametrize("table", tables.RESULT_TABLES)

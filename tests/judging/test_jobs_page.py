@@ -16,7 +16,15 @@ from judging.exporting.jobs import ExportRequest
 from judging.jobs import job_list
 from judging.models import Run
 from judging.runs import lifecycle
-from tests.builders import Cast, cast, make_item, make_member, make_project, make_resolution
+from tests.builders import (
+    Cast,
+    browser_of,
+    cast,
+    make_item,
+    make_member,
+    make_project,
+    make_resolution,
+)
 from tests.judging.builders_judging import answer, api_client, fail, make_endpoint, make_run
 
 pytestmark = pytest.mark.django_db
@@ -30,9 +38,7 @@ def people() -> Cast:
 
 
 def browser(people: Cast, name: str) -> Client:
-    client = Client()
-    client.force_login(people.account(name))
-    return client
+    return browser_of(people.account(name))
 
 
 def address(people: Cast, rest: str = "") -> str:

@@ -2,8 +2,7 @@
 
 A strategy defines which texts are shown (frame), what the evaluator returns (output, scale,
 verdicts or metrics), and the prompt. A baseline names a metric and has no prompt. The files are in
-the folder of the same name; that folder must not contain an `__init__.py`, so that `import
-judging.strategies` finds this module.
+this folder.
 """
 
 import hashlib

@@ -40,8 +40,10 @@ class Provider(Protocol):
     for input that cannot be sent. The bytes contain the model even if the protocol expects it in
     the address. `schema` is the JSON schema of the answer; it is used only with a `json_mode`.
     `ask` sends the bytes once and returns the answer or raises an EvaluatorError; it needs no
-    session if the provider is `offline`. `title` is the provider's name on pages. `is_evaluator` is
-    false if the replies are not judgements: annotators may see them before they label.
+    session if the provider is `offline`: then it calls no network, and Blindspot or an import
+    creates its endpoints, so that no form offers it. `title` is the provider's name on pages.
+    `is_evaluator` is false if the replies are not judgements: annotators may see them before they
+    label.
     """
 
     @property

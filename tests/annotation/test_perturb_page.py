@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation import tasktypes
-from annotation.generation import perturber_jobs
+from annotation.generation import perturber_jobs, views
 from annotation.models import Item, Job, Project
 from tests.annotation.test_perturbing import FACTS, STORY, bring, row
 from tests.builders import Cast, cast
@@ -103,3 +103,16 @@ def test_one_that_was_cancelled_can_be_had_again(client: Client, people: Cast) -
     client.post(steer + "again/")
     assert "Waiting for a worker" in client.get(here).text
     assert "no number" not in client.get(reverse("generation", args=[people.project.slug, 9])).url
+
+
+def test_a_perturber_that_made_nothing_is_shown_with_noughts() -> None:
+    job = Job(
+        result={
+            "perturbers": ["numbers", "spelling"],
+            "made": {"made": {"spelling": 2}, "lacking": {}},
+        }
+    )
+    assert [(one.slug, *numbers) for one, *numbers in views._rows(job)] == [
+        ("numbers", 0, 0),
+        ("spelling", 2, 0),
+    ]

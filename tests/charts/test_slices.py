@@ -22,6 +22,11 @@ def test_both_rates_have_marks_of_shapes_of_their_own():
     assert len(set(shapes)) == 2
 
 
+def test_marks_of_rates_are_filled():
+    points = [one["mark"] for one in layers(NEAR) if one["mark"]["type"] == "point"]
+    assert [one["filled"] for one in points] == [True, True]
+
+
 def test_slices_stand_in_their_order():
     other = slices.SliceRates("Units: run 1", 0.9, None, None, 0.3, None, None, 1, 9, False)
     assert layers(NEAR, other)[0]["encoding"]["y"]["sort"] == [NEAR.name, other.name]

@@ -205,3 +205,13 @@ def test_what_a_generator_is_sent_can_be_read_before(project: Project, browser: 
     assert "{{" not in shown.prompt.user
     page = browser.get("/projects/fbi/strategies/generate-entity/").content.decode()
     assert "The prompt with the gold answer" in page
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("needs", ["gold", "prompt"])
+def test_a_further_item_of_a_question_is_drawn_for_no_run_and_can_be_looked_at(
+    project: Project, needs: str
+) -> None:
+    first, further = make_items(project, 2, cluster="one question")
+    assert [*selection.select_sources(project, needs)] == [first]
+    assert selection.accepts_item(project, needs, further)

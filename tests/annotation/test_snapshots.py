@@ -257,6 +257,9 @@ def test_the_command_makes_one_and_tells_its_digest(people: Cast, in_this_progra
             call_command("snapshot", project=people.project.slug, name=name)
     with pytest.raises(CommandError, match="at most 2,000 characters"):
         call_command("snapshot", project=people.project.slug, name="v2", note="n" * 2_001)
+    for given, lacking in (("--name=v2", "--project"), (f"--project={people.project.slug}", "--name")):
+        with pytest.raises(CommandError, match=f"arguments are required: {lacking}$"):
+            call_command("snapshot", given)
 
 
 def test_a_program_that_fails_leaves_its_reason_and_no_snapshot(

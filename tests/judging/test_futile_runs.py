@@ -141,7 +141,8 @@ def test_a_call_in_flight_each_that_timed_out_pauses_a_run(project: Project) -> 
     assert "(9 s) or lower the calls in flight (4)" in run.reason
 
 
-@pytest.mark.parametrize("other", [None, ServerError("busy"), rejected()])
+# A busy server is asked again after the other calls, however slow these are here.
+@pytest.mark.parametrize("other", [None, ServerError("busy", retry_after=60), rejected()])
 def test_a_run_goes_on_where_not_all_calls_timed_out(
     project: Project, other: EvaluatorError | None
 ) -> None:

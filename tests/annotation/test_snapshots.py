@@ -257,7 +257,10 @@ def test_the_command_makes_one_and_tells_its_digest(people: Cast, in_this_progra
             call_command("snapshot", project=people.project.slug, name=name)
     with pytest.raises(CommandError, match="at most 2,000 characters"):
         call_command("snapshot", project=people.project.slug, name="v2", note="n" * 2_001)
-    for given, lacking in (("--name=v2", "--project"), (f"--project={people.project.slug}", "--name")):
+    for given, lacking in (
+        ("--name=v2", "--project"),
+        (f"--project={people.project.slug}", "--name"),
+    ):
         with pytest.raises(CommandError, match=f"arguments are required: {lacking}$"):
             call_command("snapshot", given)
 

@@ -8,7 +8,7 @@ from annotation.labelling.models.labels import SI_ITEM
 from annotation.reports.grouping import Grouping
 from judging.results import cells, chart_parts
 from judging.results.cells import Cell, GridLine, Header, Row
-from judging.results.columns import Column, Leading, Table
+from judging.results.columns import Column, Leading, Rate, Table
 from judging.results.page_parts import (
     BY_PARAMETER,
     ChartSpec,
@@ -148,3 +148,16 @@ def draw_stacked(asked: PageQuery, rows: Rows, table: Table, chart: Stacked) -> 
     caption = f"{chart.caption}, as shares of the items with a usable reply; the numbers are items."
     bars = [(chart_label(asked, row), row) for row in rows]
     return chart_parts.draw_bars(bars, parts, chart.title, caption)
+
+
+def draw_rates(
+    asked: PageQuery, rows: Rows, rates: Mapping[str, Rate], title: str, caption: str
+) -> ChartSpec | None:
+    """Draw a dot per row and rate, named as in `rates`; the result is None if no rate has a
+    value."""
+    dots = [
+        (name, chart_label(asked, row), rate.estimate(row))
+        for row in rows
+        for name, rate in rates.items()
+    ]
+    return chart_parts.draw_dots(dots, title=title, caption=caption, series="Of")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from judging.models import Outcome, Run
-from judging.results import cells, chart_parts, columns, counted, lines
+from judging.results import cells, columns, counted, lines
 from judging.results.cells import Cell, Row
 from judging.results.counted import PARSED_SQL, GroupSums, one_if
 from judging.results.frames import EXPLANATION_FRAME
@@ -169,19 +169,12 @@ def _draw_kinds(asked: PageQuery, rows: Rows) -> ChartSpec | None:
 
 
 def _draw_credit(asked: PageQuery, rows: Rows) -> ChartSpec | None:
-    series = {"perturbed answers": FOUND, "gold answers": FALSE_CREDIT}
-    found = [
-        (title, lines.chart_label(asked, row), rate.estimate(row))
-        for row in rows
-        for title, rate in series.items()
-    ]
+    rates = {"perturbed answers": FOUND, "gold answers": FALSE_CREDIT}
     caption = (
         "Share of explanations that name an error, for perturbed and for gold answers, with "
         "95 % intervals."
     )
-    return chart_parts.draw_dots(
-        found, title="Explanation names an error", caption=caption, series="Of"
-    )
+    return lines.draw_rates(asked, rows, rates, "Explanation names an error", caption)
 
 
 _KINDS = lines.Stacked(

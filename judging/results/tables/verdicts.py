@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from judging.models import Run
-from judging.results import chart_parts, columns, counted, lines
+from judging.results import columns, counted, lines
 from judging.results.counted import (
     PARSED_SQL,
     GroupSums,
@@ -247,21 +247,16 @@ def _merge_effects(asked: PageQuery, tables: Sequence[Rows]) -> Rows:
 
 
 def _draw_repeats(asked: PageQuery, rows: Rows) -> ChartSpec | None:
-    series = {
+    rates = {
         "first sample": REPEATS.rate("first_rate"),
         "all samples": REPEATS.rate("rate"),
         "changed result": REPEATS.rate("changing_rate"),
     }
-    found = [
-        (title, lines.chart_label(asked, row), rate.estimate(row))
-        for row in rows
-        for title, rate in series.items()
-    ]
     caption = (
         "Undetected rates of the first sample and of all, and the share of items with a "
         "changed result, with 95 % intervals."
     )
-    return chart_parts.draw_dots(found, title="Share of items", caption=caption, series="Of")
+    return lines.draw_rates(asked, rows, rates, "Share of items", caption)
 
 
 NO_PAIRS = (

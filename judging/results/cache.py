@@ -62,7 +62,7 @@ def compute_fingerprint(project: Project, runs: Sequence[Run], table: Table) -> 
     counted = change_counters.load_counts(subjects)
     return compute_digest(
         [
-            code_digest(table.rows.__module__),
+            code_digest(table.module),
             [_run_state(run) for run in runs],
             checks,
             people,

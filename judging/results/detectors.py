@@ -5,11 +5,10 @@ and the item's final label is the same as when it was judged. One query serves a
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from django.db.models import Count, F
+from django.db.models import F
 
 from annotation.models import Item, Label, Project, Stage
 from annotation.reports.grouping import GROUPING_COLUMNS, Grouping
@@ -18,7 +17,7 @@ from judging.results import progress
 from judging.results.counted import UnknownField
 from judging.runs.models import OutcomeQuerySet
 from stats import detection
-from stats.detection import ConfusionCounts, DetectionScores, Measure
+from stats.detection import DetectionScores, Measure
 
 ERROR, NO_ERROR = "error", "no_error"
 VERDICT_BY_ANSWER = {ERROR: True, NO_ERROR: False}
@@ -53,11 +52,8 @@ PROMPTS = ("detect-1a", "detect-1b", "detect-2a", "detect-2b")
 MEAN, PEOPLE = "mean", "people"
 READING, AT_A_TIME = "reading outcomes", 5_000
 FIGURES: tuple[Measure, ...] = ("accuracy", "precision", "recall", "f1", "mcc")
-COLUMNS = ("n", "invalid", *FIGURES, "reason")
 
 VERDICT_BY_RESULT = {"detected": True, "undetected": False}
-# Baselines: say "error" at random, as often as errors occur; always say "error" (tables 4, 8).
-BASELINES = {"random": detection.score_at_random, "always-error": detection.score_always_error}
 
 GroupKey = tuple[str, ...]
 
@@ -72,53 +68,6 @@ class DetectorVerdict(NamedTuple):
 
 # By item id.
 VerdictsByItem = dict[int, DetectorVerdict]
-
-
-@dataclass(frozen=True)
-class DetectorRow:
-    """One row of the `detector` table. `run` is None for the mean over the prompts of an endpoint,
-    and for a baseline (chance or people). A baseline has no endpoint either.
-
-    `n` counts items and `invalid` those without a verdict; for a mean, over prompts or over people,
-    `invalid` is a mean as well.
-    """
-
-    run: Run | None
-    endpoint: str
-    strategy: str
-    group: Mapping[str, str]
-    scores: DetectionScores
-    n: int
-    invalid: float
-
-    def as_row(self) -> dict[str, Any]:
-        """The values of the row by column; a baseline has neither run nor endpoint."""
-        return {
-            "run": self.run.number if self.run else None,
-            "endpoint": self.endpoint or None,
-            "strategy": self.strategy,
-            "total": self.n,
-            "missing": self.invalid,
-            **self.group,
-            "n": self.n,
-            "invalid": self.invalid,
-            **{name: getattr(self.scores, name) for name in FIGURES},
-            "reason": self.scores.reason or None,
-        }
-
-
-def tabulate(project: Project, runs: Sequence[Run], by: Sequence[str]) -> list[DetectorRow]:
-    """Compute the scores of every run that judged error items, by fields of the items. These are
-    followed by the baselines on all these items, people on their baseline items, and the means.
-
-    `by` names columns of items (category, origin ...) or own fields of items; if it is empty, there
-    is one row per run. If an endpoint has several runs of one prompt over a group, the mean uses
-    the last one. Raises `UnknownField`.
-    """
-    named = check_groupings(project, by)
-    rows = list(_run_rows(runs, named))
-    people = _people_rows(project, named) if rows else ()
-    return [*rows, *_baseline_rows(runs, named), *people, *_mean_rows(rows)]
 
 
 def check_groupings(project: Project, by: Sequence[str]) -> list[Grouping]:
@@ -184,91 +133,3 @@ def why_no_mean(prompts: Collection[str], sizes: Iterable[int]) -> str:
     if absent := [slug for slug in PROMPTS if slug not in prompts]:
         return f"no run of {', '.join(absent)}"
     return "the prompts have unequal numbers of items" if len(set(sizes)) > 1 else ""
-
-
-def _run_rows(runs: Sequence[Run], named: Sequence[Grouping]) -> Iterator[DetectorRow]:
-    counts: dict[int, dict[GroupKey, ConfusionCounts]] = defaultdict(
-        lambda: defaultdict(ConfusionCounts)
-    )
-    for group, is_error, row in _count_outcomes(runs, named, "run", "result", n=Count("pk")):
-        counts[row["run"]][group] += _to_counts(
-            is_error, VERDICT_BY_RESULT.get(row["result"]), row["n"]
-        )
-    for run in runs:
-        names = (run.endpoint.name, run.strategy.slug)
-        for group, found in sorted(counts[run.pk].items()):
-            scores = detection.compute_scores(found)
-            yield DetectorRow(
-                run, *names, _group_columns(named, group), scores, found.n, found.missing
-            )
-
-
-def _baseline_rows(runs: Sequence[Run], named: Sequence[Grouping]) -> Iterator[DetectorRow]:
-    """The baselines without any evaluator, on all items that any of the runs judged."""
-    counts: dict[GroupKey, ConfusionCounts] = defaultdict(ConfusionCounts)
-    n = Count("item", distinct=True)
-    for group, is_error, row in _count_outcomes(runs, named, n=n):
-        counts[group] += _to_counts(is_error, is_error, row["n"])
-    for group, found in sorted(counts.items()):
-        for slug, of in BASELINES.items():
-            yield DetectorRow(None, "", slug, _group_columns(named, group), of(found), found.n, 0)
-
-
-def _people_rows(project: Project, named: Sequence[Grouping]) -> Iterator[DetectorRow]:
-    """The mean over people, each on the items that they labelled (section 3.3, tables 4 and 8)."""
-    for group, people in sorted(load_people_verdicts(project, named).items()):
-        counts = [detection.count_verdicts(said.values()) for said in people.values()]
-        items = {item for said in people.values() for item in said}
-        invalid = sum(one.missing for one in counts) / len(counts)
-        scores = detection.mean_scores([detection.compute_scores(one) for one in counts])
-        yield DetectorRow(
-            None,
-            "",
-            PEOPLE,
-            _group_columns(named, make_group_key(group)),
-            scores,
-            len(items),
-            invalid,
-        )
-
-
-def _count_outcomes(
-    runs: Sequence[Run], named: Sequence[Grouping], *fields: str, n: Count
-) -> Iterator[tuple[GroupKey, bool, dict[str, Any]]]:
-    keys = {f"group_{place}": one.expression("item__") for place, one in enumerate(named)}
-    for row in counted_outcomes(runs).values("truth", *fields, **keys).annotate(n=n):
-        yield make_group_key(row[key] for key in keys), row["truth"] == ERROR, row
-
-
-def _group_columns(named: Sequence[Grouping], group: GroupKey) -> dict[str, str]:
-    return {one.name: value for one, value in zip(named, group, strict=True)}
-
-
-def _to_counts(is_error: bool, said: bool | None, n: int) -> ConfusionCounts:
-    if said is None:
-        return ConfusionCounts(missing_errors=n) if is_error else ConfusionCounts(missing_others=n)
-    if is_error:
-        return ConfusionCounts(tp=n) if said else ConfusionCounts(fn=n)
-    return ConfusionCounts(fp=n) if said else ConfusionCounts(tn=n)
-
-
-def _mean_rows(rows: Iterable[DetectorRow]) -> Iterator[DetectorRow]:
-    last: dict[tuple[str, GroupKey], dict[str, DetectorRow]] = defaultdict(dict)
-    for row in rows:
-        if row.strategy in PROMPTS:
-            last[row.endpoint, tuple(row.group.values())][row.strategy] = row
-    for (endpoint, _), found in sorted(last.items()):
-        if len(found) > 1:
-            yield _mean_row(endpoint, [found[slug] for slug in PROMPTS if slug in found])
-
-
-def _mean_row(endpoint: str, rows: Sequence[DetectorRow]) -> DetectorRow:
-    """The mean over the four prompts. It has no value unless all four have the same number of
-    items."""
-    scores = detection.mean_scores([row.scores for row in rows])
-    if reason := why_no_mean({row.strategy for row in rows}, (row.n for row in rows)):
-        scores = DetectionScores(scores.n, scores.invalid, None, None, None, None, None, reason)
-    invalid = sum(row.invalid for row in rows) / len(rows)
-    return DetectorRow(
-        None, endpoint, MEAN, rows[0].group, scores, min(row.n for row in rows), invalid
-    )

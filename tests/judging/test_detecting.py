@@ -9,6 +9,7 @@ from annotation.models import Item, Project
 from judging.models import Run
 from judging.results import detectors, tables
 from judging.results.counted import UnknownField
+from judging.results.tables import detector
 from tests.builders import make_project, make_resolution
 from tests.judging.builders_judging import make_endpoint, make_items, make_judged
 
@@ -36,7 +37,7 @@ def judge(items: Sequence[Item], results: str, strategy: str = "detect-1a", **va
 
 def rows(project: Project, *by: str) -> list[dict[str, Any]]:
     runs = list(Run.objects.in_project(project).for_results())
-    return [row.as_row() for row in detectors.tabulate(project, runs, by)]
+    return detector.tabulate_detector(project, runs, by)
 
 
 def test_an_item_without_a_verdict_is_no_error_in_recall_and_wrong_in_accuracy(

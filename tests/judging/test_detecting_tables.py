@@ -8,8 +8,9 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Project
 from judging.models import Run
-from judging.results import detectors, tables
+from judging.results import tables
 from judging.results.detectors import FIGURES, PROMPTS
+from judging.results.tables import detector
 from stats.rates import clustered_wilson, sum_clusters
 from tests.builders import make_member, make_project, make_resolution
 from tests.judging.builders_detecting import judge, label_blind, make_sets, say_kinds
@@ -184,5 +185,5 @@ def test_a_table_has_its_columns_and_asks_the_database_as_often_for_many_runs(
 
 
 def test_a_run_that_judged_no_error_item_has_no_rows(project: Project) -> None:
-    assert detectors.tabulate(project, [], []) == []
+    assert detector.tabulate_detector(project, [], []) == []
     assert not rows(project, "detector_ranges")

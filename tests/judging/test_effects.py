@@ -40,12 +40,12 @@ def judge(items: Sequence[Item], results: str, strategy: str, endpoint: Endpoint
 
 def changes(project: Project, *by: str) -> list[dict[str, Any]]:
     runs = list(Run.objects.in_project(project).for_results())
-    return [row.as_row() for row in prompts.tabulate_changes(project, runs, by)]
+    return list(prompts.tabulate_changes(project, runs, by))
 
 
 def biases(project: Project, *by: str) -> list[dict[str, Any]]:
     runs = list(Run.objects.in_project(project).for_results())
-    return [row.as_row() for row in prompts.tabulate_bias(project, runs, by)]
+    return prompts.tabulate_bias(project, runs, by)
 
 
 def test_a_run_is_put_beside_prompt_1a_on_the_items_that_both_judged(

@@ -2,13 +2,16 @@
 intervals and its bounds due to missing verdicts, and the page Detector (study 001, tables 4, 6, 8).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from django.db.models import Count
 
 from annotation.models import Project
+from annotation.reports.grouping import Grouping
 from annotation.templatetags import figures as written
 from judging.models import Run
 from judging.results import (
@@ -28,7 +31,7 @@ from judging.results.chart_parts import Dot
 from judging.results.columns import Table
 from judging.results.detector_lines import BASELINES, Detectors
 from judging.results.detector_verdicts import OTHER_ITEMS_REASON, DetectorLine
-from judging.results.detectors import FIGURES
+from judging.results.detectors import FIGURES, MEAN, PEOPLE, GroupKey
 from judging.results.page_parts import (
     ChartSpec,
     PageQuery,
@@ -49,6 +52,145 @@ if TYPE_CHECKING:
 DRAWING_STEP = "drawing clusters"
 RATES: tuple[Literal["accuracy", "precision", "recall"], ...] = ("accuracy", "precision", "recall")
 BOOTSTRAPPED: tuple[Measure, ...] = ("f1", "mcc")
+# Baselines: say "error" at random, as often as errors occur; always say "error" (tables 4, 8).
+CHANCE = {"random": detection.score_at_random, "always-error": detection.score_always_error}
+
+
+def tabulate_detector(
+    project: Project, runs: Sequence[Run], by: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Compute the rows of the table `detector`: the scores of every run that judged error items, by
+    fields of the items. These are followed by the baselines on all these items, people on their
+    baseline items, and the means.
+
+    `by` names columns of items (category, origin ...) or own fields of items; if it is empty, there
+    is one row per run. If an endpoint has several runs of one prompt over a group, the mean uses
+    the last one. `n` counts items and `invalid` those without a verdict; for a mean, over prompts
+    or over people, `invalid` is a mean as well. A mean over prompts has no run, and a baseline
+    (chance or people) no endpoint either. Raises `UnknownField`.
+    """
+    named = detectors.check_groupings(project, by)
+    rows = list(_run_rows(runs, named))
+    people = _people_rows(project, named) if rows else ()
+    return [*rows, *_baseline_rows(runs, named), *people, *_mean_rows(rows, by)]
+
+
+def _run_rows(runs: Sequence[Run], named: Sequence[Grouping]) -> Iterator[dict[str, Any]]:
+    counts: dict[int, dict[GroupKey, ConfusionCounts]] = defaultdict(
+        lambda: defaultdict(ConfusionCounts)
+    )
+    for group, is_error, row in _count_outcomes(runs, named, "run", "result", n=Count("pk")):
+        counts[row["run"]][group] += _to_counts(
+            is_error, detectors.VERDICT_BY_RESULT.get(row["result"]), row["n"]
+        )
+    for run in runs:
+        for group, found in sorted(counts[run.pk].items()):
+            yield _row(
+                run.strategy.slug,
+                _group_columns(named, group),
+                detection.compute_scores(found),
+                run=run.number,
+                endpoint=run.endpoint.name,
+            )
+
+
+def _baseline_rows(runs: Sequence[Run], named: Sequence[Grouping]) -> Iterator[dict[str, Any]]:
+    """The baselines without any evaluator, on all items that any of the runs judged."""
+    counts: dict[GroupKey, ConfusionCounts] = defaultdict(ConfusionCounts)
+    n = Count("item", distinct=True)
+    for group, is_error, row in _count_outcomes(runs, named, n=n):
+        counts[group] += _to_counts(is_error, is_error, row["n"])
+    for group, found in sorted(counts.items()):
+        for slug, of in CHANCE.items():
+            yield _row(slug, _group_columns(named, group), of(found))
+
+
+def _people_rows(project: Project, named: Sequence[Grouping]) -> Iterator[dict[str, Any]]:
+    """The mean over people, each on the items that they labelled (section 3.3, tables 4 and 8)."""
+    for group, people in sorted(detectors.load_people_verdicts(project, named).items()):
+        counts = [detection.count_verdicts(said.values()) for said in people.values()]
+        items = {item for said in people.values() for item in said}
+        invalid = sum(one.missing for one in counts) / len(counts)
+        scores = detection.mean_scores([detection.compute_scores(one) for one in counts])
+        of_group = _group_columns(named, detectors.make_group_key(group))
+        yield _row(PEOPLE, of_group, scores, n=len(items), invalid=invalid)
+
+
+def _count_outcomes(
+    runs: Sequence[Run], named: Sequence[Grouping], *fields: str, n: Count
+) -> Iterator[tuple[GroupKey, bool, dict[str, Any]]]:
+    keys = {f"group_{place}": one.expression("item__") for place, one in enumerate(named)}
+    for row in detectors.counted_outcomes(runs).values("truth", *fields, **keys).annotate(n=n):
+        group = detectors.make_group_key(row[key] for key in keys)
+        yield group, row["truth"] == detectors.ERROR, row
+
+
+def _group_columns(named: Sequence[Grouping], group: GroupKey) -> dict[str, str]:
+    return {one.name: value for one, value in zip(named, group, strict=True)}
+
+
+def _to_counts(is_error: bool, said: bool | None, n: int) -> ConfusionCounts:
+    if said is None:
+        return ConfusionCounts(missing_errors=n) if is_error else ConfusionCounts(missing_others=n)
+    if is_error:
+        return ConfusionCounts(tp=n) if said else ConfusionCounts(fn=n)
+    return ConfusionCounts(fp=n) if said else ConfusionCounts(tn=n)
+
+
+def _mean_rows(rows: Iterable[dict[str, Any]], by: Sequence[str]) -> Iterator[dict[str, Any]]:
+    last: dict[tuple[str, GroupKey], dict[str, dict[str, Any]]] = defaultdict(dict)
+    for row in rows:
+        if row["strategy"] in detectors.PROMPTS:
+            last[row["endpoint"], tuple(row[name] for name in by)][row["strategy"]] = row
+    for (endpoint, group), found in sorted(last.items()):
+        if len(found) > 1:
+            prompts = [found[slug] for slug in detectors.PROMPTS if slug in found]
+            yield _mean_row(endpoint, dict(zip(by, group, strict=True)), prompts)
+
+
+def _mean_row(
+    endpoint: str, group: Mapping[str, str], rows: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    """The mean over the four prompts. It has no value unless all four have the same number of
+    items."""
+    scores = detection.mean_scores([_scores_of(row) for row in rows])
+    sizes = [row["n"] for row in rows]
+    if reason := detectors.why_no_mean({row["strategy"] for row in rows}, sizes):
+        scores = DetectionScores(scores.n, scores.invalid, None, None, None, None, None, reason)
+    invalid = sum(row["invalid"] for row in rows) / len(rows)
+    return _row(MEAN, group, scores, n=min(sizes), invalid=invalid, endpoint=endpoint)
+
+
+def _row(
+    strategy: str,
+    group: Mapping[str, str],
+    scores: DetectionScores,
+    *,
+    n: int | None = None,
+    invalid: float | None = None,
+    run: int | None = None,
+    endpoint: str | None = None,
+) -> dict[str, Any]:
+    """A row of the table; `n` and `invalid` are those of the scores by default."""
+    n = scores.n if n is None else n
+    invalid = scores.invalid if invalid is None else invalid
+    return {
+        "run": run,
+        "endpoint": endpoint,
+        "strategy": strategy,
+        "total": n,
+        "missing": invalid,
+        **group,
+        "n": n,
+        "invalid": invalid,
+        **{name: getattr(scores, name) for name in FIGURES},
+        "reason": scores.reason or None,
+    }
+
+
+def _scores_of(row: Mapping[str, Any]) -> DetectionScores:
+    figures = {name: row[name] for name in FIGURES}
+    return DetectionScores(row["n"], row["invalid"], **figures, reason=row["reason"] or "")
 
 
 def tabulate_ranges(
@@ -133,13 +275,6 @@ def _with_interval(plain: Estimate, drawn: Estimate) -> Estimate:
     """The table's value with the drawn interval and both reasons."""
     said = dict.fromkeys(one for one in (plain.reason, drawn.reason) if one)
     return replace(plain, low=drawn.low, high=drawn.high, reason="; ".join(said))
-
-
-def tabulate_detector(
-    project: Project, runs: Sequence[Run], by: Sequence[str]
-) -> list[dict[str, Any]]:
-    """The table `detector`, as from `detectors.tabulate`."""
-    return [row.as_row() for row in detectors.tabulate(project, runs, by)]
 
 
 def _is_below_chance(name: str, row: Row) -> bool:

@@ -5,7 +5,6 @@ Detector. Only items that count in all compared runs are compared.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import fmean, pstdev
 from typing import Any
 
@@ -58,60 +57,16 @@ BIASES = {
 BIAS_MEASURES: tuple[Measure, ...] = ("recall", "precision")
 
 
-@dataclass(frozen=True)
-class DetectorChange:
-    """One row of the `changes` table: a figure of a run compared with the same figure for prompt
-    1-A.
+def tabulate_changes(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterator[Row]:
+    """Compare every error-detection run with its evaluator's last run of prompt 1-A over the same
+    group; groups are by fields of the items. Evaluators without such a run have no rows. Raises
+    `UnknownField`.
 
     `total` and `missing` are those of the run. The figures are over the `n` items that count in
     both runs; `left_out` items count in only one of the runs. `p` is one-sided and uncorrected: the
-    share of 1,000 bootstrap draws of the clusters in which the figure is not higher than before.
+    share of 1,000 bootstrap draws of the clusters in which the figure is not higher than before;
+    `starred` is None without it.
     """
-
-    run: Run
-    against: Run
-    group: Mapping[str, str]
-    total: int
-    missing: int
-    n: int
-    left_out: int
-    figure: Measure
-    before: float | None
-    after: float | None
-    difference: Estimate
-    p: float | None
-    reason: str
-
-    def as_row(self) -> dict[str, Any]:
-        """The values of the row by column; `starred` is None without a p-value."""
-        return {
-            "run": self.run.number,
-            "endpoint": self.run.endpoint.name,
-            "strategy": self.run.strategy.slug,
-            "total": self.total,
-            "missing": self.missing,
-            **self.group,
-            "against": self.against.number,
-            "n": self.n,
-            "left_out": self.left_out,
-            "figure": self.figure,
-            "before": self.before,
-            "after": self.after,
-            "difference": self.difference.value,
-            "low": self.difference.low,
-            "high": self.difference.high,
-            "p": self.p,
-            "starred": None if self.p is None else self.p < STAR_LEVEL,
-            "reason": self.reason or None,
-        }
-
-
-def tabulate_changes(
-    project: Project, runs: Sequence[Run], by: Sequence[str]
-) -> Iterator[DetectorChange]:
-    """Compare every error-detection run with its evaluator's last run of prompt 1-A over the same
-    group; groups are by fields of the items. Evaluators without such a run have no rows. Raises
-    `UnknownField`."""
     said = detectors.load_verdicts(runs, detectors.check_groupings(project, by))
     every = [
         (run, before)
@@ -134,7 +89,7 @@ def tabulate_changes(
 
 def _group_changes(
     run: Run, base: Run, group: Mapping[str, str], before: VerdictsByItem, after: VerdictsByItem
-) -> Iterator[DetectorChange]:
+) -> Iterator[Row]:
     common = sorted(before.keys() & after.keys())
     first = detectors.score_items(before, common)
     second, own = detectors.score_items(after, common), detectors.score_items(after, after)
@@ -142,21 +97,26 @@ def _group_changes(
         difference, p = _estimate_difference(
             measure, run, base, [(before[i], after[i]) for i in common]
         )
-        yield DetectorChange(
-            run=run,
-            against=base,
-            group=group,
-            total=own.n,
-            missing=own.invalid,
-            n=len(common),
-            left_out=len(before.keys() ^ after.keys()),
-            figure=measure,
-            before=getattr(first, measure),
-            after=getattr(second, measure),
-            difference=difference,
-            p=p,
-            reason=second.reason or first.reason or difference.reason,
-        )
+        yield {
+            "run": run.number,
+            "endpoint": run.endpoint.name,
+            "strategy": run.strategy.slug,
+            "total": own.n,
+            "missing": own.invalid,
+            **group,
+            "against": base.number,
+            "n": len(common),
+            "left_out": len(before.keys() ^ after.keys()),
+            "figure": measure,
+            "before": getattr(first, measure),
+            "after": getattr(second, measure),
+            "difference": difference.value,
+            "low": difference.low,
+            "high": difference.high,
+            "p": p,
+            "starred": None if p is None else p < STAR_LEVEL,
+            "reason": second.reason or first.reason or difference.reason or None,
+        }
 
 
 def _estimate_difference(
@@ -176,70 +136,27 @@ def _estimate_difference(
     return estimate, bootstrap.share_not_above(figure, clusters, rng, TEST_DRAWS)
 
 
-@dataclass(frozen=True)
-class PromptBias:
-    """One row of the `bias` table: a figure for one way to ask, minus the same figure for another.
-
-    A row without an endpoint is the mean over evaluators and groups. `cells` is the number of
-    values in the mean, and `sd` is their population standard deviation (section 4.3).
-    """
-
-    endpoint: str
-    group: Mapping[str, str | None]
-    total: int
-    missing: float
-    bias: str
-    figure: Measure
-    first: float | None
-    second: float | None
-    reason: str = ""
-    cells: int = 1
-    sd: float | None = None
-
-    @property
-    def difference(self) -> float | None:
-        """`first` minus `second`; None if either is None."""
-        if self.first is None or self.second is None:
-            return None
-        return self.first - self.second
-
-    def as_row(self) -> dict[str, Any]:
-        """The values of the row by column; a mean over evaluators has no endpoint, and `MEAN` as
-        its strategy."""
-        return {
-            "run": None,
-            "endpoint": self.endpoint or None,
-            "strategy": None if self.endpoint else MEAN,
-            "total": self.total,
-            "missing": self.missing,
-            **self.group,
-            "bias": self.bias,
-            "figure": self.figure,
-            "first": self.first,
-            "second": self.second,
-            "difference": self.difference,
-            "sd": self.sd,
-            "cells": self.cells,
-            "reason": self.reason or None,
-        }
-
-
-def tabulate_bias(project: Project, runs: Sequence[Run], by: Sequence[str]) -> list[PromptBias]:
+def tabulate_bias(project: Project, runs: Sequence[Run], by: Sequence[str]) -> list[Row]:
     """The effects of option order and wording, for each evaluator with more than one of the four
-    prompts and each group, followed by the means. Raises `UnknownField`."""
+    prompts and each group, followed by the means over evaluators and groups. Raises `UnknownField`.
+
+    A row is a figure for one way to ask (`first`) minus the same figure for another (`second`). A
+    mean has no endpoint; its `cells` counts the values in it, and `sd` is their population standard
+    deviation (section 4.3).
+    """
     said = detectors.load_verdicts(runs, detectors.check_groupings(project, by))
-    rows: list[PromptBias] = []
+    rows: list[Row] = []
     for endpoint, found in detectors.group_by_endpoint(runs).items():
         for group, asked in sorted(detector_verdicts.group_by_prompt(found, said).items()):
             if len(asked) > 1:
                 judged = {slug: one for slug, (_, one) in asked.items()}
                 rows += _group_biases(endpoint, dict(zip(by, group, strict=True)), judged)
-    return [*rows, *_mean_rows(rows, by)]
+    return [*rows, *_mean_biases(rows, by)]
 
 
 def _group_biases(
     endpoint: str, group: Mapping[str, str], said: Mapping[str, VerdictsByItem]
-) -> Iterator[PromptBias]:
+) -> Iterator[Row]:
     common = set.intersection(*(set(judged) for judged in said.values()))
     scores = {slug: detectors.score_items(judged, common) for slug, judged in said.items()}
     missing = fmean(one.invalid for one in scores.values())
@@ -248,28 +165,47 @@ def _group_biases(
         for measure in BIAS_MEASURES:
             first, second = (None, None) if absent else (_mean(scores, measure, s) for s in sides)
             reason = f"no run of {', '.join(absent)}" if absent else _reason(scores, sides)
-            row = (endpoint, group, len(common), missing, bias, measure)
-            yield PromptBias(*row, first=first, second=second, reason=reason)
+            yield {
+                "run": None,
+                "endpoint": endpoint,
+                "strategy": None,
+                "total": len(common),
+                "missing": missing,
+                **group,
+                "bias": bias,
+                "figure": measure,
+                "first": first,
+                "second": second,
+                "difference": None if first is None or second is None else first - second,
+                "sd": None,
+                "cells": 1,
+                "reason": reason or None,
+            }
 
 
-def _mean_rows(rows: Sequence[PromptBias], by: Sequence[str]) -> Iterator[PromptBias]:
-    found: dict[tuple[str, Measure], list[tuple[PromptBias, float, float]]] = defaultdict(list)
+def _mean_biases(rows: Sequence[Row], by: Sequence[str]) -> Iterator[Row]:
+    found: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in rows:
-        if row.first is not None and row.second is not None:
-            found[row.bias, row.figure].append((row, row.first, row.second))
-    for (bias, measure), pairs in found.items():
-        yield PromptBias(
-            endpoint="",
-            group=dict.fromkeys(by),
-            total=sum(row.total for row, _, _ in pairs),
-            missing=sum(row.missing for row, _, _ in pairs),
-            bias=bias,
-            figure=measure,
-            first=fmean(first for _, first, _ in pairs),
-            second=fmean(second for _, _, second in pairs),
-            cells=len(pairs),
-            sd=pstdev([first - second for _, first, second in pairs]),
-        )
+        if row["difference"] is not None:
+            found[row["bias"], row["figure"]].append(row)
+    for (bias, measure), held in found.items():
+        first, second = (fmean(row[side] for row in held) for side in ("first", "second"))
+        yield {
+            "run": None,
+            "endpoint": None,
+            "strategy": MEAN,
+            "total": sum(row["total"] for row in held),
+            "missing": sum(row["missing"] for row in held),
+            **dict.fromkeys(by),
+            "bias": bias,
+            "figure": measure,
+            "first": first,
+            "second": second,
+            "difference": first - second,
+            "sd": pstdev([row["difference"] for row in held]),
+            "cells": len(held),
+            "reason": None,
+        }
 
 
 def _mean(
@@ -282,14 +218,6 @@ def _reason(scores: Mapping[str, DetectionScores], sides: Iterable[Sequence[str]
     return next((scores[slug].reason for side in sides for slug in side if scores[slug].reason), "")
 
 
-def _rows_of_changes(project: Project, runs: Sequence[Run], by: Sequence[str]) -> columns.Rows:
-    return [row.as_row() for row in tabulate_changes(project, runs, by)]
-
-
-def _rows_of_bias(project: Project, runs: Sequence[Run], by: Sequence[str]) -> columns.Rows:
-    return [row.as_row() for row in tabulate_bias(project, runs, by)]
-
-
 BIAS = Table(
     "bias",
     (
@@ -299,7 +227,7 @@ BIAS = Table(
         columns.FIELDS,
         *columns.plain("bias", "figure", "first", "second", "difference", "sd", "cells", "reason"),
     ),
-    _rows_of_bias,
+    tabulate_bias,
     check=detectors.check_groupings,
     of_people=False,
 )
@@ -319,7 +247,7 @@ CHANGES = Table(
         *columns.plain("left_out", "figure", "before", "after", "difference", "low", "high", "p"),
         *columns.plain("starred", "reason"),
     ),
-    _rows_of_changes,
+    tabulate_changes,
     check=detectors.check_groupings,
     of_people=False,
 )
@@ -494,7 +422,6 @@ def _ends(row: Row) -> tuple[float | None, float | None]:
     return (None, None) if low is None or high is None else (100 * low, 100 * high)
 
 
-_BY = ("task", "response_model")
 VIEWS = (
     ResultView(
         slug="prompts",

@@ -20,7 +20,7 @@ from judging.models import Call, Endpoint, Outcome, Request, Run, StrategyVersio
 from judging.runs import budget, derived, pinning, run_config, run_items, start_checks
 from judging.runs.engine import clock, outcomes
 from judging.runs.models import PAUSED_BY_HAND
-from judging.runs.run_config import RunOverrides
+from judging.runs.run_config import NO_OVERRIDES, RunOverrides
 from judging.runs.run_items import DrawnItems
 from judging.runs.transitions import change_state, record_event
 from judging.strategies import Strategy, frames
@@ -63,7 +63,7 @@ class RunConfig:
     items: Collection[int] | None = None
     over: Run | None = None
     samples: int | None = None
-    own: RunOverrides = pinning.NO_OVERRIDES
+    own: RunOverrides = NO_OVERRIDES
     occasion: str = ""
     pilot: bool = False
     cap: Decimal | None = None

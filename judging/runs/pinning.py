@@ -12,7 +12,7 @@ from judging.errors import Refused
 from judging.models import Endpoint, Outcome, Run, StrategyVersion
 from judging.runs import run_config
 from judging.runs.engine import digests
-from judging.runs.run_config import MAIN_AXIS, RunOverrides
+from judging.runs.run_config import MAIN_AXIS, NO_OVERRIDES, RunOverrides
 from judging.runs.run_items import COPIED_COLUMNS, DrawnItems
 from judging.strategies import Strategy, StrategyError, criteria, frames, schema
 from judging.strategies.definitions import MAX_EXAMPLES, SECRET_NAME
@@ -78,7 +78,6 @@ def _check_examples(strategy: Strategy, examples: int) -> None:
         raise Refused(f"Choose up to {MAX_EXAMPLES} examples; 0 shows none.")
 
 
-NO_OVERRIDES = RunOverrides()
 # Keys in `pinned` that are only notes; the results of a run do not depend on them.
 TRANSIENT_KEYS = ("rereading", "pilot")
 

@@ -40,6 +40,9 @@ class RunOverrides:
         return {name: value for name, value in every.items() if value not in ({}, [], None)}
 
 
+NO_OVERRIDES = RunOverrides()
+
+
 def load_overrides(pinned: Mapping[str, Any]) -> RunOverrides:
     """Load the overrides from a run's pins."""
     said = dict(pinned.get(OVERRIDES_KEY, {}))

@@ -29,7 +29,6 @@ _NO_ITEMS_MESSAGE = (
 # An explanation check covers the outcomes of the base run with this detail (study 000, section
 # 5.3).
 EQUAL_DETAIL = "equal"
-NO_OVERRIDES = run_config.RunOverrides()
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ def draw_items(
     limit: int | None = None,
     with_duplicates: bool = False,
     only: Collection[int] | None = None,
-    own: run_config.RunOverrides = NO_OVERRIDES,
+    own: run_config.RunOverrides = run_config.NO_OVERRIDES,
 ) -> DrawnItems:
     """The items that the strategy can judge, limited to the ids in `only`, or a random sample of
     them, along the axes in `own`. With guidance, generated items can be drawn too.

@@ -29,7 +29,8 @@ RUN_PARAMETER = OpenApiParameter(
 )
 BY_PARAMETER = OpenApiParameter(
     "by",
-    description=f"Fields to group by, separated by commas. By table: {figures.GROUPING_HELP}.",
+    description="Fields to group by, separated by commas. "
+    f"By table: {figures.describe_grouping()}.",
     default=columns.DEFAULT_BY,
 )
 # Seconds to wait before asking again for figures that are still being computed.

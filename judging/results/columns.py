@@ -341,8 +341,8 @@ FIELDS = Column("")
 class Table:
     """A table of figures: its columns in the order of files, and how its rows are computed.
 
-    `rows` gets a project, its runs and the fields to group by; `check` raises `UnknownField` for
-    unknown fields, if that can be told in advance. `at_once`: with up to this many outcomes (or
+    `rows` gets a project, its runs and the fields to group by, which are some of `by`;
+    None means that the rows do not depend on them. `at_once`: with up to this many outcomes (or
     items, if it is `of_items` and needs no runs) it is computed while the user waits, with more by
     a worker; None means always at once. `of_people`: the table also depends on labels, or on items
     that are not in the runs. `with_duplicates`: if the table is grouped by ability and category, it
@@ -352,7 +352,7 @@ class Table:
     name: str
     columns: tuple[Column, ...]
     rows: Callable[[Project, Sequence[Run], Sequence[str]], Rows]
-    check: Callable[[Project, Sequence[str]], object] | None = None
+    by: counted.GroupBy | None = None
     at_once: int | None = DRAW_LIMIT
     of_people: bool = True
     of_items: bool = False
@@ -362,11 +362,6 @@ class Table:
     def module(self) -> str:
         """The module that declares the table."""
         return self.rows.__module__
-
-    @property
-    def is_grouped(self) -> bool:
-        """True if the rows depend on the fields to group by."""
-        return FIELDS in self.columns or self.check is not None
 
     def list_columns(self, by: Sequence[str]) -> tuple[str, ...]:
         """The names of all columns, if the table is grouped by these fields."""
@@ -398,7 +393,7 @@ def summed_table(
         name,
         (*RUN, FIELDS, *columns),
         of_runs,
-        check=lambda project, by: counted.check_fields(by),
+        by=counted.OUTCOME_FIELDS,
         at_once=SUM_LIMIT,
         of_people=False,
         with_duplicates=True,

@@ -3,14 +3,14 @@
 The database does the summing, and one query serves all runs of a table.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
 
 from annotation.items import taxonomy
-from annotation.models import Resolution
+from annotation.models import Project, Resolution
 from judging.models import Outcome, Run
 from judging.results import progress
 from judging.strategies import Strategy
@@ -33,6 +33,15 @@ RateSql = tuple[str, str]
 
 class UnknownField(ValueError):
     """Outcomes cannot be grouped by this field; the message names the possible fields."""
+
+
+@dataclass(frozen=True)
+class GroupBy:
+    """The fields that a table can be grouped by, in words for help texts. `check` raises
+    `UnknownField` for other fields, if that can be told before the rows are computed."""
+
+    words: str
+    check: Callable[[Project, Sequence[str]], object] = lambda project, by: None
 
 
 @dataclass(frozen=True)
@@ -68,6 +77,11 @@ def check_fields(by: Sequence[str]) -> None:
         raise UnknownField(
             f"Outcomes cannot be grouped by {', '.join(unknown)}. Choose from: {', '.join(FIELDS)}."
         )
+
+
+OUTCOME_FIELDS = GroupBy(
+    f"{', '.join(FIELDS)}, or empty for one row per run", lambda project, by: check_fields(by)
+)
 
 
 def sum_outcomes(

@@ -14,7 +14,7 @@ from annotation.models import Item, Label, Project, Stage
 from annotation.reports.grouping import GROUPING_COLUMNS, Grouping
 from judging.models import Outcome, Run
 from judging.results import progress
-from judging.results.counted import UnknownField
+from judging.results.counted import GroupBy, UnknownField
 from judging.runs.models import OutcomeQuerySet
 from stats import detection
 from stats.detection import DetectionScores, Measure
@@ -81,6 +81,10 @@ def check_groupings(project: Project, by: Sequence[str]) -> list[Grouping]:
             f"Items cannot be grouped by {', '.join(unknown)}. Choose from: {', '.join(known)}."
         )
     return [Grouping(name, name) for name in by]
+
+
+ANY_FIELD = f"{', '.join(GROUPING_COLUMNS)}, any own field of the items (task, response_model ...)"
+ITEM_FIELDS = GroupBy(f"{ANY_FIELD}, or empty", check_groupings)
 
 
 def counted_outcomes(runs: Sequence[Run]) -> OutcomeQuerySet:

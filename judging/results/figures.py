@@ -12,26 +12,15 @@ from typing import Any
 
 from django.utils import timezone
 from django.utils.datastructures import MultiValueDict
+from django.utils.text import get_text_list
 
 from annotation.models import Item, Project
-from annotation.reports import grouping
 from judging.models import Outcome, Run, StoredFigure
-from judging.results import cache, counted, item_features, run_marks
+from judging.results import cache, run_marks
 from judging.results.cache import CacheKey
 from judging.results.columns import DEFAULT_BY, Table, parse_fields
 from judging.results.counted import UnknownField
 from judging.results.tables import RESULT_TABLES
-
-GROUPING_HELP = (
-    "undetected, scores, score_changes, verdicts, order_effect, repeats, explanations, doses, "
-    f"penalties and missing: {', '.join(counted.FIELDS)}, or empty for one row per run; "
-    "detector, detector_ranges, error_kinds, changes, bias, majority and dataset: "
-    f"{', '.join(grouping.GROUPING_COLUMNS)} and any own field of the items, such as task or "
-    "response_model, or empty; alignment, alignment_groups, ceiling, alt_test, by_score, pairs "
-    "and points: the same fields and answer_length (short or long, split at the median number of "
-    "words of the expected answer); forecast and board: one field of the items; blindspots: "
-    f"columns and fields of items, and {', '.join(item_features.FEATURES)}"
-)
 
 # Query parameters for the whole table, not for its rows.
 TABLE_PARAMETERS = ("run", "by")
@@ -39,6 +28,15 @@ TABLE_PARAMETERS = ("run", "by")
 
 class UnknownRun(ValueError):
     """A run that the project does not have."""
+
+
+def describe_grouping() -> str:
+    """By which fields each table can be grouped, in a sentence for help texts."""
+    found: dict[str, list[str]] = {}
+    for name, table in RESULT_TABLES.items():
+        if table.by:
+            found.setdefault(table.by.words, []).append(name)
+    return "; ".join(f"{get_text_list(names, 'and')}: {words}" for words, names in found.items())
 
 
 @dataclass(frozen=True)
@@ -89,7 +87,7 @@ class TableRequest:
     def wish(self) -> CacheKey:
         """The cache key: everything that the rows depend on, and nothing else."""
         runs = tuple(run.pk for run in self._resting)
-        by = tuple(self.by) if self.table.is_grouped else ()
+        by = tuple(self.by) if self.table.by else ()
         return CacheKey(self.project, self.table.name, runs, by)
 
     def state(self) -> str:
@@ -158,8 +156,8 @@ def build_request(
 ) -> TableRequest:
     """Check a request. Raises `UnknownField` for an unknown field, or for one with the same name as
     a column of the table."""
-    if table.check:
-        table.check(project, by)
+    if table.by:
+        table.by.check(project, by)
     columns = table.list_columns(by)
     if taken := [name for name in by if columns.count(name) > 1]:
         raise UnknownField(

@@ -185,6 +185,13 @@ def check_groupings(project: Project, by: Sequence[str]) -> list[Grouping | None
     return [found.get(name) for name in by]
 
 
+ITEM_FIELDS = counted.GroupBy(
+    f"{detectors.ANY_FIELD}, {ANSWER_LENGTH} (short or long, split at the median number of words "
+    "of the expected answer), or empty",
+    check_groupings,
+)
+
+
 def _load_outcomes(
     runs: Sequence[Run], named: Sequence[Grouping | None]
 ) -> dict[int, _RunOutcomes]:

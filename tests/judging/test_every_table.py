@@ -1,13 +1,14 @@
 """Every table of figures: its columns, and that command, file and API say the same."""
 
 import json
+import re
 
 import pytest
 from django.core.management import call_command
 from django.test import Client
 
 from annotation.models import Project
-from judging.results import tables
+from judging.results import columns, figures, tables
 from tests.judging.builders_decided import make_every_frame, scores
 from tests.judging.builders_judging import make_items
 
@@ -44,6 +45,17 @@ OF_NO_RUN = {"categories", "agreement", "compare", "dataset"}
 def test_a_table_has_the_columns_that_were_decided(table: str, names: str) -> None:
     wanted = {*names.split(), *(() if table in OF_NO_RUN else RUNS)}
     assert wanted <= set(tables.RESULT_TABLES[table].list_columns(["ability", "category"]))
+
+
+def test_help_says_by_what_each_table_can_be_grouped() -> None:
+    said = [part.partition(": ")[::2] for part in figures.describe_grouping().split("; ")]
+    words = {name: fields for names, fields in said for name in re.split(", | and ", names)}
+    assert {name for name, table in tables.RESULT_TABLES.items() if table.by} == words.keys()
+    assert words["undetected"].startswith("ability, category, source_ability")
+    assert "answer_length" in words["alignment"]
+    assert "answer_length" not in words["detector"]
+    grouped = {name for name, one in tables.RESULT_TABLES.items() if columns.FIELDS in one.columns}
+    assert grouped <= words.keys()
 
 
 @pytest.fixture

@@ -91,7 +91,7 @@ def _add_rows(parser: ArgumentParser) -> None:
         "--by",
         default=DEFAULT_BY,
         metavar="FIELD,...",
-        help=f"group by these fields; by table: {figures.GROUPING_HELP}",
+        help=f"group by these fields; by table: {figures.describe_grouping()}",
     )
     group.add_argument(
         "--only",

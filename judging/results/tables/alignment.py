@@ -143,7 +143,7 @@ ALIGNMENT = Table(
         *columns.plain("rmse_lowest", "rmse_highest"),
     ),
     tabulate_alignment,
-    check=paired_scores.check_groupings,
+    by=paired_scores.ITEM_FIELDS,
     at_once=columns.GROUP_DRAW_LIMIT,
 )
 MEASURE_PARAMETER = "measure"

@@ -91,7 +91,7 @@ ALIGNMENT_GROUPS = Table(
         columns.Column("reason"),
     ),
     tabulate_groups,
-    check=paired_scores.check_groupings,
+    by=paired_scores.ITEM_FIELDS,
 )
 
 

@@ -352,6 +352,9 @@ def _slice_cell(row: Row, of: columns.Leading) -> Cell:
     return Cell(slice_title(row), row["slice"], href=href, is_number=False)
 
 
+SLICE_FIELDS = counted.GroupBy(
+    f"{detectors.ANY_FIELD}, and measured features: {', '.join(FEATURES)}", check_fields
+)
 BLINDSPOTS = Table(
     "blindspots",
     (
@@ -384,7 +387,7 @@ BLINDSPOTS = Table(
         columns.Column("reason"),
     ),
     tabulate,
-    check=check_fields,
+    by=SLICE_FIELDS,
     at_once=columns.GROUP_DRAW_LIMIT,
 )
 

@@ -219,7 +219,7 @@ CEILING = Table(
         *columns.plain("low", "high", "reason"),
     ),
     tabulate_ceiling,
-    check=paired_scores.check_groupings,
+    by=paired_scores.ITEM_FIELDS,
     at_once=columns.GROUP_DRAW_LIMIT,
 )
 ALT_TEST = Table(
@@ -238,7 +238,7 @@ ALT_TEST = Table(
         columns.Column("reason"),
     ),
     tabulate_alt_test,
-    check=paired_scores.check_groupings,
+    by=paired_scores.ITEM_FIELDS,
 )
 SIDES = {"people": "The person", "evaluator": "The evaluator"}
 EPSILON_SWITCH = Switch(

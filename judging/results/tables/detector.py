@@ -341,7 +341,7 @@ DETECTOR = Table(
         columns.Column("reason"),
     ),
     tabulate_detector,
-    check=detectors.check_groupings,
+    by=detectors.ITEM_FIELDS,
 )
 DETECTOR_RANGES = Table(
     "detector_ranges",
@@ -352,7 +352,7 @@ DETECTOR_RANGES = Table(
         *columns.plain("figure", "value", "low", "high", "lowest", "highest", "valid", "reason"),
     ),
     tabulate_ranges,
-    check=detectors.check_groupings,
+    by=detectors.ITEM_FIELDS,
     of_people=False,
 )
 SHOWN = ("f1", "precision", "recall", "accuracy", "mcc")

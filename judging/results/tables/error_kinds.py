@@ -135,7 +135,7 @@ ERROR_KINDS = Table(
         *columns.plain("low", "high", "reason"),
     ),
     tabulate,
-    check=detectors.check_groupings,
+    by=detectors.ITEM_FIELDS,
 )
 
 

@@ -10,23 +10,30 @@ from annotation.reports import tables as lead_tables
 from annotation.reports.grouping import Grouping
 from judging.models import Run
 from judging.results.columns import Rows, Table, plain
+from judging.results.counted import GroupBy
 
 
 def _from_report(
-    name: str, columns: Sequence[str], rows: Callable[[Project, Grouping], Rows]
+    name: str,
+    columns: Sequence[str],
+    rows: Callable[[Project, Grouping], Rows],
+    by: GroupBy | None = None,
 ) -> Table:
     """A report, of which `by` names the grouping of items."""
 
     def made(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
         return rows(project, lead_tables.find_grouping(project, list(by)))
 
-    return Table(name, plain(*columns), made, at_once=None)
+    return Table(name, plain(*columns), made, by=by, at_once=None)
 
 
-FORECAST = _from_report("forecast", lead_tables.FORECAST_COLUMNS, lead_tables.forecast_table)
+ONE_FIELD = GroupBy("one field of the items")
+FORECAST = _from_report(
+    "forecast", lead_tables.FORECAST_COLUMNS, lead_tables.forecast_table, ONE_FIELD
+)
 CHOICES = _from_report("choices", lead_tables.CHOICES_COLUMNS, lead_tables.choices_table)
 DROPPED = _from_report("dropped", lead_tables.DROPPED_COLUMNS, lead_tables.dropped_table)
-BOARD = _from_report("board", lead_tables.BOARD_COLUMNS, lead_tables.board_table)
+BOARD = _from_report("board", lead_tables.BOARD_COLUMNS, lead_tables.board_table, ONE_FIELD)
 MAKING = Table(
     "making",
     plain(*generation_board.COLUMNS),

@@ -57,7 +57,9 @@ BIASES = {
 BIAS_MEASURES: tuple[Measure, ...] = ("recall", "precision")
 
 
-def tabulate_changes(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterator[Row]:
+def tabulate_changes(
+    project: Project, runs: Sequence[Run], by: Sequence[str]
+) -> Iterator[dict[str, Any]]:
     """Compare every error-detection run with its evaluator's last run of prompt 1-A over the same
     group; groups are by fields of the items. Evaluators without such a run have no rows. Raises
     `UnknownField`.
@@ -89,7 +91,7 @@ def tabulate_changes(project: Project, runs: Sequence[Run], by: Sequence[str]) -
 
 def _group_changes(
     run: Run, base: Run, group: Mapping[str, str], before: VerdictsByItem, after: VerdictsByItem
-) -> Iterator[Row]:
+) -> Iterator[dict[str, Any]]:
     common = sorted(before.keys() & after.keys())
     first = detectors.score_items(before, common)
     second, own = detectors.score_items(after, common), detectors.score_items(after, after)
@@ -136,7 +138,7 @@ def _estimate_difference(
     return estimate, bootstrap.share_not_above(figure, clusters, rng, TEST_DRAWS)
 
 
-def tabulate_bias(project: Project, runs: Sequence[Run], by: Sequence[str]) -> list[Row]:
+def tabulate_bias(project: Project, runs: Sequence[Run], by: Sequence[str]) -> list[dict[str, Any]]:
     """The effects of option order and wording, for each evaluator with more than one of the four
     prompts and each group, followed by the means over evaluators and groups. Raises `UnknownField`.
 
@@ -145,7 +147,7 @@ def tabulate_bias(project: Project, runs: Sequence[Run], by: Sequence[str]) -> l
     deviation (section 4.3).
     """
     said = detectors.load_verdicts(runs, detectors.check_groupings(project, by))
-    rows: list[Row] = []
+    rows: list[dict[str, Any]] = []
     for endpoint, found in detectors.group_by_endpoint(runs).items():
         for group, asked in sorted(detector_verdicts.group_by_prompt(found, said).items()):
             if len(asked) > 1:
@@ -156,7 +158,7 @@ def tabulate_bias(project: Project, runs: Sequence[Run], by: Sequence[str]) -> l
 
 def _group_biases(
     endpoint: str, group: Mapping[str, str], said: Mapping[str, VerdictsByItem]
-) -> Iterator[Row]:
+) -> Iterator[dict[str, Any]]:
     common = set.intersection(*(set(judged) for judged in said.values()))
     scores = {slug: detectors.score_items(judged, common) for slug, judged in said.items()}
     missing = fmean(one.invalid for one in scores.values())
@@ -183,7 +185,7 @@ def _group_biases(
             }
 
 
-def _mean_biases(rows: Sequence[Row], by: Sequence[str]) -> Iterator[Row]:
+def _mean_biases(rows: Sequence[Row], by: Sequence[str]) -> Iterator[dict[str, Any]]:
     found: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in rows:
         if row["difference"] is not None:
@@ -228,7 +230,7 @@ BIAS = Table(
         *columns.plain("bias", "figure", "first", "second", "difference", "sd", "cells", "reason"),
     ),
     tabulate_bias,
-    check=detectors.check_groupings,
+    by=detectors.ITEM_FIELDS,
     of_people=False,
 )
 CHANGES = Table(
@@ -248,7 +250,7 @@ CHANGES = Table(
         *columns.plain("starred", "reason"),
     ),
     tabulate_changes,
-    check=detectors.check_groupings,
+    by=detectors.ITEM_FIELDS,
     of_people=False,
 )
 

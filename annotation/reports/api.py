@@ -91,9 +91,9 @@ def pace(request: Request, slug: str) -> Response:
     groups = (shown.pace.whole, *shown.pace.groups)
     return Response(
         {
-            "people": [tables.person_row(person) for person in shown.pace.people],
-            "groups": [tables.group_row(group) for group in groups],
-            "choices": [tables.choice_row(one) for one in shown.chosen],
+            "people": list(tables.to_rows(tables.PACE, shown.pace.people)),
+            "groups": list(tables.to_rows(tables.FORECAST, groups)),
+            "choices": list(tables.to_rows(tables.CHOICES, shown.chosen)),
             "dropped": list(tables.dropped_rows(shown.dropped)),
         }
     )
@@ -119,7 +119,7 @@ def category_board(request: Request, slug: str) -> Response:
     )
     bar = _parse_threshold(query.get("bar", str(reports_category_board.DEFAULT_THRESHOLD)))
     rows = tables.load_board(project, by=by, value=value, bar=bar, now=timezone.now()).value
-    return Response({"groups": [tables.board_row(row) for row in rows]})
+    return Response({"groups": list(tables.to_rows(reports_category_board.IN_FILES, rows))})
 
 
 @extend_schema(

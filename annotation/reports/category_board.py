@@ -10,9 +10,10 @@ thousand labels take little time. Alpha has no interval here.
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from operator import attrgetter
+from typing import Any, ClassVar
 
 import numpy as np
 from django.db.models import Case, Count, Exists, F, OuterRef, Q, Value, When
@@ -138,6 +139,150 @@ class BoardRow:
     detectability: Estimate
     more: int | None
     reasons: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class BoardColumn:
+    """A column of the board with its explanation. `name` is its value in `BoardRow`, and its sort
+    key in the URL. This kind is a number of items."""
+
+    name: str
+    title: str
+    help: str
+    kind: ClassVar[str] = "count"
+
+    @property
+    def in_files(self) -> Mapping[str, Callable[[BoardRow], Any]]:
+        """Its columns in files and in the API, and how each is read from a row. The page is sorted
+        by the one with the column's name."""
+        return {self.name: attrgetter(self.name)}
+
+    def place(self, row: BoardRow) -> float | None:
+        """The sort key of a row; None is last in both directions."""
+        found: float | None = self.in_files[self.name](row)
+        return found
+
+
+@dataclass(frozen=True)
+class Rate(BoardColumn):
+    """A rate with its interval, and with its number of items if it is not about all resolved items.
+    `bad` says which rates are shaded darker, "high" or "low"."""
+
+    bad: str
+    with_n: bool = False
+    kind: ClassVar[str] = "rate"
+
+    @property
+    def in_files(self) -> Mapping[str, Callable[[BoardRow], Any]]:
+        parts = {"": "value", "_low": "low", "_high": "high"}
+        if self.with_n:
+            parts["_items"] = "n"
+        return {f"{self.name}{end}": attrgetter(f"{self.name}.{of}") for end, of in parts.items()}
+
+
+class ShareOfAnswer(Rate):
+    """The share of the chosen answer, which is also its title."""
+
+    kind = "share"
+
+    @property
+    def in_files(self) -> Mapping[str, Callable[[BoardRow], Any]]:
+        return {"share_of": attrgetter("answer"), **super().in_files}
+
+
+class Alpha(BoardColumn):
+    """Krippendorff's alpha with its number of items; no interval."""
+
+    kind = "alpha"
+
+    @property
+    def in_files(self) -> Mapping[str, Callable[[BoardRow], Any]]:
+        return {"alpha": attrgetter("alpha.value"), "alpha_items": attrgetter("alpha.n")}
+
+
+class MedianTime(BoardColumn):
+    """The median of the labelling times, in seconds."""
+
+    kind = "time"
+
+    @property
+    def in_files(self) -> Mapping[str, Callable[[BoardRow], Any]]:
+        return {"seconds_median": attrgetter("seconds.median")}
+
+    def place(self, row: BoardRow) -> float | None:
+        return row.seconds.median
+
+
+class FurtherItems(BoardColumn):
+    """How many more items the result can stand."""
+
+    kind = "more"
+
+
+COLUMNS = (
+    BoardColumn("items", "Items", "Without deleted items and duplicates."),
+    BoardColumn("resolved", "Resolved", "Items with a final label."),
+    ShareOfAnswer(
+        "share",
+        "",
+        "Share of items with a final label; the interval allows for several items per source "
+        "question. As intended: score-invariant in score-invariant categories, valid in all "
+        "others.",
+        bad="low",
+    ),
+    Rate(
+        "corrected",
+        "Corrected",
+        "Items with a final label whose text a member corrected.",
+        bad="high",
+    ),
+    Rate(
+        "surgicality",
+        "Surgicality",
+        "Share of changed pieces explained by the claim, mean over items.",
+        bad="low",
+        with_n=True,
+    ),
+    Alpha(
+        "alpha",
+        "Alpha",
+        "Krippendorff’s alpha of the deciding question, over items with two or more labels.",
+    ),
+    MedianTime(
+        "seconds", "Median time", "Labelling time, without labels that took over 30 minutes."
+    ),
+    Rate(
+        "detectability",
+        "Detected blind",
+        "Share of annotators who saw an error before the change was shown, mean over items.",
+        bad="low",
+        with_n=True,
+    ),
+    FurtherItems(
+        "more",
+        "Robust to",
+        "Even if this many more items all had the opposite result, the interval would stay on "
+        "the same side of the threshold. A dash: the interval contains the threshold, so the "
+        "next items may decide.",
+    ),
+)
+
+
+# The columns in files and in the API: each rate is split into its value and its interval's ends.
+IN_FILES: Mapping[str, Callable[[BoardRow], Any]] = {
+    "group": attrgetter("name"),
+    **{name: read for column in COLUMNS for name, read in column.in_files.items()},
+    "reasons": lambda row: dict(row.reasons),
+}
+
+
+def list_columns(rows: Sequence[BoardRow]) -> list[BoardColumn]:
+    """The columns to show, without those about claims or blind judgements that no item has."""
+    used = {
+        "surgicality": any(row.surgicality.n for row in rows),
+        "detectability": any(row.detectability.n for row in rows),
+    }
+    return [column for column in COLUMNS if used.get(column.name, True)]
 
 
 @dataclass

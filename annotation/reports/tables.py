@@ -6,9 +6,10 @@ Shares are fractions of 1, times are in seconds, and days are in UTC. Unknown va
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
+from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 from django.db.models import Count, Q
@@ -192,80 +193,81 @@ def load_board(
     )
 
 
+# The columns of the tables in files and in the API, and how each is read from what a row is about.
+# Times are in seconds and leave out labels that took over half an hour; `over_30_minutes` counts
+# these labels.
+PACE: Mapping[str, Callable[[PersonPace], Any]] = {
+    "annotator": attrgetter("alias"),
+    "labels": attrgetter("labels"),
+    "recent": attrgetter("recent"),
+    "a_day": attrgetter("a_day"),
+    "last_day": attrgetter("last"),
+    "seconds_median": attrgetter("seconds.median"),
+    "seconds_low": attrgetter("seconds.low"),
+    "seconds_high": attrgetter("seconds.high"),
+    "timed": attrgetter("seconds.n"),
+    "over_30_minutes": attrgetter("seconds.beyond"),
+}
+# If there is no forecast, `reason` says why.
+FORECAST: Mapping[str, Callable[[GroupPace], Any]] = {
+    "group": attrgetter("name"),
+    "items": attrgetter("items"),
+    "places": attrgetter("places"),
+    "filled": attrgetter("filled"),
+    "left": attrgetter("forecast.left"),
+    "a_day": attrgetter("forecast.a_day"),
+    "ends": attrgetter("forecast.ends"),
+    "earliest": attrgetter("forecast.earliest"),
+    "latest": attrgetter("forecast.latest"),
+    "reason": lambda group: group.forecast.days.reason or None,
+    "seconds_median": attrgetter("seconds.median"),
+    "seconds_low": attrgetter("seconds.low"),
+    "seconds_high": attrgetter("seconds.high"),
+    "over_30_minutes": attrgetter("seconds.beyond"),
+}
+CHOICES: Mapping[str, Callable[[ChoiceCount], Any]] = {
+    "day": attrgetter("day"),
+    "choice": attrgetter("value"),
+    "labels": attrgetter("n"),
+}
+DROPPED_COLUMNS = ("held_for", "items", "share", "reason", "labels")
+
+
+def to_rows(
+    columns: Mapping[str, Callable[[T], Any]], found: Iterable[T]
+) -> Iterator[dict[str, Any]]:
+    """Read a row of these columns from each of `found`."""
+    for one in found:
+        yield {name: read(one) for name, read in columns.items()}
+
+
 def pace_table(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
     """Return the table `pace`: each person's labels, pace and labelling times."""
-    for person in _progress(project, by).pace.people:
-        yield person_row(person)
+    return to_rows(PACE, _progress(project, by).pace.people)
 
 
 def forecast_table(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
     """Return the table `forecast`: labels left and end date for each group. The first row is about
     all items."""
     measured = _progress(project, by).pace
-    for group in (measured.whole, *measured.groups):
-        yield group_row(group)
+    return to_rows(FORECAST, (measured.whole, *measured.groups))
 
 
 def choices_table(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
     """Return the table `choices`: labels by day and answer."""
-    for one in _progress(project, by).chosen:
-        yield choice_row(one)
+    return to_rows(CHOICES, _progress(project, by).chosen)
 
 
 def dropped_table(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
     """Return the table `dropped`: resolved items that are not in the final set, by final label,
     with the reasons given in labels."""
-    yield from dropped_rows(_progress(project, by).dropped)
+    return dropped_rows(_progress(project, by).dropped)
 
 
 def board_table(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
     """Return the table `board`: share valid and other figures of each group, with uncertainty."""
     kept = load_board(project, by=by, value="", bar=DEFAULT_THRESHOLD, now=timezone.now())
-    for row in kept.value:
-        yield board_row(row)
-
-
-def person_row(person: PersonPace) -> dict[str, Any]:
-    """Return an annotator's pace as a row. Times are in seconds and leave out labels that took over
-    half an hour; `over_30_minutes` counts these labels."""
-    return {
-        "annotator": person.alias,
-        "labels": person.labels,
-        "recent": person.recent,
-        "a_day": person.a_day,
-        "last_day": person.last,
-        "seconds_median": person.seconds.median,
-        "seconds_low": person.seconds.low,
-        "seconds_high": person.seconds.high,
-        "timed": person.seconds.n,
-        "over_30_minutes": person.seconds.beyond,
-    }
-
-
-def group_row(group: GroupPace) -> dict[str, Any]:
-    """Return a group's progress and forecast as a row. Times are in seconds. If there is no
-    forecast, `reason` says why."""
-    return {
-        "group": group.name,
-        "items": group.items,
-        "places": group.places,
-        "filled": group.filled,
-        "left": group.forecast.left,
-        "a_day": group.forecast.a_day,
-        "ends": group.forecast.ends,
-        "earliest": group.forecast.earliest,
-        "latest": group.forecast.latest,
-        "reason": group.forecast.days.reason or None,
-        "seconds_median": group.seconds.median,
-        "seconds_low": group.seconds.low,
-        "seconds_high": group.seconds.high,
-        "over_30_minutes": group.seconds.beyond,
-    }
-
-
-def choice_row(one: ChoiceCount) -> dict[str, Any]:
-    """Return the number of labels with one choice on one day, as a row."""
-    return {"day": one.day, "choice": one.value, "labels": one.n}
+    return to_rows(category_board.IN_FILES, kept.value)
 
 
 def dropped_rows(found: DroppedItems) -> Iterator[dict[str, Any]]:
@@ -278,32 +280,6 @@ def dropped_rows(found: DroppedItems) -> Iterator[dict[str, Any]]:
             yield dict(zip(DROPPED_COLUMNS, (drop.value, None, None, reason, labels), strict=True))
 
 
-def board_row(row: BoardRow) -> dict[str, Any]:
-    """Return a row of the category board. Each estimate is split into its value and the ends of its
-    interval."""
-    return {
-        "group": row.name,
-        "items": row.items,
-        "resolved": row.resolved,
-        "share_of": row.answer,
-        **_estimate("share", row.share),
-        **_estimate("corrected", row.corrected),
-        **_estimate("surgicality", row.surgicality),
-        "surgicality_items": row.surgicality.n,
-        "alpha": row.alpha.value,
-        "alpha_items": row.alpha.n,
-        "seconds_median": row.seconds.median,
-        **_estimate("detectability", row.detectability),
-        "detectability_items": row.detectability.n,
-        "more": row.more,
-        "reasons": dict(row.reasons),
-    }
-
-
-def _estimate(name: str, estimate: Estimate) -> dict[str, Any]:
-    return {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
-
-
 def _progress(project: Project, by: Grouping) -> ProgressReport:
     return load_progress(project, by=by, now=timezone.now()).value
 
@@ -313,21 +289,3 @@ def find_grouping(project: Project, names: list[str]) -> Grouping:
     known = {one.name: one for one in grouping.list_groupings(project)}
     fit = [known[name] for name in names if name in known]
     return fit[-1] if fit else next(iter(known.values()))
-
-
-PACE_COLUMNS = (
-    "annotator", "labels", "recent", "a_day", "last_day", "seconds_median", "seconds_low",
-    "seconds_high", "timed", "over_30_minutes",
-)  # fmt: skip
-FORECAST_COLUMNS = (
-    "group", "items", "places", "filled", "left", "a_day", "ends", "earliest", "latest", "reason",
-    "seconds_median", "seconds_low", "seconds_high", "over_30_minutes",
-)  # fmt: skip
-CHOICES_COLUMNS = ("day", "choice", "labels")
-DROPPED_COLUMNS = ("held_for", "items", "share", "reason", "labels")
-BOARD_COLUMNS = (
-    "group", "items", "resolved", "share_of", "share", "share_low", "share_high", "corrected",
-    "corrected_low", "corrected_high", "surgicality", "surgicality_low", "surgicality_high",
-    "surgicality_items", "alpha", "alpha_items", "seconds_median", "detectability",
-    "detectability_low", "detectability_high", "detectability_items", "more", "reasons",
-)  # fmt: skip

@@ -1,6 +1,6 @@
 """Reports for a project's leads: progress and pace, and the category board."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -18,37 +18,24 @@ from annotation.models import Project
 from annotation.projects import access
 from annotation.reports import category_board as reports_category_board
 from annotation.reports import grouping, tables
-from annotation.reports.category_board import BoardRow
+from annotation.reports.category_board import BoardColumn, BoardRow
 from annotation.reports.grouping import Grouping
 from annotation.reports.pace import Pace
 from annotation.reports.tables import ProgressReport
 from annotation.tasktypes import main_field
 
-# The columns by which the board can be sorted, with their sort keys. None is last in both
-# directions.
-ORDERS: dict[str, Callable[[BoardRow], Any]] = {
-    "items": lambda row: row.items,
-    "resolved": lambda row: row.resolved,
-    "share": lambda row: row.share.value,
-    "corrected": lambda row: row.corrected.value,
-    "surgicality": lambda row: row.surgicality.value,
-    "alpha": lambda row: row.alpha.value,
-    "seconds": lambda row: row.seconds.median,
-    "detectability": lambda row: row.detectability.value,
-    "more": lambda row: row.more,
-}
-
 
 @dataclass(frozen=True)
 class BoardLine:
-    """A row of the board, with a link to its items and a link to the items counted in its share (a
-    link is "" if no list has exactly these items). If the share of this row counts something else
-    than most rows do, `note` says what."""
+    """A row of the board: its columns with their values, a link to its items, and a link to the
+    items counted in its share (a link is "" if no list has exactly these items). If the share of
+    this row counts something else than most rows do, `note` says what."""
 
     row: BoardRow
-    items: str
-    counted: str
-    note: str
+    cells: list[tuple[BoardColumn, Any]]
+    items: str = ""
+    counted: str = ""
+    note: str = ""
 
 
 class GroupingForm(forms.Form):
@@ -120,7 +107,8 @@ def category_board(request: HttpRequest, slug: str) -> HttpResponse:
     percent = form.chosen("bar") or round(100 * reports_category_board.DEFAULT_THRESHOLD)
     shown = {"by": by.name, "value": value, "bar": percent}
     kept = tables.load_board(project, by=by, value=value, bar=percent / 100, now=timezone.now())
-    sort, order = _order(request.GET.get("sort", ""))
+    columns = reports_category_board.list_columns(kept.value)
+    sort, rows = _sorted(kept.value, request.GET.get("sort", ""))
     context = {
         "project": project,
         "member": member,
@@ -130,9 +118,9 @@ def category_board(request: HttpRequest, slug: str) -> HttpResponse:
         "value": value,
         "bar": percent / 100,
         "kept": kept,
-        "lines": [_line(project, by, row, value, dict(answers)) for row in order(kept.value)],
+        "lines": [_line(project, by, row, columns, value, dict(answers)) for row in rows],
         "sort": sort,
-        "columns": _shown_columns(kept.value),
+        "columns": columns,
         # A short title, since axis titles do not break into lines.
         "chart": _share_chart(
             kept.value,
@@ -143,69 +131,36 @@ def category_board(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "annotation/reports/category_board.html", context)
 
 
-def _order(wanted: str) -> tuple[str, Callable[[Sequence[BoardRow]], list[BoardRow]]]:
-    """Return the sort order of the rows: the name of a column, after "-" if the largest value is
-    first."""
+def _sorted(rows: Sequence[BoardRow], wanted: str) -> tuple[str, list[BoardRow]]:
+    """Sort the rows by the name of a column, with the largest value first after "-". Return this
+    order, "" if there is no such column, and the rows."""
     name = wanted.removeprefix("-")
-    if name not in ORDERS:
-        return "", list
-    key, down = ORDERS[name], wanted.startswith("-")
-
-    def ordered(rows: Sequence[BoardRow]) -> list[BoardRow]:
-        known = [row for row in rows if key(row) is not None]
-        unknown = [row for row in rows if key(row) is None]
-        return sorted(known, key=key, reverse=down) + unknown
-
-    return wanted, ordered
+    column = next((one for one in reports_category_board.COLUMNS if one.name == name), None)
+    if column is None:
+        return "", list(rows)
+    known = [(place, row) for row in rows if (place := column.place(row)) is not None]
+    known.sort(key=lambda pair: pair[0], reverse=wanted.startswith("-"))
+    unknown = [row for row in rows if column.place(row) is None]
+    return wanted, [*(row for _, row in known), *unknown]
 
 
 def _line(
-    project: Project, by: Grouping, row: BoardRow, value: str, titles: Mapping[str, str]
+    project: Project,
+    by: Grouping,
+    row: BoardRow,
+    columns: Sequence[BoardColumn],
+    value: str,
+    titles: Mapping[str, str],
 ) -> BoardLine:
+    cells = [(column, getattr(row, column.name)) for column in columns]
     if by.name not in grouping.TAXONOMY_COLUMNS or not row.name:
-        return BoardLine(row, "", "", "")
+        return BoardLine(row, cells)
     items = f"{reverse('items', args=[project.slug])}?{urlencode({by.name: row.name})}"
     if row.answer == reports_category_board.AS_INTENDED:
-        return BoardLine(row, items, "", "")
+        return BoardLine(row, cells, items)
     counted = f"{items}&{urlencode({'resolution': row.answer})}"
     said = row.answer in (value, ERROR_ITEM)
-    return BoardLine(row, items, counted, "" if said else titles[row.answer].lower())
-
-
-def _shown_columns(rows: Sequence[BoardRow]) -> list[tuple[str, str, str]]:
-    """Return name, title and explanation of the columns, without columns that the project does not
-    use."""
-    used = {
-        "surgicality": any(row.surgicality.n for row in rows),
-        "detectability": any(row.detectability.n for row in rows),
-    }
-    return [column for column in BOARD_COLUMNS if used.get(column[0], True)]
-
-
-BOARD_COLUMNS = [
-    ("items", "Items", "Without deleted items and duplicates."),
-    ("resolved", "Resolved", "Items with a final label."),
-    ("share", "", (
-        "Share of items with a final label; the interval allows for several items per source "
-        "question. As intended: score-invariant in score-invariant categories, valid in all others."
-    )),
-    ("corrected", "Corrected", "Items with a final label whose text a member corrected."),
-    ("surgicality", "Surgicality", (
-        "Share of changed pieces explained by the claim, mean over items."
-    )),
-    ("alpha", "Alpha", (
-        "Krippendorff’s alpha of the deciding question, over items with two or more labels."
-    )),
-    ("seconds", "Median time", "Labelling time, without labels that took over 30 minutes."),
-    ("detectability", "Detected blind", (
-        "Share of annotators who saw an error before the change was shown, mean over items."
-    )),
-    ("more", "Robust to", (
-        "Even if this many more items all had the opposite result, the interval would stay on "
-        "the same side of the threshold. A dash: the interval contains the threshold, so the "
-        "next items may decide."
-    )),
-]  # fmt: skip
+    return BoardLine(row, cells, items, counted, "" if said else titles[row.answer].lower())
 
 
 def _charts(project: Project, shown: ProgressReport) -> dict[str, Any]:

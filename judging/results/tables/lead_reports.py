@@ -1,11 +1,11 @@
 """How far is the annotation work? Tables that leads see on pages of their own; here they are for
 files, the API and the command. They ignore runs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from annotation.exporting import tables as annotation_tables
 from annotation.models import Project
-from annotation.reports import generation_board
+from annotation.reports import category_board, generation_board
 from annotation.reports import tables as lead_tables
 from annotation.reports.grouping import Grouping
 from judging.models import Run
@@ -15,7 +15,7 @@ from judging.results.counted import GroupBy
 
 def _from_report(
     name: str,
-    columns: Sequence[str],
+    columns: Iterable[str],
     rows: Callable[[Project, Grouping], Rows],
     by: GroupBy | None = None,
 ) -> Table:
@@ -28,12 +28,10 @@ def _from_report(
 
 
 ONE_FIELD = GroupBy("one field of the items")
-FORECAST = _from_report(
-    "forecast", lead_tables.FORECAST_COLUMNS, lead_tables.forecast_table, ONE_FIELD
-)
-CHOICES = _from_report("choices", lead_tables.CHOICES_COLUMNS, lead_tables.choices_table)
+FORECAST = _from_report("forecast", lead_tables.FORECAST, lead_tables.forecast_table, ONE_FIELD)
+CHOICES = _from_report("choices", lead_tables.CHOICES, lead_tables.choices_table)
 DROPPED = _from_report("dropped", lead_tables.DROPPED_COLUMNS, lead_tables.dropped_table)
-BOARD = _from_report("board", lead_tables.BOARD_COLUMNS, lead_tables.board_table, ONE_FIELD)
+BOARD = _from_report("board", category_board.IN_FILES, lead_tables.board_table, ONE_FIELD)
 MAKING = Table(
     "making",
     plain(*generation_board.COLUMNS),

@@ -125,11 +125,10 @@ def _imported(path: Path, form: str) -> Figures:
 
 def _timed(project: Any, path: Path, form: str, megabytes: list[float]) -> tuple[float, Any]:
     from annotation import importing, tasktypes
-    from formats.readers import READERS
-    from formats.rows import DEFAULT_LIMITS
+    from formats.readers import FORMATS
 
     begun = time.perf_counter()
-    rows = READERS[form](path, DEFAULT_LIMITS)
+    rows = FORMATS[form].read(path)
     drafts = importing.parse_items(rows, tasktypes.load_task_type(project))
     report = importing.store_items(
         project, _weighed(importing.read_in_subprocess(drafts), megabytes)

@@ -20,8 +20,8 @@ from annotation.generation.release import ReleasePolicy
 from annotation.labelling import queue
 from annotation.models import Account, Event, Membership, Project, Role
 from annotation.projects import guidelines
-from formats.readers import READERS
-from formats.rows import DEFAULT_LIMITS, BadRow
+from formats.readers import FORMATS
+from formats.rows import BadRow
 from judging.models import Run
 from judging.runs import lifecycle, selection
 from judging.runs.engine import ask
@@ -112,7 +112,7 @@ def import_project(path: Path, slug: str, name: str) -> Project:
     project = Project.objects.filter(slug=slug).select_related("task_type").first()
     project = project or importing.create_audited_project(slug, name=name)
     task = tasktypes.parse_definition(project.task_type.definition)
-    drafts = list(importing.parse_items(READERS["jsonl"](path, DEFAULT_LIMITS), task))
+    drafts = list(importing.parse_items(FORMATS["jsonl"].read(path), task))
     importing.store_items(project, _shuffle_drafts(drafts))
     return project
 

@@ -33,6 +33,7 @@ from annotation.importing.receive import ItemUpload
 from annotation.importing.upload_limits import TOO_LARGE_KEY
 from annotation.models import Job, Membership
 from annotation.projects import access
+from formats.readers import FORMATS, list_contents
 
 UNUSABLE_RESPONSES = PROBLEM_RESPONSES | {
     422: OpenApiResponse(ProblemSerializer, "This cannot be used; the detail says why.")
@@ -48,7 +49,9 @@ class FileSerializer(serializers.Serializer[Any]):
     an archive that has one."""
 
     file = serializers.FileField()
-    layout = serializers.ChoiceField(choices=[*receive.LAYOUTS], default="", allow_blank=True)
+    layout = serializers.ChoiceField(
+        choices=[form for form, _ in list_contents()], default="", allow_blank=True
+    )
     password = serializers.CharField(
         max_length=200, default="", allow_blank=True, trim_whitespace=False, write_only=True
     )
@@ -232,7 +235,7 @@ def _chosen_columns(member: Membership, job: Job, said: dict[str, str]) -> dict[
     """Return the chosen file column for each column of items; "" for columns that are not in the
     body."""
     task = tasktypes.load_version(member.project.task_type)
-    if job.result["form"] in preview.FIXED_FORMATS:
+    if FORMATS[job.result["form"]].is_fixed:
         return {}
     names, found = item_columns(task), job.result["found"]
     if unknown := sorted(set(said) - set(names)):

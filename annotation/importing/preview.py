@@ -10,6 +10,7 @@ from annotation.importing import column_mapping, sources
 from annotation.importing.item_rows import ParsedItem, required_columns
 from annotation.importing.sources import Source
 from annotation.items.diffing import difference as diffing_difference
+from formats.readers import FORMATS
 from formats.rows import FormatError, Row
 
 # Rows inspected for columns and for the first valid items.
@@ -19,8 +20,6 @@ MAX_SHOWN = 5
 MAX_COLUMNS = 200
 # Longer texts are shown side by side without a diff, because computing a diff would delay the page.
 MAX_COMPARED_LENGTH = 20_000
-# Formats whose columns have a fixed meaning.
-FIXED_FORMATS = ("fbi", "realmistake")
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ def missing_columns(
     task: tasktypes.TaskType, source: Source, chosen: Mapping[str, str]
 ) -> list[str]:
     """Return the required item columns for which no file column was chosen."""
-    if source.form in FIXED_FORMATS:
+    if FORMATS[source.form].is_fixed:
         return []
     return [name for name in required_columns(task) if not chosen.get(name)]
 

@@ -15,7 +15,7 @@ from annotation.jobs import subprocesses
 from annotation.models import Job
 from annotation.projects import encrypted_archives
 from formats import bundles
-from formats.readers import pick_rows
+from formats.readers import PICKABLE, pick_rows
 from formats.rows import DEFAULT_LIMITS, BadRow, FormatError
 from formats.writers import write_csv
 
@@ -119,7 +119,7 @@ def _named(job: Job, place: int | None, kind: str, row: BadRow) -> dict[str, Any
 
 def _write_rows(job: Job, rows: list[BadRow]) -> bool:
     """Write the rejected rows unchanged. Return False if they must not be stored unencrypted,
-    because the source has a password."""
+    because the source has a password, or if the format has no rows that can stand alone."""
     if upload_files.password_path(job).exists():
         return False
     starts: dict[str, set[int]] = defaultdict(set)
@@ -130,8 +130,10 @@ def _write_rows(job: Job, rows: list[BadRow]) -> bool:
     if upload_files.rejected_rows_path(job).suffix == ".zip":
         _write_archive(job, starts)
         return True
+    form = "jsonl" if form == "realmistake" else form
+    if form not in PICKABLE:
+        return False
     with upload_files.rejected_rows_path(job).open("w", encoding="utf-8", newline="") as stream:
-        form = "jsonl" if form == "realmistake" else form
         stream.writelines(pick_rows(form, path, starts[path.name]))
     return True
 

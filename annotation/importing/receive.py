@@ -22,6 +22,7 @@ from annotation.importing import jobs, preview, upload_files
 from annotation.importing.sources import Source
 from annotation.models import Job, Membership
 from formats import bundles, unpacking
+from formats.readers import FORMATS, find_format
 from formats.rows import DEFAULT_LIMITS, FormatError
 
 MAGIC = b"PAR1"
@@ -46,8 +47,6 @@ def unpack_rows(path: Path) -> Path:
     return rows_path(path)
 
 
-# Layouts that a person may choose if the file name does not show the layout.
-LAYOUTS = ("fbi", "realmistake")
 NAME_LENGTH = 120
 # This many earlier imports are searched for one with the same columns.
 MAX_EARLIER = 50
@@ -113,13 +112,13 @@ def _display_name(file: UploadedFile) -> str:
 
 def _ending(name: str) -> str:
     ending = PurePath(name).suffix.lower()
-    if ending not in upload_files.UPLOAD_SUFFIXES:
+    if ending not in upload_files.list_suffixes():
         sheet = (
             " From a spreadsheet, save it as CSV." if ending in {".xlsx", ".xls", ".ods"} else ""
         )
         raise FieldError(
             f"The name of {name} does not end in any of "
-            f"{', '.join(upload_files.UPLOAD_SUFFIXES)}.{sheet}",
+            f"{', '.join(upload_files.list_suffixes())}.{sheet}",
             "file",
         )
     return ending
@@ -146,8 +145,8 @@ def _detect_format(path: Path, sent: ItemUpload) -> str:
     if path.suffix != ".zip":
         if sent.password:
             raise FormatError("Only an archive (.zip) has a password. Leave the password empty.")
-        of_lines = sent.layout == "realmistake" and bundles.detect_format(path.name) == "jsonl"
-        return sent.layout if of_lines else bundles.detect_format(path.name)
+        of_lines = sent.layout == "realmistake" and find_format(path.name) == "jsonl"
+        return sent.layout if of_lines else find_format(path.name)
     form = sent.layout or bundles.detect_layout(path, DEFAULT_LIMITS)
     if sent.password and form == "fbi":
         raise FormatError("The archive of study 000 has no password. Leave the password empty.")
@@ -159,7 +158,7 @@ def _initial_columns(
 ) -> dict[str, Any]:
     """Return the initial choice of columns: the choice for an earlier file with the same columns,
     otherwise a guess."""
-    if source.form in preview.FIXED_FORMATS:
+    if FORMATS[source.form].is_fixed:
         return {"columns": {}, "accept": False, "step": upload_files.CHOOSE}
     guessed = preview.suggest_columns(task, found)
     for job in jobs.list_imports(member.project)[:MAX_EARLIER]:

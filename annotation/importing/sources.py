@@ -5,14 +5,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from annotation.importing.column_mapping import rename_columns
-from formats import realmistake
-from formats.readers import READERS, preview_rows, with_password
+from formats.readers import FORMATS
 from formats.rows import DEFAULT_LIMITS, BadRow, Limits, Row
 
 
 @dataclass(frozen=True)
 class Source:
-    """A source of rows: its format in `READERS`, and the file column for each item column. With
+    """A source of rows: its format in `FORMATS`, and the file column for each item column. With
     `accept`, the file's labels are imported as decided."""
 
     path: Path
@@ -25,22 +24,21 @@ class Source:
 def read_rows(source: Source, limits: Limits = DEFAULT_LIMITS) -> Iterator[Row | BadRow]:
     """Return the rows with the column names of items. Raises any FormatError before the first
     row."""
-    read = with_password(READERS[source.form], source.password)
-    return _rename_rows(read(source.path, limits), source)
+    return _rename_rows(FORMATS[source.form].read(source.path, limits, source.password), source)
 
 
 def stream_rows(source: Source, limits: Limits = DEFAULT_LIMITS) -> Iterator[Row | BadRow]:
     """Like `read_rows`, but without checking the whole file first: a FormatError may follow good
     rows."""
-    return _rename_rows(preview_rows(source.form, source.path, limits, source.password), source)
+    rows = FORMATS[source.form].preview(source.path, limits, source.password)
+    return _rename_rows(rows, source)
 
 
 def _rename_rows(found: Iterator[Row | BadRow], source: Source) -> Iterator[Row | BadRow]:
     if source.columns:
         found = rename_columns(found, source.columns)
-    if source.form == "realmistake" and not source.accept:
-        return _drop_columns(found, realmistake.LABELS)
-    return found
+    labels = FORMATS[source.form].labels
+    return _drop_columns(found, labels) if labels and not source.accept else found
 
 
 def _drop_columns(found: Iterator[Row | BadRow], names: tuple[str, ...]) -> Iterator[Row | BadRow]:

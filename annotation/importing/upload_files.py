@@ -8,13 +8,17 @@ from django.conf import settings
 
 from annotation.importing.sources import Source
 from annotation.models import Job
-from formats.bundles import SUFFIXES
+from formats import readers
 
 # The next step of an import, in `result["step"]`.
 CHOOSE, CHECK, READY, STORE = "choose", "check", "ready", "store"
 PARQUET_SUFFIX = ".parquet"
 PASSWORD_SUFFIX = ".password"  # noqa: S105
-UPLOAD_SUFFIXES = (*SUFFIXES, PARQUET_SUFFIX, ".zip")
+
+
+def list_suffixes() -> list[str]:
+    """The suffixes of the files that can be uploaded."""
+    return [*readers.list_suffixes(), ".zip"]
 
 
 def uploads_folder() -> Path:

@@ -25,6 +25,7 @@ from annotation.items import taxonomy as categories
 from annotation.models import Job, Membership
 from annotation.projects import access
 from annotation.tasktypes import TaskType
+from formats.readers import FORMATS, list_contents, list_titles
 
 # Titles of an item's columns other than its texts.
 COLUMN_TITLES = {
@@ -108,20 +109,14 @@ class ColumnsForm(forms.Form):
 class UploadForm(forms.Form):
     file = forms.FileField(
         label="File",
-        widget=forms.FileInput({"accept": ",".join(upload_files.UPLOAD_SUFFIXES)}),
-        help_text=(
-            "CSV, TSV, JSON Lines or Parquet, or a zip of these. Choose a file, or drop it here."
-        ),
+        widget=forms.FileInput({"accept": ",".join(upload_files.list_suffixes())}),
+        help_text=f"{list_titles()}, or a zip of these. Choose a file, or drop it here.",
         error_messages={"required": "Choose a file.", "empty": "The file is empty."},
     )
     layout = forms.ChoiceField(
         required=False,
         label="Content",
-        choices=[
-            ("", "Detect automatically"),
-            ("fbi", "The archive of study 000 (FBI)"),
-            ("realmistake", "Data of study 001 (ReaLMistake)"),
-        ],
+        choices=lambda: [("", "Detect automatically"), *list_contents()],
     )
     password = forms.CharField(
         required=False,
@@ -168,7 +163,7 @@ def import_detail(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     if request.method != "POST":
         return _page(request, member, job)
     task = tasktypes.load_version(member.project.task_type)
-    fixed = job.result["form"] in preview.FIXED_FORMATS
+    fixed = FORMATS[job.result["form"]].is_fixed
     form = ColumnsForm(request.POST, task, [] if fixed else job.result["found"])
     try:
         if "import" in request.POST:
@@ -272,7 +267,7 @@ def _page(
     if request.headers.get("HX-Request"):
         return render(request, "annotation/import.html#state", context)
     task = tasktypes.load_version(member.project.task_type)
-    chosen, fixed = job.result["columns"], job.result["form"] in preview.FIXED_FORMATS
+    chosen, fixed = job.result["columns"], FORMATS[job.result["form"]].is_fixed
     context |= {
         "task": task,
         "form": form
@@ -305,5 +300,5 @@ def _preview_items(job: Job, task: tasktypes.TaskType) -> list[preview.PreviewIt
 def _unused_columns(job: Job) -> list[str]:
     """Return the file columns that were not chosen; they are stored as fields of each item."""
     chosen = set(job.result["columns"].values())
-    fixed = job.result["form"] in preview.FIXED_FORMATS
+    fixed = FORMATS[job.result["form"]].is_fixed
     return [] if fixed else [n for n in job.result["found"] if n not in chosen and "." not in n]

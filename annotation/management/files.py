@@ -1,7 +1,7 @@
 """Functions for commands that read files of rows: they detect formats and report bad rows."""
 
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -10,8 +10,7 @@ from typing import Any, TextIO
 from django.core.management.base import CommandError, OutputWrapper
 
 from annotation.models import Project
-from formats import bundles
-from formats.readers import PICKABLE, READERS
+from formats.readers import FORMATS, PICKABLE, find_format
 from formats.rows import BadRow, FormatError, Row
 from formats.writers import write_csv
 
@@ -47,15 +46,11 @@ def check_open(project: Project) -> None:
         raise command_error(f"The project {project.slug!r} is archived. Choose another one.")
 
 
-# Files outside archives; archives may contain fewer formats.
-SUFFIXES = {**bundles.SUFFIXES, ".parquet": "parquet"}
-
-
-def detect_format(path: Path, given: str | None, suffixes: Mapping[str, str] = SUFFIXES) -> str:
+def detect_format(path: Path, given: str | None) -> str:
     """Return the given format, or the format that the suffix of the file suggests."""
-    guess = given or suffixes.get(path.suffix.lower(), "")
+    guess = given or find_format(path.name)
     if not guess:
-        raise command_error(f"{path}: unknown suffix. Add --format {'|'.join(READERS)}.")
+        raise command_error(f"{path}: unknown suffix. Add --format {'|'.join(FORMATS)}.")
     return guess
 
 

@@ -13,7 +13,7 @@ from annotation import importing, tasktypes
 from annotation.exporting import tables
 from annotation.importing.comparison import ItemImportReport
 from annotation.models import Item, Project, Slot
-from formats.readers import READERS
+from formats.readers import FORMATS
 from formats.rows import Row
 from formats.writers import FILE_FORMATS, ZIP_FORMATS, undo_formula_escape, write_csv, write_file
 from tests.builders import (
@@ -62,7 +62,7 @@ def again(project: Project, form: str, path: Path, *, accept: bool = True) -> Pr
     exported(project, form, path)
     other = make_project(task_type=project.task_type.slug)
     drafts = importing.parse_items(
-        READERS[form](path), tasktypes.load_version(other.task_type), accept=accept
+        FORMATS[form].read(path), tasktypes.load_version(other.task_type), accept=accept
     )
     report = importing.store_items(other, drafts, accept=accept)
     assert (report.bad, report.conflicts) == ([], [])

@@ -5,8 +5,10 @@ from collections import Counter
 import pytest
 
 from formats.fbi import COLUMNS, FILES
-from formats.readers import READERS, read_fbi
+from formats.readers import FORMATS
 from formats.rows import BadRow, FormatError
+
+read_fbi = FORMATS["fbi"].read
 
 # Rows a file, as the study's table 1 and the published archive have them.
 COUNTS = {
@@ -144,7 +146,7 @@ def test_the_table_reads_score_invariant_rows_before_those_that_repeat_them():
 
 
 def test_the_published_archive_has_the_published_counts(shared_data):
-    items = list(READERS["fbi"](shared_data / "fbi" / "data.zip"))
+    items = list(FORMATS["fbi"].read(shared_data / "fbi" / "data.zip"))
     found = Counter((item.values["source_ability"], item.values["category"]) for item in items)
     invariant = {key[0]: found.pop(key) for key in list(found) if key[1] == "score-invariant"}
     assert invariant == {

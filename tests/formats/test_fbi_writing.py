@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from formats.readers import READERS
+from formats.readers import FORMATS
 from formats.rows import Row
 from formats.writers import write_file
 from tests.hostile import CORPUS
@@ -21,7 +21,7 @@ def item(key: str = "factual/number-errors:factual-7_x", **values: Any) -> dict[
 
 def there_and_back(rows: list[dict[str, Any]], path: Path) -> list[dict[str, Any]]:
     assert write_file("fbi", rows, READ, path, {}) == len(rows)
-    return [row.values for row in READERS["fbi"](path) if isinstance(row, Row)]
+    return [row.values for row in FORMATS["fbi"].read(path) if isinstance(row, Row)]
 
 
 def test_hostile_texts_come_back_under_the_archive_s_own_keys(tmp_path: Path) -> None:
@@ -74,6 +74,6 @@ def test_what_the_layout_cannot_hold_is_named(
 
 def test_the_published_archive_comes_back(shared_data: Path, tmp_path: Path) -> None:
     archive = shared_data / "fbi" / "data.zip"
-    rows = [row.values for row in READERS["fbi"](archive) if isinstance(row, Row)]
+    rows = [row.values for row in FORMATS["fbi"].read(archive) if isinstance(row, Row)]
     assert len(rows) == 2492
     assert there_and_back(rows, tmp_path / "a.zip") == rows

@@ -6,8 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formats.jsonlines import check_lines, read_rows
-from formats.readers import read_jsonl
+from formats.readers import FORMATS
 from formats.rows import BadRow, FormatError, Limits, Row
+
+read_jsonl = FORMATS["jsonl"].read
 
 
 def write(tmp_path, content):

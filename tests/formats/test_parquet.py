@@ -14,9 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from formats import parquet
-from formats.readers import READERS, preview_rows, read_parquet
+from formats.readers import FORMATS
 from formats.rows import BadRow, FormatError, Limits, Row
 from formats.writers import write_file
+
+read_parquet = FORMATS["parquet"].read
 
 KINDS = {"n": "int", "x": "float", "is": "bool", "at": "time", "more": "json"}
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -28,7 +30,7 @@ def written(path: Path, rows: list[dict[str, Any]], columns: list[str]) -> Path:
 
 
 def values(path: Path, limits: Limits | None = None) -> list[dict[str, Any]]:
-    rows = READERS["parquet"](path, limits or Limits())
+    rows = FORMATS["parquet"].read(path, limits or Limits())
     return [row.values for row in rows if isinstance(row, Row)]
 
 
@@ -62,7 +64,7 @@ def test_rows_are_written_some_at_a_time(tmp_path: Path, monkeypatch: pytest.Mon
     path = written(tmp_path / "a", [{"t": text} for text in texts], ["t"])
     assert pq.ParquetFile(path).metadata.num_row_groups == 3
     assert [row["t"] for row in values(path)] == texts
-    assert len(list(preview_rows("parquet", path))) == 5
+    assert len(list(FORMATS["parquet"].preview(path))) == 5
 
 
 def test_a_table_without_rows_still_names_its_columns(tmp_path: Path) -> None:

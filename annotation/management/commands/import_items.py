@@ -19,7 +19,7 @@ from annotation.management import files
 from annotation.models import Project
 from annotation.projects import encrypted_archives
 from formats import bundles
-from formats.readers import READERS, pick_rows
+from formats.readers import FORMATS, pick_rows
 from formats.rows import DEFAULT_LIMITS, BadRow, FormatError, Row
 
 DEFAULT_TASK = "perturbation-vetting"
@@ -49,7 +49,7 @@ class Command(BaseCommand):
             metavar="NAME=FOUND",
             help="map a column of the file: response=llm_response, key=metadata.id",
         )
-        parser.add_argument("--format", choices=sorted(READERS), help="default: by the suffix")
+        parser.add_argument("--format", choices=sorted(FORMATS), help="default: by the suffix")
         parser.add_argument("--password", default="", help="password of an encrypted archive")
         parser.add_argument(
             "--accept",

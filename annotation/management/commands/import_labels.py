@@ -10,10 +10,8 @@ from annotation import tasktypes
 from annotation.importing import label_rows, labels
 from annotation.importing.label_rows import ParsedLabel
 from annotation.management import files
-from formats.readers import READERS
-from formats.rows import DEFAULT_LIMITS, BadRow, FormatError
-
-FORMATS = ("csv", "tsv", "jsonl")
+from formats.readers import FORMATS, PICKABLE
+from formats.rows import BadRow, FormatError
 
 
 class Command(BaseCommand):
@@ -29,7 +27,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("path", type=Path, help="the file")
         parser.add_argument("--project", required=True, metavar="SLUG")
-        parser.add_argument("--format", choices=FORMATS, help="default: by the suffix")
+        parser.add_argument("--format", choices=PICKABLE, help="default: by the suffix")
         parser.add_argument(
             "--ignore",
             default="",
@@ -71,7 +69,7 @@ def _statements(
     row."""
     path, ignored = options["path"], [name.strip() for name in options["ignore"].split(",")]
     try:
-        rows = READERS[files.detect_format(path, options["format"])](path, DEFAULT_LIMITS)
+        rows = FORMATS[files.detect_format(path, options["format"])].read(path)
         rows = files.require_columns(rows, lambda found: label_rows.REQUIRED_COLUMNS)
     except FormatError as error:
         raise files.command_error(str(error)) from error

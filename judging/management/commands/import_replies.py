@@ -11,8 +11,8 @@ from django.utils import timezone
 from annotation.management import files
 from annotation.models import Project
 from annotation.projects import encrypted_archives
-from formats.readers import REPLY_READERS, with_password
-from formats.rows import DEFAULT_LIMITS, BadRow, FormatError, Row
+from formats.readers import REPLY_FORMATS
+from formats.rows import BadRow, FormatError, Row
 from judging.errors import Refused
 from judging.management import run_commands
 from judging.models import StrategyVersion
@@ -51,7 +51,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--strategy", default="", metavar="SLUG", help="the strategy that was used"
         )
-        parser.add_argument("--format", choices=sorted(REPLY_READERS), required=True)
+        parser.add_argument("--format", choices=sorted(REPLY_FORMATS), required=True)
         parser.add_argument(
             "--verdicts",
             choices=VERDICT_CHOICES,
@@ -90,9 +90,9 @@ class Command(BaseCommand):
 
 def _rows(options: dict[str, Any]) -> Iterator[Row | BadRow]:
     try:
-        reader = with_password(REPLY_READERS[options["format"]], options["password"])
+        form, password = REPLY_FORMATS[options["format"]], options["password"]
         # Each file is checked before the first row is used.
-        return chain.from_iterable([reader(path, DEFAULT_LIMITS) for path in options["path"]])
+        return chain.from_iterable([form.read(path, password=password) for path in options["path"]])
     except FormatError as error:
         raise files.command_error(str(error)) from error
 

@@ -8,7 +8,8 @@ from django.core.management import CommandError, call_command
 
 from annotation.models import Event, Project, Resolution
 from judging.models import Request, Run
-from judging.runs import canaries, lifecycle
+from judging.runs import canaries, lifecycle, reparse
+from judging.runs.run_config import RunOverrides
 from tests.judging.builders_judging import (
     answer,
     make_endpoint,
@@ -104,6 +105,28 @@ def test_what_another_parser_would_change_is_said_and_done_only_when_asked(
     assert say("reparse_run", "1", "--apply").endswith("Run 1 of fbi now uses this parser.\n")
     run.refresh_from_db()
     assert run.parser != "older"
+
+
+def test_what_another_parser_would_change_is_listed_by_item_and_axis(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_items(project, 3)
+    own = RunOverrides(axes=("hallucination",))
+    run = make_run(project, make_endpoint(NOBODY), "axis", own=own)
+    lifecycle.plan_calls(run)
+    answer(run, '{"score": 2}')
+    lifecycle.finish_if_done(run)
+    run.outcomes.update(result="detected", detail="lower", cause="", values={})
+    monkeypatch.setattr(reparse, "MAX_LISTED", 1)
+    said = say("reparse_run", "1").splitlines()
+    assert said[0].startswith("3 of 3 outcomes differ with parser ")
+    assert said[1:] == [
+        "  3 from detected lower to undetected equal",
+        "  item-1 (hallucination): detected lower to undetected equal",
+        "  and 2 more items",
+    ]
+    run.outcomes.update(axis="")
+    assert "  item-1: detected lower to " in say("reparse_run", "1")
 
 
 @pytest.mark.django_db(transaction=True)

@@ -196,6 +196,19 @@ def test_with_a_mail_server_the_link_is_sent(people: Cast) -> None:
     assert Client().get(path).status_code == 200
 
 
+@override_settings(
+    EMAIL_BACKEND="django.core.mail.backends.smtp.EmailBackend",
+    EMAIL_HOST="127.0.0.1",
+    EMAIL_PORT=9,
+)
+def test_if_the_mail_server_does_not_answer_the_lead_is_told(people: Cast) -> None:
+    said = {"alias": "gh", "role": "annotator", "days": "7", "email": "grace@lab.example"}
+    page = browser_of(people.lead.account).post(
+        reverse("members-invite", args=[people.project.slug]), said
+    )
+    assert b"could not be sent" in page.content
+
+
 def test_without_one_the_lead_is_told_to_hand_it_over(people: Cast) -> None:
     said = {"alias": "gh", "role": "annotator", "days": "7", "email": "grace@lab.example"}
     page = browser_of(people.lead.account).post(

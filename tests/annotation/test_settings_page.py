@@ -16,7 +16,7 @@ from annotation.jobs import job_queue
 from annotation.labelling import answer_key, assignment
 from annotation.models import Event, Item, Job, Label, Membership, Project, Slot
 from annotation.settings import project_settings
-from annotation.settings.views.project_settings import SettingsForm
+from annotation.settings.views.project_settings import SettingsForm, _describe_value
 from tests.builders import (
     make_item,
     make_known,
@@ -433,6 +433,21 @@ def test_the_page_shows_what_was_changed_by_whom(lead: Membership) -> None:
     assert "<del>30</del> <b>5</b>" in page
     assert "choice: unanimous" in page
     assert lead.alias in page
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (True, "on"),
+        (False, "off"),
+        (0, "0"),
+        ("", "nothing"),
+        (None, "nothing"),
+        ({"choice": "median", "extra": "odd"}, "choice: median; extra: odd"),
+    ],
+)
+def test_a_changed_setting_is_described_in_words(value: Any, words: str) -> None:
+    assert _describe_value(value) == words
 
 
 def test_a_save_that_somebody_came_before_says_what_saving_again_would_do(

@@ -44,6 +44,9 @@ def test_an_error_is_no_answer_and_keeps_the_words():
     assert (rejected.values["status"], rejected.values["error"]) == (400, "too_long: Shorten.")
     assert (lost.values["status"], lost.values["error"]) == (0, "batch_expired: Not in time.")
     assert "body" not in rejected.values
+    for error, words in (("Sorry.", "Sorry."), ("", "no answer"), ({"code": ""}, "no answer")):
+        response = {"status_code": 500, "body": {"error": error}}
+        assert read(answered("k", response=response))[0].values["error"] == words
     assert "body" not in lost.values
 
 

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from annotation.models import Project
+from judging.errors import Refused
+from judging.models import Run
 from judging.results import correlations
 from judging.results.tables import alignment, majority, paired_answers
 from judging.results.tables.ceiling import tabulate_alt_test, tabulate_ceiling
@@ -131,6 +133,20 @@ def test_a_panel_of_evaluators_is_held_against_people_as_its_members_are(tmp_pat
     # Means 1.5 and 2.5 against 1 and 3.
     row = correctness(project, strategy="mean")
     assert (row["mae"], row["bias"], row["tau"]) == pytest.approx((0.5, 0, 1))
+
+
+def test_only_finished_runs_that_called_an_evaluator_are_combined(tmp_path: Path) -> None:
+    project = bring_rated(tmp_path, [1, 3])
+    judge(tmp_path, project, [1, 2], "one")
+    judge(tmp_path, project, [2, 3], "other")
+    strategy = make_strategy("mean")
+    panel = derived.derive_run(project, strategy=strategy, sources=runs_of(project))
+    one, other, _ = runs_of(project)
+    with pytest.raises(Refused, match=f"Run {panel.number} is a derived run"):
+        derived.derive_run(project, strategy=strategy, sources=[one, panel])
+    other.state = Run.State.PAUSED
+    with pytest.raises(Refused, match=f"Run {other.number} is paused"):
+        derived.derive_run(project, strategy=strategy, sources=[one, other])
 
 
 def test_one_label_is_no_majority(tmp_path: Path) -> None:

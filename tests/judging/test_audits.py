@@ -288,6 +288,15 @@ def test_the_command_makes_an_audit_and_says_what_it_made(project: Project) -> N
     )
 
 
+@pytest.mark.parametrize("n", ["0", "-1", "two"])
+def test_the_command_draws_at_least_one_item(project: Project, n: str) -> None:
+    run = judged(project)
+    words = ["--project=spiders", f"--run={run.number}", "--into=audit"]
+    with pytest.raises(CommandError, match="give a number of items, 1 or more"):
+        call_command("make_audit", *words, f"--n={n}")
+    call_command("make_audit", *words, "--n=1", stdout=io.StringIO())
+
+
 @pytest.mark.parametrize(
     "number, names, reason",
     [

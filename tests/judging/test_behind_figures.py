@@ -114,6 +114,19 @@ def test_bins_begin_with_their_lower_end(
     assert list(item_features.assign_bins(name, numbers)) == slugs
 
 
+def test_features_from_labels_are_means_over_the_labels_of_an_item(project: Project) -> None:
+    ada, ben = make_member(project), make_member(project)
+    checked, other = make_items(project, 2)
+    for person, said in ((ada, ["explained", "collateral"]), (ben, ["explained"])):
+        check = {str(number): one for number, one in enumerate(said)}
+        give(person, item=checked, answers={"choice": "valid", "claim_check": check})
+        give(person, "yes" if person == ada else "no", item=other, stage="blind", counted=False)
+    names = ["surgicality", "detectability"]
+    found = item_features.load_features(project, names, Revision.objects.none())
+    # 1/2 by ada and 1 by ben; one of two saw the error.
+    assert found == {"surgicality": {checked.pk: 3 / 4}, "detectability": {other.pk: 1 / 2}}
+
+
 @pytest.mark.parametrize(
     ("part", "first", "n"),
     [

@@ -1,5 +1,6 @@
 """What generator runs made comes in: as gold answers of the items, or as items of their own."""
 
+import io
 import json
 from typing import Any
 
@@ -231,6 +232,28 @@ def test_a_run_that_judges_or_goes_on_or_does_not_fit_is_refused(
         bring_in.check(BringInRequest(run, project, ReleasePolicy()))
     with pytest.raises(Refused, match="cannot take these items"):
         bring_in.check(BringInRequest(run, prompts, ReleasePolicy()))
+
+
+def test_the_command_says_what_it_added_and_ends_with_an_error_if_something_was_left_out(
+    project: Project,
+) -> None:
+    make_items(project, 2)
+    run = perturbed(project)
+    told = {"project": project.slug, "run": run.number}
+    for new, unchanged in ((2, 0), (0, 2)):
+        said = io.StringIO()
+        call_command("bring_in", **told, stdout=said)
+        assert said.getvalue() == (
+            f"{new} added, {unchanged} unchanged; {new} released, 0 accepted without review, "
+            "0 held back\n"
+        )
+    with pytest.raises(CommandError, match="Give --project and --run"):
+        call_command("bring_in", project=project.slug)
+    project.items.filter(origin="generated").update(category="spelling")
+    problems = io.StringIO()
+    with pytest.raises(CommandError, match="Some items were not added"):
+        call_command("bring_in", **told, stdout=io.StringIO(), stderr=problems)
+    assert "category" in problems.getvalue()
 
 
 def test_what_people_have_to_see_is_accepted_by_no_command(

@@ -108,6 +108,23 @@ def test_doses_make_a_ladder_and_what_has_too_few_places_is_counted(project: Pro
     assert "spelling               6 generated; 2 texts skipped" in said
 
 
+def test_what_is_held_back_is_said(project: Project) -> None:
+    said = perturb("--with", "numbers", "--share", "0")
+    assert said.splitlines()[-1] == "0 released, 0 accepted without review, 1 held back"
+    assert not Slot.objects.filter(item__in=made()).exists()
+
+
+def test_what_cannot_be_added_is_named_and_ends_with_an_error(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    perturb("--with", "numbers")
+    first = made()[0]
+    Item.objects.filter(pk=first.pk).update(category="entity")
+    with pytest.raises(CommandError, match="Some items were not added"):
+        perturb("--with", "numbers")
+    assert capsys.readouterr().err.startswith("row 1: key exists with other category.")
+
+
 def test_a_dry_run_says_what_it_would_make(project: Project) -> None:
     said = perturb("--dry-run", "--limit", "1")
     assert made() == []

@@ -127,7 +127,16 @@ def test_a_batch_says_what_its_provider_said() -> None:
 
 @pytest.mark.parametrize(
     ("status", "cause"),
-    [(0, "timed_out"), (400, "rejected"), (429, "rate_limited"), (503, "unavailable")],
+    [
+        (0, "timed_out"),
+        (400, "rejected"),
+        (401, "rejected"),
+        (402, "rejected"),
+        (408, "timed_out"),
+        (409, "unavailable"),
+        (429, "rate_limited"),
+        (503, "unavailable"),
+    ],
 )
 def test_a_failed_request_of_a_batch_has_a_cause_and_the_providers_words(
     status: int, cause: str

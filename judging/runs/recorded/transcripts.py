@@ -11,7 +11,14 @@ from typing import Any
 
 from formats.rows import BadRow, Row
 from judging.evaluators.providers import openai_compatible
-from judging.evaluators.providers.errors import EvaluatorError, redact_message
+from judging.evaluators.providers.errors import (
+    EvaluatorError,
+    Halting,
+    Rejected,
+    TimedOut,
+    error_of_status,
+    redact_message,
+)
 from judging.runs.recorded import values as recorded_values
 from judging.runs.recorded.values import Numbers
 from judging.strategies import Strategy, frames
@@ -34,7 +41,8 @@ MAX_SAMPLES = 1000
 STORED = "stored"
 
 _UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
-_CAUSES_OF_STATUS = {0: "timed_out", 408: "timed_out", 429: "rate_limited"}
+# A request for which its batch had no time left has the status 0 or 408.
+_TIMED_OUT = {0, 408}
 
 
 class _FaultError(ValueError):
@@ -161,8 +169,7 @@ def _spec(values: Mapping[str, Any], strategy: Strategy) -> CallSpec:
 def _parse_provider_reply(told: Transcript, values: Mapping[str, Any]) -> Transcript:
     """Parse the reply of a provider, in the format of a batch output file."""
     if "error" in values:
-        status = values["status"]
-        cause = _CAUSES_OF_STATUS.get(status, "rejected" if status < 500 else "unavailable")
+        cause = _cause_of_status(values["status"])
         return replace(told, cause=cause, message=redact_message(str(values["error"])))
     try:
         said = openai_compatible.parse_recorded(values["body"], _UNKNOWN_TIME)
@@ -176,6 +183,15 @@ def _parse_provider_reply(told: Transcript, values: Mapping[str, Any]) -> Transc
         tokens_in=said.tokens_in,
         tokens_out=said.tokens_out,
     )
+
+
+def _cause_of_status(status: int) -> str:
+    """The cause as of a call of our own. It is too late for a person to act and ask again, so a
+    reply that would pause a run counts as rejected."""
+    if status in _TIMED_OUT:
+        return TimedOut.cause
+    error = error_of_status(status, "", "")
+    return Rejected.cause if isinstance(error, Halting) else error.cause
 
 
 def _parse_vote(row: Row, strategy: Strategy) -> Transcript:

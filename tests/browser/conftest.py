@@ -7,12 +7,16 @@ import pytest
 from django.conf import settings
 from django.core.servers.basehttp import WSGIRequestHandler
 from django.test import Client
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from annotation.models import Account
 
 OpenPage = Callable[..., Page]
+
+# Milliseconds that a page gets for what a test waits for; a busy machine may need seconds.
+PATIENCE = 20_000
+expect.set_options(timeout=PATIENCE)
 
 # Django's server writes headers and body apart, and the kernel would hold the second back until the
 # browser has acknowledged the first: 40 ms for each style sheet and script of a page.
@@ -31,7 +35,7 @@ def open_page(browser: Browser, live_server: LiveServer) -> Iterator[OpenPage]:
         if account:
             _sign_in(context, account, live_server.url)
         page = context.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(PATIENCE)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("console", lambda message: _note(complaints, message))
         page.goto(path)

@@ -125,7 +125,7 @@ def test_nobody_takes_a_place_over_once_another_worker_was_told_to_wait(redis_ur
         one.leave(turns[0], None)
         await one.settle()  # this is when it hears of it
         one.leave(turns[1], None)
-        assert (await enter(one)).wait == pytest.approx(7.0, abs=0.2)
+        assert (await enter(one)).wait == pytest.approx(7.0, abs=2)
 
     run(redis_url, test, in_flight=4)
 
@@ -222,13 +222,13 @@ def test_two_workers_keep_one_pace(redis_url: str) -> None:
 def test_tokens_are_foreseen_and_then_settled(redis_url: str) -> None:
     async def test(workers: Two) -> None:
         one, other = workers
-        turn = await enter(one, 1000)  # 6000 a minute: 10 s to pay off, less 50 ms
-        assert (await enter(other)).wait == pytest.approx(9.95, abs=0.1)
+        turn = await enter(one, 1000)  # 600 a minute: 100 s to pay off, less 50 ms
+        assert (await enter(other)).wait == pytest.approx(99.95, abs=3)
         one.leave(turn, None, used=100)
         await one.settle()
-        assert (await enter(other)).wait == pytest.approx(0.95, abs=0.1)
+        assert (await enter(other)).wait == pytest.approx(9.95, abs=3)
 
-    run(redis_url, test, in_flight=8, tokens_per_minute=6000)
+    run(redis_url, test, in_flight=8, tokens_per_minute=600)
 
 
 def test_a_wait_of_the_provider_holds_for_both(redis_url: str) -> None:
@@ -237,7 +237,7 @@ def test_a_wait_of_the_provider_holds_for_both(redis_url: str) -> None:
         one.leave(await enter(one), errors.ServerError("later", retry_after=7.0))
         # Without another call of its own, too.
         await asyncio.sleep(2 * shared_limits.RELEASE_DELAY)
-        assert (await enter(other)).wait == pytest.approx(7.0, abs=0.1)
+        assert (await enter(other)).wait == pytest.approx(7.0, abs=2)
 
     run(redis_url, test, in_flight=8)
 
@@ -268,16 +268,20 @@ def test_the_ceiling_climbs_back_by_successes(redis_url: str) -> None:
 def test_places_run_out_unless_their_worker_keeps_them(
     redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shared_limits, "HOLD_SECONDS", 0.4)
+    def hold(seconds: float) -> None:
+        monkeypatch.setattr(shared_limits, "HOLD_SECONDS", seconds)
 
     async def test(workers: Two) -> None:
         killed, other = workers
+        hold(1.0)
         assert (await enter(killed)).wait == 0.0
-        await asyncio.sleep(0.3)
+        hold(60.0)
         await killed.keep()
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(1.1)
         assert (await enter(other)).wait > 0.0
-        await asyncio.sleep(0.3)
+        hold(0.1)
+        await killed.keep()
+        await asyncio.sleep(0.2)
         assert (await enter(other)).wait == 0.0
 
     run(redis_url, test, in_flight=1)

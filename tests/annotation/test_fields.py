@@ -7,6 +7,7 @@ from django.http import QueryDict
 
 from annotation.errors import FieldError
 from annotation.tasktypes import field_schema, fields
+from annotation.tasktypes.fields.text import LONGEST_TEXT, Text
 from annotation.tasktypes.toml_tables import DeclarationError, TomlTable
 
 YES_OR_NO = [{"value": "a", "title": "A"}, {"value": "b", "title": "B"}]
@@ -137,6 +138,22 @@ def test_a_wrong_declaration_names_the_place_and_the_remedy(change: dict, said: 
         field_schema.parse_field(TomlTable(entry, ("fields", 0)))
     assert str(raised.value).startswith("field 1")
     assert said in str(raised.value)
+
+
+@pytest.mark.parametrize("kind", ["text", "edit"])
+def test_a_text_has_between_one_character_and_the_longest_text(kind: str) -> None:
+    for limit in (1, LONGEST_TEXT):
+        field = make(kind, limit=limit)
+        assert isinstance(field, Text)
+        assert field.limit == limit
+    assert make(kind, limit=1).clean("é") == "é"
+    with pytest.raises(FieldError):
+        make(kind, limit=1).clean("ab")
+    for limit in (0, LONGEST_TEXT + 1, True):
+        with pytest.raises(
+            DeclarationError, match=f"write a whole number from 1 to {LONGEST_TEXT}"
+        ):
+            make(kind, limit=limit)
 
 
 def test_an_answer_is_shown_in_the_words_that_were_seen() -> None:

@@ -9,6 +9,7 @@ sessions by the same digest. allauth's own functions would store the key in this
 
 import base64
 import hashlib
+from functools import cache
 from typing import Any
 
 from allauth.account.adapter import get_adapter
@@ -35,8 +36,9 @@ def digest_key(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()[:40]
 
 
-def _cipher() -> Fernet:
-    key = hashlib.sha256(b"blindspot session " + settings.SECRET_KEY.encode()).digest()
+@cache
+def _cipher(secret: str) -> Fernet:
+    key = hashlib.sha256(b"blindspot session " + secret.encode()).digest()
     return Fernet(base64.urlsafe_b64encode(key))
 
 
@@ -57,12 +59,12 @@ class SessionStore(db.SessionStore):
 
     def encode(self, session_dict: dict[str, Any]) -> str:
         """Encode the data like Django, and encrypt them with a key derived from SECRET_KEY."""
-        return _cipher().encrypt(super().encode(session_dict).encode()).decode()
+        return _cipher(settings.SECRET_KEY).encrypt(super().encode(session_dict).encode()).decode()
 
     def decode(self, session_data: str | bytes) -> dict[str, Any]:
         """Decrypt the data; the result is empty if they were encrypted with another SECRET_KEY."""
         try:
-            return super().decode(_cipher().decrypt(session_data).decode())
+            return super().decode(_cipher(settings.SECRET_KEY).decrypt(session_data).decode())
         except InvalidToken:
             # The data were encrypted with another SECRET_KEY: Django logs this, and the session is
             # empty.

@@ -9,7 +9,7 @@ import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +36,10 @@ def clean_answers(asked: Sequence[Field], answers: Mapping[str, object]) -> dict
             continue
         cleaned[field.name] = field.clean(answer)
         said[field.name] = field.answer_values(cleaned[field.name])
-    if missing := [field for field in asked if _is_missing(field, cleaned, said)]:
-        raise _missing_error(missing[0], asked)
+    for field in asked:
+        is_there = field.name in cleaned or field.unless in cleaned
+        if field.required and not is_there and (field.when is None or field.when.holds(said)):
+            raise _missing_error(field, asked)
     return cleaned
 
 
@@ -46,14 +48,6 @@ def _missing_error(field: Field, asked: Sequence[Field]) -> FieldError:
     instead."""
     instead = next((other.title for other in asked if other.name == field.unless), "")
     return field.error(f"{field.takes} Or write it in “{instead}”." if instead else "")
-
-
-def _is_missing(
-    field: Field, cleaned: Mapping[str, Any], said: Mapping[str, frozenset[str]]
-) -> bool:
-    if not field.required or field.name in cleaned or field.unless in cleaned:
-        return False
-    return field.when is None or field.when.holds(said)
 
 
 FOLDER = Path(__file__).parent
@@ -132,7 +126,7 @@ class TaskType:
         """True if an item with these texts can be labelled."""
         return not self.awaits or self.awaits in texts
 
-    @property
+    @cached_property
     def deciding(self) -> Field:
         """The field named by `decides`; if it names none, the first field."""
         return next((f for f in self.fields if f.name == self.decides), self.fields[0])
@@ -142,7 +136,7 @@ class TaskType:
         """True if annotators rate responses with numbers; each response is then a separate unit."""
         return self.deciding.is_number
 
-    @property
+    @cached_property
     def resolved(self) -> tuple[Field, ...]:
         """The fields whose labels become part of the resolution. The deciding field is always among
         them."""
@@ -246,8 +240,14 @@ def load_version(version: Any) -> TaskType:
 
 
 def load_task_type(project: Any) -> TaskType:
-    """Return the current task type of a project, without the fields whose switch is off."""
-    return load_version(project.task_type).with_switches(enabled_switches(project))
+    """Return the current task type of a project, without the fields whose switch is off; each is
+    built once per process."""
+    key = (project.task_type.digest, *(getattr(project, switch) for switch in SWITCHES))
+    known = _ASKED.get(key)
+    if known is None:
+        version = load_version(project.task_type)
+        known = _ASKED[key] = version.with_switches(enabled_switches(project))
+    return known
 
 
 def enabled_switches(project: Any) -> set[str]:
@@ -267,6 +267,8 @@ def asked_definition(project: Any) -> dict[str, Any]:
 # Cached by digest. Submitting a label takes a few milliseconds; parsing would take a tenth of that
 # time.
 _PARSED: dict[str, TaskType] = {}
+# By digest and switches, since a label asks for the task type of its project five times.
+_ASKED: dict[tuple[Any, ...], TaskType] = {}
 
 
 @cache

@@ -32,17 +32,15 @@ def request_middleware(
         with logs.log_context(request_id=name):
             response = get_response(request)
             response[ID_HEADER] = name
-            _log_request(request, response, time.perf_counter() - begun)
+            seconds = time.perf_counter() - begun
+            route, match = logs.request_route(request), request.resolver_match
+            metrics.count_request(request.method or "", route, response.status_code, seconds)
+            facts = {"status": response.status_code, "seconds": round(seconds, 4)}
+            if match:
+                facts |= {part: match.kwargs[part] for part in LOGGED_PARTS if part in match.kwargs}
+            if account := getattr(getattr(request, "_cached_user", None), "pk", None):
+                facts["account"] = account
+            log.info("%s %s", request.method, route, extra={"facts": facts})
         return response
 
     return middleware
-
-
-def _log_request(request: HttpRequest, response: HttpResponse, seconds: float) -> None:
-    route, match = logs.request_route(request), request.resolver_match
-    metrics.count_request(request.method or "", route, response.status_code, seconds)
-    places = {name: match.kwargs[name] for name in LOGGED_PARTS if match and name in match.kwargs}
-    facts = {"status": response.status_code, "seconds": round(seconds, 4), **places}
-    account = getattr(getattr(request, "_cached_user", None), "pk", None)
-    facts |= {"account": account} if account else {}
-    log.info("%s %s", request.method, route, extra={"facts": facts})

@@ -23,10 +23,12 @@ REASON_BY_ROUTE = {"expert": Reason.EXPERT, GOLD_ERROR: Reason.GOLD_ERROR}
 
 def apply_label(label: Label, task: TaskType, now: datetime) -> None:
     """Apply a stored label: update the resolution, open or close slots, or end a qualification
-    round."""
+    round. The item's route is updated if the label has a route, or the label that it supersedes."""
     if label.stage == Stage.LABEL:
         resolution.update_resolution(label.item, now=now, revision=label.revision)
-        apply_route(label, task, now)
+        before = label.supersedes
+        if task.route_of(label.answers) or (before and task.route_of(before.answers)):
+            update_route(label.item, now=now)
     elif label.stage == Stage.QUALIFICATION:
         qualification.record_answer(label, task, now)
     elif label.stage == Stage.VERIFY:
@@ -53,13 +55,6 @@ def apply_withdrawal(label: Label, task: TaskType, now: datetime) -> None:
         undo_verdict(label, task, now)
     elif label.stage == Stage.ADJUDICATE:
         adjudication.undo_decision(label, task, now)
-        update_route(label.item, now=now)
-
-
-def apply_route(label: Label, task: TaskType, now: datetime) -> None:
-    """Update the item's route if the label has a route, or the label that it supersedes."""
-    before = label.supersedes
-    if task.route_of(label.answers) or (before and task.route_of(before.answers)):
         update_route(label.item, now=now)
 
 

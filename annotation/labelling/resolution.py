@@ -39,10 +39,6 @@ class ItemState:
     verifying: bool
     answers: list[dict[str, Any]]
 
-    @property
-    def places(self) -> int:
-        return self.waiting + self.filled
-
 
 @dataclass(frozen=True)
 class CurrentResolution:
@@ -228,19 +224,20 @@ def _aggregate(item: Item, stands: ItemState) -> tuple[dict[str, Any] | None, st
     """Aggregate every resolved field. Returns the values, None if a required field has no result,
     and the rule of the deciding field."""
     task, rules = tasktypes.load_task_type(item.project), item.project.rules
+    places = stands.waiting + stands.filled
     values: dict[str, Any] = {}
     for field in task.resolved:
         if field.when and values.get(field.when.field) not in field.when.values:
             continue
         rule = RULES[rules.get(field.name) or field.rule or "majority"]
         said = [answer[field.name] for answer in stands.answers if field.name in answer]
-        decided = rule([one for one in said if one is not None], stands.places)
+        decided = rule([one for one in said if one is not None], places)
         if decided is not None:
             values[field.name] = decided
         elif field.required and not _is_missing(field, task, said, stands):
             return None, ""
     rule_name = rules.get(task.deciding.name) or task.deciding.rule or "majority"
-    alone = stands.places == 1 and rule_name in _SAME_FOR_ONE_LABEL
+    alone = places == 1 and rule_name in _SAME_FOR_ONE_LABEL
     return values, "first label" if alone else rule_name
 
 

@@ -12,6 +12,7 @@ from dataclasses import astuple, dataclass, field
 from django.core import signing
 
 from annotation.errors import Refused
+from annotation.models import Membership
 
 SALT = "queue.offer"
 
@@ -35,13 +36,17 @@ def issue_token(ticket: SubmissionToken) -> str:
     return signing.dumps(parts, salt=SALT)
 
 
-def read_token(key: str) -> SubmissionToken:
-    """Read the content of the key. Raises `Refused` if the key is not valid."""
+def read_token(key: str, member: Membership) -> SubmissionToken:
+    """Read the content of the key. Raises `Refused` if the key is not valid, or was issued to
+    another member."""
     try:
         *parts, _ = signing.loads(key, salt=SALT)
-        return SubmissionToken(*parts)
+        read = SubmissionToken(*parts)
     except (signing.BadSignature, ValueError, TypeError) as error:
         raise Refused("This page's key is not valid. Reload the page.") from error
+    if read.member_id != member.pk:
+        raise Refused("This page belongs to another user. Reload the page.")
+    return read
 
 
 def digest_token(key: str) -> str:

@@ -174,6 +174,7 @@ class Claim:
     """
 
     slot: Slot
+    item: Item
     revision: Revision
     stage: Stage
     submission: str
@@ -182,10 +183,6 @@ class Claim:
     guidelines: int | None
     informed: bool
     drafted: bool
-
-    @property
-    def item(self) -> Item:
-        return self.slot.item
 
 
 def load_slot(slot_id: int) -> tuple[Slot, Revision]:
@@ -221,6 +218,7 @@ def load_claim(member: Membership, slot_id: int, key: str, *, blind: bool) -> Cl
     sent, label, guidelines, informed, drafted = before
     return Claim(
         slot=slot,
+        item=slot.item,
         revision=revision,
         stage=Stage.BLIND if blind else Stage(slot.stage),
         submission=submission,
@@ -287,15 +285,6 @@ _CONVERTERS: dict[str, Callable[[Any], Any]] = {
     "first_reply_at": sql.parse_time,
     "deleted_at": sql.parse_time,
 }
-
-
-def read_own_token(member: Membership, shown: Submission) -> SubmissionToken:
-    """Read the content of the page's key. Raises `Refused` if the key was issued to another
-    member."""
-    read = submissions.read_token(shown.key)
-    if read.member_id != member.pk:
-        raise Refused("This page belongs to another user. Reload the page.")
-    return read
 
 
 def lock_shown(

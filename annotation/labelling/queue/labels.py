@@ -61,7 +61,7 @@ def store_label(
     with other answers; `Stale` if the texts have been corrected.
     """
     now = now or timezone.now()
-    ticket = claims.read_own_token(member, sent)
+    ticket = submissions.read_token(sent.key, member)
     task = tasktypes.load_task_type(member.project)
     asked = Stage.BLIND if ticket.blind else Stage.LABEL
     sent = replace(sent, answers=task.clean(sent.answers, stage=asked))
@@ -95,7 +95,7 @@ def store_correction(
     """
     now = now or timezone.now()
     _check_correction(member, texts)
-    ticket = claims.read_own_token(member, shown)
+    ticket = submissions.read_token(shown.key, member)
     with transactions.transact():
         slot, current = claims.lock_shown(member, ticket, shown)
         _check_correctable(member, slot, ticket)
@@ -141,7 +141,12 @@ def _build_label(
 def _save_label(label: Label, claim: Claim) -> Label:
     """Store the label in the slot that it fills, superseding the member's previous label."""
     member, first = label.member, label.stage in WORK_LIKE_STAGES and claim.label is None
-    event = build_event("label", member, claim.item, **_event_data(label, claim))
+    new = {"choice": label.choice, "revision": claim.revision.number, "stage": label.stage}
+    old = {}
+    if claim.label is not None:
+        before = Label.objects.values("choice", "revision__number").get(pk=claim.label)
+        old = {"old": {"choice": before["choice"], "revision": before["revision__number"]}}
+    event = build_event("label", member, claim.item, **old, new=new)
     if not (first and claims.store_first_label(claim.slot, label, event)):
         label.slot = _fill_slot(member, claim.slot, label.stage, label.created_at)
         label.counted = label.slot is not None
@@ -154,19 +159,6 @@ def _save_label(label: Label, claim: Claim) -> Label:
         for draft in Draft.objects.of_member(member.pk).filter(item=claim.item):
             draft.sent()
     return label
-
-
-def _event_data(label: Label, claim: Claim) -> dict[str, object]:
-    """The data of the event: choice, revision and stage of the label and of the label that it
-    supersedes."""
-    new = {"choice": label.choice, "revision": claim.revision.number, "stage": label.stage}
-    if claim.label is None:
-        return {"new": new}
-    before = Label.objects.values("choice", "revision__number").get(pk=claim.label)
-    return {
-        "old": {"choice": before["choice"], "revision": before["revision__number"]},
-        "new": new,
-    }
 
 
 def _fill_slot(member: Membership, shown: Slot, stage: str, now: datetime) -> Slot | None:
@@ -281,7 +273,7 @@ def skip_item(
 ) -> None:
     """Release the shown item; the queue does not offer it again until the member reopens it."""
     now = now or timezone.now()
-    ticket = claims.read_own_token(member, shown)
+    ticket = submissions.read_token(shown.key, member)
     with transactions.transact():
         slot, _ = claims.lock_shown(member, ticket, shown)
         if slot.stage == Stage.QUALIFICATION:

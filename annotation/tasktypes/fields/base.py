@@ -112,10 +112,14 @@ class Field:
         return f"choose one of {values}."
 
     def clean(self, answer: object) -> Any:
-        """Return the answer as it is stored. Raises `FieldError`."""
-        for option in self.options:
-            if _means_value(option.value, answer):
-                return option.value
+        """Return the answer as it is stored; forms and CSV files send numbers as text. Raises
+        `FieldError`."""
+        for value in (option.value for option in self.options):
+            if isinstance(answer, str):
+                if str(value) == answer.strip():
+                    return value
+            elif value == answer and not isinstance(value, str) and not isinstance(answer, bool):
+                return value
         raise self.error()
 
     def from_post(self, post: Post) -> object:
@@ -146,10 +150,3 @@ def is_empty(answer: object) -> bool:
     if isinstance(answer, str):
         return not answer.strip()
     return answer is None or answer == [] or answer == {}
-
-
-def _means_value(value: str | int | float, answer: object) -> bool:
-    """True if an answer means this value; forms and CSV files send numbers as text."""
-    if isinstance(value, str) or isinstance(answer, str):
-        return str(value) == str(answer).strip() if isinstance(answer, str) else False
-    return not isinstance(answer, bool) and value == answer

@@ -134,6 +134,8 @@ def _can_run_on_sqlite(item: pytest.Item) -> bool:
 
 
 def _asks_a_database(item: pytest.Item) -> bool:
+    if item.get_closest_marker("postgresql"):
+        return True
     asked = set(getattr(item, "fixturenames", ()))
     at_work = item.get_closest_marker("django_db") or asked & {"db", "transactional_db"}
     by_process = "services" in item.path.parts or asked & {"redis_url", "postgres"}

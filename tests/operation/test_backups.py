@@ -97,7 +97,9 @@ def digest(rows: list[tuple[object, ...]]) -> str:
 Maker = Callable[..., Place]
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+@pytest.fixture(
+    scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)]
+)
 def maker(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Maker]:

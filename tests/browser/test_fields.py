@@ -10,7 +10,7 @@ from annotation.models import Label, Membership
 from tests.browser import screen
 from tests.browser.conftest import OpenPage
 from tests.browser.screen import wait_for
-from tests.browser.test_accessibility import LOOKS, look, scrolls_sideways, violations
+from tests.browser.test_accessibility import LOOKS, checked, look, violations
 from tests.builders import make_item, make_member, make_project
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -238,8 +238,7 @@ def test_axe_finds_nothing_in_a_form(
 ) -> None:
     page = label_screen(open_page, at_work(slug), **look(width, scheme))
     press(page, "1")
-    assert violations(page) == []
-    assert not scrolls_sideways(page)
+    checked(page)
 
 
 @pytest.mark.parametrize("width, scheme", LOOKS)
@@ -256,9 +255,8 @@ def test_a_lead_sees_what_a_change_of_the_task_does(
     page.fill("#source", source.replace('"Naturalness"', '"Flow"'))
     expect(page.locator("#preview legend").first).to_have_text("Flow")
     page.locator('#preview [data-field="naturalness"] input').first.check()
-    assert violations(page) == []
-    assert not scrolls_sideways(page)
+    checked(page)
     page.fill("#source", source.replace('kind = "scale"', 'kind = "scales"', 1))
     page.click("[data-line]")
     assert page.evaluate("getSelection().toString()") == 'kind = "scales"'
-    assert violations(page) == []
+    checked(page)

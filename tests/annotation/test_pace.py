@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Item, Label, Membership, Project
-from annotation.reports import category_board, grouping, pace, tables
+from annotation.reports import grouping, pace, tables
 from annotation.tasktypes import main_field
 from stats.spread import Quartiles
 from tests.builders import make_item, make_member, make_project, make_resolution, make_slot
@@ -262,20 +262,34 @@ def test_the_api_gives_the_same_and_refuses_unknown_groups(
 @pytest.mark.parametrize(
     "rows, columns",
     [
-        (tables.pace_table, tables.PACE),
-        (tables.forecast_table, tables.FORECAST),
-        (tables.choices_table, tables.CHOICES),
-        (tables.dropped_table, tables.DROPPED_COLUMNS),
-        (tables.board_table, category_board.IN_FILES),
+        (
+            tables.pace_table,
+            "annotator labels recent a_day last_day seconds_median seconds_low seconds_high timed"
+            " over_30_minutes",
+        ),
+        (
+            tables.forecast_table,
+            "group items places filled left a_day ends earliest latest reason seconds_median"
+            " seconds_low seconds_high over_30_minutes",
+        ),
+        (tables.choices_table, "day choice labels"),
+        (tables.dropped_table, "held_for items share reason labels"),
+        (
+            tables.board_table,
+            "group items resolved share_of share share_low share_high corrected corrected_low"
+            " corrected_high surgicality surgicality_low surgicality_high surgicality_items alpha"
+            " alpha_items seconds_median detectability detectability_low detectability_high"
+            " detectability_items more reasons",
+        ),
     ],
 )
 def test_every_report_is_a_table_with_just_its_columns(
-    member: Membership, rows: Any, columns: tuple[str, ...]
+    member: Membership, rows: Any, columns: str
 ) -> None:
     make_resolution(give(member, "invalid").item, "invalid")
     found = list(rows(member.project, grouping.list_groupings(member.project)[0]))
     assert found
-    assert all(tuple(row) == tuple(columns) for row in found)
+    assert all(list(row) == columns.split() for row in found)
     assert not any(isinstance(value, Item) for row in found for value in row.values())
 
 

@@ -7,7 +7,7 @@ Also checks the answers to the fields of a form.
 import hashlib
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -162,7 +162,7 @@ class TaskType:
         texts = tuple(replace(t, title=t.blind_title or usual[t.name]) for t in self.texts)
         return replace(self, texts=texts)
 
-    def with_switches(self, switches: set[str]) -> "TaskType":
+    def with_switches(self, switches: Collection[str]) -> "TaskType":
         """Return the same task type without the fields whose switch is off."""
         asked = tuple(f for f in self.fields if not f.option or f.option in switches)
         return replace(self, fields=asked)
@@ -242,11 +242,11 @@ def load_version(version: Any) -> TaskType:
 def load_task_type(project: Any) -> TaskType:
     """Return the current task type of a project, without the fields whose switch is off; each is
     built once per process."""
-    key = (project.task_type.digest, *(getattr(project, switch) for switch in SWITCHES))
-    known = _ASKED.get(key)
+    switches = frozenset(switch for switch in SWITCHES if getattr(project, switch))
+    known = _ASKED.get((project.task_type.digest, switches))
     if known is None:
-        version = load_version(project.task_type)
-        known = _ASKED[key] = version.with_switches(enabled_switches(project))
+        known = load_version(project.task_type).with_switches(switches)
+        _ASKED[project.task_type.digest, switches] = known
     return known
 
 
@@ -267,8 +267,8 @@ def asked_definition(project: Any) -> dict[str, Any]:
 # Cached by digest. Submitting a label takes a few milliseconds; parsing would take a tenth of that
 # time.
 _PARSED: dict[str, TaskType] = {}
-# By digest and switches, since a label asks for the task type of its project five times.
-_ASKED: dict[tuple[Any, ...], TaskType] = {}
+# By digest and switches, since a label asks for the task type of its project several times.
+_ASKED: dict[tuple[str, Collection[str]], TaskType] = {}
 
 
 @cache

@@ -174,7 +174,6 @@ class Claim:
     """
 
     slot: Slot
-    item: Item
     revision: Revision
     stage: Stage
     submission: str
@@ -218,7 +217,6 @@ def load_claim(member: Membership, slot_id: int, key: str, *, blind: bool) -> Cl
     sent, label, guidelines, informed, drafted = before
     return Claim(
         slot=slot,
-        item=slot.item,
         revision=revision,
         stage=Stage.BLIND if blind else Stage(slot.stage),
         submission=submission,

@@ -6,6 +6,7 @@ Storing a label is the queue's hot path. Each action stores an event.
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from django.utils import timezone
 
@@ -71,8 +72,8 @@ def store_label(
         claims.check_stage(claim.slot, stage)
         if claim.sent is not None:
             return _check_same(Label.objects.get(pk=claim.sent), sent)
-        claims.check_item(member, claim.item, sent)
-        claims.check_fresh(claim.item, ticket, sent)
+        claims.check_item(member, claim.slot.item, sent)
+        claims.check_fresh(claim.slot.item, ticket, sent)
         made = _save_label(_build_label(member, claim, sent, task, now), claim)
         effects.apply_label(made, task, now)
     return made
@@ -121,7 +122,7 @@ def _build_label(
     return Label(
         project_id=member.project_id,
         member=member,
-        item=claim.item,
+        item=claim.slot.item,
         revision=claim.revision,
         task_type=member.project.task_type,
         guidelines_id=claim.guidelines,
@@ -132,7 +133,7 @@ def _build_label(
         seconds=sent.seconds,
         submission=claim.submission,
         supersedes_id=claim.label,
-        evaluator_seen=claim.item.first_reply_at is not None,
+        evaluator_seen=claim.slot.item.first_reply_at is not None,
         informed=claim.informed,
         created_at=now,
     )
@@ -142,11 +143,12 @@ def _save_label(label: Label, claim: Claim) -> Label:
     """Store the label in the slot that it fills, superseding the member's previous label."""
     member, first = label.member, label.stage in WORK_LIKE_STAGES and claim.label is None
     new = {"choice": label.choice, "revision": claim.revision.number, "stage": label.stage}
-    old = {}
+    facts: dict[str, Any] = {"new": new}
     if claim.label is not None:
         before = Label.objects.values("choice", "revision__number").get(pk=claim.label)
-        old = {"old": {"choice": before["choice"], "revision": before["revision__number"]}}
-    event = build_event("label", member, claim.item, **old, new=new)
+        old = {"choice": before["choice"], "revision": before["revision__number"]}
+        facts = {"old": old, "new": new}
+    event = build_event("label", member, claim.slot.item, **facts)
     if not (first and claims.store_first_label(claim.slot, label, event)):
         label.slot = _fill_slot(member, claim.slot, label.stage, label.created_at)
         label.counted = label.slot is not None
@@ -156,7 +158,7 @@ def _save_label(label: Label, claim: Claim) -> Label:
             Label.objects.filter(pk=claim.label).update(current=False)
         sql.insert_rows(label, event)
     if claim.drafted and label.stage != Stage.BLIND:
-        for draft in Draft.objects.of_member(member.pk).filter(item=claim.item):
+        for draft in Draft.objects.of_member(member.pk).filter(item=claim.slot.item):
             draft.sent()
     return label
 

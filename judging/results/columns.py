@@ -341,7 +341,7 @@ FIELDS = Column("")
 class Table:
     """A table of figures: its columns in the order of files, and how its rows are computed.
 
-    `rows` gets a project, its runs and the fields to group by, which are some of `by`;
+    `rows` gets a project, its runs and the fields to group by, which are some of `group_by`;
     None means that the rows do not depend on them. `at_once`: with up to this many outcomes (or
     items, if it is `of_items` and needs no runs) it is computed while the user waits, with more by
     a worker; None means always at once. `of_people`: the table also depends on labels, or on items
@@ -352,7 +352,7 @@ class Table:
     name: str
     columns: tuple[Column, ...]
     rows: Callable[[Project, Sequence[Run], Sequence[str]], Rows]
-    by: counted.GroupBy | None = None
+    group_by: counted.GroupBy | None = None
     at_once: int | None = DRAW_LIMIT
     of_people: bool = True
     of_items: bool = False
@@ -393,7 +393,7 @@ def summed_table(
         name,
         (*RUN, FIELDS, *columns),
         of_runs,
-        by=counted.OUTCOME_FIELDS,
+        group_by=counted.BY_OUTCOME_FIELDS,
         at_once=SUM_LIMIT,
         of_people=False,
         with_duplicates=True,

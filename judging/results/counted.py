@@ -79,7 +79,7 @@ def check_fields(by: Sequence[str]) -> None:
         )
 
 
-OUTCOME_FIELDS = GroupBy(
+BY_OUTCOME_FIELDS = GroupBy(
     f"{', '.join(FIELDS)}, or empty for one row per run", lambda project, by: check_fields(by)
 )
 

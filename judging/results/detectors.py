@@ -84,7 +84,7 @@ def check_groupings(project: Project, by: Sequence[str]) -> list[Grouping]:
 
 
 ANY_FIELD = f"{', '.join(GROUPING_COLUMNS)}, any own field of the items (task, response_model ...)"
-ITEM_FIELDS = GroupBy(f"{ANY_FIELD}, or empty", check_groupings)
+BY_ITEM_FIELDS = GroupBy(f"{ANY_FIELD}, or empty", check_groupings)
 
 
 def counted_outcomes(runs: Sequence[Run]) -> OutcomeQuerySet:

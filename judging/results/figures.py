@@ -34,8 +34,8 @@ def describe_grouping() -> str:
     """By which fields each table can be grouped, in a sentence for help texts."""
     found: dict[str, list[str]] = {}
     for name, table in RESULT_TABLES.items():
-        if table.by:
-            found.setdefault(table.by.words, []).append(name)
+        if table.group_by:
+            found.setdefault(table.group_by.words, []).append(name)
     return "; ".join(f"{get_text_list(names, 'and')}: {words}" for words, names in found.items())
 
 
@@ -87,7 +87,7 @@ class TableRequest:
     def wish(self) -> CacheKey:
         """The cache key: everything that the rows depend on, and nothing else."""
         runs = tuple(run.pk for run in self._resting)
-        by = tuple(self.by) if self.table.by else ()
+        by = tuple(self.by) if self.table.group_by else ()
         return CacheKey(self.project, self.table.name, runs, by)
 
     def state(self) -> str:
@@ -156,8 +156,8 @@ def build_request(
 ) -> TableRequest:
     """Check a request. Raises `UnknownField` for an unknown field, or for one with the same name as
     a column of the table."""
-    if table.by:
-        table.by.check(project, by)
+    if table.group_by:
+        table.group_by.check(project, by)
     columns = table.list_columns(by)
     if taken := [name for name in by if columns.count(name) > 1]:
         raise UnknownField(

@@ -185,7 +185,7 @@ def check_groupings(project: Project, by: Sequence[str]) -> list[Grouping | None
     return [found.get(name) for name in by]
 
 
-ITEM_FIELDS = counted.GroupBy(
+BY_ITEM_FIELDS_AND_LENGTH = counted.GroupBy(
     f"{detectors.ANY_FIELD}, {ANSWER_LENGTH} (short or long, split at the median number of words "
     "of the expected answer), or empty",
     check_groupings,

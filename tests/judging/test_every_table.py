@@ -50,7 +50,7 @@ def test_a_table_has_the_columns_that_were_decided(table: str, names: str) -> No
 def test_help_says_by_what_each_table_can_be_grouped() -> None:
     said = [part.partition(": ")[::2] for part in figures.describe_grouping().split("; ")]
     words = {name: fields for names, fields in said for name in re.split(", | and ", names)}
-    assert {name for name, table in tables.RESULT_TABLES.items() if table.by} == words.keys()
+    assert {name for name, table in tables.RESULT_TABLES.items() if table.group_by} == words.keys()
     assert words["undetected"].startswith("ability, category, source_ability")
     assert "answer_length" in words["alignment"]
     assert "answer_length" not in words["detector"]

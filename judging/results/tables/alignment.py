@@ -143,7 +143,7 @@ ALIGNMENT = Table(
         *columns.plain("rmse_lowest", "rmse_highest"),
     ),
     tabulate_alignment,
-    by=paired_scores.ITEM_FIELDS,
+    group_by=paired_scores.BY_ITEM_FIELDS_AND_LENGTH,
     at_once=columns.GROUP_DRAW_LIMIT,
 )
 MEASURE_PARAMETER = "measure"

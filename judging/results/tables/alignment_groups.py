@@ -91,7 +91,7 @@ ALIGNMENT_GROUPS = Table(
         columns.Column("reason"),
     ),
     tabulate_groups,
-    by=paired_scores.ITEM_FIELDS,
+    group_by=paired_scores.BY_ITEM_FIELDS_AND_LENGTH,
 )
 
 

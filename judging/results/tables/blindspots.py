@@ -352,7 +352,7 @@ def _slice_cell(row: Row, of: columns.Leading) -> Cell:
     return Cell(slice_title(row), row["slice"], href=href, is_number=False)
 
 
-SLICE_FIELDS = counted.GroupBy(
+BY_SLICE_FIELDS = counted.GroupBy(
     f"{detectors.ANY_FIELD}, and measured features: {', '.join(FEATURES)}", check_fields
 )
 BLINDSPOTS = Table(
@@ -387,7 +387,7 @@ BLINDSPOTS = Table(
         columns.Column("reason"),
     ),
     tabulate,
-    by=SLICE_FIELDS,
+    group_by=BY_SLICE_FIELDS,
     at_once=columns.GROUP_DRAW_LIMIT,
 )
 

@@ -219,7 +219,7 @@ CEILING = Table(
         *columns.plain("low", "high", "reason"),
     ),
     tabulate_ceiling,
-    by=paired_scores.ITEM_FIELDS,
+    group_by=paired_scores.BY_ITEM_FIELDS_AND_LENGTH,
     at_once=columns.GROUP_DRAW_LIMIT,
 )
 ALT_TEST = Table(
@@ -238,7 +238,7 @@ ALT_TEST = Table(
         columns.Column("reason"),
     ),
     tabulate_alt_test,
-    by=paired_scores.ITEM_FIELDS,
+    group_by=paired_scores.BY_ITEM_FIELDS_AND_LENGTH,
 )
 SIDES = {"people": "The person", "evaluator": "The evaluator"}
 EPSILON_SWITCH = Switch(

@@ -192,7 +192,7 @@ DATA_SET = Table(
     "dataset",
     (columns.FIELDS, *columns.plain("n", "of", "value", "count", "share", "mean")),
     lambda project, runs, by: tabulate(project, by),
-    by=detectors.ITEM_FIELDS,
+    group_by=detectors.BY_ITEM_FIELDS,
     of_items=True,
 )
 OPEN = "open"

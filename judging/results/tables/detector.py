@@ -53,7 +53,10 @@ DRAWING_STEP = "drawing clusters"
 RATES: tuple[Literal["accuracy", "precision", "recall"], ...] = ("accuracy", "precision", "recall")
 BOOTSTRAPPED: tuple[Measure, ...] = ("f1", "mcc")
 # Baselines: say "error" at random, as often as errors occur; always say "error" (tables 4, 8).
-CHANCE = {"random": detection.score_at_random, "always-error": detection.score_always_error}
+BASELINE_SCORES = {
+    "random": detection.score_at_random,
+    "always-error": detection.score_always_error,
+}
 
 
 def tabulate_detector(
@@ -70,12 +73,16 @@ def tabulate_detector(
     (chance or people) no endpoint either. Raises `UnknownField`.
     """
     named = detectors.check_groupings(project, by)
-    rows = list(_run_rows(runs, named))
+    scored = list(_run_rows(runs, named))
+    rows = [row for row, _ in scored]
     people = _people_rows(project, named) if rows else ()
-    return [*rows, *_baseline_rows(runs, named), *people, *_mean_rows(rows, by)]
+    return [*rows, *_baseline_rows(runs, named), *people, *_mean_rows(scored, by)]
 
 
-def _run_rows(runs: Sequence[Run], named: Sequence[Grouping]) -> Iterator[dict[str, Any]]:
+def _run_rows(
+    runs: Sequence[Run], named: Sequence[Grouping]
+) -> Iterator[tuple[dict[str, Any], DetectionScores]]:
+    """The row of each run and group, with its scores."""
     counts: dict[int, dict[GroupKey, ConfusionCounts]] = defaultdict(
         lambda: defaultdict(ConfusionCounts)
     )
@@ -85,13 +92,11 @@ def _run_rows(runs: Sequence[Run], named: Sequence[Grouping]) -> Iterator[dict[s
         )
     for run in runs:
         for group, found in sorted(counts[run.pk].items()):
-            yield _row(
-                run.strategy.slug,
-                _group_columns(named, group),
-                detection.compute_scores(found),
-                run=run.number,
-                endpoint=run.endpoint.name,
+            scores, of_group = detection.compute_scores(found), _group_columns(named, group)
+            row = _row(
+                run.strategy.slug, of_group, scores, run=run.number, endpoint=run.endpoint.name
             )
+            yield row, scores
 
 
 def _baseline_rows(runs: Sequence[Run], named: Sequence[Grouping]) -> Iterator[dict[str, Any]]:
@@ -101,7 +106,7 @@ def _baseline_rows(runs: Sequence[Run], named: Sequence[Grouping]) -> Iterator[d
     for group, is_error, row in _count_outcomes(runs, named, n=n):
         counts[group] += _to_counts(is_error, is_error, row["n"])
     for group, found in sorted(counts.items()):
-        for slug, of in CHANCE.items():
+        for slug, of in BASELINE_SCORES.items():
             yield _row(slug, _group_columns(named, group), of(found))
 
 
@@ -137,28 +142,30 @@ def _to_counts(is_error: bool, said: bool | None, n: int) -> ConfusionCounts:
     return ConfusionCounts(fp=n) if said else ConfusionCounts(tn=n)
 
 
-def _mean_rows(rows: Iterable[dict[str, Any]], by: Sequence[str]) -> Iterator[dict[str, Any]]:
-    last: dict[tuple[str, GroupKey], dict[str, dict[str, Any]]] = defaultdict(dict)
-    for row in rows:
+def _mean_rows(
+    scored: Iterable[tuple[dict[str, Any], DetectionScores]], by: Sequence[str]
+) -> Iterator[dict[str, Any]]:
+    """The means over the four prompts of each evaluator and group. A mean has no value unless all
+    four have the same number of items."""
+    last: dict[tuple[str, GroupKey], dict[str, DetectionScores]] = defaultdict(dict)
+    for row, scores in scored:
         if row["strategy"] in detectors.PROMPTS:
-            last[row["endpoint"], tuple(row[name] for name in by)][row["strategy"]] = row
-    for (endpoint, group), found in sorted(last.items()):
-        if len(found) > 1:
-            prompts = [found[slug] for slug in detectors.PROMPTS if slug in found]
-            yield _mean_row(endpoint, dict(zip(by, group, strict=True)), prompts)
-
-
-def _mean_row(
-    endpoint: str, group: Mapping[str, str], rows: Sequence[dict[str, Any]]
-) -> dict[str, Any]:
-    """The mean over the four prompts. It has no value unless all four have the same number of
-    items."""
-    scores = detection.mean_scores([_scores_of(row) for row in rows])
-    sizes = [row["n"] for row in rows]
-    if reason := detectors.why_no_mean({row["strategy"] for row in rows}, sizes):
-        scores = DetectionScores(scores.n, scores.invalid, None, None, None, None, None, reason)
-    invalid = sum(row["invalid"] for row in rows) / len(rows)
-    return _row(MEAN, group, scores, n=min(sizes), invalid=invalid, endpoint=endpoint)
+            last[row["endpoint"], tuple(row[name] for name in by)][row["strategy"]] = scores
+    for (endpoint, group), found in sorted(last.items(), key=lambda pair: pair[0]):
+        if len(found) < 2:
+            continue
+        prompts = [found[slug] for slug in detectors.PROMPTS if slug in found]
+        mean, sizes = detection.mean_scores(prompts), [one.n for one in prompts]
+        if reason := detectors.why_no_mean(found.keys(), sizes):
+            mean = DetectionScores(mean.n, mean.invalid, None, None, None, None, None, reason)
+        yield _row(
+            MEAN,
+            dict(zip(by, group, strict=True)),
+            mean,
+            n=min(sizes),
+            invalid=sum(one.invalid for one in prompts) / len(prompts),
+            endpoint=endpoint,
+        )
 
 
 def _row(
@@ -186,11 +193,6 @@ def _row(
         **{name: getattr(scores, name) for name in FIGURES},
         "reason": scores.reason or None,
     }
-
-
-def _scores_of(row: Mapping[str, Any]) -> DetectionScores:
-    figures = {name: row[name] for name in FIGURES}
-    return DetectionScores(row["n"], row["invalid"], **figures, reason=row["reason"] or "")
 
 
 def tabulate_ranges(
@@ -341,7 +343,7 @@ DETECTOR = Table(
         columns.Column("reason"),
     ),
     tabulate_detector,
-    by=detectors.ITEM_FIELDS,
+    group_by=detectors.BY_ITEM_FIELDS,
 )
 DETECTOR_RANGES = Table(
     "detector_ranges",
@@ -352,7 +354,7 @@ DETECTOR_RANGES = Table(
         *columns.plain("figure", "value", "low", "high", "lowest", "highest", "valid", "reason"),
     ),
     tabulate_ranges,
-    by=detectors.ITEM_FIELDS,
+    group_by=detectors.BY_ITEM_FIELDS,
     of_people=False,
 )
 SHOWN = ("f1", "precision", "recall", "accuracy", "mcc")

@@ -219,7 +219,7 @@ DOSES = Table(
         *_RESPONSE,
     ),
     lambda project, runs, by: tabulate_doses(runs, by),
-    by=counted.OUTCOME_FIELDS,
+    group_by=counted.BY_OUTCOME_FIELDS,
     at_once=columns.GROUP_DRAW_LIMIT,
     of_people=False,
 )
@@ -237,7 +237,7 @@ PENALTIES = Table(
         *_RESPONSE,
     ),
     tabulate_penalties,
-    by=counted.OUTCOME_FIELDS,
+    group_by=counted.BY_OUTCOME_FIELDS,
     at_once=columns.GROUP_DRAW_LIMIT,
 )
 _SHARE_OF_SCALE = columns.Custom(

@@ -135,7 +135,7 @@ ERROR_KINDS = Table(
         *columns.plain("low", "high", "reason"),
     ),
     tabulate,
-    by=detectors.ITEM_FIELDS,
+    group_by=detectors.BY_ITEM_FIELDS,
 )
 
 

@@ -17,21 +17,22 @@ def _from_report(
     name: str,
     columns: Iterable[str],
     rows: Callable[[Project, Grouping], Rows],
-    by: GroupBy | None = None,
+    group_by: GroupBy | None = None,
 ) -> Table:
-    """A report, of which `by` names the grouping of items."""
+    """A report over the groups of items by one field: the last of the requested fields that the
+    project's items can be grouped by."""
 
     def made(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
         return rows(project, lead_tables.find_grouping(project, list(by)))
 
-    return Table(name, plain(*columns), made, by=by, at_once=None)
+    return Table(name, plain(*columns), made, group_by=group_by, at_once=None)
 
 
-ONE_FIELD = GroupBy("one field of the items")
-FORECAST = _from_report("forecast", lead_tables.FORECAST, lead_tables.forecast_table, ONE_FIELD)
+BY_ONE_FIELD = GroupBy("one field of the items")
+FORECAST = _from_report("forecast", lead_tables.FORECAST, lead_tables.forecast_table, BY_ONE_FIELD)
 CHOICES = _from_report("choices", lead_tables.CHOICES, lead_tables.choices_table)
 DROPPED = _from_report("dropped", lead_tables.DROPPED_COLUMNS, lead_tables.dropped_table)
-BOARD = _from_report("board", category_board.IN_FILES, lead_tables.board_table, ONE_FIELD)
+BOARD = _from_report("board", category_board.IN_FILES, lead_tables.board_table, BY_ONE_FIELD)
 MAKING = Table(
     "making",
     plain(*generation_board.COLUMNS),

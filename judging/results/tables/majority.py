@@ -112,7 +112,7 @@ MAJORITY = Table(
         *columns.plain("low", "high", "reason"),
     ),
     lambda project, runs, by: tabulate_majority(project, by),
-    by=detectors.ITEM_FIELDS,
+    group_by=detectors.BY_ITEM_FIELDS,
     of_items=True,
 )
 RATINGS = Table(
@@ -126,7 +126,7 @@ RATINGS = Table(
         columns.Text("decided", "Majority", write=lambda row: "yes" if row["decided"] else "no"),
     ),
     lambda project, runs, by: tabulate_ratings(project, by),
-    by=detectors.ITEM_FIELDS,
+    group_by=detectors.BY_ITEM_FIELDS,
     of_items=True,
 )
 _UNDECIDED = columns.Count("undecided", "Without", columns.items(decided="false"))

@@ -211,7 +211,7 @@ MISSING = Table(
         *columns.plain("p_reason", "score_invariant"),
     ),
     lambda project, runs, by: tabulate(runs, by),
-    by=counted.OUTCOME_FIELDS,
+    group_by=counted.BY_OUTCOME_FIELDS,
     of_people=False,
     with_duplicates=True,
 )

@@ -183,7 +183,7 @@ POINTS = Table(
         *columns.plain("off_scale", "cause"),
     ),
     tabulate_points,
-    by=paired_scores.ITEM_FIELDS,
+    group_by=paired_scores.BY_ITEM_FIELDS_AND_LENGTH,
 )
 _AS_PAIR = columns.items(people="{people}", evaluator="{evaluator}")
 PAIRS = Table(
@@ -197,7 +197,7 @@ PAIRS = Table(
         columns.Percent("share", "Share of people's rating"),
     ),
     tabulate_pairs,
-    by=paired_scores.ITEM_FIELDS,
+    group_by=paired_scores.BY_ITEM_FIELDS_AND_LENGTH,
 )
 _AGREEMENT = columns.Rate(
     "agreement", "Agreement", columns.items(people="{score}"), n="n", missing=""
@@ -214,7 +214,7 @@ BY_SCORE = Table(
         *columns.plain("low", "high", "reason"),
     ),
     tabulate_by_score,
-    by=paired_scores.ITEM_FIELDS,
+    group_by=paired_scores.BY_ITEM_FIELDS_AND_LENGTH,
 )
 # The most lines and panels shown; downloads have all.
 MOST_LINES, MOST_PANELS = 200, 12

@@ -230,7 +230,7 @@ BIAS = Table(
         *columns.plain("bias", "figure", "first", "second", "difference", "sd", "cells", "reason"),
     ),
     tabulate_bias,
-    by=detectors.ITEM_FIELDS,
+    group_by=detectors.BY_ITEM_FIELDS,
     of_people=False,
 )
 CHANGES = Table(
@@ -250,7 +250,7 @@ CHANGES = Table(
         *columns.plain("starred", "reason"),
     ),
     tabulate_changes,
-    by=detectors.ITEM_FIELDS,
+    group_by=detectors.BY_ITEM_FIELDS,
     of_people=False,
 )
 

@@ -101,7 +101,7 @@ def _jsonl(path: Path, limits: Limits) -> Rows:
 
 
 def _parquet(path: Path, limits: Limits) -> Rows:
-    with _file(path):
+    with _file(path):  # a missing file gets the same error as in other formats
         pass
     # Imported only when needed, since it takes as much memory as everything else here.
     from formats import parquet
@@ -128,8 +128,8 @@ def _file(path: Path) -> Iterator[BinaryIO]:
 
 
 FORMATS: dict[str, Format] = {
-    "csv": Format(partial(_delimited, delimiter=","), "CSV", (".csv",)),
-    "tsv": Format(partial(_delimited, delimiter="\t"), "TSV", (".tsv",)),
+    "csv": Format(partial(_delimited, delimiter=bundles.DELIMITERS["csv"]), "CSV", (".csv",)),
+    "tsv": Format(partial(_delimited, delimiter=bundles.DELIMITERS["tsv"]), "TSV", (".tsv",)),
     "jsonl": Format(_jsonl, "JSON Lines", (".jsonl", ".ndjson"), check=_check_jsonl),
     "parquet": Format(_parquet, "Parquet", (".parquet",)),
     "fbi": Format(fbi.read_rows, content="The archive of study 000 (FBI)"),

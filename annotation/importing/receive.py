@@ -148,8 +148,8 @@ def _detect_format(path: Path, sent: ItemUpload) -> str:
         of_lines = sent.layout == "realmistake" and find_format(path.name) == "jsonl"
         return sent.layout if of_lines else find_format(path.name)
     form = sent.layout or bundles.detect_layout(path, DEFAULT_LIMITS)
-    if sent.password and form == "fbi":
-        raise FormatError("The archive of study 000 has no password. Leave the password empty.")
+    if sent.password and not FORMATS[form].has_password:
+        raise FormatError("An archive of this kind has no password. Leave the password empty.")
     return form
 
 

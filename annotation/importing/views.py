@@ -116,7 +116,7 @@ class UploadForm(forms.Form):
     layout = forms.ChoiceField(
         required=False,
         label="Content",
-        choices=lambda: [("", "Detect automatically"), *list_contents()],
+        choices=[("", "Detect automatically"), *list_contents()],
     )
     password = forms.CharField(
         required=False,

@@ -144,7 +144,7 @@ class BoardRow:
 @dataclass(frozen=True)
 class BoardColumn:
     """A column of the board with its explanation. `name` is its value in `BoardRow`, and its sort
-    key in the URL. This kind is a number of items."""
+    key in the URL. The plain kind is a number of items."""
 
     name: str
     title: str
@@ -154,7 +154,7 @@ class BoardColumn:
     @property
     def in_files(self) -> Mapping[str, Callable[[BoardRow], Any]]:
         """Its columns in files and in the API, and how each is read from a row. The page is sorted
-        by the one with the column's name."""
+        by the one with the column's name, unless `place` says otherwise."""
         return {self.name: attrgetter(self.name)}
 
     def place(self, row: BoardRow) -> float | None:

@@ -113,8 +113,8 @@ class ForbiddenAddress(Halting):
 def error_of_status(
     status: int, code: str, message: str, retry_after: float | None = None
 ) -> EvaluatorError:
-    """Return the error for a status of 400 or more; `code` is the provider's error code, "" if
-    there is none.
+    """Return the error for a status of 400 or more, or for any other status without a usable reply;
+    `code` is the provider's error code, "" if there is none.
     """
     if status == 402 or (status == 429 and code in QUOTA_CODES):
         return QuotaExhausted(message)

@@ -187,7 +187,7 @@ def _parse_provider_reply(told: Transcript, values: Mapping[str, Any]) -> Transc
 
 def _cause_of_status(status: int) -> str:
     """The cause as of a call of our own. It is too late for a person to act and ask again, so a
-    reply that would pause a run counts as rejected."""
+    status that would pause a run (401, 402, 403) counts as rejected."""
     if status in _TIMED_OUT:
         return TimedOut.cause
     error = error_of_status(status, "", "")

@@ -214,7 +214,7 @@ class MedianTime(BoardColumn):
 
 
 class FurtherItems(BoardColumn):
-    """How many more items the result can stand."""
+    """How many more items with the opposite result would not change it."""
 
     kind = "more"
 

@@ -242,7 +242,7 @@ def load_version(version: Any) -> TaskType:
 def load_task_type(project: Any) -> TaskType:
     """Return the current task type of a project, without the fields whose switch is off; each is
     built once per process."""
-    switches = frozenset(switch for switch in SWITCHES if getattr(project, switch))
+    switches = enabled_switches(project)
     known = _ASKED.get((project.task_type.digest, switches))
     if known is None:
         known = load_version(project.task_type).with_switches(switches)
@@ -250,9 +250,9 @@ def load_task_type(project: Any) -> TaskType:
     return known
 
 
-def enabled_switches(project: Any) -> set[str]:
+def enabled_switches(project: Any) -> frozenset[str]:
     """Return the names of the switches that are on in a project."""
-    return {switch for switch in SWITCHES if getattr(project, switch)}
+    return frozenset(switch for switch in SWITCHES if getattr(project, switch))
 
 
 def asked_definition(project: Any) -> dict[str, Any]:
@@ -268,7 +268,7 @@ def asked_definition(project: Any) -> dict[str, Any]:
 # time.
 _PARSED: dict[str, TaskType] = {}
 # By digest and switches, since a label asks for the task type of its project several times.
-_ASKED: dict[tuple[str, Collection[str]], TaskType] = {}
+_ASKED: dict[tuple[str, frozenset[str]], TaskType] = {}
 
 
 @cache

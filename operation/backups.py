@@ -25,12 +25,12 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
+from annotation.db import clock
 from annotation.importing.upload_files import PASSWORD_SUFFIX
 from annotation.models import Account, Project
 from formats.archives import DAMAGED_ERRORS
 from judging.archive.versions import program_version
 from judging.models import Worker
-from judging.runs.engine import clock
 from operation import databases
 from operation.databases import BackupError
 

@@ -15,11 +15,11 @@ from django.core import mail
 from django.db import connection
 from django.utils import timezone
 
+from annotation.db import clock
 from annotation.importing.jobs import WAITS_FOR_PERSON
 from annotation.models import Job
 from judging.evaluators import keys
 from judging.models import Endpoint
-from judging.runs.engine import clock
 from operation import identity, readiness
 from operation.findings import Finding, report_error, report_ok, report_warning
 

@@ -17,10 +17,10 @@ from django.db.models import Count, Min, Q, Sum
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest, multiprocess
 from prometheus_client.core import GaugeMetricFamily
 
+from annotation.db import clock
 from annotation.importing.jobs import WAITS_FOR_PERSON
 from annotation.models import Job
 from judging.models import Outcome, Request, Run, Worker
-from judging.runs.engine import clock
 from operation.broker import connect
 
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}

@@ -11,8 +11,8 @@ from django.db import OperationalError, connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
+from annotation.db import clock
 from judging.models import Worker
-from judging.runs.engine import clock
 from operation.broker import connect
 from operation.findings import Finding, report_error, report_ok, report_warning
 

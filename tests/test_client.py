@@ -8,6 +8,7 @@ import pytest
 from django.core.management import call_command
 from pytest_django.live_server_helper import LiveServer
 
+from annotation.db import clock
 from annotation.jobs import subprocesses
 from annotation.models import ApiToken, Project
 from examples import client as client_module
@@ -15,7 +16,6 @@ from examples.client import Client, NotMade, Problem
 from judging.exporting import jobs
 from judging.models import Run
 from judging.results import figures
-from judging.runs.engine import clock
 from tests.builders import make_member, make_project
 from tests.judging.builders_decided import make_replied, scores
 from tests.judging.builders_judging import make_endpoint, make_items

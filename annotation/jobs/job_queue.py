@@ -16,12 +16,14 @@ from django.db import Error, connection
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from annotation.db import transactions
+from annotation.db import clock, transactions
 from annotation.jobs import subprocesses
 from annotation.models import Event, Job, Membership, Project
 
 # The job of a killed worker is free again after this time.
 LEASE_TIME = timedelta(seconds=60)
+# No lease ends later than this from now, if it was set by a correct clock.
+MAX_LEASE_TIME = 2 * LEASE_TIME
 
 
 def enqueue(project: Project, member: Membership | None, kind: str, **asked: Any) -> Job:
@@ -41,8 +43,9 @@ def list_jobs(project: Project, kind: str) -> QuerySet[Job]:
 
 def free_jobs_filter(now: datetime) -> Q:
     """Build a filter for unfinished jobs that no worker has leased. In a leased job, `result` has
-    the end of the lease as `until`."""
+    the end of the lease as `until`; a lease that ends too late was set by a wrong clock."""
     gone = Q(result__until__isnull=True) | Q(result__until__lte=now.timestamp())
+    gone |= Q(result__until__gt=(now + MAX_LEASE_TIME).timestamp())
     return Q(finished_at=None) & (Q(state=Job.State.WAITING) | (Q(state=Job.State.RUNNING) & gone))
 
 
@@ -59,7 +62,7 @@ def unfinished_job(job: Job) -> QuerySet[Job]:
 def take_lease(job_id: int, kind: str, *, now: datetime | None = None, **asked: Any) -> Job | None:
     """Lease a job for `LEASE_TIME`; return None if the job is not free or does not match the filter
     lookups in `asked`."""
-    now = now or timezone.now()
+    now = now or clock.now()
     with transactions.transact():
         found = Job.objects.select_for_update(of=("self",)).filter(
             free_jobs_filter(now), kind=kind, **asked
@@ -168,7 +171,7 @@ def cancel_job(job: Job, by: Membership) -> bool:
 
 
 def _extend_lease(job: Job) -> None:
-    prolonged = {**job.result, "until": _lease_end(timezone.now())}
+    prolonged = {**job.result, "until": _lease_end(clock.now())}
     with transactions.transact():
         unfinished_job(job).filter(state=Job.State.RUNNING).update(result=prolonged)
     job.result = prolonged

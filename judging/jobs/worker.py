@@ -15,10 +15,11 @@ from typing import Any
 from celery import bootsteps
 from django.db import close_old_connections, connections
 
+from annotation.db import clock
 from annotation.jobs import job_queue
 from judging.jobs import heartbeat, job_list
 from judging.results import figures
-from judging.runs.engine import ask, clock, lease
+from judging.runs.engine import ask, lease
 
 log = logging.getLogger(__name__)
 

@@ -26,12 +26,11 @@ import numpy as np
 import scipy
 from django.db import Error, connection
 
-from annotation.db import transactions
+from annotation.db import clock, transactions
 from annotation.models import Project
 from judging.models import Run, StoredFigure
 from judging.results import change_counters, progress
 from judging.results.columns import Table
-from judging.runs.engine import clock
 from judging.strategies import compute_digest
 
 # The code that computes figures; if a line of it changes, all figures are computed again.

@@ -11,14 +11,14 @@ from typing import Any
 from django.db.models import Max
 from django.utils import timezone
 
-from annotation.db import bulk, transactions
+from annotation.db import bulk, clock, transactions
 from annotation.models import Event, Membership, Project
 from judging.errors import Refused as Refused
 from judging.evaluators.providers.errors import Rejected
 from judging.evaluators.providers.parameters import find_refused, instead_of
 from judging.models import Call, Endpoint, Outcome, Request, Run, StrategyVersion
 from judging.runs import budget, derived, pinning, run_config, run_items, start_checks
-from judging.runs.engine import clock, outcomes
+from judging.runs.engine import outcomes
 from judging.runs.models import PAUSED_BY_HAND
 from judging.runs.run_config import NO_OVERRIDES, RunOverrides
 from judging.runs.run_items import DrawnItems

@@ -61,6 +61,25 @@ def test_a_job_is_somebodys_until_the_lease_is_over(job: Job) -> None:
     assert job_queue.take_lease(job.pk, KIND, now=ends)
 
 
+def test_a_lease_that_a_clock_ahead_has_set_holds_nobody_up(job: Job) -> None:
+    an_hour_ahead = NOW + timedelta(hours=1)
+    assert job_queue.take_lease(job.pk, KIND, now=an_hour_ahead)
+    assert job_queue.due_job_ids(KIND, NOW) == [job.pk]
+    taken = job_queue.take_lease(job.pk, KIND, now=NOW)
+    assert taken
+    assert taken.result["until"] == (NOW + LEASE_TIME).timestamp()
+
+
+@pytest.mark.postgresql
+def test_workers_go_by_the_clock_of_the_database_server(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timezone, "now", lambda: NOW + timedelta(hours=1))
+    taken = job_queue.take_lease(job.pk, KIND)
+    assert taken
+    assert abs(taken.result["until"] - (NOW + LEASE_TIME).timestamp()) < 3_000
+
+
 def test_a_job_is_taken_only_as_it_is_asked_for(job: Job) -> None:
     assert job_queue.take_lease(job.pk, "other", now=NOW) is None
     assert job_queue.take_lease(job.pk, KIND, now=NOW, result__by="nobody") is None

@@ -7,6 +7,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
+from annotation.db import clock
 from annotation.models import Event, Membership, Project
 from judging.errors import Refused
 from judging.evaluators.providers.errors import (
@@ -20,7 +21,7 @@ from judging.evaluators.providers.errors import (
 from judging.evaluators.retries import POLICIES
 from judging.models import Call, Endpoint, Outcome, Request, Run
 from judging.runs import canaries, lifecycle, pinning
-from judging.runs.engine import clock, lease, store
+from judging.runs.engine import lease, store
 from judging.runs.engine.store import FUTILE_AFTER, CallResult
 from tests.judging.builders_judging import (
     answer,

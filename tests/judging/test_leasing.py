@@ -8,11 +8,12 @@ from django.db import connection
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
+from annotation.db import clock
 from annotation.models import Project
 from judging.evaluators.providers.errors import Rejected, ServerError, Unauthorised
 from judging.models import Endpoint, Outcome, Reply, Request, Run
 from judging.runs import lifecycle
-from judging.runs.engine import clock, lease, rendering, store
+from judging.runs.engine import lease, rendering, store
 from judging.runs.engine.lease import LEASE_DURATION
 from judging.runs.engine.store import CallResult
 from tests.builders import make_project

@@ -8,7 +8,7 @@ import pytest
 from django.db import OperationalError, connection
 from django.utils import timezone
 
-from annotation.db import transactions
+from annotation.db import clock, transactions
 from annotation.generation import perturber_jobs
 from annotation.importing import jobs as imports
 from annotation.items.snapshots import create
@@ -22,7 +22,7 @@ from judging.generation import bring_in
 from judging.models import StoredFigure
 from judging.results import cache
 from judging.runs import lifecycle
-from judging.runs.engine import ask, clock, lease
+from judging.runs.engine import ask, lease
 from tests.builders import make_project
 from tests.config.test_postgresql import cut
 from tests.judging.builders_judging import make_endpoint, make_items, make_run

@@ -12,10 +12,10 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from annotation.db import clock
 from annotation.models import Job
 from judging.jobs import heartbeat
 from judging.models import Worker
-from judging.runs.engine import clock
 from operation import doctor
 from operation.findings import Finding, Grade
 from operation.management.commands import doctor as doctor_command

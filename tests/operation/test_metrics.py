@@ -7,10 +7,10 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from annotation.db import clock
 from annotation.models import Job
 from judging.jobs import heartbeat
 from judging.models import Request
-from judging.runs.engine import clock
 from operation import metrics
 from tests.builders import make_project
 from tests.judging.builders_judging import make_endpoint

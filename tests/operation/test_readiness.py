@@ -7,9 +7,9 @@ from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 
+from annotation.db import clock
 from judging.jobs import heartbeat
 from judging.models import Worker
-from judging.runs.engine import clock
 from operation import readiness
 from operation.findings import Grade
 

@@ -30,6 +30,7 @@ from django.conf import settings
 from django.db import Error as DatabaseError
 from django.db import close_old_connections, connections
 
+from annotation.db import clock
 from judging.evaluators import shared_limits
 from judging.evaluators.keys import read_key
 from judging.evaluators.limits import CallSlot, Ledger, Limiter, Limits, get_ledger
@@ -38,7 +39,7 @@ from judging.evaluators.providers.errors import EvaluatorError, Halting, Rejecte
 from judging.evaluators.providers.parameters import find_refused
 from judging.models import Endpoint, Run
 from judging.runs import lifecycle, progress
-from judging.runs.engine import clock, lease, store
+from judging.runs.engine import lease, store
 from judging.runs.engine.lease import LeasedRequest
 from judging.runs.engine.store import CallResult
 

@@ -6,12 +6,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
 
-from django.utils import timezone
-
-from annotation.db import transactions
+from annotation.db import clock, transactions
 from annotation.models import Item
 from judging.models import Call, Outcome, Reading, Request, Run
-from judging.runs.engine import clock, digests, rendering
+from judging.runs.engine import digests, rendering
 from judging.strategies import Strategy, frames
 from judging.strategies.frames import CallSpec
 
@@ -92,7 +90,7 @@ def create_calls(run: Run, strategy: Strategy, wanted: Iterable[PlannedCall]) ->
         )
         answered = {pk for pk, state in known.values() if state == "answered"}
         if answered and run.endpoint.is_evaluator():
-            note_first_replies(answered, timezone.now())
+            note_first_replies(answered, clock.now())
     return list({one.outcome.pk for one, digest in planned if known[digest][0] in answered})
 
 

@@ -11,7 +11,7 @@ from decimal import Decimal
 from django.db import connection
 from django.db.models import Q
 
-from annotation.db import bulk, transactions
+from annotation.db import bulk, clock, transactions
 from judging.evaluators.prices import compute_cost
 from judging.evaluators.providers import Answer
 from judging.evaluators.providers.errors import (
@@ -27,7 +27,7 @@ from judging.evaluators.providers.parameters import find_refused
 from judging.evaluators.retries import POLICIES, compute_wait, is_given_up
 from judging.models import Call, Endpoint, Outcome, Reply, Request, Run
 from judging.runs import lifecycle, spending
-from judging.runs.engine import calls, clock, lease, outcomes
+from judging.runs.engine import calls, lease, outcomes
 from judging.runs.engine.lease import LeasedRequest
 from judging.runs.engine.models import RequestLease, RequestQuerySet
 from judging.runs.transitions import list_pause_reasons

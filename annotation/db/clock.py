@@ -2,7 +2,7 @@
 
 Several workers must agree on the time, so with a database server they use the server's clock. Then
 a worker with a wrong or jumping clock neither takes another worker's lease nor loses its own lease.
-If a single process makes all calls, its own clock is enough, and `lease` keeps track of its leases.
+With SQLite, there is only one clock.
 """
 
 from datetime import datetime

@@ -15,7 +15,16 @@ from django.db import connection
 from annotation import tasktypes
 from annotation.db import sql
 from annotation.labelling import slots
-from annotation.models import Event, Item, Label, Reason, Resolution, Revision, Stage
+from annotation.models import (
+    Event,
+    Item,
+    Label,
+    Project,
+    Reason,
+    Resolution,
+    Revision,
+    Stage,
+)
 from annotation.tasktypes import TaskType
 from annotation.tasktypes.fields import Field
 from annotation.tasktypes.outcome_rules import RULES
@@ -117,7 +126,7 @@ def update_resolution(item: Item, *, now: datetime, revision: Revision | None = 
     current = stands.resolution
     if current and (current.source != Resolution.Source.LABELS or current.rule == EXCLUDED):
         return
-    values, rule = _aggregate(item, stands)
+    values, rule = aggregate(item.project, stands)
     if values is None and not stands.waiting and stands.filled:
         _ask_more_people(item, stands)
     elif stands.disputed:
@@ -139,7 +148,7 @@ def update_resolution(item: Item, *, now: datetime, revision: Revision | None = 
 def aggregate_labels(item: Item) -> dict[str, Any] | None:
     """The aggregated values of the item's counted labels by field; None if a rule gives no
     result."""
-    return _aggregate(item, load_item_state(item, item.revision()))[0]
+    return aggregate(item.project, load_item_state(item, item.revision()))[0]
 
 
 def is_excluded(item: Item) -> bool:
@@ -220,10 +229,10 @@ def _end_by_id(resolution_id: int, now: datetime) -> None:
     Resolution.objects.filter(pk=resolution_id).update(current=False, ended_at=now)
 
 
-def _aggregate(item: Item, stands: ItemState) -> tuple[dict[str, Any] | None, str]:
-    """Aggregate every resolved field. Returns the values, None if a required field has no result,
-    and the rule of the deciding field."""
-    task, rules = tasktypes.load_task_type(item.project), item.project.rules
+def aggregate(project: Project, stands: ItemState) -> tuple[dict[str, Any] | None, str]:
+    """Aggregate every resolved field by the project's rules. Returns the values, None if a required
+    field has no result, and the rule of the deciding field."""
+    task, rules = tasktypes.load_task_type(project), project.rules
     places = stands.waiting + stands.filled
     values: dict[str, Any] = {}
     for field in task.resolved:

@@ -124,6 +124,11 @@ def install_triggers() -> None:
         cursor.execute("INSERT INTO judging_touch (subject, n) VALUES (%s, 1)", [ALL_SUBJECTS])
 
 
+def list_triggers() -> dict[str, str]:
+    """The names of the triggers that must be installed, each with its table."""
+    return {name: statement.split(" ON ")[1].split()[0] for name, statement in _triggers()}
+
+
 def drop_triggers() -> None:
     """Drop all triggers, so that tables can be recreated."""
     with connection.cursor() as cursor:

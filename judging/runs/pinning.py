@@ -4,7 +4,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from django.db import connection
 from django.db.models import Max
+from django.db.models.functions import Collate
 
 from annotation import tasktypes
 from annotation.models import Project
@@ -145,7 +147,7 @@ def store_run(run: Run, drawn: DrawnItems, *, sources: Iterable[Run] = ()) -> Ru
     pin_examples(run, drawn.examples)
     run.is_part = drawn.is_part
     rests_on = list(sources)
-    items = {(place["key"], place["texts"]) for place in drawn.places}
+    items = sorted({(place["key"], place["texts"]) for place in drawn.places})
     run.number = last + 1
     run.digest = _digest(run, items, [source.digest for source in rests_on])
     run.save()
@@ -157,8 +159,12 @@ def store_run(run: Run, drawn: DrawnItems, *, sources: Iterable[Run] = ()) -> Ru
 
 def compute_digest(run: Run) -> str:
     """Compute the digest of everything that a stored run pins now."""
-    items = run.outcomes.values_list("item__key", "revision__digest").distinct()
-    return _digest(run, set(items), run.sources.values_list("digest", flat=True))
+    # Sorted by the database, as Python sorts: a million pairs are too many to keep in memory.
+    in_code_points = "C" if connection.vendor == "postgresql" else "BINARY"
+    keyed = run.outcomes.annotate(key=Collate("item__key", in_code_points))
+    pairs = keyed.values_list("key", "revision__digest").order_by("key", "revision__digest")
+    items = pairs.distinct().iterator(chunk_size=2_000)
+    return _digest(run, items, run.sources.values_list("digest", flat=True))
 
 
 def build_outcome(run: Run, place: Mapping[str, Any]) -> Outcome:
@@ -166,7 +172,7 @@ def build_outcome(run: Run, place: Mapping[str, Any]) -> Outcome:
     return Outcome(run=run, **{name: place[name] for name in COPIED_COLUMNS})
 
 
-def _digest(run: Run, items: set[tuple[str, str]], sources: Iterable[str]) -> str:
+def _digest(run: Run, items: Iterable[tuple[str, str]], sources: Iterable[str]) -> str:
     return digests.compute_run_digest(
         strategy=run.strategy.digest,
         renderer=run.renderer,

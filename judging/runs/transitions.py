@@ -27,7 +27,9 @@ def change_state(
     finished = timezone.now() if state in END_STATES else None
     values = {"state": state, "reason": reason, "finished_at": finished}
     with transactions.transact():
-        [was] = Run.objects.filter(pk=run.pk).values_list("state", flat=True)
+        # Locked, so that the event has the state that another transition has just set.
+        held = Run.objects.select_for_update(no_key=True, of=("self",)).filter(pk=run.pk)
+        [was] = held.values_list("state", flat=True)
         moved = Run.objects.filter(pk=run.pk, state__in=allowed).update(**values)
         run.refresh_from_db(fields=list(values))
         if not moved:

@@ -61,7 +61,7 @@ def compute_run_digest(
     """Compute the SHA-256, in hex, of everything that a run pins.
 
     `strategy` is the digest of the strategy's definition; `endpoint` has the provider, address,
-    model and parameters; `items` are pairs of item key and revision digest, in any order;
+    model and parameters; `items` are different pairs of item key and revision digest, sorted;
     `few_shot` are such pairs for the examples, in the order shown; `seed` is the seed that shuffles
     the calls; `sources` are the digests of the source runs, in any order; `occasion` says why the
     run sends answered requests again.
@@ -71,7 +71,7 @@ def compute_run_digest(
         "renderer": renderer,
         "parser": parser,
         "endpoint": endpoint,
-        "items": _digest_of_all(sorted(items)),
+        "items": _digest_of_all(items),
         "few_shot": few_shot,
         "samples": samples,
         "seed": seed,

@@ -32,6 +32,7 @@ class Command(BaseCommand):
         found = timed_checks.run_checks({name: every[name] for name in names}, seconds=PATIENCE)
         for name, one in found.items():
             self.stdout.write(_line(name, one))
+        self.stdout.write("\nTo check the stored data too, run `python manage.py verify`.")
         wrong = [name for name, one in found.items() if one.grade == Grade.WRONG]
         if wrong:
             raise CommandError(f"Wrong: {', '.join(wrong)}.", returncode=1)

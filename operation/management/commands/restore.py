@@ -7,10 +7,14 @@ from django.core.management.base import BaseCommand, CommandError
 
 from operation import backups
 from operation.databases import BackupError
+from operation.integrity import CHECKS
+from operation.integrity.checks import run_checks
 
 
 class Command(BaseCommand):
-    help = "Restore a backup and run its migrations. Stop servers and workers first."
+    help = (
+        "Restore a backup, run its migrations and verify the data. Stop servers and workers first."
+    )
     # The database may have no tables yet.
     requires_migrations_checks = False
 
@@ -38,3 +42,16 @@ class Command(BaseCommand):
             f"{file} {did} {found.rows} rows of {len(found.tables)} tables and"
             f" {len(found.parts) - 1} files, as of {found.made} ({found.database})."
         )
+        if not options["look"]:
+            self._verify()
+
+    def _verify(self) -> None:
+        broken = [result.check for result in run_checks(CHECKS.values()) if result.count]
+        for check in broken:
+            self.stdout.write(f"BROKEN  {check.name}: {check.rule}")
+        if broken:
+            raise CommandError(
+                f"The backup is restored as it was, but its data breaks {len(broken)} of"
+                f" {len(CHECKS)} rules. Run `python manage.py verify` for the rows."
+            )
+        self.stdout.write(f"All {len(CHECKS)} rules of `verify` hold.")

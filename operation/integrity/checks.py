@@ -1,0 +1,89 @@
+"""Checks of the stored data: what must hold in every installation, at any time, also while people
+work.
+
+A check reads the database and yields a breach for each row that breaks its rule. All checks of one
+`run_checks` see the same moment. Rows are read as a stream, so memory does not grow with the data.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+
+from annotation.db import snapshot_reads
+
+# The columns that name a breach, and the values that contradict each other.
+Breach = dict[str, Any]
+
+# Rows of some kilobytes each that PostgreSQL sends at once.
+FETCH_SIZE = 200
+# For each check, this many breaches are named; all are counted.
+NAMED_BREACHES = 20
+# Enough to group a million rows in memory.
+WORK_MEM = "64MB"
+
+
+@dataclass(frozen=True)
+class Check:
+    """A rule about the stored data. `meaning` says what a breach means and what to do about it."""
+
+    name: str
+    rule: str
+    meaning: str
+    find: Callable[[], Iterator[Breach]]
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """The number of breaches of a check, and the first of them."""
+
+    check: Check
+    count: int
+    breaches: tuple[Breach, ...]
+    seconds: float
+
+
+def run_checks(checks: Iterable[Check], *, named: int = NAMED_BREACHES) -> Iterator[CheckResult]:
+    """Run the checks on one state of the database, and yield each result as soon as it is known.
+    Nothing is written or locked."""
+    with snapshot_reads.consistent_reads():
+        _prepare_large_reads()
+        for check in checks:
+            begun = time.perf_counter()
+            count, breaches = 0, []
+            for breach in check.find():
+                count += 1
+                if count <= named:
+                    breaches.append(breach)
+            yield CheckResult(check, count, tuple(breaches), time.perf_counter() - begun)
+
+
+def build_sql_check(name: str, rule: str, meaning: str, statement: str) -> Check:
+    """Build a check from a statement that selects the rows that break the rule."""
+    return Check(name, rule, meaning, lambda: stream_rows(statement))
+
+
+def stream_rows(statement: str, parameters: Iterable[Any] = ()) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a statement as dicts by column name. Values have the database's form, so
+    JSON should be selected as text."""
+    with connection.chunked_cursor() as cursor:
+        cursor.execute(statement, list(parameters))
+        names = [column[0] for column in cursor.description]
+        while rows := cursor.fetchmany(FETCH_SIZE):
+            for row in rows:
+                yield dict(zip(names, row, strict=True))
+
+
+def select_text(column: str) -> str:
+    """Return the SQL that selects a JSON column as text."""
+    return f"{column}::text" if connection.vendor == "postgresql" else column
+
+
+def _prepare_large_reads() -> None:
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            # Compiling the statements would take longer than running most of them.
+            cursor.execute("SET LOCAL jit TO off")
+            cursor.execute(f"SET LOCAL work_mem TO '{WORK_MEM}'")

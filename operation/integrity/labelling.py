@@ -1,0 +1,334 @@
+"""Checks of labels, slots, members' counters and final labels."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+
+from annotation.db import sql
+from annotation.labelling import assignment, resolution
+from annotation.labelling.resolution import ItemState
+from annotation.models import WORK_LIKE_STAGES, Event, Job, Project
+from annotation.settings.project_settings import RESIZE_JOB
+from operation.integrity.checks import Breach, Check, build_sql_check, stream_rows
+
+# Different answers of items are few, so most results are computed only once.
+MAX_KNOWN_RESULTS = 100_000
+_Values = dict[str, Any] | str | None
+_NAMES = "p.slug AS project, i.key AS item"
+_COUNTED_STAGES = sql.quote_names(WORK_LIKE_STAGES)
+
+
+def find_wrong_slot_counts() -> Iterator[Breach]:
+    """Yield the items that have more or fewer slots at stage `label` than the project's settings
+    require.
+
+    Fewer are fine if the item has a final label and the missing slots were closed. More are fine if
+    they are taken and the project once required as many. While a job still applies new settings, a
+    project is left out.
+    """
+    projects, most = {one.pk: one for one in Project.objects.all()}, _largest_overlaps()
+    resizing = set(
+        Job.objects.filter(kind=RESIZE_JOB, finished_at=None).values_list("project_id", flat=True)
+    )
+    statement = f"""
+        SELECT {_NAMES}, i.project_id, s.used, s.spare, s.closed, r.id AS resolution
+        FROM (
+            SELECT item_id, COUNT(CASE WHEN state <> 'closed' THEN 1 END) AS used,
+                COUNT(CASE WHEN state = 'open' AND reserved_for_id IS NULL THEN 1 END) AS spare,
+                COUNT(CASE WHEN state = 'closed' THEN 1 END) AS closed
+            FROM annotation_slot WHERE stage = 'label' AND reason IN ('', 'share')
+            GROUP BY item_id
+        ) AS s
+        JOIN annotation_item i ON i.id = s.item_id
+        JOIN annotation_project p ON p.id = i.project_id
+        LEFT JOIN annotation_resolution r ON r.item_id = i.id AND r.current
+        WHERE i.purpose = 'test' AND i.deleted_at IS NULL
+            AND (s.used <> p.overlap OR p.share_percent > 0)
+    """
+    for row in stream_rows(statement):
+        project = projects[row["project_id"]]
+        wanted, used = assignment.labels_wanted(project, row["item"]), row["used"]
+        if used == wanted or project.pk in resizing:
+            continue
+        is_decided = row["resolution"] is not None and row["closed"] > 0
+        is_left_over = used > wanted and not row["spare"] and used <= most[project.pk]
+        if not ((used < wanted and is_decided) or is_left_over):
+            yield {
+                "project": row["project"], "item": row["item"], "slots": used, "required": wanted
+            }  # fmt: skip
+
+
+def _largest_overlaps() -> dict[int, int]:
+    """The largest number of annotators per item that each project ever had, by the project's id."""
+    most: dict[int, int] = defaultdict(int)
+    for one in Project.objects.all():
+        most[one.pk] = max(one.overlap, one.share_overlap if one.share_percent else 0)
+    for event in Event.objects.filter(kind="settings", project__isnull=False):
+        assert event.project_id
+        for values in (event.old, event.new):
+            numbers = [values.get(name, 0) for name in ("overlap", "share_overlap")]
+            most[event.project_id] = max(most[event.project_id], *numbers)
+    return most
+
+
+def find_wrong_resolutions() -> Iterator[Breach]:
+    """Yield the items whose final label is not what the project's rules make of their labels, and
+    the items with all their labels that nobody decides.
+
+    Left out are items whose labels are all older than the last change of the settings or of the
+    task type: such a change leaves final labels as they are.
+    """
+    projects = {one.pk: one for one in Project.objects.select_related("task_type")}
+    changed, known = _last_rule_changes(), dict[tuple[Any, ...], _Values]()
+    for row in stream_rows(_LABELLED_ITEMS_SQL[connection.vendor]):
+        project = projects[row["project_id"]]
+        last = max(filter(None, map(sql.parse_time, (row["last_label"], row["resolved"]))))
+        if project.pk in changed and last <= changed[project.pk]:
+            continue
+        given = (project.pk, row["answers"], row["waiting"], row["filled"])
+        if given not in known:
+            if len(known) >= MAX_KNOWN_RESULTS:
+                known.clear()
+            known[given] = _compute_values(project, row)
+        if (why := _compare(project, row, known[given])) is not None:
+            yield {"project": project.slug, "item": row["item"], **why}
+
+
+def _compute_values(project: Project, row: Breach) -> _Values:
+    """Return the final label that the labels give, None if they give none, or why it cannot be
+    computed."""
+    answers = json.loads(row["answers"] or "[]")
+    state = ItemState(None, row["waiting"], row["filled"], False, False, False, answers)
+    try:
+        values, _ = resolution.aggregate(project, state)
+    except (TypeError, ValueError) as error:
+        return f"cannot be computed ({error})"
+    # As the database stores it.
+    stored: _Values = json.loads(json.dumps(values))
+    return stored
+
+
+def _compare(project: Project, row: Breach, expected: _Values) -> Breach | None:
+    """Return the final label, what the labels give, and what is wrong; None if nothing is wrong."""
+    stored = None if row["held"] is None else json.loads(row["held"])
+    told = {"stored": stored, "by labels": expected}
+    if isinstance(expected, str):
+        return {**told, "problem": "cannot be compared"}
+    if stored is not None:
+        if not row["of_current_texts"]:
+            return {**told, "problem": "belongs to older texts"}
+        return None if stored == expected else {**told, "problem": "differs"}
+    if expected is not None:
+        return None if project.verify else {**told, "problem": "is missing"}
+    stuck = row["filled"] and not row["waiting"] and not row["asked"]
+    return {**told, "problem": "nobody decides"} if stuck and not project.verify else None
+
+
+def _last_rule_changes() -> dict[int, datetime]:
+    """When the settings or the task type of a project last changed, by the project's id."""
+    changes = Event.objects.filter(kind__in=["settings", "task-type"], project__isnull=False)
+    return dict(changes.order_by("created_at").values_list("project_id", "created_at"))
+
+
+# Items with counted labels of their current texts, or with a final label from labels.
+_ITEM_STATE_SQL = """
+    SELECT i.project_id, i.key AS item, {held} AS held, r.created_at AS resolved,
+        r.revision_id = v.id AS of_current_texts,
+        s.waiting, s.filled, s.asked, a.answers, a.last_label
+    FROM annotation_item i
+    JOIN annotation_revision v ON v.item_id = i.id AND v.number = i.revision_number
+    JOIN (
+        SELECT item_id,
+            COUNT(CASE WHEN stage = 'label' AND state IN ('open', 'held') THEN 1 END) AS waiting,
+            COUNT(CASE WHEN stage = 'label' AND state = 'filled' THEN 1 END) AS filled,
+            COUNT(CASE WHEN stage = 'adjudicate' AND state IN ('open', 'held') THEN 1 END) AS asked
+        FROM annotation_slot GROUP BY item_id
+    ) AS s ON s.item_id = i.id
+    LEFT JOIN ({answers}) AS a ON a.item_id = i.id AND a.revision_id = v.id
+    LEFT JOIN annotation_resolution r ON r.item_id = i.id AND r.current
+    WHERE i.purpose = 'test' AND i.deleted_at IS NULL
+        AND CASE WHEN r.id IS NULL THEN a.item_id IS NOT NULL
+            ELSE r.source = 'labels' AND r.rule <> 'excluded' END
+"""
+_COUNTED_LABELS_SQL = "FROM annotation_label WHERE stage = 'label' AND current AND counted"
+_LABELLED_ITEMS_SQL = {
+    "postgresql": _ITEM_STATE_SQL.format(
+        held='r."values"::text',
+        answers="SELECT item_id, revision_id, MAX(created_at) AS last_label,"
+        f" json_agg(answers ORDER BY created_at, id)::text AS answers {_COUNTED_LABELS_SQL}"
+        " GROUP BY item_id, revision_id",
+    ),
+    "sqlite": _ITEM_STATE_SQL.format(
+        held='r."values"',
+        answers="SELECT item_id, revision_id, MAX(created_at) AS last_label,"
+        f" json_group_array(json(answers)) AS answers FROM (SELECT * {_COUNTED_LABELS_SQL}"
+        " ORDER BY item_id, created_at, id) GROUP BY item_id, revision_id",
+    ),
+}
+
+CHECKS = (
+    build_sql_check(
+        "labels-belong",
+        "A label, its texts, its slot and its member belong to the label's item and project.",
+        "Rows were changed by hand or restored in part. The label would count for a wrong item.",
+        f"""
+        SELECT {_NAMES}, m.alias AS member, l.stage, l.id AS label
+        FROM annotation_label l
+        JOIN annotation_item i ON i.id = l.item_id
+        JOIN annotation_project p ON p.id = i.project_id
+        JOIN annotation_revision r ON r.id = l.revision_id
+        JOIN annotation_membership m ON m.id = l.member_id
+        LEFT JOIN annotation_slot s ON s.id = l.slot_id
+        WHERE l.project_id <> i.project_id OR m.project_id <> i.project_id
+            OR r.item_id <> i.id OR s.item_id <> i.id OR s.stage <> l.stage
+        """,
+    ),
+    build_sql_check(
+        "slots-belong",
+        "A slot has the project and the position of its item, and its member is in the project.",
+        "The queue would offer the item in the wrong place or to the wrong people.",
+        f"""
+        SELECT {_NAMES}, s.stage, s.number, s.id AS slot
+        FROM annotation_slot s
+        JOIN annotation_item i ON i.id = s.item_id
+        JOIN annotation_project p ON p.id = i.project_id
+        LEFT JOIN annotation_membership m ON m.id = s.member_id
+        LEFT JOIN annotation_membership f ON f.id = s.reserved_for_id
+        WHERE s.project_id <> i.project_id OR s.position <> i.position
+            OR m.project_id <> i.project_id OR f.project_id <> i.project_id
+        """,
+    ),
+    build_sql_check(
+        "counted-labels",
+        "A counted label fills a slot that belongs to its member.",
+        "The item counts one label too many, or another person can fill the same slot.",
+        f"""
+        SELECT {_NAMES}, m.alias AS member, l.stage, s.state AS slot_state, l.id AS label
+        FROM annotation_label l
+        JOIN annotation_slot s ON s.id = l.slot_id
+        JOIN annotation_item i ON i.id = l.item_id
+        JOIN annotation_project p ON p.id = i.project_id
+        JOIN annotation_membership m ON m.id = l.member_id
+        WHERE l.current AND l.counted
+            AND (s.state <> 'filled' OR COALESCE(s.member_id, 0) <> l.member_id)
+        """,
+    ),
+    build_sql_check(
+        "filled-slots",
+        "A filled slot has the current label of its member.",
+        "A label was lost, or the slot is taken without a label, so that the item waits for ever.",
+        f"""
+        SELECT {_NAMES}, m.alias AS member, s.stage, s.number, s.id AS slot
+        FROM annotation_slot s
+        JOIN annotation_item i ON i.id = s.item_id
+        JOIN annotation_project p ON p.id = i.project_id
+        JOIN annotation_membership m ON m.id = s.member_id
+        WHERE s.state = 'filled' AND NOT EXISTS (
+            SELECT 1 FROM annotation_label l JOIN annotation_revision r ON r.id = l.revision_id
+            WHERE l.slot_id = s.id AND l.member_id = s.member_id AND l.current
+                AND (l.counted OR r.number < i.revision_number)
+        )
+        """,
+    ),
+    Check(
+        "slot-counts",
+        "An item has as many slots as the project's settings ask for labels.",
+        "The item gets too many or too few labels. Save the number of annotators in the settings "
+        "again, with another value first, to correct it.",
+        find_wrong_slot_counts,
+    ),
+    build_sql_check(
+        "label-counters",
+        "The stored number of a member's labels is the number of current labels.",
+        "Progress and limits of this member are wrong; the labels themselves are not affected.",
+        f"""
+        SELECT p.slug AS project, m.alias AS member, m.labelled AS stored,
+            COALESCE(c.n, 0) AS counted
+        FROM annotation_membership m
+        JOIN annotation_project p ON p.id = m.project_id
+        LEFT JOIN (
+            SELECT member_id, COUNT(*) AS n FROM annotation_label
+            WHERE current AND stage IN ({_COUNTED_STAGES}) GROUP BY member_id
+        ) AS c ON c.member_id = m.id
+        WHERE m.labelled <> COALESCE(c.n, 0)
+        """,
+    ),
+    build_sql_check(
+        "replaced-labels",
+        "A label that is no longer current was undone or replaced by a later label.",
+        "A label stopped counting although nobody undid or replaced it.",
+        f"""
+        SELECT {_NAMES}, m.alias AS member, l.stage, l.id AS label
+        FROM annotation_label l
+        JOIN annotation_item i ON i.id = l.item_id
+        JOIN annotation_project p ON p.id = i.project_id
+        JOIN annotation_membership m ON m.id = l.member_id
+        WHERE NOT l.current AND l.withdrawn_at IS NULL AND NOT EXISTS (
+            SELECT 1 FROM annotation_label n
+            WHERE n.item_id = l.item_id AND n.member_id = l.member_id AND n.stage = l.stage
+                AND n.id <> l.id AND n.created_at >= l.created_at
+        )
+        """,
+    ),
+    build_sql_check(
+        "recorded-labels",
+        "Every label in the audit log is stored.",
+        "A label was deleted. Take it from a backup: what people wrote must not be lost.",
+        """
+        SELECT p.slug AS project, e.subject AS item, m.alias AS member, e.n AS recorded,
+            COALESCE(l.n, 0) AS stored
+        FROM (
+            SELECT project_id, member_id, subject, COUNT(*) AS n FROM annotation_event
+            WHERE kind = 'label' GROUP BY project_id, member_id, subject
+        ) AS e
+        JOIN annotation_project p ON p.id = e.project_id
+        JOIN annotation_membership m ON m.id = e.member_id
+        LEFT JOIN annotation_item i ON i.project_id = e.project_id AND i.key = e.subject
+        LEFT JOIN (
+            SELECT item_id, member_id, COUNT(*) AS n FROM annotation_label
+            GROUP BY item_id, member_id
+        ) AS l ON l.item_id = i.id AND l.member_id = e.member_id
+        WHERE COALESCE(l.n, 0) < e.n
+        """,
+    ),
+    build_sql_check(
+        "resolutions-belong",
+        "A final label belongs to texts of its item, and has an end if and only if it is over.",
+        "Rows were changed by hand or restored in part.",
+        f"""
+        SELECT {_NAMES}, r.value, r.source, r.id AS resolution
+        FROM annotation_resolution r
+        JOIN annotation_item i ON i.id = r.item_id
+        JOIN annotation_project p ON p.id = i.project_id
+        JOIN annotation_revision v ON v.id = r.revision_id
+        WHERE v.item_id <> r.item_id OR r.current = (r.ended_at IS NOT NULL)
+        """,
+    ),
+    Check(
+        "resolutions",
+        "The final label of an item is what the project's rules make of its labels.",
+        "Figures would use a final label that the annotators did not give, or the item waits for "
+        "nobody. Send the item to adjudication.",
+        find_wrong_resolutions,
+    ),
+    build_sql_check(
+        "qualification-rounds",
+        "The stored number of answers in a qualification round is at most the number of labels.",
+        "A round could have been passed without its answers.",
+        """
+        SELECT p.slug AS project, m.alias AS member, q.number AS round, q.answered AS stored,
+            COUNT(l.id) AS counted
+        FROM annotation_practiceround q
+        JOIN annotation_membership m ON m.id = q.member_id
+        JOIN annotation_project p ON p.id = m.project_id
+        LEFT JOIN annotation_label l ON l.member_id = m.id AND l.stage = 'qualification'
+            AND l.created_at >= q.started_at
+        GROUP BY p.slug, m.alias, q.id, q.number, q.answered
+        HAVING q.answered > COUNT(l.id)
+        """,
+    ),
+)

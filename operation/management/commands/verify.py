@@ -1,0 +1,87 @@
+import json
+from argparse import ArgumentParser
+from collections.abc import Iterable
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connection
+from django.utils import timezone
+
+from operation.integrity import CHECKS
+from operation.integrity.checks import NAMED_BREACHES, Check, CheckResult, run_checks
+
+
+class Command(BaseCommand):
+    help = (
+        "Check the stored data: labels, slots, final labels, texts, replies, money, runs,"
+        " snapshots, archives and the audit log. Nothing is changed, and people can keep working."
+        " The exit code is 1 if a rule is broken."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--only", nargs="+", choices=[*CHECKS], metavar="NAME", help="Run only these checks."
+        )
+        parser.add_argument(
+            "--rows",
+            type=int,
+            default=NAMED_BREACHES,
+            metavar="N",
+            help=f"Name up to N breaches of each rule (default {NAMED_BREACHES}).",
+        )
+        parser.add_argument("--list", action="store_true", help="Only list the rules.")
+        parser.add_argument("--json", action="store_true", help="Print the result as JSON.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        checks = [CHECKS[name] for name in options["only"] or CHECKS]
+        if options["list"]:
+            for check in checks:
+                self.stdout.write(f"{check.name:<21} {check.rule}")
+            return
+        results = run_checks(checks, named=max(1, options["rows"]))
+        broken = self._print_json(results) if options["json"] else self._print_lines(results)
+        if broken:
+            rules = "1 rule is" if broken == 1 else f"{broken} rules are"
+            raise CommandError(f"{rules} broken.", returncode=1)
+
+    def _print_lines(self, results: Iterable[CheckResult]) -> int:
+        broken = checked = 0
+        for result in results:
+            checked += 1
+            if not result.count:
+                self.stdout.write(f"holds   {result.check.name:<21} {result.check.rule}")
+                continue
+            broken += 1
+            self.stdout.write(f"BROKEN  {result.check.name:<21} {result.check.rule}")
+            for line in _describe(result):
+                self.stdout.write(f"        {line}")
+        if not broken:
+            self.stdout.write(f"All {checked} rules hold.")
+        return broken
+
+    def _print_json(self, results: Iterable[CheckResult]) -> int:
+        at, broken, checks = timezone.now().isoformat(timespec="seconds"), 0, []
+        for result in results:
+            broken += result.count > 0
+            checks.append(
+                {
+                    "name": result.check.name,
+                    "rule": result.check.rule,
+                    "meaning": result.check.meaning,
+                    "breaches": result.count,
+                    "rows": result.breaches,
+                    "seconds": round(result.seconds, 3),
+                }
+            )
+        told = {"checked_at": at, "database": connection.vendor, "broken": broken, "checks": checks}
+        self.stdout.write(json.dumps(told, indent=1, ensure_ascii=False, default=str))
+        return broken
+
+
+def _describe(result: CheckResult) -> Iterable[str]:
+    check: Check = result.check
+    yield check.meaning
+    for breach in result.breaches:
+        yield "- " + ", ".join(f"{name} {value}" for name, value in breach.items())
+    if more := result.count - len(result.breaches):
+        yield f"- and {more:,} more; --rows names more of them."

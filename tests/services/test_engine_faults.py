@@ -155,11 +155,14 @@ def test_an_evaluator_that_only_hangs_pauses_and_ends_as_timed_out_if_it_is_resu
     run = make(evaluator, strategy, items=5, timeout=1)
     processes.work_loop()
     wait_for(Run.objects.filter(state=Run.State.PAUSED).exists, "the run is paused", every=0.1)
-    assert {entry["attempt"] for entry in evaluator.log} == {1}
+    # A second try may begin at once, before the last of the first tries is over.
+    assert not Request.objects.filter(state="failed").exists()
     lifecycle.resume(Run.objects.get(), None)
     finish(run)
     assert results(run) == {"timed_out": 5}
-    assert {entry["attempt"] for entry in evaluator.log} == {1, 2, 3, 4}
+    asked = Counter(entry["digest"] for entry in evaluator.log)
+    assert len(asked) == 5
+    assert min(asked.values()) >= 4
 
 
 def test_a_clock_that_jumps_makes_nobody_ask_twice(

@@ -2,6 +2,7 @@
 
     Refused             the request cannot be accepted; nothing was stored
     ├── Stale           the data changed after the page was loaded: look again
+    │   └── InProgress  the same request is being executed: send it again after `wait` seconds
     ├── TooEarly        others' comments could influence a label that is still to come: label first
     └── FieldError      a value that its field does not accept: change it
 
@@ -17,6 +18,14 @@ class Refused(ValueError):
 
 class Stale(Refused):
     """The data changed after the page was loaded; nothing was stored."""
+
+
+class InProgress(Stale):
+    """The same request is still being executed; it can be sent again after `wait` seconds."""
+
+    def __init__(self, message: str, wait: int) -> None:
+        super().__init__(message)
+        self.wait = wait
 
 
 class TooEarly(Refused):

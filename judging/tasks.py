@@ -6,6 +6,7 @@ import logging
 from typing import Any
 
 from celery import shared_task
+from django.db import transaction
 from kombu.exceptions import OperationalError
 
 from judging.results import figures
@@ -40,6 +41,11 @@ def notify_of_figure(asked: figures.FigureTable | figures.PendingTable) -> None:
 
 
 def _send(task: Any, pk: int) -> None:
+    """Send a message once the work is committed, or at once outside a transaction."""
+    transaction.on_commit(lambda: _deliver(task, pk))
+
+
+def _deliver(task: Any, pk: int) -> None:
     try:
         task.delay(pk)
     except OperationalError as error:

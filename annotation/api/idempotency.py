@@ -1,10 +1,13 @@
 """Idempotent requests: a request that is sent again with the same key is executed only once.
 
-The sender chooses the key.
+The sender chooses the key. The effect of a request and the note of its response are one
+transaction, so that a killed server leaves both or neither. Only for the upload of a file, whose
+effect is not only rows, they are two.
 """
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import wraps
 from hashlib import sha256
@@ -19,32 +22,71 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.db import transactions
-from annotation.errors import Refused, Stale
+from annotation.errors import InProgress, Refused
 from annotation.models import Account, Repeatable
 from annotation.projects import access
 
 # During this time, a repeated request gets the first response.
 RETENTION = timedelta(days=1)
-# After this time, the process that handled the request is assumed to be gone.
+# After this time, the process that received a file is assumed to be gone.
 TAKEOVER_AFTER = timedelta(minutes=5)
+# Seconds after which a request that is being executed can be sent again: of rows, and of a file.
+ROWS_WAIT, FILE_WAIT = 1, 5
 
 
 def begin_request(account: Account, key: str, asked: str, *, now: datetime) -> Repeatable:
-    """Find or store the request with this key; the request has no status if it must be executed
-    now.
-
-    Raises `Refused` if the key was used for another request before, and `Stale` if the first
-    request is still being processed.
-    """
+    """Find or store the request with this key; the request has no status if it was not executed
+    yet. Raises `Refused` if the key was used for another request before."""
     with transactions.transact():
         Repeatable.objects.filter(created_at__lt=now - RETENTION).delete()
     try:
         with transactions.transact():
             return Repeatable.objects.create(account=account, key=key, asked=asked, created_at=now)
     except IntegrityError:
-        return _check_repeat(
-            Repeatable.objects.filter(account=account, key=key).first(), asked, now
-        )
+        known = Repeatable.objects.filter(account=account, key=key).first()
+    if known is None:
+        raise InProgress("The request with this key was just refused. Send it again.", ROWS_WAIT)
+    if known.asked != asked:
+        raise Refused("This Idempotency-Key was already used for another request. Use a new one.")
+    return known
+
+
+@contextmanager
+def execute_once(begun: Repeatable) -> Iterator[Repeatable]:
+    """A transaction with the request, locked; its status is set if it was executed meanwhile.
+
+    Raises `InProgress` if another process is executing the request now. A request whose process was
+    killed is not locked any more, and nothing of it is stored.
+    """
+    with transactions.transact():
+        rows = Repeatable.objects.select_for_update(no_key=True, skip_locked=True)
+        held = rows.filter(pk=begun.pk).first()
+        if held is None:
+            raise InProgress(
+                f"The request with this key is being executed. Send it again in {ROWS_WAIT} s to"
+                " get its response.",
+                ROWS_WAIT,
+            )
+        yield held
+
+
+@contextmanager
+def receive_once(begun: Repeatable, now: datetime) -> Iterator[Repeatable]:
+    """Like `execute_once` for a request with a file, which takes too long for a transaction. A
+    request whose process was killed can be repeated after `TAKEOVER_AFTER`."""
+    rows = Repeatable.objects.filter(pk=begun.pk, status=None, created_at=begun.created_at)
+    is_new, free = begun.created_at == now, begun.created_at + TAKEOVER_AFTER
+    if begun.status is None and not is_new:
+        with transactions.transact():
+            taken = free <= now and rows.update(created_at=now)
+        if not taken:
+            left = max(1, round((free - now).total_seconds()))
+            raise InProgress(
+                f"The file with this key is being received. Send it again in {FILE_WAIT} s to get"
+                f" the response. If the server was stopped meanwhile, that works in {left} s.",
+                FILE_WAIT,
+            )
+    yield begun
 
 
 def store_answer(request: Repeatable, status: int, body: str) -> None:
@@ -57,27 +99,7 @@ def store_answer(request: Repeatable, status: int, body: str) -> None:
 def delete_request(request: Repeatable) -> None:
     """Delete a request that was not executed, so that its key can be used again."""
     with transactions.transact():
-        request.delete()
-
-
-def _check_repeat(known: Repeatable | None, asked: str, now: datetime) -> Repeatable:
-    if known is None:
-        raise Stale("The request with this key has just been cancelled. Send it again.")
-    if known.asked != asked:
-        raise Refused("This Idempotency-Key was already used for another request. Use a new one.")
-    if known.status is None and not _take_over_request(known, now):
-        raise Stale("The request with this key is still being processed. Try again in a moment.")
-    return known
-
-
-def _take_over_request(known: Repeatable, now: datetime) -> bool:
-    """Take over a request whose process is gone; return False if the process still runs or another
-    process took over."""
-    if known.created_at > now - TAKEOVER_AFTER:
-        return False
-    rows = Repeatable.objects.filter(pk=known.pk, status=None, created_at=known.created_at)
-    with transactions.transact():
-        return bool(rows.update(created_at=now))
+        Repeatable.objects.filter(pk=request.pk, status=None).delete()
 
 
 KEY_HEADER = "Idempotency-Key"
@@ -92,7 +114,7 @@ KEY_PARAMETER = OpenApiParameter(
 ApiView = Callable[..., Response]
 
 
-def make_idempotent(right: str) -> Callable[[ApiView], ApiView]:
+def make_idempotent(right: str, *, takes_file: bool = False) -> Callable[[ApiView], ApiView]:
     """Decorate a view so that a POST is executed once for each `Idempotency-Key` of an account. A
     repeated request gets the stored response only if the account still has `right`."""
 
@@ -103,18 +125,34 @@ def make_idempotent(right: str) -> Callable[[ApiView], ApiView]:
             if request.method != "POST" or KEY_HEADER not in request.headers:
                 return view(*given, slug=slug, **named)
             access.member_for(request, slug, right=right)
-            begun = _begin_request(request)
-            if begun.status is not None:
-                headers = {"Idempotency-Replayed": "true"}
-                return Response(json.loads(begun.body), begun.status, headers=headers)
-            return _run_request(begun, lambda: view(*given, slug=slug, **named))
+            now = timezone.now()
+            begun = _begin_request(request, now)
+            once = receive_once(begun, now) if takes_file else execute_once(begun)
+            try:
+                with once as held:
+                    if held.status is not None:
+                        return _repeat_answer(held)
+                    answer = view(*given, slug=slug, **named)
+                    body = JSONRenderer().render(answer.data).decode()
+                    store_answer(held, answer.status_code, body)
+            except InProgress:
+                raise
+            except Exception:
+                delete_request(begun)
+                raise
+            return answer
 
         return answered
 
     return decorated
 
 
-def _begin_request(request: Request) -> Repeatable:
+def _repeat_answer(stored: Repeatable) -> Response:
+    headers = {"Idempotency-Replayed": "true"}
+    return Response(json.loads(stored.body), stored.status, headers=headers)
+
+
+def _begin_request(request: Request, now: datetime) -> Repeatable:
     account: Any = request.user
     assert isinstance(account, Account)
     key = request.headers[KEY_HEADER].encode("utf-8", "surrogateescape")
@@ -122,7 +160,7 @@ def _begin_request(request: Request) -> Repeatable:
     for part in _request_parts(request):
         asked.update(part)
     digests = (sha256(key).hexdigest(), asked.hexdigest())
-    return begin_request(account, *digests, now=timezone.now())
+    return begin_request(account, *digests, now=now)
 
 
 def _request_parts(request: Request) -> Iterator[bytes]:
@@ -137,13 +175,3 @@ def _request_parts(request: Request) -> Iterator[bytes]:
             sent = isinstance(value, UploadedFile)
             yield json.dumps([name, value.name if sent else value]).encode() + b"\n"
             yield from value.chunks() if sent else ()
-
-
-def _run_request(begun: Repeatable, do: Callable[[], Response]) -> Response:
-    try:
-        answer = do()
-    except Exception:
-        delete_request(begun)
-        raise
-    store_answer(begun, answer.status_code, JSONRenderer().render(answer.data).decode())
-    return answer

@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 from rest_framework.views import exception_handler
 
-from annotation.errors import FieldError, Refused, Stale, TooEarly
+from annotation.errors import FieldError, InProgress, Refused, Stale, TooEarly
 from annotation.models import Job
 
 PROBLEM_CONTENT_TYPE = "application/problem+json"
@@ -105,9 +105,13 @@ class Unprocessable(APIException):
 
 
 class Conflict(APIException):
-    """The data that the request refers to has changed."""
+    """The data that the request refers to has changed. `wait` becomes the header `Retry-After`."""
 
     status_code = 409
+
+    def __init__(self, detail: str, wait: int | None = None) -> None:
+        super().__init__(detail)
+        self.wait = wait
 
 
 class TooLarge(APIException):
@@ -182,8 +186,9 @@ def handle_exception(raised: Exception, context: dict[str, Any]) -> Response | N
     if isinstance(raised, Refused):
         field = raised.field if isinstance(raised, FieldError) else ""
         errors = {field: [str(raised)]} if field else None
+        wait = raised.wait if isinstance(raised, InProgress) else None
         later = isinstance(raised, Stale | TooEarly)
-        raised = Conflict(str(raised)) if later else Unprocessable(str(raised), errors)
+        raised = Conflict(str(raised), wait) if later else Unprocessable(str(raised), errors)
     if isinstance(raised, RequestDataTooBig):
         raised = TooLarge()
     answer = exception_handler(raised, context)

@@ -126,7 +126,9 @@ class GenerationList(ProjectRowList[Job]):
         request=GenerationBody,
         responses={
             202: GenerationSerializer,
-            409: OpenApiResponse(ProblemSerializer, "The same request is already being processed."),
+            409: OpenApiResponse(
+                ProblemSerializer, "The same request is being executed; see `Retry-After`."
+            ),
             422: OpenApiResponse(
                 ProblemSerializer, ("This cannot be generated here; the detail says why.")
             ),

@@ -11,6 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.api import idempotency
+from annotation.errors import InProgress
 from annotation.models import Comment, Membership, Repeatable
 from judging.models import StrategyVersion
 from judging.runs import selection
@@ -51,15 +52,63 @@ def test_a_key_is_for_one_request_of_one_person(people: Cast) -> None:
     assert start(api_client(people.researcher), people).json()["run"]["number"] == 2
 
 
-def test_what_is_being_answered_is_not_begun_again_until_its_answerer_is_gone(
-    people: Cast,
+def test_a_server_killed_between_the_deed_and_its_note_leaves_neither(
+    people: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = api_client(people.lead)
-    assert start(client, people).status_code == 201
+
+    def killed(*_: object) -> None:
+        assert people.project.runs.count() == 1
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(idempotency, "store_answer", killed)
+        with pytest.raises(KeyboardInterrupt):
+            start(client, people)
+    assert people.project.runs.count() == 0
+    assert Repeatable.objects.get().status is None
+    # It is done at once, without waiting for anything.
+    assert start(client, people).json()["run"]["number"] == 1
+    assert start(client, people)["Idempotency-Replayed"] == "true"
+    assert people.project.runs.count() == 1
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_what_is_being_done_is_answered_with_when_to_ask_again(people: Cast) -> None:
+    account = people.lead.account
+    assert account
+    begun = idempotency.begin_request(account, "0" * 64, "0" * 64, now=timezone.now())
+
+    def repeat() -> str:
+        with pytest.raises(InProgress) as told, idempotency.execute_once(begun):
+            pass
+        connections.close_all()
+        return f"{told.value.wait} {told.value}"
+
+    with idempotency.execute_once(begun), ThreadPoolExecutor(1) as pool:
+        said = pool.submit(repeat).result()
+    assert said.startswith("1 The request with this key is being executed. Send it again in 1 s")
+    with idempotency.execute_once(begun) as held:
+        assert held.status is None
+
+
+def test_a_file_that_is_being_received_is_not_received_twice(people: Cast) -> None:
+    client = api_client(people.lead)
+    address = f"/api/v1/projects/{people.project.slug}/imports/"
+    headers = {"Idempotency-Key": "k"}
+
+    def send() -> Any:
+        file = SimpleUploadedFile("items.csv", b"key,gold\na,b\n")
+        return client.post(address, {"file": file}, headers=headers)
+
+    assert send().status_code == 201
     Repeatable.objects.update(status=None)
-    assert start(client, people).status_code == 409
+    refused = send()
+    assert (refused.status_code, refused["Retry-After"]) == (409, "5")
+    assert "If the server was stopped meanwhile, that works in " in refused.json()["detail"]
     Repeatable.objects.update(created_at=timezone.now() - idempotency.TAKEOVER_AFTER)
-    assert start(client, people).json()["run"]["number"] == 2
+    assert send().json()["number"] == 2
 
 
 def test_what_was_refused_may_be_tried_again_with_its_key(people: Cast) -> None:

@@ -77,6 +77,7 @@ def test_an_embedded_worker_finds_due_work_though_no_message_was_sent(
         assert wait_for(lambda: worked_on == [7])
 
 
+@pytest.mark.django_db(transaction=True)
 def test_an_embedded_worker_answers_a_message_at_once(due: Due, worked_on: list[int]) -> None:
     due(list)
     with embedded_worker.running_worker():

@@ -82,7 +82,9 @@ class SnapshotList(ProjectRowList[Snapshot]):
         request=SnapshotBody,
         responses={
             202: SnapshotSerializer,
-            409: OpenApiResponse(ProblemSerializer, "The same request is already being processed."),
+            409: OpenApiResponse(
+                ProblemSerializer, "The same request is being executed; see `Retry-After`."
+            ),
             422: OpenApiResponse(ProblemSerializer, "The name is missing or already used."),
             **PROBLEM_RESPONSES,
         },

@@ -6,6 +6,7 @@
 #   make test-postgresql    the tests that ask a database, on PostgreSQL and Redis
 #   make test-services      the tests that start servers and workers, and end them
 #   make check              format, lint, types, import contracts, templates, migrations, deployment
+#   make soak  [ARGS=...]   try an installation under random kills; ARGS="--database sqlite --seconds 120"
 #   make bench              measure what must stay fast
 #   make bench-large        the same of a million items, and of millions of outcomes
 #   make format             let the formatter and the linter correct what they can
@@ -40,7 +41,7 @@ PRODUCTION = DEBUG=0 SITE_URL=https://blindspot.example ALLOWED_HOSTS=blindspot.
 	SECRET_KEY=$(RANDOM_KEY)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test test-postgresql test-services check bench bench-large format audit lock clean python
+.PHONY: help setup demo serve test test-postgresql test-services check soak bench bench-large format audit lock clean python
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -72,6 +73,9 @@ check: $(VENV)/dev.stamp
 	$(BIN)/djade --check $(DJADE)
 	$(MANAGE) makemigrations --check --dry-run
 	$(PRODUCTION) $(MANAGE) check --deploy --fail-level WARNING
+
+soak: $(VENV)/dev.stamp
+	$(BIN)/python -m benchmarks.soak $(ARGS)
 
 bench: $(VENV)/dev.stamp
 	@for each in $(BENCHMARKS); do echo "== $$each"; $(BIN)/python -m $$each || exit 1; done

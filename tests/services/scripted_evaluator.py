@@ -60,7 +60,8 @@ FAULTS = REFUSALS.keys() | BROKEN | ODD | SPOILT
 class Script:
     """How to behave; `faults` maps a name of FAULTS to `first:n`, a share, or "" for always.
 
-    `headers` go with every reply, be it an error.
+    A reply takes `latency` seconds and up to `spread` seconds more. `headers` go with every reply,
+    be it an error.
     """
 
     latency: float = 0.0
@@ -68,6 +69,7 @@ class Script:
     faults: Mapping[str, str] = field(default_factory=dict)
     judge: Judge = field(default_factory=Judge)
     headers: Mapping[str, str] = field(default_factory=dict)
+    spread: float = 0.0
 
     def but(self, words: Sequence[str]) -> "Script":
         """This script with words like `latency=0.2` and `cut=first:1` over it; others mean none."""
@@ -170,8 +172,9 @@ class ScriptedEvaluator:
         response: web.Response,
         entry: dict[str, Any],
     ) -> web.StreamResponse:
-        if script.latency:
-            await asyncio.sleep(script.latency)
+        if script.latency or script.spread:
+            more = script.spread * chance(entry["digest"], str(entry["attempt"]), "latency")
+            await asyncio.sleep(script.latency + more)
         if entry["fault"] == "hang":
             await asyncio.sleep(3600)
         if entry["fault"] in {"cut", "cut_stream"}:
@@ -278,6 +281,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--log", type=Path)
     parser.add_argument("--latency", type=float, default=0.0)
+    parser.add_argument("--spread", type=float, default=0.0)
     parser.add_argument("--retry-after", type=float)
     parser.add_argument("--fault", action="append", default=[], help="NAME[=first:N|=SHARE]")
     parser.add_argument("--judge", default="digest", help="digest, or oracle:SHARE")
@@ -288,7 +292,8 @@ def main() -> None:
 async def _serve(options: argparse.Namespace) -> None:
     lines = options.wrong.read_text("utf-8").splitlines() if options.wrong else []
     judge = judge_from(options.judge, map(json.loads, lines))
-    script = Script(options.latency, options.retry_after, judge=judge).but(options.fault)
+    script = Script(options.latency, options.retry_after, judge=judge, spread=options.spread)
+    script = script.but(options.fault)
     evaluator, stop = ScriptedEvaluator(script, options.log), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)

@@ -15,6 +15,7 @@ used.
 import argparse
 import os
 import random
+import signal
 import subprocess
 import sys
 import threading
@@ -53,6 +54,8 @@ CALLS_A_SECOND, MOST_CALLS = 30, 10_000
 def main() -> int:
     """Run one trial, print its table, and return the exit code."""
     options = _read_options()
+    # Whoever ends it ends what it started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     print(f"seed {options.seed}, {options.seconds} s on {options.database}", flush=True)
     with temporary_folder() as name:
         try:
@@ -67,7 +70,7 @@ def _read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--database", choices=["postgresql", "sqlite"], default="postgresql")
     parser.add_argument("--seconds", type=int, default=600, help="how long things go wrong")
-    parser.add_argument("--calm", type=int, default=240, help="how long things may take to end")
+    parser.add_argument("--calm", type=int, default=600, help="how long things may take to end")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--journal", type=Path, help="keep the notes in this file")
     options = parser.parse_args()
@@ -90,7 +93,7 @@ def _try(place: Installation, options: argparse.Namespace) -> int:
     trial = Trial(threading.Event(), threading.Event(), place.folder, str(cap))
     journal = Journal(options.journal or place.folder / "journal.jsonl")
     threads = _start_people(place, trial, journal, headers, options.seed)
-    backup = threading.Thread(target=_back_up, args=(place, trial, journal))
+    backup = threading.Thread(target=_back_up, args=(place, trial, journal), daemon=True)
     backup.start()
     ends = threading.Timer(options.seconds, trial.calm.set)
     ends.start()

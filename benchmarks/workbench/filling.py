@@ -185,7 +185,8 @@ def _copy_labels(half: int) -> None:
         _copy(Resolution, series, "1 = 1", named)
         # There may be later events after that of the label.
         behind = f"{Event.objects.latest('pk').pk} + s.n"
-        _copy(Event, series, "t.kind = 'label'", named | {"id": behind})
+        key = "substr('item-0000000', 1, 12 - length('' || (s.n + 1))) || (s.n + 1)"
+        _copy(Event, series, "t.kind = 'label'", named | {"id": behind, "subject": key})
         last = label.slot_id + (half - 1) * step
         filled = Slot.objects.filter(stage=label.stage, number=label.slot.number, pk__lte=last)
         filled.update(state=Slot.State.FILLED, member=label.member, held_until=None)

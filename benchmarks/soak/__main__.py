@@ -35,8 +35,9 @@ from benchmarks.soak.people import (
     ApiAnnotator,
     ScreenAnnotator,
     Trial,
+    add_items,
     adjudicate,
-    lead,
+    export_again_and_again,
     researcher,
 )
 from benchmarks.soak.processes import Missing
@@ -197,7 +198,8 @@ def _start_people(
     ]
     work += [
         lambda: adjudicate(callers["adjudicator"], trial),
-        lambda: lead(callers["lead"], trial),
+        lambda: add_items(callers["lead"], trial),
+        lambda: export_again_and_again(callers["lead"], trial),
         lambda: researcher(callers["researcher"], trial),
     ]
     threads = [threading.Thread(target=one, daemon=True) for one in work]

@@ -4,11 +4,13 @@ asked against replies."""
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
+from math import inf
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from django.db.models import Count, F, Max, Q, Sum
@@ -22,6 +24,10 @@ from operation.integrity.checks import run_checks
 
 # Requests that a killed worker had asked, but whose reply it had not stored yet.
 KILLS = ("kill a worker", "kill another worker", "kill the server")
+DATABASE_FAULTS = ("crash PostgreSQL", "cut the database connections")
+# Seconds: how far clocks may be apart, how long the database may be away after a fault, and how
+# long before a kill an answer may have come.
+SLACK, AWAY_SECONDS, EXPLAINED_SECONDS = 0.05, 15.0, 5.0
 ENDED = (Job.State.FINISHED, Job.State.FAILED, Job.State.CANCELLED)
 
 
@@ -196,18 +202,31 @@ def _asked_against_replies(journal: Journal, log: Path) -> Iterator[Line]:
     failed = Request.objects.filter(state="failed").count()
     lost = max(0, len(answered) - replies)
     yield Line("answers without a stored reply", f"{lost}; {failed} requests failed", lost)
-    kills = sorted(note["at"] for note in journal.all("fault"))
-    again, unexplained, oldest = 0, 0, 0.0
+    yield _asked_again(journal, answered)
+
+
+def _asked_again(journal: Journal, answered: Mapping[str, list[float]]) -> Line:
+    """Answers that were asked for again, because a worker was killed before it had stored them. It
+    cannot store them while the database is away."""
+    faults = [(note["at"], note["what"]) for note in journal.all("fault")]
+    kills = [at for at, what in faults if what in KILLS]
+    away = [at for at, what in faults if what in DATABASE_FAULTS]
+    ages, while_away, unexplained = list[float](), 0, 0
     for times in answered.values():
-        for first in sorted(times)[:-1]:
-            again += 1
-            after = min((kill - first for kill in kills if kill >= first), default=None)
-            if after is None or after > 5:
+        for at in sorted(times)[:-1]:
+            kill = min((one for one in kills if at <= one + SLACK), default=inf)
+            if any(at - AWAY_SECONDS < one < kill for one in away):
+                while_away += 1
+            elif kill - at > EXPLAINED_SECONDS:
                 unexplained += 1
             else:
-                oldest = max(oldest, after)
-    told = f"{again}, answered up to {oldest:.2f} s before a fault; {unexplained} not explained"
-    yield Line("asked again (answered, not yet stored at a kill)", told)
+                ages.append(max(0.0, kill - at))
+    oldest = f"up to {max(ages):.2f} s, median {median(ages):.2f} s" if ages else "none"
+    return Line(
+        "answers asked for again",
+        f"{len(ages) + while_away + unexplained}: {len(ages)} came before a kill ({oldest}), "
+        f"{while_away} while the database was away, {unexplained} others",
+    )
 
 
 def _answers(journal: Journal) -> Iterator[Line]:

@@ -23,7 +23,7 @@ EVALUATOR_OPTIONS = (
     "--latency", "0.02", "--spread", "0.18", "--fault", "server_error=0.05",
     "--fault", "broken_json=0.02", "--fault", "hang=0.004", "--fault", "cut=0.004",
 )  # fmt: skip
-DISK_BYTES = "8m"
+DISK_BYTES = "96m"
 WORDS = ["river", "stone", "lamp", "harbour", "clerk", "orchard", "window", "copper", "margin"]
 CATEGORIES = ("grammar", "spelling", "number-errors", "incorrect-fact")
 

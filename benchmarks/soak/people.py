@@ -214,12 +214,17 @@ def adjudicate(caller: Caller, trial: Trial) -> None:
         trial.calm.wait(0.5)
 
 
-def lead(caller: Caller, trial: Trial) -> None:
-    """Import a file, generate items, and then export and make snapshots again and again."""
-    base, number = f"/api/v1/projects/{LABELLED}/", 0
-    _import(caller, trial, base)
+def add_items(caller: Caller, trial: Trial) -> None:
+    """Import a file, and generate items."""
+    base = f"/api/v1/projects/{LABELLED}/"
     asked = {"perturbers": ["spelling"], "limit": 150, "seed": "1"}
     _follow(caller, trial, f"{base}generations/", asked, "generation")
+    _import(caller, trial, base)
+
+
+def export_again_and_again(caller: Caller, trial: Trial) -> None:
+    """Export tables and make snapshots until the trial is calm."""
+    base, number = f"/api/v1/projects/{LABELLED}/", 0
     chance = random.Random(5)
     while not trial.calm.is_set():
         number += 1

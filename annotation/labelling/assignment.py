@@ -12,6 +12,7 @@ from itertools import cycle, islice
 from typing import Any
 
 from django.db import OperationalError, connection, transaction
+from django.utils import timezone
 from psycopg.errors import QueryCanceled
 
 from annotation.db import project_counts, transactions
@@ -20,6 +21,7 @@ from annotation.items import readiness
 from annotation.items.models import ItemQuerySet
 from annotation.labelling import resolution
 from annotation.labelling import slots as labelling_slots
+from annotation.labelling.models.slots import SlotQuerySet
 from annotation.models import Event, Item, Membership, Project, Reason, Resolution, Slot, Stage
 from stats.lots import draw_number
 
@@ -245,14 +247,24 @@ def release_reserved(
     member. With `items`, only slots of these items are returned.
     """
     with transactions.transact():
-        kept = Slot.objects.kept_for(member.pk).locked()
+        kept = Slot.objects.kept_for(member.pk)
         if items is not None:
             kept = kept.filter(item__in=list(items))
-        slots = list(kept)
+        held = {item.pk: item for item in _lock_items(kept, lead.project)}
+        slots = list(kept.locked())
         for slot in slots:
             slot.unreserve()
+            if slot.state == Slot.State.CLOSED:
+                # The labels that are there may decide the item without this one.
+                resolution.update_resolution(held[slot.item_id], now=timezone.now())
     _record("take back", lead, slots=len(slots), people=[member.alias])
     return len(slots)
+
+
+def _lock_items(slots: SlotQuerySet, project: Project) -> Iterator[Item]:
+    for item in Item.objects.locked().filter(pk__in=slots.values("item")).order_by("pk"):
+        item.project = project
+        yield item
 
 
 def set_priority(lead: Membership, items: Iterable[Item], priority: str) -> int:

@@ -8,11 +8,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.utils import timezone
+
 from annotation import tasktypes
 from annotation.db import transactions
 from annotation.errors import Refused
 from annotation.items import readiness
 from annotation.labelling import adjudication, queue, visibility
+from annotation.labelling import resolution as labelling_resolution
 from annotation.labelling import slots as labelling_slots
 from annotation.labelling.correct_answers import PURPOSES
 from annotation.labelling.models.labels import ResolutionQuerySet
@@ -229,9 +232,12 @@ def withdraw_request(member: Membership, item: Item) -> bool:
     """Withdraw a request for adjudication that nobody has opened yet; return True if there was
     one."""
     with transactions.transact():
-        Item.objects.locked().get(pk=item.pk)
+        locked = Item.objects.locked().get(pk=item.pk)
+        locked.project = member.project
         closed = labelling_slots.close_open(item, Stage.ADJUDICATE, Reason.REQUESTED)
         if closed:
+            # If annotators disagree, the item still needs a decision.
+            labelling_resolution.update_resolution(locked, now=timezone.now())
             _record("withdraw request for adjudication", member, item)
     return bool(closed)
 

@@ -42,6 +42,10 @@ def apply_correction(item: Item, now: datetime) -> None:
     corrected."""
     resolution.update_resolution(item, now=now)
     update_route(item, now=now)
+    ended = Resolution.objects.of_item(item).filter(rule=resolution.EXCLUDED, current=False)
+    if ended.filter(revision__number=item.revision_number - 1).exists():
+        # The correction ended the exclusion, which had closed slots.
+        assignment.refill_slots(item, now=now)
 
 
 def apply_withdrawal(label: Label, task: TaskType, now: datetime) -> None:
@@ -88,6 +92,8 @@ def update_route(item: Item, *, now: datetime) -> None:
         _exclude(item, said[EXCLUDE], task, now)
     else:
         _include_again(item, now)
+    # A closed decision may have been the only one that the item waited for.
+    resolution.update_resolution(item, now=now)
 
 
 def _exclude(item: Item, label: Label, task: TaskType, now: datetime) -> None:

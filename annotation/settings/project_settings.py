@@ -178,10 +178,10 @@ def run_job(
     The next worker continues with the remaining items; running the job twice changes nothing more.
     If this worker fails, the job waits until its lease has expired.
     """
-    with job_queue.hold_lease(job_id, RESIZE_JOB, stopped, now=now) as job:
+    now = now or timezone.now()
+    with job_queue.hold_lease(job_id, RESIZE_JOB, stopped) as job:
         if job is None:
             return False
-        now = now or timezone.now()
         after = int(job.result.get("after", 0))
         ends, done, all_done = time.monotonic() + seconds, 0, False
         project = Project.objects.select_related("task_type").get(jobs=job_id)

@@ -254,3 +254,13 @@ def test_a_decision_is_not_asked_again_by_a_route(judge: Membership) -> None:
     other = make_member(judge.project)
     say(other, take(other), "not-sure")
     assert not cases.waiting_slots(judge.project).exists()
+
+
+def test_a_request_that_is_taken_back_leaves_a_disagreement_to_be_decided(
+    judge: Membership,
+) -> None:
+    item = disputed(judge, "valid", "invalid")
+    cases.request_decision(judge, item, now=timezone.now())
+    cases.withdraw_request(judge, item)
+    slots = Slot.objects.filter(item=item, stage=Stage.ADJUDICATE, state="open")
+    assert [slot.reason for slot in slots] == [Reason.DISPUTED]

@@ -250,3 +250,13 @@ def test_items_that_get_more_places_are_read_in_parts_each_to_its_end(
         assert sum(step.changed for step in steps) == 3
     reads = [query["sql"] for query in asked if "LIMIT 2" in query["sql"]]
     assert len(reads) == 3  # two, one, and that there is no more
+
+
+def test_a_final_label_comes_back_with_what_is_taken_back(
+    lead: Membership, member: Membership
+) -> None:
+    item, other = make_item(lead.project), make_member(lead.project)
+    say(member, take(member))
+    reserve(lead, [item], other)
+    assignment.release_reserved(lead, other)
+    assert Resolution.objects.current().filter(item=item).exists()

@@ -354,3 +354,15 @@ def test_a_column_that_names_another_cluster_than_before_is_a_conflict(rows: Any
     said = run(rows(ANIMAL | {"key": "a", "cluster": "picture 3"}))
     assert "exists with other cluster" in said
     assert clusters() == before
+
+
+@pytest.mark.django_db
+def test_items_get_the_labels_that_a_lead_asks_for_while_the_import_runs() -> None:
+    project = builders.make_project()
+    Project.objects.filter(pk=project.pk).update(overlap=3)
+    assert project.overlap == 1
+    texts = {"prompt": "Why?", "gold": "So.", "perturbed": "Sso."}
+    said = Row("f", 1, {"key": "a", "category": "spelling", "source_ability": "factual", **texts})
+    task = tasktypes.load_task_type(project)
+    items.store_items(project, importing.parse_items([said], task))
+    assert Slot.objects.filter(item__key="a").count() == 3

@@ -136,3 +136,31 @@ def test_a_correction_ends_a_route_with_the_label_that_asked_for_it(member: Memb
     unsure(member, "needs-expert")
     correct(other, take(other))
     assert waiting() == [(Reason.EXPERT, "closed")]
+
+
+def test_who_is_sure_now_and_disagrees_leaves_the_item_to_an_adjudicator(
+    member: Membership,
+) -> None:
+    member.project.overlap = 2
+    member.project.save()
+    other, item = make_member(member.project), make_item(member.project, slots=2)
+    say(other, take(other), "invalid")
+    unsure(member, "needs-expert")
+    say(member, queue.reopen_item(member, item.key), "valid")
+    assert (standing(), waiting()[-1][1]) == (None, "open")
+
+
+def test_a_correction_of_an_item_that_was_out_gives_it_all_its_places_again(
+    member: Membership,
+) -> None:
+    member.project.overlap = 2
+    member.project.save()
+    item = make_item(member.project, slots=2)
+    unsure(member, "question-unclear")
+    other = make_member(member.project)
+    correct(member, queue.reopen_item(member, item.key))
+    slots = Slot.objects.filter(item=item, stage=Stage.LABEL).exclude(state="closed")
+    assert slots.count() == 2
+    say(member, take(member))
+    say(other, take(other))
+    assert standing()

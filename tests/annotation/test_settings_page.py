@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation import importing
+from annotation.db import clock
 from annotation.jobs import job_queue
 from annotation.labelling import answer_key, assignment
 from annotation.models import Event, Item, Job, Label, Membership, Project, Slot
@@ -156,7 +157,8 @@ def test_one_worker_at_a_time_is_at_it_until_it_is_gone(
     assert job_queue.due_job_ids(project_settings.RESIZE_JOB, timezone.now()) == []
     later = timezone.now() + job_queue.LEASE_TIME
     assert job_queue.due_job_ids(project_settings.RESIZE_JOB, later) == [job.pk]
-    assert project_settings.run_job(job.pk, now=later)
+    monkeypatch.setattr(clock, "now", lambda: later)
+    assert project_settings.run_job(job.pk)
 
 
 def test_settings_that_change_while_a_worker_is_at_it_are_not_lost(

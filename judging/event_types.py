@@ -3,6 +3,7 @@
 from annotation.projects import event_types
 
 EVENT_TITLES = {
+    "archive loaded": "archive of results loaded",
     "budget": "budget",
     "demo made": "example project created",
     "endpoint": "endpoint",

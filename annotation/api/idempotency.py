@@ -1,8 +1,8 @@
 """Idempotent requests: a request that is sent again with the same key is executed only once.
 
 The sender chooses the key. The effect of a request and the note of its response are one
-transaction, so that a killed server leaves both or neither. Only for the upload of a file, whose
-effect is not only rows, they are two.
+transaction, so that a killed server leaves both or neither. Only what takes long is two
+transactions on SQLite, where one would hold up all other writers.
 """
 
 import json
@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import Any
 
 from django.core.files.uploadedfile import UploadedFile
-from django.db import IntegrityError
+from django.db import IntegrityError, connection
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.renderers import JSONRenderer
@@ -28,27 +28,30 @@ from annotation.projects import access
 
 # During this time, a repeated request gets the first response.
 RETENTION = timedelta(days=1)
-# After this time, the process that received a file is assumed to be gone.
+# After this time, the process of a long request is assumed to be gone.
 TAKEOVER_AFTER = timedelta(minutes=5)
-# Seconds after which a request that is being executed can be sent again: of rows, and of a file.
-ROWS_WAIT, FILE_WAIT = 1, 5
+# Seconds after which a request that is being executed can be sent again.
+SHORT_WAIT, LONG_WAIT = 1, 5
 
 
-def begin_request(account: Account, key: str, asked: str, *, now: datetime) -> Repeatable:
-    """Find or store the request with this key; the request has no status if it was not executed
-    yet. Raises `Refused` if the key was used for another request before."""
+def begin_request(
+    account: Account, key: str, asked: str, *, now: datetime
+) -> tuple[Repeatable, bool]:
+    """Find or store the request with this key, and say whether it is new; it has no status if it
+    was not executed yet. Raises `Refused` if the key was used for another request before."""
     with transactions.transact():
         Repeatable.objects.filter(created_at__lt=now - RETENTION).delete()
     try:
         with transactions.transact():
-            return Repeatable.objects.create(account=account, key=key, asked=asked, created_at=now)
+            made = Repeatable.objects.create(account=account, key=key, asked=asked, created_at=now)
+            return made, True
     except IntegrityError:
         known = Repeatable.objects.filter(account=account, key=key).first()
     if known is None:
-        raise InProgress("The request with this key was just refused. Send it again.", ROWS_WAIT)
+        raise InProgress("The request with this key was just refused. Send it again.", SHORT_WAIT)
     if known.asked != asked:
         raise Refused("This Idempotency-Key was already used for another request. Use a new one.")
-    return known
+    return known, False
 
 
 @contextmanager
@@ -63,29 +66,30 @@ def execute_once(begun: Repeatable) -> Iterator[Repeatable]:
         held = rows.filter(pk=begun.pk).first()
         if held is None:
             raise InProgress(
-                f"The request with this key is being executed. Send it again in {ROWS_WAIT} s to"
+                f"The request with this key is being executed. Send it again in {SHORT_WAIT} s to"
                 " get its response.",
-                ROWS_WAIT,
+                SHORT_WAIT,
             )
         yield held
 
 
 @contextmanager
-def receive_once(begun: Repeatable, now: datetime) -> Iterator[Repeatable]:
-    """Like `execute_once` for a request with a file, which takes too long for a transaction. A
-    request whose process was killed can be repeated after `TAKEOVER_AFTER`."""
-    rows = Repeatable.objects.filter(pk=begun.pk, status=None, created_at=begun.created_at)
-    is_new, free = begun.created_at == now, begun.created_at + TAKEOVER_AFTER
+def execute_long_once(begun: Repeatable, is_new: bool, now: datetime) -> Iterator[Repeatable]:
+    """Like `execute_once`, without a transaction round it. A request whose process was killed can
+    be repeated after `TAKEOVER_AFTER`."""
+    free = begun.created_at + TAKEOVER_AFTER
     if begun.status is None and not is_new:
+        rows = Repeatable.objects.filter(pk=begun.pk, status=None, created_at=begun.created_at)
         with transactions.transact():
             taken = free <= now and rows.update(created_at=now)
         if not taken:
             left = max(1, round((free - now).total_seconds()))
             raise InProgress(
-                f"The file with this key is being received. Send it again in {FILE_WAIT} s to get"
-                f" the response. If the server was stopped meanwhile, that works in {left} s.",
-                FILE_WAIT,
+                f"The request with this key is being executed. Send it again in {LONG_WAIT} s to"
+                f" get its response. If the server was stopped meanwhile, that works in {left} s.",
+                LONG_WAIT,
             )
+        begun.created_at = now
     yield begun
 
 
@@ -99,7 +103,8 @@ def store_answer(request: Repeatable, status: int, body: str) -> None:
 def delete_request(request: Repeatable) -> None:
     """Delete a request that was not executed, so that its key can be used again."""
     with transactions.transact():
-        Repeatable.objects.filter(pk=request.pk, status=None).delete()
+        rows = Repeatable.objects.filter(pk=request.pk, created_at=request.created_at)
+        rows.filter(status=None).delete()
 
 
 KEY_HEADER = "Idempotency-Key"
@@ -114,7 +119,7 @@ KEY_PARAMETER = OpenApiParameter(
 ApiView = Callable[..., Response]
 
 
-def make_idempotent(right: str, *, takes_file: bool = False) -> Callable[[ApiView], ApiView]:
+def make_idempotent(right: str, *, takes_long: bool = False) -> Callable[[ApiView], ApiView]:
     """Decorate a view so that a POST is executed once for each `Idempotency-Key` of an account. A
     repeated request gets the stored response only if the account still has `right`."""
 
@@ -126,8 +131,12 @@ def make_idempotent(right: str, *, takes_file: bool = False) -> Callable[[ApiVie
                 return view(*given, slug=slug, **named)
             access.member_for(request, slug, right=right)
             now = timezone.now()
-            begun = _begin_request(request, now)
-            once = receive_once(begun, now) if takes_file else execute_once(begun)
+            begun, is_new = _begin_request(request, now)
+            once = (
+                execute_long_once(begun, is_new, now)
+                if takes_long and connection.vendor == "sqlite"
+                else execute_once(begun)
+            )
             try:
                 with once as held:
                     if held.status is not None:
@@ -152,7 +161,7 @@ def _repeat_answer(stored: Repeatable) -> Response:
     return Response(json.loads(stored.body), stored.status, headers=headers)
 
 
-def _begin_request(request: Request, now: datetime) -> Repeatable:
+def _begin_request(request: Request, now: datetime) -> tuple[Repeatable, bool]:
     account: Any = request.user
     assert isinstance(account, Account)
     key = request.headers[KEY_HEADER].encode("utf-8", "surrogateescape")

@@ -143,7 +143,7 @@ class ImportList(ProjectRowList[Job]):
         request={"multipart/form-data": FileSerializer},
         responses={201: ImportSerializer, **UNUSABLE_RESPONSES, **CONFLICT_RESPONSES},
     )
-    @make_idempotent("manage", takes_file=True)
+    @make_idempotent("manage", takes_long=True)
     def post(self, request: Request, slug: str) -> Response:
         """Upload a file. The file is previewed as soon as its columns are known. Nothing is
         imported until the import is started."""

@@ -12,8 +12,10 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import DatabaseError, connection, models, transaction
+from django.db.models import Count, OuterRef, Subquery
+from django.db.models.functions import Coalesce
 
-from annotation.models import Project
+from annotation.models import WORK_LIKE_STAGES, Event, Label, Membership, Project
 from formats import jsonlines, sealed
 from formats.rows import BadRow, FormatError, Limits
 from formats.sealed import Opener
@@ -23,6 +25,7 @@ from judging.archive.tables import KEY_COLUMNS, PARTS, ArchivePart, related_mode
 from judging.errors import Refused
 
 AT_A_TIME = 2_000
+LOADED_EVENT = "archive loaded"
 LIMITS = Limits(
     field_bytes=50_000_000, row_bytes=100_000_000, total_bytes=1 << 36, ratio=500, files=1_000
 )
@@ -70,7 +73,18 @@ def load_archive(path: Path) -> LoadedProject:
             project = Project.objects.filter(slug=str(facts.get("project"))).first()
             if project is None:
                 raise FormatError(f"{path}: contains no project. Use an archive of results.")
+            _count_labels()
+            Event.of_site(LOADED_EVENT, project.slug, None)
     return LoadedProject(project, facts)
+
+
+def _count_labels() -> None:
+    """Set the stored number of each member's labels, which is no part of an archive."""
+    labels = Label.objects.filter(
+        member=OuterRef("pk"), current=True, stage__in=WORK_LIKE_STAGES
+    ).order_by()
+    counted = labels.values("member").annotate(n=Count("pk")).values("n")
+    Membership.objects.update(labelled=Coalesce(Subquery(counted), 0))
 
 
 def check_manifest(path: Path, facts: Mapping[str, Any]) -> None:

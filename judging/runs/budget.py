@@ -126,13 +126,14 @@ def set_cap(
         budget.cap = cap
         budget.save()
         old, new = ({"cap": None if one is None else str(one)} for one in (was, cap))
+        counted = str(budget.spent + budget.reserved)
         Event.objects.create(
             kind="budget",
             subject=str(project),
             project=project,
             member=member,
             account=account,
-            data={"old": old, "new": new},
+            data={"old": old, "new": new, "counted": counted},
         )
 
 

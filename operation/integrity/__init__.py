@@ -1,10 +1,12 @@
 """What must hold of the stored data: `CHECKS` lists every check by its name."""
 
-from operation.integrity import items, labelling, records, runs
+from operation.integrity import database, items, jobs, labelling, runs
 from operation.integrity.checks import Check
 
 CHECKS: dict[str, Check] = {
     check.name: check
-    for checks in (labelling.CHECKS, items.CHECKS, runs.CHECKS, records.CHECKS)
+    for checks in (labelling.CHECKS, items.CHECKS, runs.CHECKS, jobs.CHECKS, database.CHECKS)
     for check in checks
 }
+# An archive of results has no texts and only some of the runs that shared a reply.
+NOT_IN_ARCHIVES = frozenset({"text-digests", "spent", "spent-once"})

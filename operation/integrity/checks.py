@@ -21,6 +21,8 @@ Breach = dict[str, Any]
 FETCH_SIZE = 200
 # For each check, this many breaches are named; all are counted.
 NAMED_BREACHES = 20
+# The names of an item `i` and its project `p`, as columns of a statement.
+ITEM_NAMES = "p.slug AS project, i.key AS item"
 # Enough to group a million rows in memory.
 WORK_MEM = "64MB"
 

@@ -11,9 +11,14 @@ from annotation.items.snapshots import facts
 from annotation.items.text_digest import digest_texts
 from annotation.models import Frozen, FrozenIn, Revision, Snapshot
 from judging.evaluators.providers import PROVIDERS
-from operation.integrity.checks import Breach, Check, build_sql_check, select_text, stream_rows
-
-_NAMES = "p.slug AS project, i.key AS item"
+from operation.integrity.checks import (
+    ITEM_NAMES,
+    Breach,
+    Check,
+    build_sql_check,
+    select_text,
+    stream_rows,
+)
 
 
 def find_changed_texts() -> Iterator[Breach]:
@@ -62,7 +67,7 @@ def find_unmarked_replies() -> Iterator[Breach]:
     evaluators = [name for name, one in PROVIDERS.items() if one.is_evaluator]
     places = ", ".join(["%s"] * len(evaluators))
     statement = f"""
-        SELECT {_NAMES}, MIN(u.number) AS run
+        SELECT {ITEM_NAMES}, MIN(u.number) AS run
         FROM annotation_item i
         JOIN annotation_project p ON p.id = i.project_id
         JOIN judging_outcome o ON o.item_id = i.id
@@ -70,8 +75,8 @@ def find_unmarked_replies() -> Iterator[Breach]:
         JOIN judging_endpoint e ON e.id = u.endpoint_id
         JOIN judging_call c ON c.outcome_id = o.id
         JOIN judging_reply y ON y.request_id = c.request_id
-        WHERE i.first_reply_at IS NULL AND NOT u.generates AND u.kind = 'asked'
-            AND e.provider IN ({places})
+        WHERE i.first_reply_at IS NULL AND NOT u.generates
+            AND (u.kind = 'recorded' OR u.kind = 'asked' AND e.provider IN ({places}))
         GROUP BY p.slug, i.key
     """
     return stream_rows(statement, evaluators)
@@ -91,7 +96,7 @@ CHECKS = (
         "The current revision of an item is its last one.",
         "The item shows older texts than the last correction, or no texts at all.",
         f"""
-        SELECT {_NAMES}, i.revision_number AS "current", MAX(r.number) AS last
+        SELECT {ITEM_NAMES}, i.revision_number AS "current", MAX(r.number) AS last
         FROM annotation_item i
         JOIN annotation_project p ON p.id = i.project_id
         LEFT JOIN annotation_revision r ON r.item_id = i.id
@@ -112,7 +117,7 @@ CHECKS = (
         "Rows were changed by hand or restored in part.",
         " UNION ALL ".join(
             f"""
-            SELECT {_NAMES}, o.key AS linked_to
+            SELECT {ITEM_NAMES}, o.key AS linked_to
             FROM annotation_item i
             JOIN annotation_item o ON o.id = i.{column}
             JOIN annotation_project p ON p.id = i.project_id

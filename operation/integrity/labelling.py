@@ -13,12 +13,16 @@ from annotation.labelling import assignment, resolution
 from annotation.labelling.resolution import ItemState
 from annotation.models import WORK_LIKE_STAGES, Event, Job, Project
 from annotation.settings.project_settings import RESIZE_JOB
-from operation.integrity.checks import Breach, Check, build_sql_check, stream_rows
+from operation.integrity.checks import ITEM_NAMES, Breach, Check, build_sql_check, stream_rows
 
 # Different answers of items are few, so most results are computed only once.
 MAX_KNOWN_RESULTS = 100_000
 _Values = dict[str, Any] | str | None
-_NAMES = "p.slug AS project, i.key AS item"
+# The settings that decide what becomes of an item's labels.
+_DECIDING_SETTINGS = {
+    "rules", "verify", "overlap", "share_percent", "share_overlap", "disputed_overlap",
+    "claim_check", "expected_effect", "blind_first",
+}  # fmt: skip
 _COUNTED_STAGES = sql.quote_names(WORK_LIKE_STAGES)
 
 
@@ -26,19 +30,18 @@ def find_wrong_slot_counts() -> Iterator[Breach]:
     """Yield the items that have more or fewer slots at stage `label` than the project's settings
     require.
 
-    Fewer are fine if the item has a final label and the missing slots were closed. More are fine if
-    they are taken and the project once required as many. While a job still applies new settings, a
-    project is left out.
+    Fewer are fine if the item was excluded, or has a final label and closed slots. More are fine if
+    the project once required as many. While a job still applies new settings, a project is left
+    out.
     """
     projects, most = {one.pk: one for one in Project.objects.all()}, _largest_overlaps()
     resizing = set(
         Job.objects.filter(kind=RESIZE_JOB, finished_at=None).values_list("project_id", flat=True)
     )
     statement = f"""
-        SELECT {_NAMES}, i.project_id, s.used, s.spare, s.closed, r.id AS resolution
+        SELECT {ITEM_NAMES}, i.project_id, s.used, s.closed, r.rule
         FROM (
             SELECT item_id, COUNT(CASE WHEN state <> 'closed' THEN 1 END) AS used,
-                COUNT(CASE WHEN state = 'open' AND reserved_for_id IS NULL THEN 1 END) AS spare,
                 COUNT(CASE WHEN state = 'closed' THEN 1 END) AS closed
             FROM annotation_slot WHERE stage = 'label' AND reason IN ('', 'share')
             GROUP BY item_id
@@ -54,8 +57,8 @@ def find_wrong_slot_counts() -> Iterator[Breach]:
         wanted, used = assignment.labels_wanted(project, row["item"]), row["used"]
         if used == wanted or project.pk in resizing:
             continue
-        is_decided = row["resolution"] is not None and row["closed"] > 0
-        is_left_over = used > wanted and not row["spare"] and used <= most[project.pk]
+        is_decided = row["rule"] == resolution.EXCLUDED or (row["rule"] and row["closed"])
+        is_left_over = wanted < used <= most[project.pk]
         if not ((used < wanted and is_decided) or is_left_over):
             yield {
                 "project": row["project"], "item": row["item"], "slots": used, "required": wanted
@@ -79,8 +82,8 @@ def find_wrong_resolutions() -> Iterator[Breach]:
     """Yield the items whose final label is not what the project's rules make of their labels, and
     the items with all their labels that nobody decides.
 
-    Left out are items whose labels are all older than the last change of the settings or of the
-    task type: such a change leaves final labels as they are.
+    Left out are items whose labels are all older than the last change of the task type or of the
+    settings that decide about final labels: such a change leaves final labels as they are.
     """
     projects = {one.pk: one for one in Project.objects.select_related("task_type")}
     changed, known = _last_rule_changes(), dict[tuple[Any, ...], _Values]()
@@ -129,9 +132,13 @@ def _compare(project: Project, row: Breach, expected: _Values) -> Breach | None:
 
 
 def _last_rule_changes() -> dict[int, datetime]:
-    """When the settings or the task type of a project last changed, by the project's id."""
+    """When the task type or a setting of `_DECIDING_SETTINGS` last changed, by the project's id."""
     changes = Event.objects.filter(kind__in=["settings", "task-type"], project__isnull=False)
-    return dict(changes.order_by("created_at").values_list("project_id", "created_at"))
+    return {
+        event.project_id: event.created_at
+        for event in changes.order_by("created_at")
+        if event.project_id and (event.kind == "task-type" or _DECIDING_SETTINGS & {*event.new})
+    }
 
 
 # Items with counted labels of their current texts, or with a final label from labels.
@@ -143,6 +150,7 @@ _ITEM_STATE_SQL = """
     JOIN annotation_revision v ON v.item_id = i.id AND v.number = i.revision_number
     JOIN (
         SELECT item_id,
+            COUNT(CASE WHEN stage = 'label' THEN 1 END) AS slots,
             COUNT(CASE WHEN stage = 'label' AND state IN ('open', 'held') THEN 1 END) AS waiting,
             COUNT(CASE WHEN stage = 'label' AND state = 'filled' THEN 1 END) AS filled,
             COUNT(CASE WHEN stage = 'adjudicate' AND state IN ('open', 'held') THEN 1 END) AS asked
@@ -150,7 +158,7 @@ _ITEM_STATE_SQL = """
     ) AS s ON s.item_id = i.id
     LEFT JOIN ({answers}) AS a ON a.item_id = i.id AND a.revision_id = v.id
     LEFT JOIN annotation_resolution r ON r.item_id = i.id AND r.current
-    WHERE i.purpose = 'test' AND i.deleted_at IS NULL
+    WHERE i.purpose = 'test' AND i.deleted_at IS NULL AND s.slots > 0
         AND CASE WHEN r.id IS NULL THEN a.item_id IS NOT NULL
             ELSE r.source = 'labels' AND r.rule <> 'excluded' END
 """
@@ -176,7 +184,7 @@ CHECKS = (
         "A label, its texts, its slot and its member belong to the label's item and project.",
         "Rows were changed by hand or restored in part. The label would count for a wrong item.",
         f"""
-        SELECT {_NAMES}, m.alias AS member, l.stage, l.id AS label
+        SELECT {ITEM_NAMES}, m.alias AS member, l.stage, l.id AS label
         FROM annotation_label l
         JOIN annotation_item i ON i.id = l.item_id
         JOIN annotation_project p ON p.id = i.project_id
@@ -192,7 +200,7 @@ CHECKS = (
         "A slot has the project and the position of its item, and its member is in the project.",
         "The queue would offer the item in the wrong place or to the wrong people.",
         f"""
-        SELECT {_NAMES}, s.stage, s.number, s.id AS slot
+        SELECT {ITEM_NAMES}, s.stage, s.number, s.id AS slot
         FROM annotation_slot s
         JOIN annotation_item i ON i.id = s.item_id
         JOIN annotation_project p ON p.id = i.project_id
@@ -204,16 +212,16 @@ CHECKS = (
     ),
     build_sql_check(
         "counted-labels",
-        "A counted label fills a slot that belongs to its member.",
+        "A counted label fills a slot of its member, except if a qualification item is repeated.",
         "The item counts one label too many, or another person can fill the same slot.",
         f"""
-        SELECT {_NAMES}, m.alias AS member, l.stage, s.state AS slot_state, l.id AS label
+        SELECT {ITEM_NAMES}, m.alias AS member, l.stage, s.state AS slot_state, l.id AS label
         FROM annotation_label l
         JOIN annotation_slot s ON s.id = l.slot_id
         JOIN annotation_item i ON i.id = l.item_id
         JOIN annotation_project p ON p.id = i.project_id
         JOIN annotation_membership m ON m.id = l.member_id
-        WHERE l.current AND l.counted
+        WHERE l.current AND l.counted AND l.stage <> 'qualification'
             AND (s.state <> 'filled' OR COALESCE(s.member_id, 0) <> l.member_id)
         """,
     ),
@@ -222,7 +230,7 @@ CHECKS = (
         "A filled slot has the current label of its member.",
         "A label was lost, or the slot is taken without a label, so that the item waits for ever.",
         f"""
-        SELECT {_NAMES}, m.alias AS member, s.stage, s.number, s.id AS slot
+        SELECT {ITEM_NAMES}, m.alias AS member, s.stage, s.number, s.id AS slot
         FROM annotation_slot s
         JOIN annotation_item i ON i.id = s.item_id
         JOIN annotation_project p ON p.id = i.project_id
@@ -262,7 +270,7 @@ CHECKS = (
         "A label that is no longer current was undone or replaced by a later label.",
         "A label stopped counting although nobody undid or replaced it.",
         f"""
-        SELECT {_NAMES}, m.alias AS member, l.stage, l.id AS label
+        SELECT {ITEM_NAMES}, m.alias AS member, l.stage, l.id AS label
         FROM annotation_label l
         JOIN annotation_item i ON i.id = l.item_id
         JOIN annotation_project p ON p.id = i.project_id
@@ -270,7 +278,7 @@ CHECKS = (
         WHERE NOT l.current AND l.withdrawn_at IS NULL AND NOT EXISTS (
             SELECT 1 FROM annotation_label n
             WHERE n.item_id = l.item_id AND n.member_id = l.member_id AND n.stage = l.stage
-                AND n.id <> l.id AND n.created_at >= l.created_at
+                AND (n.supersedes_id = l.id OR n.created_at > l.created_at)
         )
         """,
     ),
@@ -289,8 +297,11 @@ CHECKS = (
         JOIN annotation_membership m ON m.id = e.member_id
         LEFT JOIN annotation_item i ON i.project_id = e.project_id AND i.key = e.subject
         LEFT JOIN (
-            SELECT item_id, member_id, COUNT(*) AS n FROM annotation_label
-            GROUP BY item_id, member_id
+            -- Not the copies for a corrected gold answer, which have the time of their original.
+            SELECT a.item_id, a.member_id, COUNT(*) AS n FROM annotation_label a
+            LEFT JOIN annotation_label b ON b.id = a.supersedes_id
+            WHERE b.id IS NULL OR b.created_at <> a.created_at
+            GROUP BY a.item_id, a.member_id
         ) AS l ON l.item_id = i.id AND l.member_id = e.member_id
         WHERE COALESCE(l.n, 0) < e.n
         """,
@@ -300,7 +311,7 @@ CHECKS = (
         "A final label belongs to texts of its item, and has an end if and only if it is over.",
         "Rows were changed by hand or restored in part.",
         f"""
-        SELECT {_NAMES}, r.value, r.source, r.id AS resolution
+        SELECT {ITEM_NAMES}, r.value, r.source, r.id AS resolution
         FROM annotation_resolution r
         JOIN annotation_item i ON i.id = r.item_id
         JOIN annotation_project p ON p.id = i.project_id

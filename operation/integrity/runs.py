@@ -2,14 +2,11 @@
 
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import Any
-
-from django.db.models import Sum
 
 from annotation import tasktypes
 from annotation.models import Event, TaskTypeVersion
 from judging import strategies
-from judging.models import Budget, Reply, Run, StrategyVersion, Tally
+from judging.models import Budget, Run, StrategyVersion, Tally
 from judging.runs import counts, pinning
 from operation.integrity.checks import Breach, Check, build_sql_check
 
@@ -22,21 +19,19 @@ _UNRECORDED_CHANGE = (Run.State.PLANNING.value, Run.State.RUNNING.value)
 
 
 def find_exceeded_budgets() -> Iterator[Breach]:
-    """Yield the projects that have spent more than their cap since the cap was set.
+    """Yield the projects that have spent and reserved more than their cap since it was set.
 
-    A lead may set a cap below what was already spent, to stop all runs.
+    A lead may set a cap below what is already counted, to stop all runs. Caps that earlier versions
+    set are left out: their events do not say what was counted then.
     """
     for budget in Budget.objects.filter(cap__isnull=False).select_related("project"):
         assert budget.cap is not None
-        counted = budget.spent + budget.reserved
-        if counted <= budget.cap + Decimal(_TOLERANCE):
-            continue
         was_set = Event.objects.filter(project=budget.project, kind="budget").order_by("pk").last()
-        replies = Reply.objects.filter(request__calls__run__project=budget.project)
-        if was_set:
-            replies = replies.filter(created_at__lte=was_set.created_at)
-        before = replies.distinct().values("pk", "cost").aggregate(spent=Sum("cost"))["spent"] or 0
-        if before <= budget.cap:
+        if was_set is None or "counted" not in was_set.data:
+            continue
+        allowed = max(budget.cap, Decimal(was_set.data["counted"]))
+        counted = budget.spent + budget.reserved
+        if counted > allowed + Decimal(_TOLERANCE):
             yield {"project": budget.project.slug, "cap": budget.cap, "counted": counted}
 
 
@@ -83,18 +78,20 @@ def find_broken_histories() -> Iterator[Breach]:
         for event in events.filter(kind__startswith="run ").order_by("pk"):
             old, new = event.old.get("state", ""), event.new.get("state", "")
             if last and old and not _may_follow(last, old):
-                yield {**_name(run), "event": event.kind, "recorded": old, "before": last}
+                yield {
+                    "project": run.project.slug, "run": run.number,
+                    "event": event.kind, "recorded": old, "before": last,
+                }  # fmt: skip
             last = new or last
         if last and not _may_follow(last, run.state):
-            yield {**_name(run), "stored": run.state, "recorded": last}
+            yield {
+                "project": run.project.slug, "run": run.number,
+                "stored": run.state, "recorded": last,
+            }  # fmt: skip
 
 
 def _may_follow(recorded: str, state: str) -> bool:
     return state == recorded or (recorded, state) == _UNRECORDED_CHANGE
-
-
-def _name(run: Run) -> dict[str, Any]:
-    return {"project": run.project.slug, "run": run.number}
 
 
 CHECKS = (
@@ -177,8 +174,9 @@ CHECKS = (
     build_sql_check(
         "run-caps",
         "A run has not spent and reserved more than its cap.",
-        "Replies cost more than the amount reserved for them, or amounts were changed by hand. "
-        "Compare the tokens of the replies with the endpoint's token limit.",
+        "Replies cost more than the amount reserved for them, a worker that had lost its lease "
+        "stored a late answer, or amounts were changed by hand. Compare the tokens of the replies "
+        "with the endpoint's token limit.",
         f"""
         SELECT {_RUN}, u.cap, u.spent, u.reserved FROM {_RUNS}
         WHERE u.spent + u.reserved > u.cap + {_TOLERANCE}
@@ -216,13 +214,13 @@ CHECKS = (
     ),
     build_sql_check(
         "finished-runs",
-        "A finished run has a result for every item.",
+        "A finished run that asked or imported its replies has a result for every item.",
         "Figures would leave out the items without a result. Retry the failed requests of the run, "
         "or clone it.",
         f"""
         SELECT {_RUN}, COUNT(*) AS pending
         FROM {_RUNS} JOIN judging_outcome o ON o.run_id = u.id
-        WHERE u.state = 'finished' AND o.result = 'pending'
+        WHERE u.state = 'finished' AND u.kind <> 'derived' AND o.result = 'pending'
         GROUP BY p.slug, u.number
         """,
     ),
@@ -304,7 +302,8 @@ CHECKS = (
     Check(
         "run-states",
         "The state of a run follows from the changes in the audit log.",
-        "The state was changed by hand, or entries of the log are missing.",
+        "The state was changed by hand, or entries of the log are missing. Before "
+        "`verify`, a wrong earlier state could also be recorded.",
         find_broken_histories,
     ),
 )

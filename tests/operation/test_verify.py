@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from annotation.items.snapshots import create as snapshots
 from annotation.items.snapshots.create import make_snapshot
-from annotation.labelling import resolution
+from annotation.labelling import qualification, queue, resolution
 from annotation.models import (
     Event,
     Item,
@@ -31,6 +31,7 @@ from annotation.models import (
     Snapshot,
 )
 from judging.archive import jobs as archive_jobs
+from judging.archive.load import LOADED_EVENT
 from judging.models import (
     Budget,
     Call,
@@ -44,7 +45,7 @@ from judging.models import (
 )
 from judging.runs import budget, counts, lifecycle, pinning
 from operation.integrity import CHECKS
-from tests.builders import cast, make_item, make_member, make_project, say, take
+from tests.builders import cast, make_item, make_known, make_member, make_project, say, take
 from tests.judging.builders_judging import (
     answer,
     answer_as,
@@ -231,7 +232,7 @@ def pass_the_cap(world: World) -> None:
 
 
 def pass_the_budget(world: World) -> None:
-    Budget.objects.update(cap=Decimal("0.00001"))
+    Budget.objects.update(reserved=11)
 
 
 def miscount_the_budget(world: World) -> None:
@@ -332,7 +333,7 @@ BREACHES: dict[str, tuple[Callable[[World], None], dict[str, Any]]] = {
     "spent": (spend_twice, {"run": 1}),
     "spent-once": (forget_what_was_spent, {}),
     "run-caps": (pass_the_cap, {"run": 1}),
-    "project-caps": (pass_the_budget, {"cap": "0.000010"}),
+    "project-caps": (pass_the_budget, {"cap": "10.000000"}),
     "budgets": (miscount_the_budget, {}),
     "finished-runs": (open_an_outcome, {"run": 1, "pending": 4}),
     "planned-runs": (plan_in_part, {"run": 1, "items": 4}),
@@ -442,3 +443,61 @@ def test_the_digest_of_a_run_does_not_depend_on_how_a_database_sorts(
         Item.objects.filter(project=other, position=number + 1).update(key=key)
     run = make_run(other, make_endpoint(NOWHERE))
     assert pinning.compute_digest(run) == run.digest
+
+
+def test_an_item_that_was_out_before_more_labels_were_asked_for_is_fine(db: None) -> None:
+    project = make_project()
+    member = make_member(project)
+    make_item(project)
+    offer = take(member)
+    queue.store_label(
+        member, offer.submission({"choice": "not-sure", "reason": "question-unclear"})
+    )
+    Project.objects.filter(pk=project.pk).update(overlap=2)
+    assert broken("slot-counts", "resolutions") == {}
+
+
+def test_a_qualification_item_that_is_repeated_is_fine(db: None) -> None:
+    project = make_project()
+    for _ in range(2):
+        make_known(project)
+    Project.objects.filter(pk=project.pk).update(practice_items=2, practice_pass=1)
+    member = make_member(Project.objects.get(pk=project.pk))
+    for _ in range(2):
+        say(member, take(member))
+    lead = make_member(project, "lead")
+    qualification.start_new_round(member, lead=lead)
+    take(Membership.objects.get(pk=member.pk))
+    assert broken() == {}
+
+
+def test_a_final_label_that_came_with_an_import_is_fine(world: World) -> None:
+    item = make_item(world.project, slots=0)
+    Resolution.objects.create(
+        item=item, revision=item.revision(), value="valid", values={"choice": "valid"},
+        rule="majority", source="labels",
+    )  # fmt: skip
+    Slot.objects.create(
+        project=world.project, item=item, number=1, stage="baseline", position=item.position
+    )
+    assert broken("resolutions") == {}
+
+
+def test_only_settings_that_decide_about_final_labels_hide_older_labels(world: World) -> None:
+    Event.record(
+        "settings", world.project.slug, project_id=world.project.pk, member_id=None,
+        old={"hold_minutes": 30}, new={"hold_minutes": 20},
+    )  # fmt: skip
+    Resolution.objects.filter(item__key="same").update(values={"choice": "invalid"})
+    assert broken("resolutions")
+
+
+def test_a_database_loaded_from_an_archive_is_not_blamed_for_what_archives_leave_out(
+    world: World,
+) -> None:
+    change_a_text(world)
+    Event.of_site(LOADED_EVENT, "p", None)
+    out, err = StringIO(), StringIO()
+    call_command("verify", stdout=out, stderr=err)
+    assert "Not checked: spent, spent-once, text-digests." in err.getvalue()
+    assert out.getvalue().splitlines()[-1] == f"All {len(CHECKS) - 3} rules hold."

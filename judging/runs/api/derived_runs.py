@@ -242,7 +242,7 @@ def estimate(request: Request, slug: str) -> Response:
     responses={200: AskingSerializer, **IDEMPOTENT_RESPONSES},
 )
 @api_view(["POST"])
-@make_idempotent("run")
+@make_idempotent("run", takes_long=True)
 def pilot(request: Request, slug: str) -> Response:
     """Start a pilot of about 30 calls, unless 30 calls are already answered or a pilot is in
     progress."""
@@ -302,7 +302,7 @@ def ask_without(request: Request, slug: str, number: int) -> Response:
     responses={201: WatchedRunSerializer, **IDEMPOTENT_RESPONSES},
 )
 @api_view(["POST"])
-@make_idempotent("run")
+@make_idempotent("run", takes_long=True)
 def derive(request: Request, slug: str) -> Response:
     """Combine runs by majority or by mean, without calling an evaluator."""
     member = access.member_for(request, slug, right="run")

@@ -70,8 +70,10 @@ def main() -> int:
 def _read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--database", choices=["postgresql", "sqlite"], default="postgresql")
-    parser.add_argument("--seconds", type=int, default=600, help="how long things go wrong")
-    parser.add_argument("--calm", type=int, default=600, help="how long things may take to end")
+    parser.add_argument("--seconds", type=int, default=600, help="seconds with faults")
+    parser.add_argument(
+        "--calm", type=int, default=600, help="seconds that jobs and runs may then take"
+    )
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--journal", type=Path, help="keep the notes in this file")
     options = parser.parse_args()
@@ -188,24 +190,38 @@ def _start_people(
         name: Caller(name, place.port, journal, own, trial.over.is_set)
         for name, own in headers.items()
     }
-    work: list[Callable[[], None]] = [
+    work: list[tuple[str, Callable[[], None]]] = [
         (
-            ScreenAnnotator(callers[name], trial, seed + number)
-            if name in ON_SCREEN
-            else ApiAnnotator(callers[name], trial, seed + number, late=name == LATE)
-        ).work
+            name,
+            (
+                ScreenAnnotator(callers[name], trial, seed + number)
+                if name in ON_SCREEN
+                else ApiAnnotator(callers[name], trial, seed + number, late=name == LATE)
+            ).work,
+        )
         for number, name in enumerate(ANNOTATORS)
     ]
     work += [
-        lambda: adjudicate(callers["adjudicator"], trial),
-        lambda: add_items(callers["lead"], trial),
-        lambda: export_again_and_again(callers["lead"], trial),
-        lambda: researcher(callers["researcher"], trial),
+        ("adjudicator", lambda: adjudicate(callers["adjudicator"], trial)),
+        ("lead", lambda: add_items(callers["lead"], trial)),
+        ("lead", lambda: export_again_and_again(callers["lead"], trial)),
+        ("researcher", lambda: researcher(callers["researcher"], trial)),
     ]
-    threads = [threading.Thread(target=one, daemon=True) for one in work]
+    threads = [
+        threading.Thread(target=_note_crash, args=(journal, name, does), daemon=True)
+        for name, does in work
+    ]
     for thread in threads:
         thread.start()
     return threads
+
+
+def _note_crash(journal: Journal, who: str, does: Callable[[], None]) -> None:
+    try:
+        does()
+    except Exception as error:
+        journal.note("crash", who=who, said=repr(error)[:300])
+        raise
 
 
 def _back_up(place: Installation, trial: Trial, journal: Journal) -> None:
@@ -286,7 +302,7 @@ def _restored(place: Installation, journal: Journal) -> Any:
         input="\n".join(note["labels"]), capture_output=True, text=True,
     )  # fmt: skip
     n = int(lost.stdout.split()[-1]) if lost.returncode == 0 and lost.stdout.split() else -1
-    yield Line("labels of before the backup that it lacks", f"{n} of {len(note['labels'])}", abs(n))
+    yield Line("labels missing in the backup", f"{n} of {len(note['labels'])}", abs(n))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""The end of a trial: what the clients were told against what is stored, and what the evaluator was
-asked against replies."""
+"""Compare what clients were told with what is stored, and what the evaluator was asked with the
+replies."""
 
 import json
 import re
@@ -28,6 +28,8 @@ DATABASE_FAULTS = ("crash PostgreSQL", "cut the database connections")
 # Seconds: how far clocks may be apart, how long the database may be away after a fault, and how
 # long before a kill an answer may have come.
 SLACK, AWAY_SECONDS, EXPLAINED_SECONDS = 0.05, 15.0, 5.0
+# Kinds of notes of which every trial has some.
+ALWAYS_THERE = ("label", "skip", "undo", "comment", "correction", "draft")
 ENDED = (Job.State.FINISHED, Job.State.FAILED, Job.State.CANCELLED)
 
 
@@ -49,6 +51,7 @@ def audit(journal: Journal, evaluator_log: Path, cap: Decimal) -> Iterator[Line]
     yield from _jobs(journal)
     yield from _run(journal, evaluator_log, cap)
     yield from _answers(journal)
+    yield from _what_did_not_happen(journal)
     broken = [result for result in run_checks(CHECKS.values()) if result.count]
     for result in broken:
         rows = [dict(breach) for breach in result.breaches[:3]]
@@ -59,6 +62,32 @@ def audit(journal: Journal, evaluator_log: Path, cap: Decimal) -> Iterator[Line]
 def _events(journal: Journal) -> Iterator[Line]:
     faults = Counter(note["what"] for note in journal.all("fault") if not note["failed"])
     yield Line("faults", ", ".join(f"{n} × {what}" for what, n in sorted(faults.items())))
+
+
+def _what_did_not_happen(journal: Journal) -> Iterator[Line]:
+    """A trial in which too little happened proves nothing."""
+    states = Counter((note["what"], note["state"]) for note in journal.all("job"))
+    happened = {
+        "faults": len(journal.all("fault")),
+        "imports that finished": states["import", "finished"],
+        "exports that finished": states["export", "finished"],
+        "pauses by the cap": len(_pauses(journal, by_cap=True)),
+        **{f"acknowledged: {kind}": _count_good(journal, kind) for kind in ALWAYS_THERE},
+    }
+    for name, number in happened.items():
+        if not number:
+            yield Line(f"did not happen: {name}", "0", 1)
+    for note in journal.all("crash"):
+        yield Line(f"{note['who']} stopped with an error", note["said"], 1)
+
+
+def _count_good(journal: Journal, kind: str) -> int:
+    return sum(note["good"] for note in journal.all(kind))
+
+
+def _pauses(journal: Journal, *, by_cap: bool) -> list[str]:
+    paused = [note["said"] for note in journal.all("run") if note["what"] == "paused"]
+    return [said for said in paused if ("cap" in said) == by_cap]
 
 
 def _labels(journal: Journal) -> Iterator[Line]:
@@ -73,6 +102,7 @@ def _labels(journal: Journal) -> Iterator[Line]:
     )
     current = Label.objects.filter(current=True).order_by()
     doubled = current.values("item", "stage", "member").annotate(n=Count("pk")).filter(n__gt=1)
+    # The database refuses both this and two replies to one request.
     yield Line("labels doubled (two by one person)", str(n := doubled.count()), n)
     counted = Label.objects.counted().at_stage("label").order_by()
     per_item = counted.values("item").annotate(n=Count("pk"), k=Max("item__project__overlap"))
@@ -92,9 +122,8 @@ def _decided(journal: Journal) -> set[str]:
 
 def _other_writing(journal: Journal) -> Iterator[Line]:
     undone = {note["submission"] for note in journal.all("undo") if note["good"]}
-    withdrawn = Label.objects.exclude(withdrawn_at=None).count()
-    yield Line("undone labels", f"{len(undone)} acknowledged, {withdrawn} stored")
-    yield Line("undos lost", str(n := max(0, len(undone) - withdrawn)), n)
+    withdrawn = set(Label.objects.exclude(withdrawn_at=None).values_list("submission", flat=True))
+    yield Line("undos lost", f"{(n := len(undone - withdrawn))} of {len(undone)}", n)
     decided = {note["submission"] for note in journal.all("decision") if note["good"]}
     stored = set(Label.objects.filter(stage="adjudicate").values_list("submission", flat=True))
     yield Line("decisions lost", f"{(n := len(decided - stored))} of {len(decided)}", n)
@@ -112,17 +141,9 @@ def _other_writing(journal: Journal) -> Iterator[Line]:
 
 
 def _once(what: str, told: list[str], stored: Counter[str]) -> Iterator[Line]:
-    lost, doubled = (sum(test(stored[mark]) for mark in told) for test in (_is_lost, _is_double))
+    lost, doubled = sum(not stored[mark] for mark in told), sum(stored[mark] > 1 for mark in told)
     yield Line(f"{what} lost", f"{lost} of {len(told)}", lost)
     yield Line(f"{what} doubled", str(doubled), doubled)
-
-
-def _is_lost(times: int) -> bool:
-    return times == 0
-
-
-def _is_double(times: int) -> bool:
-    return times > 1
 
 
 def _drafts(journal: Journal) -> Iterator[Line]:
@@ -152,6 +173,12 @@ def _jobs(journal: Journal) -> Iterator[Line]:
     yield Line(
         "jobs", ", ".join(f"{n} × {what} {state}" for (what, state), n in sorted(ended.items()))
     )
+    for what in ("import", "export", "generation", "snapshot"):
+        sent = sum(note["what"] == what for note in journal.all("job sent"))
+        known = sum(note["what"] == what and note["number"] > 0 for note in journal.all("job"))
+        stored = Job.objects.filter(kind=what).count()
+        off = max(0, stored - sent) + max(0, known - stored)
+        yield Line(f"jobs doubled or lost: {what}", f"{off}; {sent} sent, {stored} stored", off)
     left = Job.objects.exclude(state__in=ENDED)
     words = ", ".join(f"{job.kind} {job.state}" for job in left)
     yield Line("jobs without an end", words or "0", left.count())
@@ -164,10 +191,11 @@ def _jobs(journal: Journal) -> Iterator[Line]:
 
 
 def _run(journal: Journal, evaluator_log: Path, cap: Decimal) -> Iterator[Line]:
-    run = Run.objects.filter(project__slug=JUDGED).first()
-    if run is None:
-        yield Line("runs", "none was started", 1)
+    runs = list(Run.objects.filter(project__slug=JUDGED))
+    yield Line("runs", f"{len(runs)}, of one that was asked for", int(len(runs) != 1))
+    if not runs:
         return
+    run = runs[0]
     yield Line("run", f"{run.state} {run.reason}".strip(), int(run.state != Run.State.FINISHED))
     results = Counter(run.outcomes.values_list("result", "cause"))
     said = ", ".join(f"{n:,} {result} {cause}".strip() for (result, cause), n in results.items())
@@ -182,9 +210,8 @@ def _run(journal: Journal, evaluator_log: Path, cap: Decimal) -> Iterator[Line]:
     yield Line("spent", f"{run.spent:f}, and {spent:f} by the replies", int(off))
     over = [note for note in journal.all("spent") if Decimal(note["spent"]) > Decimal(note["cap"])]
     yield Line("times that the run was seen above its cap", str(len(over)), len(over))
-    paused = [note["said"] for note in journal.all("run") if note["what"] == "paused"]
-    reached = sum("cap" in said for said in paused)
-    yield Line("pauses", f"{reached} by the cap of {cap}, {len(paused) - reached} other")
+    reached, others = (len(_pauses(journal, by_cap=by_cap)) for by_cap in (True, False))
+    yield Line("pauses", f"{reached} by the cap of {cap}, {others} other")
 
 
 def _asked_against_replies(journal: Journal, log: Path) -> Iterator[Line]:

@@ -52,13 +52,9 @@ def _list_faults(place: Installation) -> dict[str, Callable[[random.Random], Non
         "kill a worker": lambda chance: place.processes[chance.choice(workers)].kill(),
         "kill another worker": lambda chance: place.processes[chance.choice(workers)].kill(),
         "empty Redis": lambda _: place.processes["redis"].kill(),
-        "cut the database connections": lambda _: _ignore(postgres.cut_connections()),
+        "cut the database connections": lambda _: postgres.cut_connections(),
         "crash PostgreSQL": lambda _: postgres.crash(),
     }
-
-
-def _ignore(result: object) -> None:
-    """Drop a result that nobody needs."""
 
 
 def _kill_child(place: Installation, chance: random.Random) -> None:

@@ -41,6 +41,14 @@ class Installation:
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
+        try:
+            self._prepare()
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def _prepare(self) -> None:
         (self.var / "exports").mkdir(parents=True)
         (self.folder / "metrics").mkdir()
         given = {
@@ -52,6 +60,7 @@ class Installation:
         if self.kind == "postgresql":
             self.postgres = Postgres(self.folder)
             self._stack.callback(self.postgres.close)
+            self.postgres.wait_until_ready()
             given |= {
                 "DATABASE_URL": self.postgres.address("soak"),
                 "REDIS_URL": f"redis://127.0.0.1:{self.redis_port}/0",
@@ -66,7 +75,6 @@ class Installation:
             os.environ.pop(name, None)
         os.environ.update(given)
         self._mount_small_disk()
-        return self
 
     def __exit__(self, *_: object) -> None:
         for process in self.processes.values():

@@ -4,7 +4,6 @@ import http.client
 import json
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,10 +30,6 @@ class Journal:
     def all(self, *kinds: str) -> list[dict[str, Any]]:
         with self._lock:
             return [note for note in self.notes if note["kind"] in kinds]
-
-    def count(self, kind: str, name: str) -> Counter[Any]:
-        """Count the notes of a kind by one of their values."""
-        return Counter(note[name] for note in self.all(kind))
 
 
 @dataclass(frozen=True)

@@ -245,6 +245,7 @@ def _import(caller: Caller, trial: Trial, base: str) -> None:
     content = (trial.folder / "import.jsonl").read_bytes()
     body = head.encode() + content + f"\r\n--{BOUNDARY}--\r\n".encode()
     kind = {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}"}
+    caller.journal.note("job sent", what="import")
     sent = caller.insist("POST", f"{base}imports/", body, headers=kind | once("import"), timeout=60)
     if sent.status != 201:
         caller.journal.note("job", what="import", number=0, state=f"refused {sent.status}")
@@ -264,6 +265,7 @@ def _import(caller: Caller, trial: Trial, base: str) -> None:
 def _follow(caller: Caller, trial: Trial, path: str, asked: dict[str, Any], what: str) -> None:
     """Start a job and wait for its end."""
     key = f"{what} {random.SystemRandom().getrandbits(64):016x}"
+    caller.journal.note("job sent", what=what)
     sent = caller.insist("POST", path, asked, headers=once(key))
     if sent.status not in (201, 202):
         caller.journal.note(

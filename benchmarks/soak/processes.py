@@ -43,7 +43,7 @@ class Supervised:
         user: str | None = None,
         cwd: Path = ROOT,
     ) -> None:
-        self.name, self.starts = name, 0
+        self.name = name
         self._command, self._environment = list(command), dict(environment)
         self._log, self._user, self._cwd = folder / f"{name}.log", user, cwd
         self._stopped = threading.Event()
@@ -75,9 +75,6 @@ class Supervised:
             self.kill()
             self._process.wait()
 
-    def said(self) -> str:
-        return self._log.read_text("utf-8", "replace") if self._log.exists() else ""
-
     def _start(self) -> None:
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -89,7 +86,6 @@ class Supervised:
                 start_new_session=True,
                 user=self._user,
             )
-        self.starts += 1
 
     def _watch(self) -> None:
         while not self._stopped.is_set():
@@ -123,6 +119,8 @@ class Postgres:
         self.server = Supervised(
             "postgresql", command, folder, os.environ, user=user, cwd=Path("/")
         )
+
+    def wait_until_ready(self) -> None:
         wait_for(lambda: self._answers("postgres"), "PostgreSQL answers")
         self.create("soak")
 
@@ -137,14 +135,13 @@ class Postgres:
         with suppress(ProcessLookupError):
             os.kill(self.server.pid, signal.SIGQUIT)
 
-    def cut_connections(self) -> int:
-        """End all connections to the database; return their number."""
+    def cut_connections(self) -> None:
+        """End all connections to the database."""
         with psycopg.connect(self.address("soak"), autocommit=True) as connection:
-            [ended] = connection.execute(
-                "SELECT COUNT(pg_terminate_backend(pid)) FROM pg_stat_activity"
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                 " WHERE datname = 'soak' AND pid <> pg_backend_pid()"
-            ).fetchone() or [0]
-        return int(ended)
+            )
 
     def close(self) -> None:
         self.server.stop(signal.SIGINT)

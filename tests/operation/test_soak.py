@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from annotation.models import Comment, Job, Membership, Project
 from benchmarks.soak import audit
@@ -57,7 +58,8 @@ def evaluator_log(folder: Path, *digests: str) -> Path:
 
 def wrong(journal: Journal, folder: Path, *digests: str) -> dict[str, int]:
     lines = audit.audit(journal, evaluator_log(folder, *digests), CAP)
-    return {line.name: line.wrong for line in lines if line.wrong}
+    found = {line.name: line.wrong for line in lines if line.wrong}
+    return {name: n for name, n in found.items() if not name.startswith("did not happen")}
 
 
 def told(journal: Journal, kind: str, **values: Any) -> None:
@@ -110,7 +112,7 @@ def test_what_is_doubled_or_has_no_end_is_seen(
     for _ in range(2):
         Comment.objects.create(item=label.item, member=member, text="comment 1")
     told(journal, "comment", mark="comment 1")
-    Job.objects.create(project=member.project, kind="export", state="running")
+    Job.objects.create(project=member.project, kind="places", state="running")
     Run.objects.filter(pk=run.pk).update(spent=9)
     journal.note("spent", cap="1", spent="2")
     found = wrong(journal, tmp_path)
@@ -120,3 +122,39 @@ def test_what_is_doubled_or_has_no_end_is_seen(
     assert found["times that the run was seen above its cap"] == 1
     assert found["labels stored that nobody sent"] == 1
     assert found["rules of `verify` that are broken"] >= 1
+
+
+def test_a_trial_in_which_too_little_happened_proves_nothing(
+    member: Membership, run: Run, journal: Journal, tmp_path: Path
+) -> None:
+    journal.note("crash", who="ada", said="KeyError")
+    lines = audit.audit(journal, evaluator_log(tmp_path), CAP)
+    found = {line.name for line in lines if line.wrong}
+    assert {
+        "did not happen: faults",
+        "did not happen: imports that finished",
+        "did not happen: pauses by the cap",
+        "did not happen: acknowledged: label",
+        "ada stopped with an error",
+    } <= found
+
+
+def test_a_job_that_nobody_sent_is_one_too_many(
+    member: Membership, run: Run, journal: Journal, tmp_path: Path
+) -> None:
+    ended = {"state": "finished", "finished_at": timezone.now(), "result": {"number": 1}}
+    for _ in range(2):
+        Job.objects.create(project=member.project, kind="generation", **ended)
+    journal.note("job sent", what="generation")
+    journal.note("job sent", what="export")
+    told(journal, "job", what="export", number=1, state="finished")
+    found = wrong(journal, tmp_path)
+    assert found["jobs doubled or lost: generation"] == 1
+    assert found["jobs doubled or lost: export"] == 1
+
+
+def test_a_second_run_is_one_too_many(
+    member: Membership, run: Run, journal: Journal, tmp_path: Path
+) -> None:
+    make_run(run.project)
+    assert wrong(journal, tmp_path)["runs"] == 1

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
+from psycopg import ClientCursor
 
 from annotation.db import snapshot_reads
 
 # The columns that name a breach, and the values that contradict each other.
 Breach = dict[str, Any]
 
-# Rows of some kilobytes each that PostgreSQL sends at once.
+# Rows of some kilobytes each that are fetched at once.
 FETCH_SIZE = 200
 # For each check, this many breaches are named; all are counted.
 NAMED_BREACHES = 20
@@ -69,12 +70,30 @@ def build_sql_check(name: str, rule: str, meaning: str, statement: str) -> Check
 
 def stream_rows(statement: str, parameters: Iterable[Any] = ()) -> Iterator[dict[str, Any]]:
     """Yield the rows of a statement as dicts by column name. Values have the database's form, so
-    JSON should be selected as text."""
-    with connection.chunked_cursor() as cursor:
+    JSON should be selected as text. Until the last row, the connection takes no other statement."""
+    if connection.vendor == "postgresql":
+        yield from _copy_rows(statement, list(parameters))
+        return
+    with connection.cursor() as cursor:
         cursor.execute(statement, list(parameters))
         names = [column[0] for column in cursor.description]
         while rows := cursor.fetchmany(FETCH_SIZE):
             for row in rows:
+                yield dict(zip(names, row, strict=True))
+
+
+def _copy_rows(statement: str, parameters: list[Any]) -> Iterator[dict[str, Any]]:
+    """By COPY, the server goes on while the client works, and may use several processes; a cursor
+    has neither, and is planned for its first rows."""
+    with connection.cursor() as cursor:
+        here: Any = cursor.cursor
+        text = ClientCursor(here.connection).mogrify(statement, parameters)
+        here.execute(f"SELECT * FROM ({text}) AS checked LIMIT 0")
+        columns = [(column.name, column.type_code) for column in here.description]
+        names = [name for name, _ in columns]
+        with here.copy(f"COPY ({text}) TO STDOUT (FORMAT BINARY)") as copying:
+            copying.set_types([kind for _, kind in columns])
+            for row in copying.rows():
                 yield dict(zip(names, row, strict=True))
 
 
@@ -89,3 +108,6 @@ def _prepare_large_reads() -> None:
             # Compiling the statements would take longer than running most of them.
             cursor.execute("SET LOCAL jit TO off")
             cursor.execute(f"SET LOCAL work_mem TO '{WORK_MEM}'")
+            # The planner underestimates the rows of grouped subqueries, and would then run one of
+            # them again for each row of the other.
+            cursor.execute("SET LOCAL enable_nestloop TO off")

@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from array import array
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -23,28 +24,28 @@ from operation.integrity.checks import (
 
 def find_changed_texts() -> Iterator[Breach]:
     """Yield the revisions whose texts do not have the stored digest."""
-    statement = f"SELECT id, digest, {select_text('texts')} AS texts FROM annotation_revision"
-    for row in stream_rows(statement):
-        if digest_texts(_parse_json(row["texts"])) != row["digest"]:
-            found = (
-                Revision.objects.select_related("item__project").defer("texts").get(pk=row["id"])
-            )
-            yield {
-                "project": found.item.project.slug, "item": found.item.key,
-                "revision": found.number, "stored": row["digest"],
-            }  # fmt: skip
+    for found in _find_changed(Revision, "texts", digest_texts):
+        yield {
+            "project": found.item.project.slug, "item": found.item.key,
+            "revision": found.number, "stored": found.digest,
+        }  # fmt: skip
 
 
 def find_changed_states() -> Iterator[Breach]:
     """Yield the states of items in snapshots whose facts do not have the stored digest."""
-    statement = f"SELECT id, digest, {select_text('facts')} AS facts FROM annotation_frozen"
-    for row in stream_rows(statement):
-        if facts.digest_facts(_parse_json(row["facts"])) != row["digest"]:
-            found = Frozen.objects.select_related("item__project").defer("facts").get(pk=row["id"])
-            yield {
-                "project": found.item.project.slug, "item": found.item.key,
-                "stored": row["digest"],
-            }  # fmt: skip
+    for found in _find_changed(Frozen, "facts", facts.digest_facts):
+        yield {
+            "project": found.item.project.slug, "item": found.item.key, "stored": found.digest
+        }  # fmt: skip
+
+
+def _find_changed(model: Any, column: str, compute: Callable[[Any], str]) -> Iterator[Any]:
+    """Yield the rows whose JSON column does not have the stored digest."""
+    table = model._meta.db_table
+    rows = stream_rows(f"SELECT id, digest, {select_text(column)} AS value FROM {table}")
+    changed = array("q", (r["id"] for r in rows if compute(_parse_json(r["value"])) != r["digest"]))
+    for pk in changed:
+        yield model.objects.select_related("item__project").get(pk=pk)
 
 
 def find_changed_snapshots() -> Iterator[Breach]:

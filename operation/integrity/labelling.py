@@ -3,7 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from django.db import connection
@@ -15,9 +15,6 @@ from annotation.models import WORK_LIKE_STAGES, Event, Job, Project
 from annotation.settings.project_settings import RESIZE_JOB
 from operation.integrity.checks import ITEM_NAMES, Breach, Check, build_sql_check, stream_rows
 
-# Different answers of items are few, so most results are computed only once.
-MAX_KNOWN_RESULTS = 100_000
-_Values = dict[str, Any] | str | None
 # The settings that decide what becomes of an item's labels.
 _DECIDING_SETTINGS = {
     "rules", "verify", "overlap", "share_percent", "share_overlap", "disputed_overlap",
@@ -83,52 +80,61 @@ def find_wrong_resolutions() -> Iterator[Breach]:
     the items with all their labels that nobody decides.
 
     Left out are items whose labels are all older than the last change of the task type or of the
-    settings that decide about final labels: such a change leaves final labels as they are.
+    settings that decide about final labels: such a change leaves final labels as they are. Items
+    with the same labels and the same final label are looked at once.
     """
     projects = {one.pk: one for one in Project.objects.select_related("task_type")}
-    changed, known = _last_rule_changes(), dict[tuple[Any, ...], _Values]()
-    for row in stream_rows(_LABELLED_ITEMS_SQL[connection.vendor]):
-        project = projects[row["project_id"]]
-        last = max(filter(None, map(sql.parse_time, (row["last_label"], row["resolved"]))))
-        if project.pk in changed and last <= changed[project.pk]:
-            continue
-        given = (project.pk, row["answers"], row["waiting"], row["filled"])
-        if given not in known:
-            if len(known) >= MAX_KNOWN_RESULTS:
-                known.clear()
-            known[given] = _compute_values(project, row)
-        if (why := _compare(project, row, known[given])) is not None:
-            yield {"project": project.slug, "item": row["item"], **why}
+    states, parameters = _build_state_query()
+    columns = ", ".join(_STATE_COLUMNS)
+    groups = f"SELECT {columns} FROM ({states}) AS each_item GROUP BY {columns}"
+    wrong = [
+        (group, why)
+        for group in stream_rows(groups, parameters)
+        if (why := _compare(projects[group["project_id"]], group)) is not None
+    ]
+    same = " AND ".join(f"{name} = %s" for name in _STATE_COLUMNS)
+    for group, why in wrong:
+        items = f"SELECT item FROM ({states}) AS each_item WHERE {same}"
+        for row in stream_rows(items, [*parameters, *(group[name] for name in _STATE_COLUMNS)]):
+            yield {"project": projects[group["project_id"]].slug, "item": row["item"], **why}
 
 
-def _compute_values(project: Project, row: Breach) -> _Values:
-    """Return the final label that the labels give, None if they give none, or why it cannot be
-    computed."""
-    answers = json.loads(row["answers"] or "[]")
-    state = ItemState(None, row["waiting"], row["filled"], False, False, False, answers)
+def _compare(project: Project, group: Breach) -> Breach | None:
+    """Return the stored final label, what the labels give, and what is wrong; None if nothing is
+    wrong."""
+    stored, answers = json.loads(group["held"]), json.loads(group["answers"])
+    state = ItemState(None, group["waiting"], group["filled"], False, False, False, answers)
     try:
         values, _ = resolution.aggregate(project, state)
     except (TypeError, ValueError) as error:
-        return f"cannot be computed ({error})"
+        return {"stored": stored, "by labels": None, "problem": f"cannot be computed ({error})"}
     # As the database stores it.
-    stored: _Values = json.loads(json.dumps(values))
-    return stored
+    expected = json.loads(json.dumps(values))
+    problem = _find_problem(project, group, stored, expected)
+    return {"stored": stored, "by labels": expected, "problem": problem} if problem else None
 
 
-def _compare(project: Project, row: Breach, expected: _Values) -> Breach | None:
-    """Return the final label, what the labels give, and what is wrong; None if nothing is wrong."""
-    stored = None if row["held"] is None else json.loads(row["held"])
-    told = {"stored": stored, "by labels": expected}
-    if isinstance(expected, str):
-        return {**told, "problem": "cannot be compared"}
+def _find_problem(project: Project, group: Breach, stored: Any, expected: Any) -> str:
     if stored is not None:
-        if not row["of_current_texts"]:
-            return {**told, "problem": "belongs to older texts"}
-        return None if stored == expected else {**told, "problem": "differs"}
+        if not group["of_current_texts"]:
+            return "belongs to older texts"
+        return "" if stored == expected else "differs"
+    if project.verify:
+        return ""
     if expected is not None:
-        return None if project.verify else {**told, "problem": "is missing"}
-    stuck = row["filled"] and not row["waiting"] and not row["asked"]
-    return {**told, "problem": "nobody decides"} if stuck and not project.verify else None
+        return "is missing"
+    return "nobody decides" if group["filled"] and not (group["waiting"] or group["asked"]) else ""
+
+
+def _build_state_query() -> tuple[str, list[Any]]:
+    """Build the statement that selects the state of each item to look at, and its parameters."""
+    changes = [(pk, sql.to_database_time(at)) for pk, at in _last_rule_changes().items()]
+    # At least one row, which belongs to no project.
+    rows = [(0, sql.to_database_time(datetime.fromtimestamp(0, UTC))), *changes]
+    each = "SELECT CAST(%s AS bigint) AS project_id, CAST(%s AS {time}) AS at"
+    time = "timestamptz" if connection.vendor == "postgresql" else "text"
+    union = " UNION ALL ".join([each.format(time=time)] * len(rows))
+    return _STATE_SQL[connection.vendor].format(changes=union), [v for row in rows for v in row]
 
 
 def _last_rule_changes() -> dict[int, datetime]:
@@ -141,11 +147,15 @@ def _last_rule_changes() -> dict[int, datetime]:
     }
 
 
+# What a group of items has in common.
+_STATE_COLUMNS = (
+    "project_id", "held", "of_current_texts", "waiting", "filled", "asked", "answers",
+)  # fmt: skip
 # Items with counted labels of their current texts, or with a final label from labels.
 _ITEM_STATE_SQL = """
-    SELECT i.project_id, i.key AS item, {held} AS held, r.created_at AS resolved,
-        r.revision_id = v.id AS of_current_texts,
-        s.waiting, s.filled, s.asked, a.answers, a.last_label
+    SELECT i.project_id, i.key AS item, COALESCE({held}, 'null') AS held,
+        CASE WHEN r.revision_id = v.id THEN 1 ELSE 0 END AS of_current_texts,
+        s.waiting, s.filled, s.asked, COALESCE(a.answers, '[]') AS answers
     FROM annotation_item i
     JOIN annotation_revision v ON v.item_id = i.id AND v.number = i.revision_number
     JOIN (
@@ -158,12 +168,14 @@ _ITEM_STATE_SQL = """
     ) AS s ON s.item_id = i.id
     LEFT JOIN ({answers}) AS a ON a.item_id = i.id AND a.revision_id = v.id
     LEFT JOIN annotation_resolution r ON r.item_id = i.id AND r.current
+    LEFT JOIN ({{changes}}) AS c ON c.project_id = i.project_id
     WHERE i.purpose = 'test' AND i.deleted_at IS NULL AND s.slots > 0
         AND CASE WHEN r.id IS NULL THEN a.item_id IS NOT NULL
             ELSE r.source = 'labels' AND r.rule <> 'excluded' END
+        AND (c.at IS NULL OR a.last_label > c.at OR r.created_at > c.at)
 """
 _COUNTED_LABELS_SQL = "FROM annotation_label WHERE stage = 'label' AND current AND counted"
-_LABELLED_ITEMS_SQL = {
+_STATE_SQL = {
     "postgresql": _ITEM_STATE_SQL.format(
         held='r."values"::text',
         answers="SELECT item_id, revision_id, MAX(created_at) AS last_label,"

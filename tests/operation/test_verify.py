@@ -501,3 +501,15 @@ def test_a_database_loaded_from_an_archive_is_not_blamed_for_what_archives_leave
     call_command("verify", stdout=out, stderr=err)
     assert "Not checked: spent, spent-once, text-digests." in err.getvalue()
     assert out.getvalue().splitlines()[-1] == f"All {len(CHECKS) - 3} rules hold."
+
+
+@pytest.mark.django_db(transaction=True)
+def test_all_rules_are_checked_over_connections_of_their_own() -> None:
+    member = make_member(make_project(), alias="ada")
+    assert broken() == {}
+    Membership.objects.filter(pk=member.pk).update(labelled=9)
+    assert broken() == {
+        "label-counters": [
+            {"project": member.project.slug, "member": "ada", "stored": 9, "counted": 0}
+        ]
+    }

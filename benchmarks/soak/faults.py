@@ -14,7 +14,7 @@ from benchmarks.soak.journal import Journal
 from benchmarks.soak.people import Trial
 
 # Seconds between two faults. On SQLite, each one stops everything.
-PAUSE = {"postgresql": (1.5, 6.0), "sqlite": (5.0, 15.0)}
+PAUSE = {"postgresql": (3.0, 9.0), "sqlite": (6.0, 18.0)}
 FULL_SECONDS = 15.0
 
 

@@ -43,7 +43,8 @@ from judging.models import (
     StrategyVersion,
     Tally,
 )
-from judging.runs import budget, counts, lifecycle, pinning
+from judging.runs import budget, counts, lifecycle, pinning, reparse
+from judging.strategies.replies.outputs import PHRASE_PARSER
 from operation.integrity import CHECKS
 from tests.builders import cast, make_item, make_known, make_member, make_project, say, take
 from tests.judging.builders_judging import (
@@ -513,3 +514,18 @@ def test_all_rules_are_checked_over_connections_of_their_own() -> None:
             {"project": member.project.slug, "member": "ada", "stored": 9, "counted": 0}
         ]
     }
+
+
+def test_a_run_over_one_whose_replies_were_parsed_again_is_fine(db: None) -> None:
+    project = make_project(task_type="error-detection")
+    make_responses(project, ["error"])
+    run = make_run(project, make_endpoint(NOWHERE), "detect-1a")
+    lifecycle.plan_calls(run)
+    answer(run, "Yes.")
+    lifecycle.finish_if_done(run)
+    repeat = lifecycle.clone_run(run, None, occasion="canary 1")
+    reparse.switch_parser(run, None, parser=PHRASE_PARSER)
+    assert pinning.compute_digest(repeat) != repeat.digest
+    assert "run-digests" not in broken()
+    Run.objects.filter(pk=run.pk).update(seed=99)
+    assert [row["run"] for row in broken("run-digests")["run-digests"]] == [1]

@@ -132,6 +132,8 @@ def make_idempotent(right: str, *, takes_long: bool = False) -> Callable[[ApiVie
             access.member_for(request, slug, right=right)
             now = timezone.now()
             begun, is_new = _begin_request(request, now)
+            if begun.status is not None:
+                return _repeat_answer(begun)
             once = (
                 execute_long_once(begun, is_new, now)
                 if takes_long and connection.vendor == "sqlite"

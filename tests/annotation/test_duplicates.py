@@ -94,6 +94,21 @@ def test_what_is_being_done_is_answered_with_when_to_ask_again(people: Cast) -> 
         assert held.status is None
 
 
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_what_is_done_is_told_to_all_who_ask_at_once(people: Cast) -> None:
+    client = api_client(people.lead)
+    start(client, people)
+
+    def repeat() -> int:
+        status = start(client, people).status_code
+        connections.close_all()
+        return int(status)
+
+    with idempotency.execute_once(Repeatable.objects.get()), ThreadPoolExecutor(1) as pool:
+        assert pool.submit(repeat).result() == 201
+
+
 def test_a_file_that_is_being_received_is_not_received_twice(people: Cast) -> None:
     """On PostgreSQL, a transaction round it tells whether it still is."""
     if connection.vendor == "postgresql":

@@ -30,7 +30,7 @@ REFUSAL_RESPONSES = PROBLEM_RESPONSES | {
 }
 IDEMPOTENT_RESPONSES = REFUSAL_RESPONSES | {
     409: OpenApiResponse(
-        ProblemSerializer, "The same request is being processed right now. Try again in a moment."
+        ProblemSerializer, "The same request is being executed; see `Retry-After`."
     )
 }
 RUN_PATH = "projects/<slug:slug>/runs/<int:number>/"

@@ -45,8 +45,6 @@ from formats.rows import BadRow
 BATCH = 500
 BATCH_BYTES = 4_000_000
 FIRST_BATCH, MIN_BATCH, BATCH_SECONDS = 100, 20, 0.1
-# The settings that say how many slots an item gets.
-SLOT_SETTINGS = ("overlap", "share_percent", "share_overlap")
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +183,9 @@ def _lock(project: Project) -> None:
 
     Imports take turns, so that two imports never choose the same position or key.
     """
-    held = Project.objects.select_for_update(no_key=True).only("pk", *SLOT_SETTINGS)
+    held = Project.objects.select_for_update(no_key=True).only("pk", *assignment.SLOT_SETTINGS)
     stored = held.get(pk=project.pk)
-    for name in SLOT_SETTINGS:
+    for name in assignment.SLOT_SETTINGS:
         setattr(project, name, getattr(stored, name))
 
 

@@ -30,6 +30,8 @@ BATCH = 20
 ITEMS_PER_STEP = 2_000
 COUNT_TIMEOUT = "20s"
 PRIORITIES = {"urgent": -10, "normal": 0, "later": 10}
+# The settings that `labels_wanted` depends on.
+SLOT_SETTINGS = frozenset({"overlap", "share_percent", "share_overlap"})
 
 
 @dataclass(frozen=True)

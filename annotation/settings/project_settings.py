@@ -30,8 +30,6 @@ SETTING_NAMES = (
     "hold_minutes", "rules", "verify", "blind_first", "claim_check", "expected_effect",
     "practice_items", "practice_pass", "probe_every", "text_format", "guidelines_field",
 )  # fmt: skip
-# Settings that determine how many slots an item has.
-SLOT_SETTINGS = frozenset({"overlap", "share_percent", "share_overlap"})
 # Settings that affect items that still need a label, and settings that affect all items.
 LABELLING_SETTINGS = frozenset(
     {"hold_minutes", "disputed_overlap", "rules", "verify", "blind_first", "claim_check"}
@@ -114,7 +112,7 @@ def preview_change(project: Project, values: Mapping[str, Any]) -> list[str]:
         counts = assignment.preview_resize(asked)
     except Refused as refused:
         return [str(refused)]
-    said = _describe_resize(counts) if SLOT_SETTINGS & set(changed) else []
+    said = _describe_resize(counts) if assignment.SLOT_SETTINGS & set(changed) else []
     if LABELLING_SETTINGS & set(changed):
         said.append(_describe_items(counts["to_label"], *FOLLOW_TEXTS))
     if DISPLAY_SETTINGS & set(changed):
@@ -154,7 +152,7 @@ def apply_change(
         job = None
         if changed:
             _record(project, member, changed)
-        if SLOT_SETTINGS & set(changed):
+        if assignment.SLOT_SETTINGS & set(changed):
             job = _enqueue_resize(project, member, now)
     if (
         job
@@ -200,7 +198,9 @@ def _release_job(job_id: int, project: Project, done: int, after: int | None) ->
     starts again from the first item."""
     with transactions.transact():
         asked = Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=project.pk)
-        same = all(getattr(asked, name) == getattr(project, name) for name in SLOT_SETTINGS)
+        same = all(
+            getattr(asked, name) == getattr(project, name) for name in assignment.SLOT_SETTINGS
+        )
         finished = same and after is None
         Job.objects.filter(pk=job_id).update(
             done=F("done") + done,

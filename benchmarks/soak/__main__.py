@@ -18,6 +18,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -26,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.soak.faults import cause_faults
-from benchmarks.soak.installation import Installation, temporary_folder, write_items
+from benchmarks.soak.installation import Installation, write_items
 from benchmarks.soak.journal import Caller, Journal
 from benchmarks.soak.people import (
     JUDGED,
@@ -58,7 +59,7 @@ def main() -> int:
     # Whoever ends it ends what it started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     print(f"seed {options.seed}, {options.seconds} s on {options.database}", flush=True)
-    with temporary_folder() as name:
+    with tempfile.TemporaryDirectory(prefix="blindspot-soak-", ignore_cleanup_errors=True) as name:
         try:
             with Installation(options.database, Path(name)) as place:
                 return _try(place, options)

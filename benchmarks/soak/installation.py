@@ -8,7 +8,6 @@ import secrets
 import shutil
 import subprocess
 import sys
-import tempfile
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Self
@@ -194,8 +193,3 @@ def write_items(path: Path, prefix: str, count: int) -> Path:
             }
             out.write(json.dumps(row) + "\n")
     return path
-
-
-def temporary_folder() -> Any:
-    """A scratch folder that is deleted at the end."""
-    return tempfile.TemporaryDirectory(prefix="blindspot-soak-", ignore_cleanup_errors=True)

@@ -95,7 +95,9 @@ def world(db: None) -> World:
         say(member, take(member))
         say(member, take(member))
         say(member, take(member), choice)
-    make_snapshot(snapshots.enqueue(project, people[0], "first").job)  # type: ignore[arg-type]
+    snapshot = snapshots.enqueue(project, people[0], "first")
+    assert snapshot.job
+    make_snapshot(snapshot.job)
     budget.set_cap(project, Decimal(10), None)
     make_items(project, 2)
     run = make_run(project, make_endpoint(NOWHERE, **PRICES), cap=Decimal(1))

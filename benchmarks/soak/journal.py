@@ -84,10 +84,11 @@ class Caller:
         return reply
 
     def insist(self, method: str, path: str, body: Any = None, **more: Any) -> Reply:
-        """Send a request until it is answered without an error of the server, or all is over."""
+        """Send a request until it is answered without an error of the server and without being told
+        when to send it again, or all is over."""
         while True:
             reply = self.ask(method, path, body, **more)
-            if (0 < reply.status < 500 and reply.status != 429) or self.over():
+            if (0 < reply.status < 500 and "Retry-After" not in reply.headers) or self.over():
                 return reply
             time.sleep(RETRY_SECONDS)
 

@@ -111,13 +111,14 @@ def views(home: str) -> Iterator[str]:
 
 
 def objections(page: Page) -> list[str]:
-    """What is wrong with a view, in either look."""
+    """What is wrong with a view, in either look. The second one is only looked at for what differs:
+    its colours and its width."""
     drawn(page)
     found = [] if page.locator("table.rates tbody tr").count() else ["no table beside the chart"]
-    for width, scheme in LOOKS:
+    for (width, scheme), rules in zip(LOOKS, [(), ("color-contrast",)], strict=True):
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-        found += violations(page)
+        found += violations(page, *rules)
         found += ["the page scrolls sideways"] if scrolls_sideways(page) else []
     return found
 

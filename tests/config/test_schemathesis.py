@@ -155,7 +155,7 @@ def _named(values: Any, known: dict[str, tuple[Any, ...]], dice: Random) -> Any:
 
 @document.parametrize()
 @settings(
-    max_examples=int(os.environ.get("API_EXAMPLES", "5")),
+    max_examples=int(os.environ.get("API_EXAMPLES", "3")),
     derandomize=True,
     suppress_health_check=list(HealthCheck),
 )

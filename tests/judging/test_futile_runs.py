@@ -170,10 +170,11 @@ def give_up(run: Run, *errors: EvaluatorError, requests: int) -> None:
     """Let so many requests fail with these errors in turn, until they are asked no more."""
     last = POLICIES[errors[0].cause].attempts - 1
     some = run.calls.filter(request__state="waiting").values("request")[:requests]
-    Request.objects.filter(pk__in=list(some.values_list("request", flat=True))).update(
+    chosen = Request.objects.filter(pk__in=list(some.values_list("request", flat=True)))
+    Request.objects.update(next_try=clock.now() + timedelta(hours=1))
+    chosen.update(
         tried={error.cause: last for error in errors}, attempts=last, next_try=clock.now()
     )
-    Request.objects.filter(attempts=0).update(next_try=clock.now() + timedelta(hours=1))
     leased = take(run)
     assert len(leased) == requests
     results = [CallResult(one, error=errors[at % len(errors)]) for at, one in enumerate(leased)]

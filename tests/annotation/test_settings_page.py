@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from copy import copy
 from datetime import timedelta
+from itertools import count
 from typing import Any
 
 import pytest
@@ -455,7 +456,10 @@ def test_a_changed_setting_is_described_in_words(value: Any, words: str) -> None
 def test_a_save_that_somebody_came_before_says_what_saving_again_would_do(
     lead: Membership,
 ) -> None:
-    make_item(lead.project)
+    shared = copy(lead.project)
+    shared.share_percent = 5
+    not_shared = next(key for key in map(str, count()) if not assignment.is_in_share(shared, key))
+    make_item(lead.project, key=not_shared)
     data = sent(lead, overlap=1, share_percent=5, share_overlap=2) | {"seen": "0"}
     assert post(lead, sent(lead, overlap=2))[0] == 302
     status, page = post(lead, data)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from diff_match_patch import diff_match_patch
 
-from annotation.items.diffing import difference
+from annotation.items.diffing import difference, tokens
 
 ROOT = Path(__file__).resolve().parent.parent
 PLACES = (ROOT.parent / "shared/data/fbi/data.zip", ROOT / "examples/items.jsonl")
@@ -29,13 +29,20 @@ Pair = tuple[str, str]
 Compare = Callable[[str, str], object]
 
 
-def from_archive(path: Path) -> Iterator[Pair]:
+def published_rows(path: Path) -> Iterator[dict[str, str]]:
+    """Yield the rows of the published archive: `cdx` (the name of the pair, with its category),
+    `og` (the gold answer) and `perturbed_gpt4`."""
+    csv.field_size_limit(100_000_000)
     with zipfile.ZipFile(path) as archive:
         for name in sorted(archive.namelist()):
             if name.endswith(".tsv") and not name.startswith("__MACOSX"):
                 text = io.StringIO(archive.read(name).decode(), newline="")
-                for row in csv.DictReader(text, delimiter="\t"):
-                    yield row["og"], row["perturbed_gpt4"]
+                yield from csv.DictReader(text, delimiter="\t")
+
+
+def from_archive(path: Path) -> Iterator[Pair]:
+    for row in published_rows(path):
+        yield row["og"], row["perturbed_gpt4"]
 
 
 def from_lines(path: Path) -> Iterator[Pair]:
@@ -73,8 +80,7 @@ def alone(gold: str, perturbed: str) -> object:
     known: dict[str, str] = {}
     coded = [
         "".join(
-            known.setdefault(token, chr(0x10000 + len(known)))
-            for token in difference.tokenise(text)
+            known.setdefault(token, chr(0x10000 + len(known))) for token in tokens.tokenise(text)
         )
         for text in (gold, perturbed)
     ]
@@ -104,7 +110,6 @@ def main() -> int:
     if path is None:
         print("no pairs found: name an archive or a JSONL file", file=sys.stderr)
         return 2
-    csv.field_size_limit(100_000_000)
     pairs = list(from_archive(path) if path.suffix == ".zip" else from_lines(path))
     print(f"{len(pairs)} pairs of {path.name}, milliseconds of processor time")
     report(

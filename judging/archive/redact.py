@@ -59,7 +59,7 @@ def mask_diff(scope: ArchiveScope, difference: Any) -> Any:
     def hidden(packed: Any) -> Any:
         if isinstance(packed, list):
             return [hidden(one) for one in packed]
-        return "x" * len(packed)
+        return "x" * len(packed) if isinstance(packed, str) else packed  # the number of a move
 
     return difference | {"segments": hidden(difference["segments"])}
 

@@ -114,16 +114,27 @@ const shownMark = (texts, number) =>
     (mark) => mark.getClientRects().length,
   );
 
-function numbers(texts) {
+// The places to go to, in order: each change, both ends of a move one after the other, and all
+// changes that fold at once. `marks` are the numbers that belong to the place.
+function stops(texts) {
   const all = (texts?.querySelector("[data-compared]")?.dataset.changes ?? "").split(" ").filter(Boolean);
-  const counted = texts?.dataset.fold === "on" ? all.filter((entry) => !entry.endsWith("f")) : all;
-  return counted.map((entry) => entry.replace("f", ""));
+  const shown = texts?.dataset.fold === "on" ? all.filter((entry) => !entry.endsWith("f")) : all;
+  return shown.flatMap((entry, at) => {
+    const marks = entry.replace("f", "").split(/[+,]/);
+    const ends = entry.includes("+") ? marks : marks.slice(0, 1);
+    return ends.map((number) => ({ number, marks, said: `Change ${at + 1} of ${shown.length}` }));
+  });
 }
 
-function mark(texts, number) {
+const stopOf = (texts, number) =>
+  stops(texts).find((stop) => stop.number === number) ?? stops(texts).find((stop) => stop.marks.includes(number));
+
+function mark(texts, numbers, at) {
   for (const old of paneOf(texts).querySelectorAll("[data-current]")) delete old.dataset.current;
-  for (const part of paneOf(texts).querySelectorAll(`[data-change="${number}"]`)) part.dataset.current = "";
-  texts.dataset.at = number;
+  for (const number of numbers) {
+    for (const part of paneOf(texts).querySelectorAll(`[data-change="${number}"]`)) part.dataset.current = "";
+  }
+  texts.dataset.at = at;
 }
 
 // How far from the top of the page the item begins, and in it what is judged: the style sheet has
@@ -157,20 +168,21 @@ function note(texts, text) {
 
 function goTo(texts, number) {
   const target = shownMark(texts, number);
-  if (!target) return "";
-  mark(texts, number);
+  const stop = target && stopOf(texts, number);
+  if (!stop) return "";
+  mark(texts, stop.marks, stop.number);
   bringIntoPane(target);
   target.scrollIntoView({ block: "nearest" });
-  const order = numbers(texts);
   const kinds = (target.dataset.mark ?? "").split(" ").filter(Boolean).join(" and ");
-  return note(texts, `Change ${order.indexOf(number) + 1} of ${order.length}${kinds && `, ${kinds}`}`);
+  const all = stop.marks.length > 1 && target.dataset.folds !== undefined ? ` in ${stop.marks.length} places` : "";
+  return note(texts, `${stop.said}${kinds && `, ${target.dataset.where ?? kinds}${all}`}`);
 }
 
 // Goes to the next change (step 1) or the one before (step -1); gives "Change 2 of 5, number" to
 // be said. A change that the chosen view does not show is passed over.
 export function go(panel, step) {
   const texts = textsIn(panel);
-  const order = numbers(texts);
+  const order = stops(texts).map((stop) => stop.number);
   let at = order.indexOf(texts?.dataset.at ?? "");
   if (at < 0 && step < 0) at = 0;
   for (let tries = 0; tries < order.length; tries += 1) {
@@ -204,9 +216,9 @@ async function settle(texts) {
   if (!pane) return;
   const strip = texts.querySelector("[data-strip]");
   if (strip) strip.toggleAttribute("hidden", pane.scrollHeight <= pane.clientHeight + 1);
-  const place = numbers(texts).includes(texts.dataset.at) ? texts.dataset.at : numbers(texts)[0];
-  const target = place && shownMark(texts, place);
-  if (texts.dataset.at && place) mark(texts, place);
+  const stop = stops(texts).find(({ number }) => number === texts.dataset.at) ?? stops(texts)[0];
+  const target = stop && shownMark(texts, stop.number);
+  if (texts.dataset.at && stop) mark(texts, stop.marks, stop.number);
   if (target) bringIntoPane(target);
   if (target && texts.closest(".label-screen")) target.scrollIntoView({ block: "nearest" });
 }

@@ -51,11 +51,60 @@ def test_words_that_share_little_are_marked_whole(gold: str, perturbed: str, rem
     assert f">{removed}</del>" in diff_inline(compare(gold, perturbed))
 
 
+NUMBER = '<mark data-kind="number" data-badge="#">'
+
+
 def test_what_kind_of_change_it_is_stands_on_both_sides_of_it() -> None:
     html = diff_inline(compare("Founded in 1987.", "Founded in 1887."))
-    said = 'data-change="1" data-mark="number" data-badge="#"'
-    assert f"<del {said}>1<b>9</b>87</del>" in html
-    assert f"<ins {said}>1<b>8</b>87</ins>" in html
+    said = 'data-change="1" data-mark="number"'
+    assert f"<del {said}>{NUMBER}1<b>9</b>87</mark></del>" in html
+    assert f"<ins {said}>{NUMBER}1<b>8</b>87</mark></ins>" in html
+
+
+def test_a_mark_is_at_its_word_also_side_by_side_and_in_markdown() -> None:
+    gold = "It was built by workers in the year 1894."
+    renderer = DifferenceRenderer(compare(gold, "He came from far away in the year 1984."))
+    marked = f"{NUMBER}1984</mark>"
+    for html in (
+        renderer.inline(),
+        renderer.sides(),
+        renderer.render_side("perturbed", "markdown"),
+    ):
+        assert re.sub("</?b>", "", html).count(marked) == 1
+        assert html.count("<mark") == html.count("</mark>")
+
+
+MOVED = ("Mix the flour with two eggs.\n", "Then bake it for at least half an hour.\n")
+
+
+def test_a_moved_passage_says_at_both_ends_where_it_went() -> None:
+    html = diff_inline(compare("".join(MOVED), "".join(reversed(MOVED))))
+    kind = 'data-mark="moved"'
+    assert f'<del data-change="0" {kind} data-move="from" data-where="moved down">' in html
+    assert f'data-change="2" {kind} data-move="to" data-where="moved here from above">' in html
+
+
+def test_what_changed_inside_a_moved_passage_is_marked() -> None:
+    gold = "".join(MOVED)
+    html = diff_inline(compare(gold, f"{MOVED[1]}{MOVED[0].replace('two', 'six')}"))
+    assert "with <b>two</b> eggs" in html
+    assert "with <b>six</b> eggs" in html
+
+
+def test_both_columns_are_formatted_with_their_changes() -> None:
+    html = DifferenceRenderer(compare("It has **eight** legs.", "It has **six** legs.")).columns(
+        "markdown"
+    )
+    assert re.sub(' data-[a-z]+="[^"]*"|\n', "", html) == (
+        '<div class="prose"><p>It has <strong><del><mark>eight</mark></del></strong> legs.</p>'
+        '</div><div class="prose"><p>It has <strong><ins><mark>six</mark></ins></strong> legs.</p>'
+        "</div>"
+    )
+
+
+def test_removed_signs_are_told_from_removed_words() -> None:
+    assert '<del data-change="1" data-signs>' in diff_inline(compare("5 - 3", "5 + 3"))
+    assert "data-signs" not in diff_inline(compare("five", "six"))
 
 
 def test_a_change_that_leaves_every_word_can_be_folded() -> None:
@@ -120,8 +169,10 @@ def test_the_pieces_of_a_claim_check_are_the_changes_cut_to_some_words() -> None
     same = " and was the longest bridge of the country, as everybody knew, "
     gold, perturbed = f"It opened in 1894{same}{'x' * 300}", f"It opened in 1984{same}y<b>"
     first, second = changes_of(compare(gold, perturbed))
-    number = 'data-mark="number" data-badge="#"'
-    assert excerpt(first) == f"<del {number}>1894</del> <ins {number}>1984</ins>"
+    number = 'data-mark="number"'
+    assert excerpt(first) == (
+        f"<del {number}>{NUMBER}1894</mark></del> <ins {number}>{NUMBER}1984</mark></ins>"
+    )
     assert excerpt(second) == f"<del>{'x' * 80} …</del> <ins>y&lt;b&gt;</ins>"
     assert changes_of(None) == ()
 

@@ -215,7 +215,7 @@ def test_the_item_page_shows_texts_diff_revisions_labels_and_resolution(people: 
     say(people.annotator, take(people.annotator), comment="Count them.")
     make_revision(item, item.revision().texts | {"claim": "two legs less"}, note="claim added")
     page = sees(people.adjudicator, "item", people.project.slug, item.key)
-    for said in ("How many legs", ">eight</del>", "two legs less", "claim added"):
+    for said in ("How many legs", ">eight</mark></del>", "two legs less", "claim added"):
         assert said in page
     assert "Count them." in page
     assert people.annotator.alias in page

@@ -1,142 +1,29 @@
 """The difference of two texts, as segments that a person can read.
 
-Both texts are cut into tokens, and `alignment` pairs the tokens. Inside a changed segment,
-characters are aligned like the tokens and cleaned up by diff-match-patch. Changed characters are
-marked only if both sides share most characters: scattered marks in two different words would only
-confuse.
-
-Tokens are words with their marks, numbers with their separators ("1,250.50"), single line breaks,
-other runs of white space, single signs, and single characters in scripts written without spaces.
-People read changes word by word; a diff by characters would break words into pieces.
-
-A base character is never separated from its combining marks, joiners or variation selectors, nor
-one half of a flag from the other. Which characters are marks depends on the Unicode tables of this
-Python.
+`alignment` pairs lines, sentences and words. Inside a changed segment, characters are aligned like
+the words and cleaned up by diff-match-patch. Changed characters are marked only if both sides share
+most characters: scattered marks in two different words would only confuse.
 """
 
 import re
-import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Any, Literal
 
 from diff_match_patch import diff_match_patch
 from rapidfuzz.distance import Indel
 
-from annotation.items.diffing import alignment
+from annotation.items.diffing.alignment import Alignment, Span
+from annotation.items.diffing.moves import settle_moves
+from annotation.items.diffing.tokens import bond_clusters
 
-MIN_UNIT_LENGTH = 30
-"""Characters of a line or sentence that is trusted to be the same one in both texts."""
+ALGORITHM = "words-2"
+"""The version of the diff: how texts are aligned, and how the result is stored. Another one gets
+another name, because answers to single changes stay with the diff that they were given for."""
 
-
-def tokenise(text: str) -> list[str]:
-    """Return the tokens of a text; joined, they give the text."""
-    return _TOKEN.findall(text)
-
-
-def tokenise_pair(gold: str, perturbed: str) -> tuple[list[str], list[str], set[str]]:
-    """Return the tokens of both texts, and the long tokens that occur once in each.
-
-    The long tokens are whole lines and sentences. Two compared texts are mostly equal, so that most
-    of them need not be split into words.
-    """
-    left, right = _units(gold), _units(perturbed)
-    shared = _occurring_once(left) & _occurring_once(right)
-    return _split(left, shared), _split(right, shared), shared
-
-
-def bond_clusters(gold: str, perturbed: str) -> tuple[str, str, dict[int, str]]:
-    """Replace each inseparable cluster in both texts by a private-use character. Return both texts
-    and a table for `str.translate` that restores the clusters.
-
-    Private-use characters of the texts themselves are replaced in the same way, so that they never
-    clash with these.
-    """
-    if gold.isascii() and perturbed.isascii() and "\r" not in gold + perturbed:
-        return gold, perturbed, {}
-    known: dict[str, str] = {}
-
-    def bond(match: re.Match[str]) -> str:
-        return known.setdefault(match[0], chr(0xF0000 + len(known)))
-
-    left, right = _INSEPARABLE.sub(bond, gold), _INSEPARABLE.sub(bond, perturbed)
-    return left, right, {ord(private): cluster for cluster, private in known.items()}
-
-
-def _units(text: str) -> list[str]:
-    """Split a text after each line break and each sentence; no token crosses such a place."""
-    cuts = [0, *(match.end() for match in _UNIT_END.finditer(text)), len(text)]
-    return [text[start:end] for start, end in pairwise(cuts)]
-
-
-def _occurring_once(units: list[str]) -> set[str]:
-    counts = Counter(units)
-    return {unit for unit in counts if counts[unit] == 1 and len(unit) >= MIN_UNIT_LENGTH}
-
-
-def _split(units: list[str], shared: set[str]) -> list[str]:
-    split: list[str] = []
-    for unit in units:
-        if unit in shared:
-            split.append(unit)
-        else:
-            split += _TOKEN.findall(unit)
-    return split
-
-
-def _character_class(members: Iterable[int]) -> str:
-    """Return what a regular expression needs between [ and ] to match these sorted code points."""
-    ranges: list[list[int]] = []
-    for point in members:
-        if ranges and point == ranges[-1][1] + 1:
-            ranges[-1][1] = point
-        else:
-            ranges.append([point, point])
-    return "".join(f"\\U{first:08X}-\\U{last:08X}" for first, last in ranges)
-
-
-# Marks are in the first two planes; variation selectors and tags are in plane 14.
-_MARKS = [
-    point
-    for point in (*range(0x300, 0x20000), *range(0xE0100, 0xE01F0))
-    if unicodedata.category(chr(point)).startswith("M")
-]
-_EXTEND = (
-    _character_class(_MARKS)
-    + "\u200c\u200d"  # (non-)joiners
-    + "\u1160-\u11ff\ud7b0-\ud7fb"  # vowels and finals of taken-apart Hangul
-    + "\u0e33\u0eb3\uff9e\uff9f"  # Thai and Lao AM, half-width Kana voicing
-    + "\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"  # skin tones, tags of flags
-)
-_VIRAMA = _character_class(point for point in _MARKS if unicodedata.combining(chr(point)) == 9)
-_FLAG = "[\U0001f1e6-\U0001f1ff]{2}"
-# Han, Kana, Bopomofo, Yi; Thai, Lao, Myanmar, Khmer: written without spaces.
-_UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3021-\u3029\u3040-\u312f\u31a0-\u31ff"
-    "\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff"
-)
-_PICTURE = "\u203c-\u2bff\U0001f000-\U0001f1e5\U0001f200-\U0001faff"
-_TAIL = rf"(?:\u200d[{_PICTURE}]|[{_VIRAMA}]\u200d?\w|[{_EXTEND}])"
-_LETTERS = rf"(?:[^\W{_UNSPACED}]++(?:(?=[{_EXTEND}]){_TAIL}++)?)++"
-# Plain ASCII is tried first: it makes up nearly all of most texts, and the sets of marks are slow.
-_PLAIN = r"[A-Za-z_]++(?=[ !-&(-/:-@[-^`{-~\r\n])| (?=[!-~])|[!-&(-/:-@[-^`{-~](?=[ -~\r\n])"
-_TOKEN = re.compile(
-    rf"{_PLAIN}|{_LETTERS}(?:(?:(?<=\d)[.,](?=\d)|['’](?=[^\W{_UNSPACED}])){_LETTERS})*+"
-    rf"|[^\S\r\n]+(?![{_EXTEND}])"
-    r"|\r\n|[\r\n]"
-    rf"|{_FLAG}{_TAIL}*+"
-    rf"|.{_TAIL}*+",
-    re.DOTALL,
-)
-_BEYOND = "\U000f0000-\U0010ffff"  # private use: replaces a cluster that must not be cut
-_INSEPARABLE = re.compile(rf"\r\n|{_FLAG}{_TAIL}*+|[^\r\n]{_TAIL}++|[{_BEYOND}]")
-# Begins with a set instead of alternatives, which makes the search three times as fast.
-_UNIT_END = re.compile(r"[\r\n.!?:;](?:(?<=\r)\n?|(?<=\n)|(?<=[.!?:;]) (?=[!-~]))")
-
-
-ALGORITHM = "words-1"
+READABLE_ALGORITHMS = ("words-1", ALGORITHM)
+"""The versions whose stored differences `from_json` reads. "words-1" knew no moves."""
 
 REFINEMENT_LIMIT = 400
 """Longest side of a change, in characters, that gets marks inside; a longer one is marked whole."""
@@ -162,13 +49,16 @@ class Segment:
 
     The kinds: an `equal` segment has the same single unchanged part on both sides; a `removed` one
     has no text on the perturbed side, an `added` one none on the gold side, and a `changed` one has
-    text on both sides.
+    text on both sides. A passage that moved has two segments with the same number `move`, from 1:
+    a `removed` one where it was and an `added` one where it is now. Their unchanged parts moved as
+    they were. `move` is 0 for other segments.
     """
 
     number: int
     kind: SegmentKind
     gold: Parts
     perturbed: Parts
+    move: int = 0
 
 
 @dataclass(frozen=True)
@@ -178,12 +68,14 @@ class Difference:
     segments: the gold parts, joined in order, give the gold text, and the perturbed parts the
         perturbed text.
     edit_size: characters (code points) in changed parts divided by those of both texts, 0 to 1;
-        0 for equal texts, also for two empty ones, and 1 if only one of the two is empty.
+        0 for equal texts, also for two empty ones, and 1 if only one of the two is empty. Text that
+        moved unchanged counts once, where it is now.
     place: characters of the gold text before the first change divided by all of its characters, 0
         to 1; 1 if the perturbed text only adds to the end, 0 for an empty gold text, None for equal
         texts.
     white_space_only: True if the texts differ but consist of the same words, separated by white
         space. ("every day" and "everyday" differ in words.)
+    algorithm: the version that computed it.
     """
 
     segments: tuple[Segment, ...]
@@ -191,16 +83,21 @@ class Difference:
     place: float | None
     identical: bool
     white_space_only: bool
+    algorithm: str = ALGORITHM
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of one segment within one line of one side, including the line break if it has one."""
+    """A part of one segment within one line of one side, including the line break if it has one.
+
+    start: characters of the segment on this side before it.
+    """
 
     text: str
     changed: bool
     kind: SegmentKind
     number: int
+    start: int = 0
 
 
 @dataclass(frozen=True)
@@ -218,7 +115,7 @@ class SideBySideRow:
 def compare(gold: str, perturbed: str) -> Difference:
     """Compare two texts; the result is the same on every machine.
 
-    Takes about half a millisecond for answers of 2,000 characters, and some tenths of a second for
+    Takes about a millisecond for answers of 2,000 characters, and some tenths of a second for
     100,000 with a fifth of the words changed. A section that is too large to align and has no
     passage in common becomes one change.
     """
@@ -230,19 +127,21 @@ def to_json(difference: Difference) -> dict[str, Any]:
 
     `segments` has a string for an equal segment, otherwise a pair [gold, perturbed] of lists of
     strings, which are unchanged and changed by turns. The first string is unchanged ("" if the
-    segment begins with a change).
+    segment begins with a change). A segment of a move has the number of the move as a third entry.
     """
     return {
-        "algorithm": ALGORITHM,
+        "algorithm": difference.algorithm,
         "segments": [_pack(segment) for segment in difference.segments],
     }
 
 
 def from_json(data: dict[str, Any]) -> Difference:
-    """Read what `to_json` returned. Raises `ValueError` if another algorithm computed it."""
-    if data.get("algorithm") != ALGORITHM:
-        raise ValueError(f"made by {data.get('algorithm')!r}, not {ALGORITHM!r}: compare again")
-    return _difference(tuple(_unpack(n, packed) for n, packed in enumerate(data["segments"])))
+    """Read what `to_json` returned. Raises `ValueError` if an unknown algorithm computed it."""
+    algorithm = data.get("algorithm")
+    if algorithm not in READABLE_ALGORITHMS:
+        raise ValueError(f"The diff was computed by {algorithm!r}, which this version cannot read.")
+    segments = tuple(_unpack(n, packed) for n, packed in enumerate(data["segments"]))
+    return _difference(segments, algorithm)
 
 
 def align_lines(difference: Difference) -> tuple[SideBySideRow, ...]:
@@ -315,18 +214,72 @@ def _parts(pieces: Iterable[tuple[str, bool]]) -> Parts:
 
 
 def _segments(gold: str, perturbed: str) -> Iterator[Segment]:
-    left, right, shared = tokenise_pair(gold, perturbed)
-    sides = alignment.Sides.from_tokens(left, right)
-    for number, span in enumerate(alignment.align(sides, shared)):
-        a, b = sides.gold_offsets[span.a], sides.gold_offsets[span.b]
-        c, d = sides.perturbed_offsets[span.c], sides.perturbed_offsets[span.d]
+    alignment = Alignment(gold, perturbed)
+    spans = settle_moves(alignment)
+    moves = _ends_of_moves(spans)
+    drawn: list[tuple[Parts, Parts, int]] = []
+    for span in spans:
+        left = alignment.gold.text(span.a, span.b)
+        right = alignment.perturbed.text(span.c, span.d)
         if span.equal:
-            yield _segment(number, *([(Part(gold[a:b], False),)] * 2))
+            drawn.append((*_equal(left), 0))
+        elif span.move in moves:
+            gone, come = moves[span.move]
+            sides = _compare_ends(alignment, gone, come)
+            drawn.append((sides[0], (), span.move) if left else ((), sides[1], span.move))
+        elif span.is_whole or span.is_plain:
+            drawn.append((_parts([(left, True)]), _parts([(right, True)]), 0))
         else:
-            yield _segment(number, *_refine(gold[a:b], perturbed[c:d]))
+            drawn.append((*_refine(left, right), 0))
+    yield from _with_ends(drawn, alignment.head, alignment.tail)
 
 
-def _segment(number: int, gold: Parts, perturbed: Parts) -> Segment:
+def _with_ends(drawn: list[tuple[Parts, Parts, int]], head: str, tail: str) -> Iterator[Segment]:
+    """Number the segments, with the equal text before and after them in the first and the last."""
+    if head:
+        if drawn and _is_equal(*drawn[0]):
+            head += drawn.pop(0)[0][0].text
+        drawn.insert(0, (*_equal(head), 0))
+    if tail:
+        if drawn and _is_equal(*drawn[-1]):
+            tail = drawn.pop()[0][0].text + tail
+        drawn.append((*_equal(tail), 0))
+    for number, (gold, perturbed, move) in enumerate(drawn):
+        yield _segment(number, gold, perturbed, move)
+
+
+def _equal(text: str) -> tuple[Parts, Parts]:
+    return ((Part(text, False),),) * 2
+
+
+def _is_equal(gold: Parts, perturbed: Parts, move: int) -> bool:
+    return not move and not any(part.changed for part in gold + perturbed)
+
+
+def _ends_of_moves(spans: list[Span]) -> dict[int, tuple[Span, Span]]:
+    """Return the two ends of each move by its number. A move whose ends came together is none."""
+    gone = {span.move: span for span in spans if span.move and span.c == span.d}
+    come = {span.move: span for span in spans if span.move and span.a == span.b}
+    return {move: (gone[move], come[move]) for move in gone if move in come}
+
+
+def _compare_ends(alignment: Alignment, gone: Span, come: Span) -> tuple[Parts, Parts]:
+    """Return the parts of both ends of a move; what changed on the way is marked."""
+    gold, perturbed = alignment.gold, alignment.perturbed
+    if gold.text(gone.a, gone.b).strip() == perturbed.text(come.c, come.d).strip():
+        left, right = gold.text(gone.a, gone.b), perturbed.text(come.c, come.d)
+        return (Part(left, False),), (Part(right, False),)
+    sides: tuple[list[Part], list[Part]] = [], []
+    for span in alignment.trim(alignment.align_words(gone.a, gone.b, come.c, come.d)):
+        left, right = gold.text(span.a, span.b), perturbed.text(span.c, span.d)
+        parts = _equal(left) if span.equal else _refine(left, right)
+        sides[0].extend(parts[0])
+        sides[1].extend(parts[1])
+    left_parts, right_parts = (_parts((p.text, p.changed) for p in side) for side in sides)
+    return left_parts, right_parts
+
+
+def _segment(number: int, gold: Parts, perturbed: Parts, move: int = 0) -> Segment:
     kind: SegmentKind = "changed"
     if not perturbed:
         kind = "removed"
@@ -334,17 +287,17 @@ def _segment(number: int, gold: Parts, perturbed: Parts) -> Segment:
         kind = "added"
     elif not any(part.changed for part in gold + perturbed):
         kind = "equal"
-    return Segment(number, kind, gold, perturbed)
+    return Segment(number, kind, gold, perturbed, move)
 
 
-def _difference(segments: tuple[Segment, ...]) -> Difference:
+def _difference(segments: tuple[Segment, ...], algorithm: str = ALGORITHM) -> Difference:
     gold = "".join(part.text for segment in segments for part in segment.gold)
     perturbed = "".join(part.text for segment in segments for part in segment.perturbed)
     changed = sum(
         len(part.text)
         for segment in segments
         for part in segment.gold + segment.perturbed
-        if part.changed
+        if part.changed or (segment.move and segment.kind == "added")
     )
     identical = gold == perturbed
     return Difference(
@@ -353,6 +306,7 @@ def _difference(segments: tuple[Segment, ...]) -> Difference:
         place=None if identical else _before_change(segments) / max(1, len(gold)),
         identical=identical,
         white_space_only=not identical and gold.split() == perturbed.split(),
+        algorithm=algorithm,
     )
 
 
@@ -360,6 +314,8 @@ def _before_change(segments: tuple[Segment, ...]) -> int:
     """Return the number of characters of the gold text before the first change."""
     total = 0
     for segment in segments:
+        if segment.move:
+            return total
         if segment.kind != "equal":
             return total + min(_unchanged_start(segment.gold), _unchanged_start(segment.perturbed))
         total += len(segment.gold[0].text)
@@ -373,19 +329,21 @@ def _unchanged_start(parts: Parts) -> int:
 def _pack(segment: Segment) -> Any:
     if segment.kind == "equal":
         return segment.gold[0].text
-    return [
+    sides = [
         ([""] if side and side[0].changed else []) + [part.text for part in side]
         for side in (segment.gold, segment.perturbed)
     ]
+    return [*sides, segment.move] if segment.move else sides
 
 
 def _unpack(number: int, packed: Any) -> Segment:
     if isinstance(packed, str):
-        return _segment(number, *([(Part(packed, False),)] * 2))
+        return _segment(number, *_equal(packed))
+    left, right, *move = packed
     gold, perturbed = (
-        _parts((text, place % 2 == 1) for place, text in enumerate(side)) for side in packed
+        _parts((text, place % 2 == 1) for place, text in enumerate(side)) for side in (left, right)
     )
-    return _segment(number, gold, perturbed)
+    return _segment(number, gold, perturbed, *move)
 
 
 # ------------------------------------------------------------------------------------------ rows
@@ -421,9 +379,11 @@ def _pad_lines(lines: list[list[Piece]], height: int, begun: list[Piece]) -> lis
 def _lines(segment: Segment, parts: Parts, begun: list[Piece]) -> list[list[Piece]]:
     """Split the parts after each line break; the last line has no break and may be empty."""
     lines = [begun.copy()]
+    start = 0
     for part in parts:
         for text in re.findall(r"[^\r\n]*(?:\r\n|[\r\n])|[^\r\n]+", part.text):
-            lines[-1].append(Piece(text, part.changed, segment.kind, segment.number))
+            lines[-1].append(Piece(text, part.changed, segment.kind, segment.number, start))
+            start += len(text)
             if text[-1] in "\r\n":
                 lines.append([])
     return lines

@@ -1,18 +1,19 @@
 """Draws the difference of two texts as safe HTML: removed text in `del`, added text in `ins`.
 
-The changed characters inside a changed word are in `b`. For a change of white space only,
-`data-blank` names the characters. The style sheet draws them, so the text itself is unchanged.
-Every element has the number of its change in `data-change`, so that a key can jump to it. The kinds
-of the change are in `data-mark`, and their letters in `data-badge`.
+The changed characters inside a changed word are in `b`, and a changed number, unit or negation is
+in `mark`. For a change of white space only, `data-blank` names the characters. The style sheet
+draws them, so the text itself is unchanged. Every element has the number of its segment in
+`data-change`, so that a key can jump to it, and the kinds of the change in `data-mark`;
+`data-badge` has the sign of a kind. The two ends of a moved passage have `data-move`, "from" where
+it was and "to" where it is now, and `data-where` says in words where the other end is.
 """
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from typing import Literal
 
 from annotation.items.diffing.difference import (
     Difference,
@@ -24,12 +25,12 @@ from annotation.items.diffing.difference import (
     align_lines,
 )
 from annotation.items.rendering import change_kinds, invisible_characters, texts
+from annotation.items.rendering.change_kinds import MarkedWord, Side
 from annotation.items.rendering.texts import Format
 
-Side = Literal["gold", "perturbed"]
-
 BADGES: dict[change_kinds.ChangeKind, str] = {
-    "negation": "¬", "number": "#", "unit": "u", "white-space": "␣", "formatting": "¶",
+    "negation": "¬", "number": "#", "unit": "u", "moved": "⇅", "white-space": "␣",
+    "formatting": "¶",
 }  # fmt: skip
 
 LONG_TEXT = 20_000
@@ -63,7 +64,12 @@ class DifferenceRenderer:
     @cached_property
     def attributes(self) -> dict[int, str]:
         """The attributes of the elements of each change, by segment number."""
-        return {change.number: _attributes(change) for change in self.changes}
+        return {number: kept for one in self.changes for number, kept in _attributes(one)}
+
+    @cached_property
+    def words(self) -> dict[int, Mapping[Side, tuple[MarkedWord, ...]]]:
+        """The words to mark in each change, by segment number and side."""
+        return {change.number: change.words for change in self.changes if change.words}
 
     @cached_property
     def length(self) -> int:
@@ -91,9 +97,47 @@ class DifferenceRenderer:
         the right."""
         return "\n".join(self._row(row) for row in align_lines(self.difference))
 
-    def render_side(self, side: Side, form: Format) -> str:
-        """Return one of the texts in this format, with its changes marked."""
-        return texts.render_marked(self._stretches(side), form, self._drawn(side))
+    def render_side(self, side: Side, form: Format, *, beside: bool = False) -> str:
+        """Return one of the texts in this format, with its changes marked. `beside`: the other text
+        is beside it, so that removed text is marked as such."""
+        stretches: list[texts.Stretch] = []
+        drawn: list[tuple[int, MarkedWord | None, bool]] = []
+        for segment in self.difference.segments:
+            parts = _side(segment, side)
+            if segment.kind == "equal":
+                stretches.append((_text(parts), None))
+                continue
+            if not segment.move:  # Markdown draws a change whole, but what changed in a move
+                parts = (Part(_text(parts), False),)
+            start, words = 0, self._words(segment.number, side)
+            for part in parts:
+                for piece, word in _cut_at_words(part.text, start, words):
+                    stretches.append((piece, len(drawn)))
+                    drawn.append((segment.number, word, part.changed))
+                start += len(part.text)
+        said: set[int] = set()
+
+        def draw(at: int, safe: str) -> str:
+            number, word, changed = drawn[at]
+            attributes = self.attributes[number]
+            if number in said:  # a change in several elements says once where it moved
+                attributes = attributes.partition(" data-where=")[0]
+            said.add(number)
+            if not safe:
+                return "" if beside else f'<span class="gap"{attributes}></span>'
+            if side == "gold" and not beside:
+                return f'<span class="spot"{attributes}>{safe}</span>'
+            inner = f"<b>{safe}</b>" if changed else _render_word(word, safe)
+            return f"<{_TAGS[side]}{attributes}>{inner}</{_TAGS[side]}>"
+
+        return texts.render_marked(stretches, form, draw)
+
+    def columns(self, form: Format) -> str:
+        """Both texts in this format, beside each other."""
+        gold, perturbed = (
+            self.render_side(side, form, beside=True) for side in ("gold", "perturbed")
+        )
+        return f'<div class="prose">{gold}</div><div class="prose">{perturbed}</div>'
 
     def raw(self) -> str:
         """The perturbed text with its white space drawn, except single spaces of a long text."""
@@ -101,10 +145,14 @@ class DifferenceRenderer:
 
     def strip(self) -> str:
         """The positions of the changes in the text, as the shapes of an SVG of 10 by 1,000."""
-        places = groupby(
-            self.changes, lambda change: STRIP_STEPS * change.offset // max(1, self.length)
-        )
-        return "".join(_place(place, [*changes]) for place, changes in places)
+        marked = [(change.offset, change.number, change) for change in self.changes]
+        for change in self.changes:
+            if change.other_end:
+                number, offset = change.other_end
+                marked.append((offset, number, change))
+        marked.sort(key=lambda one: one[:2])
+        places = groupby(marked, lambda one: STRIP_STEPS * one[0] // max(1, self.length))
+        return "".join(_place(place, [*found]) for place, found in places)
 
     def _inline(self) -> Iterator[str | None]:
         for segment in self.difference.segments:
@@ -135,23 +183,18 @@ class DifferenceRenderer:
             for segment in self.difference.segments
         ]
 
-    def _drawn(self, side: Side) -> texts.Draw:
-        def draw(number: int, safe: str) -> str:
-            attributes = self.attributes[number]
-            if not safe:
-                return f'<span class="gap"{attributes}></span>'
-            if side == "gold":
-                return f'<span class="spot"{attributes}>{safe}</span>'
-            return f"<ins{attributes}>{safe}</ins>"
-
-        return draw
+    def _words(self, number: int, side: Side) -> tuple[MarkedWord, ...]:
+        words = self.words.get(number)
+        return words.get(side, ()) if words else ()
 
     def _marked(self, side: Side, parts: Iterable[Part | Piece], number: int) -> str:
         parts = tuple(parts)
         if not parts:
             return ""
-        tag, blank = _TAGS[side], _blank(_text(parts))
-        return f"<{tag}{self.attributes[number]}{blank}>{_render_parts(parts)}</{tag}>"
+        tag, text = _TAGS[side], _text(parts)
+        start = parts[0].start if isinstance(parts[0], Piece) else 0
+        safe = _render_parts(parts, start, self._words(number, side))
+        return f"<{tag}{self.attributes[number]}{_blank(text)}{_signs(text)}>{safe}</{tag}>"
 
     def _row(self, row: SideBySideRow) -> str:
         numbers = {piece.number for piece in row.gold + row.perturbed if piece.kind != "equal"}
@@ -179,14 +222,24 @@ def render_plain(text: str) -> str:
 
 
 def render_excerpt(change: change_kinds.ClassifiedChange) -> str:
-    """Return the removed and the added text of a change, each cut to `EXCERPT_LENGTH`
-    characters."""
-    sides = (("del", change.gold), ("ins", change.perturbed))
-    marked = _marks(change)
+    """Return the removed and the added text of a change, each cut to `EXCERPT_LENGTH` characters;
+    of a passage that moved unchanged, the text once."""
+    sides = [("del", "gold", change.gold), ("ins", "perturbed", change.perturbed)]
+    attributes = _marks(change)
+    if change.other_end:
+        attributes += ' data-move="to" data-where="moved"'
+        sides = sides[change.gold.strip() == change.perturbed.strip() :]
     return " ".join(
-        f"<{tag}{marked}{_blank(text)}>{invisible_characters.escape_text(_truncate(text))}</{tag}>"
-        for tag, text in sides
+        f"<{tag}{attributes}{_blank(text)}>{_excerpt(text, change.words.get(side, ()))}</{tag}>"
+        for tag, side, text in sides
         if text
+    )
+
+
+def _excerpt(text: str, words: Sequence[MarkedWord]) -> str:
+    shown = _truncate(text)
+    return _render_parts(
+        (Part(shown, True),), 0, [word for word in words if word.end <= len(shown)]
     )
 
 
@@ -204,14 +257,39 @@ def _blank(text: str) -> str:
     return f' data-blank="{invisible_characters.draw_blanks(text)}"' if text.isspace() else ""
 
 
-def _attributes(change: change_kinds.ClassifiedChange) -> str:
+def _signs(text: str) -> str:
+    """Say that a text has only signs: a minus or a dot that is struck through cannot be read."""
+    return "" if text.isspace() or any(map(str.isalnum, text)) else " data-signs"
+
+
+def _attributes(change: change_kinds.ClassifiedChange) -> Iterator[tuple[int, str]]:
+    """Yield the number of the change's segment with the attributes of its elements; of a move, both
+    ends."""
     folds = " data-folds" if change.folds else ""
-    return f' data-change="{change.number}"{_marks(change)}{folds}'
+    attributes = f"{_marks(change)}{folds}"
+    if not change.other_end:
+        yield change.number, f' data-change="{change.number}"{attributes}'
+        return
+    was_above = change.kind == "removed"
+    where = {
+        "from": f"moved {'down' if was_above else 'up'}",
+        "to": f"moved here from {'above' if was_above else 'below'}",
+    }
+    ends = ("from", "to") if was_above else ("to", "from")
+    for number, end in zip((change.number, change.other_end[0]), ends, strict=True):
+        move = f' data-move="{end}" data-where="{where[end]}"'
+        yield number, f' data-change="{number}"{attributes}{move}'
 
 
 def _marks(change: change_kinds.ClassifiedChange) -> str:
-    badge = "".join(BADGES[mark] for mark in change.marks)
-    return f' data-mark="{" ".join(change.marks)}" data-badge="{badge}"' if badge else ""
+    """Return the kinds of a change as an attribute, and the badge of a change that has no marked
+    words."""
+    if not change.marks:
+        return ""
+    kinds = f' data-mark="{" ".join(change.marks)}"'
+    if not change.folds:
+        return kinds
+    return f'{kinds} data-badge="{"".join(BADGES[mark] for mark in change.marks)}"'
 
 
 def _side(segment: Segment, side: Side) -> tuple[Part, ...]:
@@ -222,12 +300,46 @@ def _text(parts: Iterable[Part | Piece]) -> str:
     return "".join([part.text for part in parts])
 
 
-def _render_parts(parts: Sequence[Part | Piece]) -> str:
-    """Return the parts, with changed parts marked unless all parts are changed."""
-    if all(part.changed for part in parts):
+def _render_parts(parts: Sequence[Part | Piece], start: int, words: Sequence[MarkedWord]) -> str:
+    """Return the parts, with changed parts marked unless all parts are changed, and these words
+    marked. The first part begins at `start` of its change."""
+    strong = not all(part.changed for part in parts)
+    if not strong and not words:
         return invisible_characters.escape_text(_text(parts))
-    safe = ((invisible_characters.escape_text(part.text), part.changed) for part in parts)
-    return "".join(f"<b>{text}</b>" if changed else text for text, changed in safe)
+    pieces: list[tuple[MarkedWord | None, str]] = []
+    for part in parts:
+        for text, word in _cut_at_words(part.text, start, words):
+            safe = invisible_characters.escape_text(text)
+            pieces.append((word, f"<b>{safe}</b>" if strong and part.changed else safe))
+        start += len(part.text)
+    grouped = groupby(pieces, key=lambda piece: piece[0])
+    return "".join(
+        _render_word(word, "".join(safe for _, safe in group)) for word, group in grouped
+    )
+
+
+def _cut_at_words(
+    text: str, start: int, words: Sequence[MarkedWord]
+) -> Iterator[tuple[str, MarkedWord | None]]:
+    """Yield the pieces of a text, which begins at `start` of its change, each with the word that it
+    belongs to. An empty text is one piece."""
+    at = 0
+    for word in words:
+        first, last = max(word.start - start, 0), min(word.end - start, len(text))
+        if first >= last:
+            continue
+        if at < first:
+            yield text[at:first], None
+        yield text[first:last], word
+        at = last
+    if at < len(text) or not text:
+        yield text[at:], None
+
+
+def _render_word(word: MarkedWord | None, safe: str) -> str:
+    if word is None:
+        return safe
+    return f'<mark data-kind="{word.kind}" data-badge="{BADGES[word.kind]}">{safe}</mark>'
 
 
 def _lines(text: str) -> Iterator[str | None]:
@@ -266,12 +378,12 @@ def _joined(pieces: Iterable[str | None], length: int) -> str:
     return "".join(f'<div class="chunk">{"".join(chunk)}</div>' for chunk in chunks if chunk)
 
 
-def _place(place: int, changes: list[change_kinds.ClassifiedChange]) -> str:
-    found = {mark for change in changes for mark in change.marks}
+def _place(place: int, changes: list[tuple[int, int, change_kinds.ClassifiedChange]]) -> str:
+    found = {mark for *_, change in changes for mark in change.marks}
     kinds = " ".join(mark for mark in change_kinds.CHANGE_KINDS if mark in found)
-    folds = " data-folds" if all(change.folds for change in changes) else ""
+    folds = " data-folds" if all(change.folds for *_, change in changes) else ""
     y = place * 1000 // STRIP_STEPS
     return (
         f'<rect x="0" y="{y}" width="10" height="{1000 // STRIP_STEPS}"'
-        f' data-place="{changes[0].number}" data-mark="{kinds}"{folds}/>'
+        f' data-place="{changes[0][1]}" data-mark="{kinds}"{folds}/>'
     )

@@ -15,8 +15,8 @@ from typing import Any
 
 from annotation.items.diffing.difference import Difference
 from annotation.items.rendering import differences, formulas, texts
-from annotation.items.rendering.change_kinds import ClassifiedChange
-from annotation.items.rendering.differences import DifferenceRenderer, Side
+from annotation.items.rendering.change_kinds import ClassifiedChange, Side
+from annotation.items.rendering.differences import DifferenceRenderer
 from annotation.items.rendering.texts import FORMATS, Format
 from annotation.tasktypes import ItemText, TaskType
 
@@ -141,6 +141,20 @@ class Comparison:
         return sum(change.folds for change in self.changes)
 
     @property
+    def stops(self) -> tuple[str, ...]:
+        """The places that a reader is led to, as numbers of changes: each change, both ends of a
+        move ("3+9"), and all changes that readers may fold as one ("2,5f")."""
+        folding = [str(change.number) for change in self.changes if change.folds]
+        stops: list[str] = []
+        for change in self.changes:
+            if not change.folds:
+                ends = (change.number, *(change.other_end or ())[:1])
+                stops.append("+".join(map(str, ends)))
+            elif str(change.number) == folding[0]:
+                stops.append(f"{','.join(folding)}f")
+        return tuple(stops)
+
+    @property
     def views(self) -> tuple[tuple[str, str], ...]:
         """The views of the two texts as (name, title), in the order of the buttons."""
         titles = ("Inline", "Side by side", self.after.title, self.before.title, "Raw")
@@ -256,11 +270,17 @@ def _comparison_panes(drawn: DifferenceRenderer, habits: ReadingPreferences) -> 
     """Yield the panes of the source texts, then the panes that show one text in Markdown.
 
     The inline pane can also show only one source text: the style sheet then hides the other text.
+    Formatted texts stand beside each other in columns, without rows.
     """
     plain = ("inline", "after:plain", "before:plain")
     yield from _make_pane(drawn.inline, "diff diff-inline", plain, habits, drawn.length)
-    yield from _make_pane(drawn.sides, "diff diff-sides", ("side",), habits, drawn.length)
+    sides = ("side:plain",)
+    yield from _make_pane(drawn.sides, "diff diff-sides", sides, habits, drawn.length)
     yield from _make_pane(drawn.raw, "diff diff-raw", ("raw",), habits, drawn.length)
+    for form, others in _distinct_formats(drawn.text("gold") + drawn.text("perturbed")):
+        serves = tuple(f"side:{name}" for name in (form, *others))
+        make = partial(drawn.columns, form)
+        yield from _make_pane(make, "diff diff-columns", serves, habits, drawn.length)
     for view, side in _SINGLE_TEXT_VIEWS.items():
         for form, others in _distinct_formats(drawn.text(side)):
             serves = tuple(f"{view}:{name}" for name in (form, *others))

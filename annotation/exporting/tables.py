@@ -73,10 +73,12 @@ def label_rows(project: Project) -> Iterator[dict[str, Any]]:
     asked = _label_fields(project)
     found = Label.objects.in_project(project).oldest_first()
     for ids in id_batches(found):
-        rows = Label.objects.filter(pk__among=ids).oldest_first()
+        rows = Label.objects.filter(pk__among=ids).oldest_first().with_diff()
         for row in rows.values_list(*_LABEL.values()):
             label = dict(zip(_LABEL, row, strict=True))
             said = label["answers"]
+            if not any(field.per_change and name in said for name, field in asked.items()):
+                label["diff"] = None
             answers = {f"answers.{name}": _cell(said.get(name)) for name in asked}
             yield {**label, "surgicality": _surgicality(said, asked), **answers}
 
@@ -168,6 +170,8 @@ _LABEL = {
     "evaluator_seen": "evaluator_seen",
     "informed": "informed",
     "slot_reason": "slot__reason",
+    # The algorithm of the diff by which answers number the changes.
+    "diff": "diff",
 }
 _LABELS = (*_LABEL, "surgicality")
 _KIND = ("key", "category", "ability", "source_ability", "origin", "purpose", "cluster")

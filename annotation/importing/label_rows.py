@@ -16,11 +16,12 @@ from typing import Any
 from annotation import tasktypes
 from annotation.errors import FieldError
 from annotation.labelling.correct_answers import off_scale, off_scale_in_words
+from annotation.labelling.submissions import FORMER_ALGORITHM
 from annotation.tasktypes import fields
 from formats.rows import BadRow, Row
 
 REQUIRED_COLUMNS = ("item", "rater", "time")
-OPTIONAL_COLUMNS = ("comment", "seconds", "revision", "stage", "informed")
+OPTIONAL_COLUMNS = ("comment", "seconds", "revision", "stage", "informed", "diff")
 COLUMNS = (*REQUIRED_COLUMNS, *OPTIONAL_COLUMNS)
 # A field of a task type may have the name of a column; its column then has this prefix.
 ANSWER_PREFIX = "answers."
@@ -37,6 +38,8 @@ class ParsedLabel:
     """A valid row, parsed into a label. `revision` is None for the current one.
 
     `missing` maps fields to values that are not answers: the "cause" and the given value ("said").
+    `diff` is the algorithm of the diff by which answers number the changes, "" if none does; files
+    from before there was a second algorithm do not name it.
     """
 
     row: Row
@@ -50,6 +53,7 @@ class ParsedLabel:
     revision: int | None
     informed: bool
     missing: dict[str, dict[str, Any]]
+    diff: str = ""
 
     def digest(self, project: str) -> str:
         """A digest of the row: equal rows become the same label, however often they are
@@ -124,6 +128,7 @@ def _parse_label(
         revision=_revision(told.get("revision")),
         informed=_informed(told.get("informed")),
         missing=missing,
+        diff=(_text_value(told, "diff") or FORMER_ALGORITHM) if task.names_changes(answers) else "",
     )
 
 

@@ -21,6 +21,7 @@ from django.db.models import Count, F
 from annotation import tasktypes
 from annotation.db import transactions
 from annotation.importing.label_rows import ParsedLabel
+from annotation.items.diffing import stored
 from annotation.labelling import effects, resolution
 from annotation.labelling.correct_answers import PURPOSES
 from annotation.models import Event, Item, Label, Membership, Project, Revision, Role, Slot, Stage
@@ -104,6 +105,12 @@ class LabelContext:
             )
         if (item.pk, one.revision or item.revision_number) not in self.revisions:
             return "revision", f"{one.revision} is not a revision of the item."
+        shown = stored.shown_algorithm(self.revision(one)) if one.diff else ""
+        if one.diff != shown:
+            return "diff", (
+                f"is {one.diff}, but the changes of this item are numbered by {shown}. Leave out "
+                "the answers to single changes."
+            )
         return self._clash(one, item)
 
     def _clash(self, one: ParsedLabel, item: Item) -> tuple[str, str] | None:
@@ -298,7 +305,7 @@ def _take_labels(
         if label is None:
             continue
         if store:
-            _save(label)
+            _save(label, one.diff)
         if label.current:
             touched.said.add(one.item)
             before = label.supersedes
@@ -398,8 +405,9 @@ def _build_label(
     )
 
 
-def _save(label: Label) -> None:
-    """Store a new label, or the new slot of a label that is already stored."""
+def _save(label: Label, diff: str) -> None:
+    """Store a new label, or the new slot of a label that is already stored; `diff` is the algorithm
+    of the diff by which its answers number the changes."""
     if label.member.pk is None:
         label.member.save()
     label.member = label.member  # copies the new id to the foreign key
@@ -411,6 +419,8 @@ def _save(label: Label) -> None:
     if label.supersedes:
         label.supersedes.give_way()
     label.save(force_insert=True)
+    if diff:
+        stored.pin_shown(label.revision, diff)
     if label.current and not label.supersedes:
         own = Membership.objects.filter(pk=label.member.pk)
         own.update(labelled=F("labelled") + 1)

@@ -530,18 +530,27 @@ class Revision(models.Model):
 
 
 class Diff(models.Model):
-    """The diff of a revision by one version of the diff algorithm; computed when first needed."""
+    """The diff of a revision by one version of the diff algorithm; computed when first needed.
+
+    The first label with an answer to a single change pins the diff on which it was given: answers
+    name changes by their number, so people are shown this diff of the revision from then on, also
+    after an update brings another algorithm.
+    """
 
     revision = models.ForeignKey(Revision, models.CASCADE, related_name="diffs")
     algorithm = models.CharField(max_length=20)
     segments = models.JSONField()
     edit_size = models.FloatField()
     place = models.FloatField(null=True)
+    pinned = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["revision", "algorithm"], name="diff_algorithm")
+            models.UniqueConstraint(fields=["revision", "algorithm"], name="diff_algorithm"),
+            models.UniqueConstraint(
+                fields=["revision"], condition=models.Q(pinned=True), name="diff_pinned"
+            ),
         ]
 
     def __str__(self) -> str:

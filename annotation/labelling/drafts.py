@@ -14,10 +14,11 @@ from django.utils import timezone
 
 from annotation.db import transactions
 from annotation.errors import Refused
+from annotation.items.diffing import stored
 from annotation.labelling import blind_names, submissions
 from annotation.labelling.models.notes import DraftQuerySet
 from annotation.labelling.queue import Offer
-from annotation.labelling.submissions import Submission
+from annotation.labelling.submissions import FORMER_ALGORITHM, Submission
 from annotation.models import Draft, Item, Label, Membership, Slot
 from annotation.tasktypes import TaskType
 from annotation.tasktypes.field_schema import RESERVED
@@ -45,7 +46,11 @@ def load_entries(member: Membership, offer: Offer, task: TaskType) -> FormEntrie
     if draft:
         return _from_draft(draft, offer, task)
     said = offer.previous
-    return FormEntries(answers=said.answers, comment=said.comment) if said else FormEntries()
+    if said is None:
+        return FormEntries()
+    same = said.revision_id == offer.revision.pk
+    answers = said.answers if same else task.without_changes(said.answers)
+    return FormEntries(answers=answers, comment=said.comment)
 
 
 def to_form_data(answers: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -66,8 +71,11 @@ def _from_draft(draft: Draft, offer: Offer, task: TaskType) -> FormEntries:
     text = data.get("text", "")
     fresh = draft.revision == offer.revision.number
     is_stored = text == offer.revision.texts.get(task.correctable)
+    answers = _answers(data.get("answers", {}), offer, task)
+    if not fresh or data.get(DIFF, FORMER_ALGORITHM) != stored.shown_algorithm(offer.revision):
+        answers = task.without_changes(answers)  # their numbers belong to another diff
     return FormEntries(
-        answers=_answers(data.get("answers", {}), offer, task),
+        answers=answers,
         comment=data.get("comment", ""),
         text=text if fresh else "",
         note=data.get("note", "") if fresh else "",
@@ -90,6 +98,8 @@ def _answers(sent: Mapping[str, list[str]], offer: Offer, task: TaskType) -> dic
 MAX_LENGTH = 1_200_000
 MAX_DRAFTS = 500
 TEXT_NAMES = ("comment", "text", "note")
+# In a draft, the algorithm of the diff whose changes its answers number.
+DIFF = "diff"
 
 
 def save_draft(
@@ -106,7 +116,7 @@ def save_draft(
     member has too many.
     """
     begun = _tidy(data)
-    item = _shown_item(member, shown)
+    item, diff = _shown_item(member, shown)
     with transactions.transact():
         if Label.objects.filter(submission=submissions.digest_token(shown.key)).exists():
             return None
@@ -119,7 +129,7 @@ def save_draft(
             item=item,
             defaults={
                 "revision": shown.revision,
-                "data": begun,
+                "data": begun | {DIFF: diff},
                 "updated_at": now or timezone.now(),
             },
         )
@@ -150,7 +160,7 @@ def move_to_revision(member: Membership, item: Item, revision: int) -> None:
     if draft is None:
         return
     left = {name: said for name, said in draft.data.items() if name not in ("text", "note")}
-    if not left:
+    if not left.keys() - {DIFF}:
         delete_draft(member, item)
         return
     draft.data, draft.revision = left, revision
@@ -164,7 +174,10 @@ def restore_from_label(member: Membership, label: Label, answers: Mapping[str, l
         Draft.objects.get_or_create(
             member=member,
             item=label.item,
-            defaults={"revision": label.revision.number, "data": begun},
+            defaults={
+                "revision": label.revision.number,
+                "data": begun | {DIFF: stored.shown_algorithm(label.revision)},
+            },
         )
 
 
@@ -211,9 +224,9 @@ def _storable(text: str) -> str:
     return text.replace("\0", "").encode("utf-8", "ignore").decode("utf-8")
 
 
-def _shown_item(member: Membership, shown: Submission) -> Item:
-    """Find the item that the page with this key showed. The key is checked so that nobody can open
-    an arbitrary item by saving a draft."""
+def _shown_item(member: Membership, shown: Submission) -> tuple[Item, str]:
+    """Find the item that the page with this key showed, and the algorithm of the diff on that page.
+    The key is checked so that nobody can open an arbitrary item by saving a draft."""
     ticket = submissions.read_token(shown.key, member)
     slots = Slot.objects.filter(pk=ticket.slot_id, project=member.project_id)
     slot = slots.select_related("item").first()
@@ -224,7 +237,7 @@ def _shown_item(member: Membership, shown: Submission) -> Item:
         or ticket.revision != shown.revision
     ):
         raise Refused("The page showed another item. Reload the page.")
-    return slot.item
+    return slot.item, ticket.diff
 
 
 def _check_room(member: Membership, item: Item) -> None:

@@ -15,6 +15,7 @@ from annotation.errors import Refused
 from annotation.models import Membership
 
 SALT = "queue.offer"
+FORMER_ALGORITHM = "words-1"
 
 
 @dataclass(frozen=True)
@@ -22,12 +23,15 @@ class SubmissionToken:
     """What a page showed (a slot and the number of a revision), and the member who saw it.
 
     `blind` is True if the page asked its questions before it showed diff, claim and rationale.
+    `diff` is the algorithm of the diff that the page showed, by which answers number the changes;
+    pages from before the update that brought a second algorithm do not name it.
     """
 
     slot_id: int
     member_id: int
     revision: int
     blind: bool = False
+    diff: str = FORMER_ALGORITHM
 
 
 def issue_token(ticket: SubmissionToken) -> str:

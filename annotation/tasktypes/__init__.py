@@ -172,6 +172,15 @@ class TaskType:
         `FieldError`."""
         return clean_answers(self.fields_at(stage), answers)
 
+    def names_changes(self, answers: Mapping[str, Any]) -> bool:
+        """True if an answer is about single changes, which it names by their number in the diff."""
+        return any(field.per_change and field.name in answers for field in self.fields)
+
+    def without_changes(self, answers: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the answers without those about single changes."""
+        per_change = {field.name for field in self.fields if field.per_change}
+        return {name: said for name, said in answers.items() if name not in per_change}
+
     def choice_of(self, answers: Mapping[str, Any], stage: str = "label") -> str:
         """Return the choice of cleaned answers, at most 40 characters: the deciding answer, the
         total of points, or the numbers of scales.

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from annotation.labelling.models.slots import FORMER_STAGES
+from annotation.labelling.submissions import FORMER_ALGORITHM
 from judging.strategies.replies.causes import FORMER_CAUSES
 
 
@@ -14,6 +15,8 @@ def update_row(part: str, row: dict[str, Any]) -> dict[str, Any]:
         changed |= _update_stages(row)
     if part == "outcomes" and "values" in row:
         changed["values"] = _update_causes(row["values"])
+    if part == "runs":
+        changed.setdefault("diff_algorithm", FORMER_ALGORITHM)
     return changed
 
 

@@ -15,7 +15,17 @@ from django.db import DatabaseError, connection, models, transaction
 from django.db.models import Count, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 
-from annotation.models import WORK_LIKE_STAGES, Event, Label, Membership, Project
+from annotation import tasktypes
+from annotation.labelling.submissions import FORMER_ALGORITHM
+from annotation.models import (
+    WORK_LIKE_STAGES,
+    Diff,
+    Event,
+    Label,
+    Membership,
+    Project,
+    TaskTypeVersion,
+)
 from formats import jsonlines, sealed
 from formats.rows import BadRow, FormatError, Limits
 from formats.sealed import Opener
@@ -74,6 +84,7 @@ def load_archive(path: Path) -> LoadedProject:
             if project is None:
                 raise FormatError(f"{path}: contains no project. Use an archive of results.")
             _count_labels()
+            _pin_diffs()
             Event.of_site(LOADED_EVENT, project.slug, None)
     return LoadedProject(project, facts)
 
@@ -85,6 +96,19 @@ def _count_labels() -> None:
     ).order_by()
     counted = labels.values("member").annotate(n=Count("pk")).values("n")
     Membership.objects.update(labelled=Coalesce(Subquery(counted), 0))
+
+
+def _pin_diffs() -> None:
+    """Pin the diffs on which answers to single changes were given, in archives from before diffs
+    were pinned."""
+    for version in TaskTypeVersion.objects.all():
+        for field in tasktypes.load_version(version).fields:
+            if field.per_change:
+                answered = Label.objects.filter(task_type=version, answers__has_key=field.name)
+                former = Diff.objects.filter(
+                    revision__in=answered.values("revision"), algorithm=FORMER_ALGORITHM
+                )
+                former.exclude(revision__diffs__pinned=True).update(pinned=True)
 
 
 def check_manifest(path: Path, facts: Mapping[str, Any]) -> None:

@@ -8,9 +8,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Exists, ForeignKey, Model, OuterRef, QuerySet
+from django.db.models import Exists, ForeignKey, Model, OuterRef, Q, QuerySet
 
-from annotation.items.diffing import difference
 from annotation.models import (
     Diff,
     GuidelinesVersion,
@@ -177,9 +176,11 @@ PARTS: tuple[ArchivePart, ...] = (
     ),
     ArchivePart(
         "diffs", Diff, ("revision", "algorithm"),
-        ("revision", "algorithm", "segments", "edit_size", "place"),
+        ("revision", "algorithm", "segments", "edit_size", "place", "pinned"),
         lambda scope: Diff.objects.filter(
-            algorithm=difference.ALGORITHM, revision__in=judged_revisions(scope.runs)
+            Q(pinned=True)
+            | Q(algorithm__in=Run.objects.filter(pk__in=scope.runs).values("diff_algorithm")),
+            revision__in=judged_revisions(scope.runs),
         ),
         texts={"segments": redact.mask_diff},
     ),
@@ -227,6 +228,7 @@ PARTS: tuple[ArchivePart, ...] = (
             "number", "kind", "strategy", "endpoint", "pinned", "parser", "renderer", "digest",
             "seed", "samples", "few_shot", "occasion", "is_part", "while_labelling", "state",
             "reason", "cap", "spent", "created_at", "finished_at", "archived_at",
+            "diff_algorithm",
         ),
         lambda scope: Run.objects.filter(pk__in=scope.runs),
         always={"pinned": redact.redact_pinned},

@@ -35,7 +35,7 @@ JUDGED_TEXT = "perturbed"
 # The form of a bin of lengths; a URL may contain any such bin.
 _LENGTHS = re.compile("([0-9]{1,9})-to-([0-9]{1,9})")
 
-FeatureValues = Mapping[int, float | None]
+FeatureValues = Mapping[Any, float | None]
 
 
 class FeatureBin(NamedTuple):
@@ -107,7 +107,8 @@ DIFF_FEATURES = ("edit_size", "place", "changes")
 
 
 def load_features(project: Project, names: Sequence[str], judged: Any) -> dict[str, FeatureValues]:
-    """Load the values of each feature, by the id of the revision or item.
+    """Load the values of each feature, by the id of the revision or item; those of diffs by
+    algorithm and revision, since each run pins the algorithm that measures it.
 
     `judged` are the revisions; missing diffs are computed. Makes one query for all features of
     diffs, and one query for each other feature.
@@ -116,10 +117,9 @@ def load_features(project: Project, names: Sequence[str], judged: Any) -> dict[s
     asked = [name for name in names if name in DIFF_FEATURES]
     if asked and tasktypes.load_version(project.task_type).diff:
         _complete_diffs(judged)
-        rows = list(
-            stored.stored_diffs(project).values_list("revision", *asked).iterator(AT_A_TIME)
-        )
-        found |= {name: {row[0]: row[at] for row in rows} for at, name in enumerate(asked, 1)}
+        stored_diffs = stored.stored_diffs(project)
+        rows = list(stored_diffs.values_list("algorithm", "revision", *asked).iterator(AT_A_TIME))
+        found |= {name: {row[:2]: row[at] for row in rows} for at, name in enumerate(asked, 2)}
     others = {
         "length": _load_lengths,
         "detectability": _load_detectability,
@@ -160,7 +160,9 @@ def filter_by_bin(
         inside = {f"{name}__gte": least, f"{name}__lt": below}
         if below == inf:
             del inside[f"{name}__lt"]
-        made = stored.stored_diffs(project).filter(revision=OuterRef("revision"), **inside)
+        made = stored.stored_diffs(project).filter(
+            revision=OuterRef("revision"), algorithm=OuterRef("run__diff_algorithm"), **inside
+        )
         return found.filter(Exists(made))
     if name == "length":
         judged = found.annotate(length=Length(KeyTextTransform(JUDGED_TEXT, "revision__texts")))

@@ -12,6 +12,7 @@ from django.db.models.fields.json import KT
 from django.db.models.functions import Cast
 from django.utils import timezone
 
+from annotation.items.diffing import difference
 from judging.evaluators.providers import merge_defaults
 from judging.runs import run_config
 from judging.runs.engine.models import lease_expired
@@ -320,6 +321,11 @@ class Run(models.Model):
     pinned = models.JSONField(help_text="The endpoint at the start: provider, address, parameters.")
     parser = models.CharField(max_length=80)
     renderer = models.CharField(max_length=20)
+    diff_algorithm = models.CharField(
+        max_length=20,
+        default=difference.ALGORITHM,
+        help_text="The version of the diff by which edit sizes and places are measured.",
+    )
     digest = models.CharField(max_length=64, help_text="Digest of everything the run pins.")
     seed = models.BigIntegerField()
     samples = models.PositiveSmallIntegerField(

@@ -3,34 +3,58 @@
 from collections.abc import Iterator
 from typing import Any
 
-from django.db.models import Exists, Func, IntegerField, OuterRef
+from django.db.models import Exists, Func, IntegerField, OuterRef, Q
 
 from annotation import tasktypes
 from annotation.db import transactions
 from annotation.db.sql import PreparedQuery
+from annotation.errors import Stale
 from annotation.items.diffing import difference as diffing_difference
 from annotation.models import Diff, Project, Revision
 
 # Diffs per transaction: a hundred take about 100 ms, so other writers wait no longer than that.
 BATCH_SIZE = 100
 
-_STORED_QUERY = PreparedQuery(
-    lambda revision, algorithm: Diff.objects.filter(revision=revision, algorithm=algorithm)
+# The diff that is shown: the pinned one, otherwise that of the current algorithm.
+_SHOWN_QUERY = PreparedQuery(
+    lambda revision, algorithm: Diff.objects.filter(
+        Q(pinned=True) | Q(algorithm=algorithm), revision=revision
+    ).order_by("-pinned")
 )
 
 
 def load_difference(revision: Revision) -> diffing_difference.Difference | None:
-    """Return the difference of the two texts that the task type compares; None if the revision
-    lacks one of these texts. Raises `ValueError` if the task type does not compare texts."""
+    """Return the difference that is shown of the two texts that the task type compares; None if the
+    revision lacks one of these texts. Raises `ValueError` if the task type does not compare
+    texts."""
     texts = _compared(revision)
     if texts is None:
         return None
-    stored = _load_stored(revision)
-    return (
-        diffing_difference.from_json(stored.segments)
-        if stored
-        else _compare_and_store(revision, *texts)
-    )
+    stored = _load_shown(revision) or _compare_and_store(revision, *texts)
+    return diffing_difference.from_json(stored.segments)
+
+
+def shown_algorithm(revision: Revision) -> str:
+    """Return the algorithm of the diff that is shown of the revision; it numbers the changes."""
+    revision.stored_diff = _load_shown(revision)
+    return revision.stored_diff.algorithm if revision.stored_diff else diffing_difference.ALGORITHM
+
+
+def pin_shown(revision: Revision, algorithm: str) -> None:
+    """Pin the diff that is shown of the revision, since there are answers to its single changes.
+
+    Raises `Stale` if the answers are about a diff by another `algorithm`.
+    """
+    stored = _load_shown(revision)
+    if stored is None and algorithm == diffing_difference.ALGORITHM:
+        texts = _compared(Revision.objects.select_related("item__project").get(pk=revision.pk))
+        stored = _compare_and_store(revision, *texts) if texts else None
+    if stored is None or stored.algorithm != algorithm:
+        raise Stale(
+            "The changes are numbered in another way since an update. Check each change again."
+        )
+    if not stored.pinned:
+        Diff.objects.filter(pk=stored.pk).update(pinned=True)
 
 
 def load_json(revision: Revision) -> dict[str, Any] | None:
@@ -40,10 +64,7 @@ def load_json(revision: Revision) -> dict[str, Any] | None:
     if texts is None:
         return None
     before, after = texts
-    stored = _load_stored(revision)
-    if stored is None:
-        _compare_and_store(revision, before, after)
-        stored = Diff.objects.get(revision=revision, algorithm=diffing_difference.ALGORITHM)
+    stored = _load_shown(revision) or _compare_and_store(revision, before, after)
     return {
         **stored.segments,
         "edit_size": stored.edit_size,
@@ -54,32 +75,34 @@ def load_json(revision: Revision) -> dict[str, Any] | None:
 
 
 class ChangeCount(Func):
-    """The number of changed segments of a stored diff, in SQL."""
+    """The number of changes of a stored diff, in SQL. A moved passage has two segments and counts
+    once, where it was removed."""
 
     output_field = IntegerField()
 
     def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
-        """Count the segments that are JSON arrays, with PostgreSQL's functions; only changes are
-        arrays."""
-        path = "'strict $.segments[*] ? (@.type() == \"array\")'"
+        """Count with PostgreSQL's functions. Only changes are arrays, and those of moves have three
+        elements."""
+        path = (
+            "'strict $.segments[*] ? (@.type() == \"array\" && (@.size() == 2 || @[0].size() > 0))'"
+        )
         found = f"jsonb_path_query_array(%(expressions)s, {path})"
         return super().as_sql(
             compiler, connection, template=f"jsonb_array_length({found})", **context
         )
 
     def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
-        """Count the segments that are JSON arrays, with SQLite's functions; only changes are
-        arrays."""
+        """Count with SQLite's functions, as in PostgreSQL."""
         each = "json_each(%(expressions)s, '$.segments')"
-        counted = f"(SELECT COUNT(*) FROM {each} WHERE type = 'array')"
+        once = "json_array_length(value) = 2 OR json_array_length(value, '$[0]') > 0"
+        counted = f"(SELECT COUNT(*) FROM {each} WHERE type = 'array' AND ({once}))"
         return super().as_sql(compiler, connection, template=counted, **context)
 
 
 def stored_diffs(project: Project) -> Any:
-    """The stored diffs of the project's texts, each with its number of `changes`."""
-    found = Diff.objects.filter(
-        algorithm=diffing_difference.ALGORITHM, revision__item__project=project
-    )
+    """The stored diffs of the project's texts by all algorithms, each with its number of
+    `changes`."""
+    found = Diff.objects.filter(revision__item__project=project)
     return found.annotate(changes=ChangeCount("segments"))
 
 
@@ -121,17 +144,15 @@ def _row(revision: Revision, difference: diffing_difference.Difference) -> Diff:
     )
 
 
-def _load_stored(revision: Revision) -> Diff | None:
-    return revision.stored_diff or _STORED_QUERY.first(
+def _load_shown(revision: Revision) -> Diff | None:
+    return revision.stored_diff or _SHOWN_QUERY.first(
         revision=revision.pk, algorithm=diffing_difference.ALGORITHM
     )
 
 
-def _compare_and_store(
-    revision: Revision, before: str, after: str
-) -> diffing_difference.Difference:
+def _compare_and_store(revision: Revision, before: str, after: str) -> Diff:
     difference = diffing_difference.compare(before, after)
-    Diff.objects.get_or_create(
+    stored, _ = Diff.objects.get_or_create(
         revision=revision,
         algorithm=diffing_difference.ALGORITHM,
         defaults={
@@ -140,7 +161,7 @@ def _compare_and_store(
             "place": difference.place,
         },
     )
-    return difference
+    return stored
 
 
 def _compared(revision: Revision) -> tuple[str, str] | None:

@@ -7,10 +7,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
-from django.db.models import Count, Exists, F, Max, OuterRef, Q, Sum
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, Subquery, Sum
 from django.utils import timezone
 
 from annotation.db.counting import count_by
+from annotation.items.models import Diff
 from annotation.labelling.models.slots import Slot, Stage
 
 if TYPE_CHECKING:
@@ -107,6 +108,11 @@ class LabelQuerySet(models.QuerySet[Any]):
     def per_project(self, projects: Iterable[Project]) -> dict[int, int]:
         """Label counts by project id; projects without labels are left out."""
         return count_by(self.filter(project__in=projects), "project")
+
+    def with_diff(self) -> LabelQuerySet:
+        """Annotate each label with `diff`: the algorithm of the pinned diff of its revision."""
+        pinned = Diff.objects.filter(revision=OuterRef("revision"), pinned=True)
+        return self.annotate(diff=Subquery(pinned.values("algorithm")))
 
     def for_page(self) -> LabelQuerySet:
         """All labels, oldest first, with their members and revisions."""

@@ -153,7 +153,7 @@ _ITEM = ("id", "project_id", "key", "position", "category", "ability", "source_a
          "deleted_at")  # fmt: skip
 _REVISION = ("id", "item_id", "number", "texts", "digest")
 _TEXTLESS = ("id", "item_id", "number", "digest")
-_DIFF = ("id", "revision_id", "algorithm", "segments", "edit_size", "place")
+_DIFF = ("id", "revision_id", "algorithm", "segments", "edit_size", "place", "pinned")
 
 
 LOAD_PARAMETERS = {"algorithm": difference.ALGORITHM}
@@ -236,7 +236,11 @@ def _select_sql(of_revision: tuple[str, ...], more: str, slots: str, join: str =
     )
 
 
-_DIFF_JOIN = " LEFT JOIN annotation_diff d ON d.revision_id = r.id AND d.algorithm = %(algorithm)s"
+# The diff that is shown: the pinned one, otherwise that of the current algorithm.
+_DIFF_JOIN = """ LEFT JOIN annotation_diff d ON d.id = (
+    SELECT id FROM annotation_diff
+    WHERE revision_id = r.id AND (pinned OR algorithm = %(algorithm)s)
+    ORDER BY pinned DESC LIMIT 1)"""
 _LABEL_COLUMNS_SQL = """,
     (SELECT id FROM annotation_label WHERE submission = %(submission)s),
     (SELECT id FROM annotation_label WHERE member_id = %(member)s AND item_id = i.id

@@ -14,6 +14,7 @@ from annotation import tasktypes
 from annotation.db import sql, transactions
 from annotation.errors import Refused, Stale
 from annotation.items import revisions
+from annotation.items.diffing import stored
 from annotation.labelling import blind_names, effects, qualification, slots, submissions
 from annotation.labelling.correct_answers import PRACTICE
 from annotation.labelling.queue import (
@@ -74,6 +75,8 @@ def store_label(
             return _check_same(Label.objects.get(pk=claim.sent), sent)
         claims.check_item(member, claim.slot.item, sent)
         claims.check_fresh(claim.slot.item, ticket, sent)
+        if task.names_changes(sent.answers):
+            stored.pin_shown(claim.revision, ticket.diff)
         made = _save_label(_build_label(member, claim, sent, task, now), claim)
         effects.apply_label(made, task, now)
     return made

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from annotation.db import project_counts
 from annotation.items import readiness
+from annotation.items.diffing import stored
 from annotation.labelling import blind_names, qualification, submissions
 from annotation.labelling.models.labels import LabelQuerySet
 from annotation.labelling.submissions import Submission
@@ -138,7 +139,9 @@ def build_offer(
         previous = _label(member, slot.item, slot.stage)
     if slot.stage in _SEPARATE_STAGES and previous is None:
         previous = _withdrawn_label(member, slot, revision)
-    ticket = submissions.SubmissionToken(slot.pk, member.pk, revision.number, phase == "blind")
+    ticket = submissions.SubmissionToken(
+        slot.pk, member.pk, revision.number, phase == "blind", stored.shown_algorithm(revision)
+    )
     key, item = submissions.issue_token(ticket), slot.item
     name = blind_names.blind_name(member, item) if phase == "blind" else item.key
     return Offer(slot, item, revision, key, name, phase, previous, blind)

@@ -231,8 +231,12 @@ def _column(found: RunArrays, read: ItemColumns, name: str) -> Any:
     """The value of each item for a field, "" if it has none."""
     if name in read.measures:
         values = read.measures[name]
-        keys = found.fields["revision"] if FEATURES[name].of == "revision" else found.item
-        return item_features.assign_bins(name, [values.get(key) for key in keys.tolist()])
+        keys = (
+            found.fields["revision"] if FEATURES[name].of == "revision" else found.item
+        ).tolist()
+        if name in item_features.DIFF_FEATURES:
+            keys = [(found.run.diff_algorithm, key) for key in keys]
+        return item_features.assign_bins(name, [values.get(key) for key in keys])
     if name in read.of_items:
         values = read.of_items[name]
         return ["" if (one := values.get(key)) is None else str(one) for key in found.item.tolist()]

@@ -15,8 +15,8 @@ from typing import Any
 
 from annotation import tasktypes
 from annotation.errors import FieldError
+from annotation.items.diffing.difference import FORMER_ALGORITHM
 from annotation.labelling.correct_answers import off_scale, off_scale_in_words
-from annotation.labelling.submissions import FORMER_ALGORITHM
 from annotation.tasktypes import fields
 from formats.rows import BadRow, Row
 

@@ -547,10 +547,7 @@ class Diff(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["revision", "algorithm"], name="diff_algorithm"),
-            models.UniqueConstraint(
-                fields=["revision"], condition=models.Q(pinned=True), name="diff_pinned"
-            ),
+            models.UniqueConstraint(fields=["revision", "algorithm"], name="diff_algorithm")
         ]
 
     def __str__(self) -> str:

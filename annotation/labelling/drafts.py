@@ -15,10 +15,11 @@ from django.utils import timezone
 from annotation.db import transactions
 from annotation.errors import Refused
 from annotation.items.diffing import stored
+from annotation.items.diffing.difference import FORMER_ALGORITHM
 from annotation.labelling import blind_names, submissions
 from annotation.labelling.models.notes import DraftQuerySet
 from annotation.labelling.queue import Offer
-from annotation.labelling.submissions import FORMER_ALGORITHM, Submission
+from annotation.labelling.submissions import Submission
 from annotation.models import Draft, Item, Label, Membership, Slot
 from annotation.tasktypes import TaskType
 from annotation.tasktypes.field_schema import RESERVED

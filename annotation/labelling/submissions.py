@@ -12,10 +12,10 @@ from dataclasses import astuple, dataclass, field
 from django.core import signing
 
 from annotation.errors import Refused
+from annotation.items.diffing.difference import FORMER_ALGORITHM
 from annotation.models import Membership
 
 SALT = "queue.offer"
-FORMER_ALGORITHM = "words-1"
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from annotation.items.diffing.difference import FORMER_ALGORITHM
 from annotation.labelling.models.slots import FORMER_STAGES
-from annotation.labelling.submissions import FORMER_ALGORITHM
 from judging.strategies.replies.causes import FORMER_CAUSES
 
 

@@ -16,7 +16,7 @@ from django.db.models import Count, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 
 from annotation import tasktypes
-from annotation.labelling.submissions import FORMER_ALGORITHM
+from annotation.items.diffing.difference import FORMER_ALGORITHM
 from annotation.models import (
     WORK_LIKE_STAGES,
     Diff,

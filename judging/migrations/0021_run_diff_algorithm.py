@@ -23,7 +23,7 @@ def keep_former(apps: Any, editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("annotation", "0019_pinned_diffs"), ("judging", "0020_clearer_help_texts")]
+    dependencies = [("annotation", "0020_pin_former_diffs"), ("judging", "0020_clearer_help_texts")]
 
     operations = [
         migrations.AddField(

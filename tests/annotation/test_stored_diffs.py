@@ -29,6 +29,13 @@ def test_a_difference_is_made_once_and_then_read(project: Project) -> None:
     assert found == kept
 
 
+def test_a_moved_passage_counts_as_one_change(project: Project) -> None:
+    first, second = "The first step takes long.\n", "The second one is very quick and easy.\n"
+    texts = {"gold": f"{first}{second}Two.", "perturbed": f"{second}{first}Six."}
+    stored.load_difference(make_item(project, texts=texts).revision())
+    assert stored.stored_diffs(project).get().changes == 2
+
+
 def test_what_lacks_a_text_has_no_difference(project: Project) -> None:
     item = make_item(project)
     revision = item.revision()

@@ -1,5 +1,6 @@
 """A person reads an item: every way to see its texts, from change to change, by keyboard."""
 
+import re
 from typing import Any
 
 import pytest
@@ -114,13 +115,65 @@ def test_a_key_steps_through_the_changes_in_every_view_and_says_their_kind(
         page.keyboard.press("d")
 
 
+MOVED = "First you mix the flour with all of the eggs.\n"
+STAYS = "Then you bake it in the oven for at least half an hour.\n"
+
+
+def test_keys_lead_from_one_end_of_a_move_to_the_other_and_then_on(
+    open_page: OpenPage, member: Membership
+) -> None:
+    end = "Serve it to {} people."
+    changed_item(member, MOVED + STAYS + end.format("five"), STAYS + MOVED + end.format("six"))
+    page = vet(open_page, member)
+    expect(page.locator("[data-at-change]")).to_have_text("2 changes")
+    heard = []
+    for _ in range(4):
+        page.keyboard.press("n")
+        heard.append(said(page))
+    assert heard == [
+        "Change 1 of 2, moved down",
+        "Change 1 of 2, moved here from above",
+        "Change 2 of 2, number",
+        "Change 1 of 2, moved down",
+    ]
+    assert page.locator(f"{SHOWN} :is(del, ins)[data-move][data-current]").count() == 2  # both ends
+
+
+def test_all_changes_of_formatting_are_one_stop(open_page: OpenPage, member: Membership) -> None:
+    gold = "**One** of them.\n\n- Here.\n- There.\n\nIt has eight legs."
+    perturbed = "One of them.\n\n* Here.\n* There.\n\nIt has six legs."
+    changed_item(member, gold, perturbed)
+    page = vet(open_page, member)
+    expect(page.locator("[data-at-change]")).to_have_text("2 changes")
+    page.keyboard.press("n")
+    assert said(page) == "Change 1 of 2, formatting in 4 places"
+    assert page.locator(f"{SHOWN} [data-current]").count() >= 4
+    page.keyboard.press("n")
+    assert said(page) == "Change 2 of 2, number"
+
+
+def test_side_by_side_shows_both_texts_formatted_with_their_changes(
+    open_page: OpenPage, member: Membership
+) -> None:
+    changed_item(member)
+    page = vet(open_page, member)
+    page.click('[data-view="side"]:not([data-reading])')
+    read_as(page, "math")
+    columns = page.locator(f"{SHOWN} > .prose")
+    expect(columns).to_have_count(2)
+    expect(columns.nth(0).locator("del .katex-html")).to_be_visible()
+    expect(columns.nth(1).locator("ins .katex-html")).to_be_visible()
+    assert columns.nth(0).locator("ins").count() == 0
+    assert violations(page) == []
+
+
 def test_a_screen_reader_is_told_what_was_removed_and_added_and_of_which_kind(
     open_page: OpenPage, member: Membership
 ) -> None:
     changed_item(member, "It has eight legs.", "It has six hairy legs.")
     spoken = vet(open_page, member).locator(SHOWN).aria_snapshot()
-    assert "removed, number: eight" in spoken
-    assert "added, number: six hairy" in spoken
+    heard = " ".join(re.findall(r"(?:text|mark): \"?([^\"\n]*)", spoken))
+    assert "removed, number: eight added, number: six hairy" in heard
 
 
 def test_a_key_folds_what_changed_in_looks_alone(open_page: OpenPage, member: Membership) -> None:
@@ -182,7 +235,7 @@ def test_a_long_text_brings_another_view_when_it_is_asked_for(
     page.fill("#comment", "Not to be lost.")
     page.focus("[data-focus]")
     page.keyboard.press("d")
-    expect(page.locator(f"{SHOWN}.diff-sides")).to_be_visible()
+    expect(page.locator(f"{SHOWN}.diff-columns")).to_be_visible()
     assert page.input_value("#comment") == "Not to be lost."
     assert page.locator(SHOWN).count() == 1
 

@@ -77,6 +77,30 @@ def test_diffs_that_nobody_looked_at_are_made_once(project: Project, blind: Run)
         assert Diff.objects.count() == 40
 
 
+def test_each_run_is_measured_by_the_diffs_that_it_pins(
+    project: Project, items: list[Item], blind: Run
+) -> None:
+    later = make_replied(project, "vanilla", zip(items, [DETECTED] * 40, strict=True))
+    blindspots.tabulate(project, [blind], ["place"])  # makes the diffs of today
+    Run.objects.filter(pk=blind.pk).update(diff_algorithm="words-1")
+    for diff in list(Diff.objects.all()):
+        Diff.objects.create(
+            revision=diff.revision, algorithm="words-1", segments=diff.segments,
+            edit_size=0.5, place=0.5,
+        )  # fmt: skip
+    runs = list(Run.objects.filter(pk__in=[blind.pk, later.pk]).order_by("number"))
+    rows = blindspots.tabulate(project, runs, ["place", "edit_size"])
+    slices: dict[int, set[str]] = {run.number: set() for run in runs}
+    for row in rows:
+        slices[row["run"]].add(row["slice"])
+    # By its own diffs the first run has one bin of each, which is no slice.
+    assert slices[blind.number] == set()
+    assert "place=last-third" in slices[later.number]
+    found = item_features.filter_by_bin(blind.outcomes.all(), project, "place", "middle-third")
+    assert found.count() == 40
+    assert not item_features.filter_by_bin(later.outcomes.all(), project, "place", "middle-third")
+
+
 def test_items_without_a_value_stand_on_neither_side(project: Project, blind: Run) -> None:
     Item.objects.filter(key__in=[f"item-{n}" for n in range(1, 11)]).update(fields={})
     for key, size in (("item-1", "short"), ("item-2", "short"), ("item-40", "long")):

@@ -106,8 +106,8 @@ def test_an_earlier_version_can_be_looked_at_and_compared(
     assert "&lt;b&gt;bold&lt;/b&gt;" in page(browser, "ours")
     compared = page(browser, "ours", query="?old=ours+v1&new=ours+v2")
     assert "From ours v1 to ours v2" in compared
-    assert re.search(r"<del[^>]*>1</del>", compared)
-    assert re.search(r"<ins[^>]*>2</ins>", compared)
+    assert re.search(r"<del[^>]*><mark[^>]*>1</mark></del>", compared)
+    assert re.search(r"<ins[^>]*><mark[^>]*>2</mark></ins>", compared)
 
 
 def test_a_copy_is_compared_with_what_it_was_copied_from(browser: Client, project: Project) -> None:

@@ -22,8 +22,11 @@ ALGORITHM = "words-2"
 """The version of the diff: how texts are aligned, and how the result is stored. Another one gets
 another name, because answers to single changes stay with the diff that they were given for."""
 
-READABLE_ALGORITHMS = ("words-1", ALGORITHM)
-"""The versions whose stored differences `from_json` reads. "words-1" knew no moves."""
+FORMER_ALGORITHM = "words-1"
+"""The only version before; it knew no moves. What names no version is from its time."""
+
+READABLE_ALGORITHMS = (FORMER_ALGORITHM, ALGORITHM)
+"""The versions whose stored differences `from_json` reads."""
 
 REFINEMENT_LIMIT = 400
 """Longest side of a change, in characters, that gets marks inside; a longer one is marked whole."""

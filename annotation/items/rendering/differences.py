@@ -185,7 +185,7 @@ class DifferenceRenderer:
 
     def _words(self, number: int, side: Side) -> tuple[MarkedWord, ...]:
         words = self.words.get(number)
-        return words.get(side, ()) if words else ()
+        return words[side] if words and side in words else ()
 
     def _marked(self, side: Side, parts: Iterable[Part | Piece], number: int) -> str:
         parts = tuple(parts)
@@ -224,14 +224,15 @@ def render_plain(text: str) -> str:
 def render_excerpt(change: change_kinds.ClassifiedChange) -> str:
     """Return the removed and the added text of a change, each cut to `EXCERPT_LENGTH` characters;
     of a passage that moved unchanged, the text once."""
-    sides = [("del", "gold", change.gold), ("ins", "perturbed", change.perturbed)]
+    sides: list[tuple[Side, str]] = [("gold", change.gold), ("perturbed", change.perturbed)]
     attributes = _marks(change)
     if change.other_end:
         attributes += ' data-move="to" data-where="moved"'
         sides = sides[change.gold.strip() == change.perturbed.strip() :]
     return " ".join(
-        f"<{tag}{attributes}{_blank(text)}>{_excerpt(text, change.words.get(side, ()))}</{tag}>"
-        for tag, side, text in sides
+        f"<{_TAGS[side]}{attributes}{_blank(text)}>"
+        f"{_excerpt(text, change.words.get(side, ()))}</{_TAGS[side]}>"
+        for side, text in sides
         if text
     )
 

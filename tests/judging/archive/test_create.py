@@ -12,7 +12,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import connections
 
-from annotation.models import Account, Project
+from annotation.models import Account, Diff, Project
 from judging.archive import create, redact, reproduce
 from judging.archive.create import ArchiveOptions
 from judging.archive.redact import ArchiveScope
@@ -163,6 +163,32 @@ def test_lengths_stay_where_texts_do_not(vetted: Project, tmp_path: Path) -> Non
     path = archive(vetted, tmp_path / "results.zip")
     # "How many legs have 1 spiders?" are six words of 29 characters.
     assert lines(path, "revisions")[0]["texts"]["prompt"] == "x x x x x " + 19 * "x"
+
+
+def test_an_archive_holds_the_diffs_that_its_runs_pin_and_those_of_answers_to_changes(
+    vetted: Project, tmp_path: Path
+) -> None:
+    archive(vetted, tmp_path / "made.zip")  # makes the diffs of today
+    Run.objects.update(diff_algorithm="words-1")
+    today = list(Diff.objects.order_by("pk"))
+    for diff in today:
+        Diff.objects.create(
+            revision=diff.revision, algorithm="words-1", segments=diff.segments,
+            edit_size=0.5, place=0.5,
+        )  # fmt: skip
+    Diff.objects.filter(pk=today[0].pk).update(pinned=True)
+    found = lines(archive(vetted, tmp_path / "results.zip"), "diffs")
+    assert [one["edit_size"] for one in found if one["algorithm"] == "words-1"] == [0.5] * len(
+        today
+    )
+    assert [one["pinned"] for one in found if one["algorithm"] != "words-1"] == [True]
+
+
+def test_a_move_keeps_its_number_where_texts_do_not_stay(vetted: Project) -> None:
+    scope = ArchiveScope(vetted, (), ())
+    packed = {"algorithm": "words-2", "segments": [[["abc"], [], 1], "de", [[], ["abc"], 1]]}
+    masked = redact.mask_diff(scope, packed)
+    assert masked["segments"] == [[["xxx"], [], 1], "xx", [[], ["xxx"], 1]]
 
 
 def test_of_a_text_its_words_and_its_length_can_be_told(vetted: Project) -> None:

@@ -6,7 +6,7 @@ Such answers name changes by their number. All that exist were given on diffs by
 
 from typing import Any
 
-from django.db import migrations, models
+from django.db import migrations
 
 FORMER_ALGORITHM = "words-1"
 
@@ -26,19 +26,6 @@ def pin(apps: Any, editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("annotation", "0018_clearer_help_texts")]
+    dependencies = [("annotation", "0019_diff_pinned")]
 
-    operations = [
-        migrations.AddField(
-            model_name="diff",
-            name="pinned",
-            field=models.BooleanField(default=False, db_default=False),
-        ),
-        migrations.RunPython(pin, migrations.RunPython.noop, elidable=True),
-        migrations.AddConstraint(
-            model_name="diff",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("pinned", True)), fields=("revision",), name="diff_pinned"
-            ),
-        ),
-    ]
+    operations = [migrations.RunPython(pin, migrations.RunPython.noop, elidable=True)]

@@ -427,6 +427,16 @@ def test_long_texts_without_anything_in_common_are_one_change() -> None:
     assert found.edit_size == 1.0
 
 
+def test_texts_that_are_too_long_to_compare_are_one_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(difference, "MAX_COMPARED_LENGTH", 20)
+    assert marked(difference.compare("one two", "one six")) == "one [-two-]{+six+}"
+    assert marked(difference.compare("one two three", "one six three")) == (
+        "[-one two three-]{+one six three+}"
+    )
+
+
 def test_the_two_signs_of_a_line_s_end_stay_together_in_any_text() -> None:
     left, right, bonds = bond_clusters("one\r\ntwo", "one\ntwo")
     assert (len(left), right) == (7, "one\ntwo")

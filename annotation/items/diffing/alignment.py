@@ -38,6 +38,7 @@ MIN_SHARED_LINE = 30
 JOINED_SHARE = 0.5
 """Share of its words that a pair must gain to take in the line beside it."""
 MIN_JOINED_WORDS = 3
+"""Words of such a line; a shorter one must consist of signs, or be all that one side lacked."""
 MAX_JOINED_LINES = 20
 
 # Islands: short equal spans between changes.
@@ -69,7 +70,9 @@ PROSE_SHARE = 0.6
 
 _EXACT = re.compile(r"[\d=+×÷<>\\]")
 _WORD = re.compile(r"\w+")
+# Punctuation and the marks of lists, but no operators.
 _ONLY_SIGNS = re.compile(r"[^\w=+×÷<>\\]*(?:\d{1,2}[.)][^\w=+×÷<>\\]*)?")
+# A name, or a field of a template as [Date].
 _NAME = re.compile(r"[A-Z]\w|\[")
 
 R = TypeVar("R")

@@ -28,6 +28,9 @@ FORMER_ALGORITHM = "words-1"
 READABLE_ALGORITHMS = (FORMER_ALGORITHM, ALGORITHM)
 """The versions whose stored differences `from_json` reads."""
 
+MAX_COMPARED_LENGTH = 2_000_000
+"""Characters of both texts together; longer ones are one change."""
+
 REFINEMENT_LIMIT = 400
 """Longest side of a change, in characters, that gets marks inside; a longer one is marked whole."""
 
@@ -217,6 +220,9 @@ def _parts(pieces: Iterable[tuple[str, bool]]) -> Parts:
 
 
 def _segments(gold: str, perturbed: str) -> Iterator[Segment]:
+    if len(gold) + len(perturbed) > MAX_COMPARED_LENGTH and gold != perturbed:
+        yield _segment(0, _parts([(gold, True)]), _parts([(perturbed, True)]))
+        return
     alignment = Alignment(gold, perturbed)
     spans = settle_moves(alignment)
     moves = _ends_of_moves(spans)

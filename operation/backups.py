@@ -78,6 +78,11 @@ def create_backup(to: Path, *, now: datetime) -> Manifest:
             dumped = Path(folder) / DATABASE_NAME
             emptied = [model._meta.db_table for model in TRANSIENT_MODELS]
             tables = databases.dump_database(dumped, emptied=emptied)
+            if not tables:
+                raise BackupError(
+                    f"The database {connection.settings_dict['NAME']} has no tables, so there is "
+                    "nothing to back up. Set DATABASE_URL and VAR_DIR as for the server."
+                )
             part.touch(mode=0o600)  # it contains all data, including password hashes
             with zipfile.ZipFile(part, "w", zipfile.ZIP_STORED) as archive:
                 parts = {DATABASE_NAME: _add_file(archive, DATABASE_NAME, dumped)}

@@ -8,5 +8,8 @@ CHECKS: dict[str, Check] = {
     for checks in (labelling.CHECKS, items.CHECKS, runs.CHECKS, jobs.CHECKS, database.CHECKS)
     for check in checks
 }
-# An archive of results has no texts and only some of the runs that shared a reply.
-NOT_IN_ARCHIVES = frozenset({"text-digests", "spent", "spent-once"})
+# An archive of results has no texts, no answers that people wrote in their own words, and only some
+# of the runs that shared a reply.
+NOT_IN_ARCHIVES = frozenset(
+    {"text-digests", "label-choices", "final-values", "spent", "spent-once"}
+)

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 
+from django.apps import apps
 from django.db import connection
+from django.db.models import ForeignKey
 
 from judging.results import change_counters
 from operation.integrity.checks import Breach, Check, stream_rows
@@ -40,11 +42,27 @@ def find_missing_triggers() -> Iterator[Breach]:
 
 
 def find_broken_references() -> Iterator[Breach]:
-    """Yield the rows of a SQLite database that refer to rows that do not exist. PostgreSQL checks
-    references itself."""
+    """Yield the rows of a SQLite database that refer to rows that do not exist; on PostgreSQL,
+    which checks each reference itself, the references that it does not check."""
     if connection.vendor == "sqlite":
         for row in stream_rows("PRAGMA foreign_key_check"):
             yield {"table": row["table"], "row": row["rowid"], "refers_to": row["parent"]}
+        return
+    checked = {
+        (row["name"], row["columns"])
+        for row in stream_rows(
+            "SELECT c.conrelid::regclass::text AS name, a.attname::text AS columns"
+            " FROM pg_constraint c JOIN pg_attribute a"
+            " ON a.attrelid = c.conrelid AND a.attnum = c.conkey[1]"
+            " WHERE c.contype = 'f' AND c.convalidated"
+        )
+    }
+    for model in apps.get_models():
+        for field in model._meta.local_concrete_fields:
+            named = (model._meta.db_table, field.column)
+            is_checked = named in checked or not getattr(field, "db_constraint", False)
+            if isinstance(field, ForeignKey) and not is_checked:
+                yield {"table": named[0], "column": named[1], "problem": "is not checked"}
 
 
 CHECKS = (
@@ -58,8 +76,8 @@ CHECKS = (
     ),
     Check(
         "references",
-        "Every row refers to rows that exist.",
-        "The database file is damaged or was changed by hand. Restore a backup.",
+        "Every row refers to rows that exist, or PostgreSQL checks it.",
+        "The database is damaged or was changed by hand. Restore a backup.",
         find_broken_references,
     ),
 )

@@ -8,18 +8,29 @@ from typing import Any
 
 from django.db import connection
 
+from annotation import tasktypes
 from annotation.db import sql
 from annotation.labelling import assignment, resolution
 from annotation.labelling.resolution import ItemState
-from annotation.models import WORK_LIKE_STAGES, Event, Job, Project
+from annotation.models import WORK_LIKE_STAGES, Event, Job, Project, TaskTypeVersion
 from annotation.settings.project_settings import RESIZE_JOB
-from operation.integrity.checks import ITEM_NAMES, Breach, Check, build_sql_check, stream_rows
+from annotation.tasktypes import TaskType
+from operation.integrity.checks import (
+    ITEM_NAMES,
+    Breach,
+    Check,
+    build_sql_check,
+    select_text,
+    stream_rows,
+)
 
 # The settings that decide what becomes of an item's labels.
 _DECIDING_SETTINGS = {
     "rules", "verify", "overlap", "share_percent", "share_overlap", "disputed_overlap",
     "claim_check", "expected_effect", "blind_first",
 }  # fmt: skip
+# Combinations of values of which the choice is remembered.
+MAX_REMEMBERED = 10_000
 _COUNTED_STAGES = sql.quote_names(WORK_LIKE_STAGES)
 
 
@@ -27,32 +38,37 @@ def find_wrong_slot_counts() -> Iterator[Breach]:
     """Yield the items that have more or fewer slots at stage `label` than the project's settings
     require.
 
-    Fewer are fine if the item was excluded, or has a final label and closed slots. More are fine if
-    the project once required as many. While a job still applies new settings, a project is left
-    out.
+    Fewer are fine if the item was excluded, or has a final label and closed slots; none are fine if
+    the item has a final label, repeats another or may still wait for a text. More are fine if the
+    project once required as many. While a job still applies new settings, a project is left out.
     """
-    projects, most = {one.pk: one for one in Project.objects.all()}, _largest_overlaps()
+    most = _largest_overlaps()
+    projects = {one.pk: one for one in Project.objects.select_related("task_type")}
+    awaiting = {pk for pk, one in projects.items() if tasktypes.load_version(one.task_type).awaits}
     resizing = set(
         Job.objects.filter(kind=RESIZE_JOB, finished_at=None).values_list("project_id", flat=True)
     )
     statement = f"""
-        SELECT {ITEM_NAMES}, i.project_id, s.used, s.closed, r.rule
-        FROM (
+        SELECT {ITEM_NAMES}, i.project_id, s.used, s.closed, r.rule,
+            i.duplicate_of_id AS repeats
+        FROM annotation_item i
+        JOIN annotation_project p ON p.id = i.project_id
+        LEFT JOIN (
             SELECT item_id, COUNT(CASE WHEN state <> 'closed' THEN 1 END) AS used,
                 COUNT(CASE WHEN state = 'closed' THEN 1 END) AS closed
             FROM annotation_slot WHERE stage = 'label' AND reason IN ('', 'share')
             GROUP BY item_id
-        ) AS s
-        JOIN annotation_item i ON i.id = s.item_id
-        JOIN annotation_project p ON p.id = i.project_id
+        ) AS s ON s.item_id = i.id
         LEFT JOIN annotation_resolution r ON r.item_id = i.id AND r.current
         WHERE i.purpose = 'test' AND i.deleted_at IS NULL
-            AND (s.used <> p.overlap OR p.share_percent > 0)
+            AND (s.used <> p.overlap OR p.share_percent > 0 OR s.used IS NULL)
     """
     for row in stream_rows(statement):
         project = projects[row["project_id"]]
-        wanted, used = assignment.labels_wanted(project, row["item"]), row["used"]
+        wanted, used = assignment.labels_wanted(project, row["item"]), row["used"] or 0
         if used == wanted or project.pk in resizing:
+            continue
+        if row["used"] is None and (row["rule"] or row["repeats"] or project.pk in awaiting):
             continue
         is_decided = row["rule"] == resolution.EXCLUDED or (row["rule"] and row["closed"])
         is_left_over = wanted < used <= most[project.pk]
@@ -60,6 +76,66 @@ def find_wrong_slot_counts() -> Iterator[Breach]:
             yield {
                 "project": row["project"], "item": row["item"], "slots": used, "required": wanted
             }  # fmt: skip
+
+
+def find_wrong_label_choices() -> Iterator[Breach]:
+    """Yield the labels whose stored choice is not that of their answers. Labels with the same
+    answers are looked at once."""
+    tasks = {one.pk: tasktypes.load_version(one) for one in TaskTypeVersion.objects.all()}
+    answers = select_text("answers")
+    same = f"SELECT task_type_id, stage, choice, {answers} AS answers FROM annotation_label"
+    wrong = [
+        group
+        for group in stream_rows(f"{same} GROUP BY task_type_id, stage, choice, answers")
+        if group["choice"]
+        != tasks[group["task_type_id"]].choice_of(json.loads(group["answers"]), group["stage"])
+    ]
+    for group in wrong:
+        columns = ("task_type_id", "stage", "choice")
+        rows = f"""
+            SELECT {ITEM_NAMES}, m.alias AS member, l.stage, l.choice AS stored, l.id AS label
+            FROM annotation_label l
+            JOIN annotation_item i ON i.id = l.item_id
+            JOIN annotation_project p ON p.id = i.project_id
+            JOIN annotation_membership m ON m.id = l.member_id
+            WHERE l.task_type_id = %s AND l.stage = %s AND l.choice = %s
+                AND {select_text("l.answers")} = %s
+        """
+        expected = tasks[group["task_type_id"]].choice_of(
+            json.loads(group["answers"]), group["stage"]
+        )
+        for row in stream_rows(rows, [*(group[name] for name in columns), group["answers"]]):
+            yield {**row, "by answers": expected}
+
+
+def find_wrong_final_values() -> Iterator[Breach]:
+    """Yield the final labels whose value, which figures use, is not that of their values by any
+    version of the project's task type."""
+    versions: dict[str, list[TaskType]] = defaultdict(list)
+    for one in TaskTypeVersion.objects.all():
+        versions[one.slug].append(tasktypes.load_version(one))
+    slugs = dict(Project.objects.values_list("pk", "task_type__slug"))
+    statement = f"""
+        SELECT {ITEM_NAMES}, i.project_id, r.value AS stored,
+            {select_text('r."values"')} AS given, r.id AS resolution
+        FROM annotation_resolution r
+        JOIN annotation_item i ON i.id = r.item_id
+        JOIN annotation_project p ON p.id = i.project_id
+        WHERE r.current
+    """
+    expected: dict[tuple[int, str], set[str]] = {}
+    for row in stream_rows(statement):
+        project, given = row.pop("project_id"), row.pop("given")
+        if (project, given) not in expected:
+            values = json.loads(given)
+            tasks = versions[slugs[project]]
+            # A final label that was imported alone has no values.
+            expected[project, given] = {task.choice_of(values) for task in tasks if values}
+            if len(expected) > MAX_REMEMBERED:
+                expected.pop(next(iter(expected)))
+        by_values = expected[project, given] - {""}
+        if by_values and row["stored"] not in by_values:
+            yield {**row, "by values": " or ".join(sorted(by_values))}
 
 
 def _largest_overlaps() -> dict[int, int]:
@@ -229,12 +305,12 @@ CHECKS = (
         f"""
         SELECT {ITEM_NAMES}, m.alias AS member, l.stage, s.state AS slot_state, l.id AS label
         FROM annotation_label l
-        JOIN annotation_slot s ON s.id = l.slot_id
+        LEFT JOIN annotation_slot s ON s.id = l.slot_id
         JOIN annotation_item i ON i.id = l.item_id
         JOIN annotation_project p ON p.id = i.project_id
         JOIN annotation_membership m ON m.id = l.member_id
         WHERE l.current AND l.counted AND l.stage <> 'qualification'
-            AND (s.state <> 'filled' OR COALESCE(s.member_id, 0) <> l.member_id)
+            AND (s.id IS NULL OR s.state <> 'filled' OR COALESCE(s.member_id, 0) <> l.member_id)
         """,
     ),
     build_sql_check(
@@ -276,6 +352,13 @@ CHECKS = (
         ) AS c ON c.member_id = m.id
         WHERE m.labelled <> COALESCE(c.n, 0)
         """,
+    ),
+    Check(
+        "label-choices",
+        "The choice of a label is what its answers say.",
+        "Figures and exports would show a choice that the annotator did not give. Take the label "
+        "from a backup.",
+        find_wrong_label_choices,
     ),
     build_sql_check(
         "replaced-labels",
@@ -337,6 +420,12 @@ CHECKS = (
         "Figures would use a final label that the annotators did not give, or the item waits for "
         "nobody. Send the item to adjudication.",
         find_wrong_resolutions,
+    ),
+    Check(
+        "final-values",
+        "The value of a final label, which figures use, is what its values say.",
+        "Figures would use a final label that nobody decided. Take it from a backup.",
+        find_wrong_final_values,
     ),
     build_sql_check(
         "qualification-rounds",

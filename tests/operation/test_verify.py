@@ -312,12 +312,22 @@ def drop_a_trigger(world: World) -> None:
     without_trigger(f"annotation_event_kept{'' if postgresql else '_update'}", "annotation_event")
 
 
+def choose_otherwise(world: World) -> None:
+    Label.objects.filter(item__key="same", member=world.people[0]).update(choice="odd")
+
+
+def value_otherwise(world: World) -> None:
+    Resolution.objects.filter(item__key="same", current=True).update(value="odd")
+
+
 BREACHES: dict[str, tuple[Callable[[World], None], dict[str, Any]]] = {
     "labels-belong": (move_label, {"item": "same", "member": "mira"}),
     "slots-belong": (move_slot, {"item": "same", "number": 1}),
     "counted-labels": (empty_a_slot, {"item": "same", "slot_state": "open"}),
     "filled-slots": (drop_a_label, {"item": "same", "member": "mira"}),
     "recorded-labels": (drop_a_label, {"item": "same", "recorded": 1, "stored": 0}),
+    "label-choices": (choose_otherwise, {"item": "same", "stored": "odd", "by answers": "valid"}),
+    "final-values": (value_otherwise, {"item": "same", "stored": "odd", "by values": "valid"}),
     "slot-counts": (open_one_more, {"item": "same", "slots": 3, "required": 2}),
     "label-counters": (miscount, {"member": "mira", "stored": 9, "counted": 3}),
     "replaced-labels": (retire_a_label, {"item": "same", "member": "mira"}),
@@ -362,6 +372,14 @@ def test_each_breach_is_found_and_named(name: str, world: World) -> None:
     assert [row for row in broken(name)[name] if named.items() <= row.items()]
 
 
+def test_an_item_that_lost_all_of_its_slots_is_named(world: World) -> None:
+    item = make_item(world.project)
+    assert broken("slot-counts") == {}
+    Slot.objects.filter(item=item).delete()
+    [row] = broken("slot-counts")["slot-counts"]
+    assert (row["item"], row["slots"], row["required"]) == (item.key, 0, 2)
+
+
 def test_a_breach_is_sought_for_every_rule() -> None:
     # References are checked below: a test's transaction allows none that are broken.
     assert {*BREACHES} == CHECKS.keys() - {"references"}
@@ -391,10 +409,11 @@ def test_it_says_what_a_breach_means_and_ends_badly(world: World) -> None:
         call_command("verify", "--only", "label-counters", "--rows", "1", stdout=said)
     assert ended.value.returncode == 1
     lines = said.getvalue().splitlines()
-    assert lines[0].startswith("BROKEN  label-counters")
-    assert "the labels themselves are not affected" in lines[1]
-    assert "stored 9, counted 3" in lines[2]  # of either person
-    assert "and 1 more" in lines[3]
+    assert lines[0].startswith(f"Checking {connection.vendor} ")
+    assert lines[1].startswith("BROKEN  label-counters")
+    assert "the labels themselves are not affected" in lines[2]
+    assert "stored 9, counted 3" in lines[3]  # of either person
+    assert "and 1 more" in lines[4]
 
 
 @pytest.mark.django_db
@@ -502,8 +521,9 @@ def test_a_database_loaded_from_an_archive_is_not_blamed_for_what_archives_leave
     Event.of_site(LOADED_EVENT, "p", None)
     out, err = StringIO(), StringIO()
     call_command("verify", stdout=out, stderr=err)
-    assert "Not checked: spent, spent-once, text-digests." in err.getvalue()
-    assert out.getvalue().splitlines()[-1] == f"All {len(CHECKS) - 3} rules hold."
+    left_out = "final-values, label-choices, spent, spent-once, text-digests"
+    assert f"Not checked: {left_out}." in err.getvalue()
+    assert out.getvalue().splitlines()[-1] == f"All {len(CHECKS) - 5} rules hold."
 
 
 @pytest.mark.django_db(transaction=True)

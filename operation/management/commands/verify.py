@@ -4,11 +4,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.utils import timezone
 
-from annotation.models import Event
+from annotation.models import Event, Item, Label, Project
 from judging.archive.load import LOADED_EVENT
+from judging.models import Reply, Run
 from operation.integrity import CHECKS, NOT_IN_ARCHIVES
 from operation.integrity.checks import NAMED_BREACHES, Check, CheckResult, run_checks
 
@@ -17,7 +18,7 @@ class Command(BaseCommand):
     help = (
         "Check the stored data: labels, slots, final labels, texts, replies, money, runs,"
         " snapshots, archives and the audit log. Nothing is changed, and people can keep working."
-        " The exit code is 1 if a rule is broken."
+        " The exit code is 1 if a rule is broken, and 2 if the database could not be checked."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -47,13 +48,20 @@ class Command(BaseCommand):
                 f" other runs. Not checked: {', '.join(sorted(NOT_IN_ARCHIVES))}."
             )
         results = run_checks(checks, named=max(1, options["rows"]))
-        broken = self._print_json(results) if options["json"] else self._print_lines(results)
+        try:
+            broken = self._print_json(results) if options["json"] else self._print_lines(results)
+        except DatabaseError as error:
+            raise CommandError(
+                f"The database could not be checked: {str(error).strip()} Run `manage.py doctor`.",
+                returncode=2,
+            ) from error
         if broken:
             rules = "1 rule is" if broken == 1 else f"{broken} rules are"
             raise CommandError(f"{rules} broken.", returncode=1)
 
     def _print_lines(self, results: Iterable[CheckResult]) -> int:
         broken = checked = 0
+        self.stdout.write(_name_database())
         for result in results:
             checked += 1
             if not result.count:
@@ -64,7 +72,7 @@ class Command(BaseCommand):
             for line in _describe(result):
                 self.stdout.write(f"        {line}")
         if not broken:
-            self.stdout.write(f"All {checked} rules hold.")
+            self.stdout.write(f"All {checked} rules hold." if checked > 1 else "The rule holds.")
         return broken
 
     def _print_json(self, results: Iterable[CheckResult]) -> int:
@@ -81,9 +89,30 @@ class Command(BaseCommand):
                     "seconds": round(result.seconds, 3),
                 }
             )
-        told = {"checked_at": at, "database": connection.vendor, "broken": broken, "checks": checks}
+        told = {
+            "checked_at": at,
+            "database": connection.vendor,
+            "name": str(connection.settings_dict["NAME"]),
+            "rows": _count_rows(),
+            "broken": broken,
+            "checks": checks,
+        }
         self.stdout.write(json.dumps(told, indent=1, ensure_ascii=False, default=str))
         return broken
+
+
+def _count_rows() -> dict[str, int]:
+    """The numbers of the rows that everything else hangs on."""
+    return {
+        str(model._meta.verbose_name_plural): model._default_manager.count()
+        for model in (Project, Item, Label, Run, Reply)
+    }
+
+
+def _name_database() -> str:
+    """Say which database is checked and how much is in it: an empty one breaks no rule."""
+    counts = ", ".join(f"{number:,} {name}" for name, number in _count_rows().items())
+    return f"Checking {connection.vendor} {connection.settings_dict['NAME']}: {counts}"
 
 
 def _describe(result: CheckResult) -> Iterable[str]:

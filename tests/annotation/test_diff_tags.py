@@ -102,6 +102,14 @@ def test_both_columns_are_formatted_with_their_changes() -> None:
     )
 
 
+def test_a_formula_is_marked_by_each_of_its_changes() -> None:
+    gold, perturbed = "It costs \\(3 + 4 = 7\\) in all.", "It costs \\(5 + 4 = 9\\) in all."
+    html = DifferenceRenderer(compare(gold, perturbed)).columns("math")
+    marks = re.findall(r'<ins data-change="(\d+)"', html)
+    assert len(marks) == len(set(marks)) == 2
+    assert html.count("data-tex") == 2  # one formula in each column
+
+
 def test_removed_signs_are_told_from_removed_words() -> None:
     assert '<del data-change="1" data-signs>' in diff_inline(compare("5 - 3", "5 + 3"))
     assert "data-signs" not in diff_inline(compare("five", "six"))

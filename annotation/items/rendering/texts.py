@@ -94,15 +94,18 @@ def draw_marked(markup: str, draw: Draw) -> str:
     pieces = [*_pieces(markup)]
     pairs = _pairs(pieces)
     made: list[str] = []
-    number, stop = 0, -1
+    opened: list[tuple[int, int]] = []  # the numbers that are drawn now, and where each ends
     for at, piece in enumerate(pieces):
+        opened = [(number, stop) for number, stop in opened if at < stop]
         if at in pairs:
-            number, stop = _number(piece), pairs[at]
-            if stop == at + 1:
-                made.append(draw(number, ""))
+            opened.append((_number(piece), pairs[at]))
+            if pairs[at] == at + 1:
+                made.append(draw(_number(piece), ""))
         elif not _SENTINEL.match(piece):
-            shown = piece.startswith("<span ") or (piece.strip() and not piece.startswith("<"))
-            made.append(draw(number, piece) if at < stop and shown else piece)
+            if piece.startswith("<span ") or (piece.strip() and not piece.startswith("<")):
+                for number, _ in reversed(opened):
+                    piece = draw(number, piece)
+            made.append(piece)
     return strip_markers("".join(made))
 
 
@@ -123,18 +126,18 @@ def _number(sign: str) -> int:
 
 def _pairs(pieces: list[str]) -> dict[int, int]:
     """Map the index of each opening marker to that of its closing marker; pairs with a block
-    between them are left out."""
+    between them are left out. A formula is within the pairs of all changes that it has."""
     pairs: dict[int, int] = {}
-    opened = -1
+    opened: dict[int, int] = {}
     for at, piece in enumerate(pieces):
         if _BLOCK.match(piece):
-            opened = -1
+            opened.clear()
         elif piece[:1] == _START:
-            opened = at
+            opened[_number(piece)] = at
         elif piece[:1] == _STOP:
-            if opened >= 0 and _number(pieces[opened]) == _number(piece):
-                pairs[opened] = at
-            opened = -1
+            start = opened.pop(_number(piece), -1)
+            if start >= 0:
+                pairs[start] = at
     return pairs
 
 

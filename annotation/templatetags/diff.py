@@ -6,7 +6,7 @@ from typing import Any
 from django import template
 from django.utils.safestring import SafeString, mark_safe
 
-from annotation.items.diffing.difference import Difference
+from annotation.items.diffing.difference import ALGORITHM, Difference
 from annotation.items.rendering import change_kinds, differences
 from annotation.items.rendering.differences import DifferenceRenderer
 
@@ -21,9 +21,23 @@ def diff_inline(difference: Difference) -> SafeString:
 
 
 @register.simple_tag
-def changes_of(difference: Difference | None) -> tuple[change_kinds.ClassifiedChange, ...]:
-    """The changes of a difference with their marks, in order."""
-    return change_kinds.classify_changes(difference) if difference else ()
+def pieces_of(
+    difference: Difference | None,
+) -> tuple[tuple[change_kinds.ClassifiedChange, int], ...]:
+    """The changes that a claim is checked for, in order, each with the number of others that it
+    stands for: all changes of formatting are one piece, as they are one stop for the reader. On a
+    diff of the former algorithm, each was a piece of its own."""
+    if not difference:  # "" in a template without one
+        return ()
+    changes = change_kinds.classify_changes(difference)
+    if difference.algorithm != ALGORITHM:
+        return tuple((change, 0) for change in changes)
+    folding = [change for change in changes if change.folds]
+    return tuple(
+        (change, len(folding) - 1 if change.folds else 0)
+        for change in changes
+        if not change.folds or change is folding[0]
+    )
 
 
 @register.simple_tag

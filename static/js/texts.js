@@ -103,6 +103,8 @@ export function fold(panel) {
   [words.textContent, link.dataset.foldSwitch] = [link.dataset.foldSwitch, words.textContent];
   texts.dataset.fold = texts.dataset.fold === "on" ? "off" : "on";
   remember("fold", texts.dataset.fold);
+  delete texts.dataset.at;
+  note(texts, countOf(texts));
   settle(texts);
   return texts.dataset.fold === "on" ? "Folded." : "Shown.";
 }
@@ -125,6 +127,11 @@ function stops(texts) {
     return ends.map((number) => ({ number, marks, said: `Change ${at + 1} of ${shown.length}` }));
   });
 }
+
+const countOf = (texts) => {
+  const count = new Set(stops(texts).map(({ said }) => said)).size;
+  return `${count} change${count === 1 ? "" : "s"}`;
+};
 
 const stopOf = (texts, number) =>
   stops(texts).find((stop) => stop.number === number) ?? stops(texts).find((stop) => stop.marks.includes(number));

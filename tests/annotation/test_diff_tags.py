@@ -4,12 +4,12 @@ import re
 
 import pytest
 
-from annotation.items.diffing.difference import compare
+from annotation.items.diffing.difference import compare, from_json, to_json
 from annotation.items.rendering.differences import DifferenceRenderer
 from annotation.templatetags.diff import (
-    changes_of,
     diff_inline,
     excerpt,
+    pieces_of,
     said_of_piece,
 )
 
@@ -176,13 +176,24 @@ def test_a_row_whose_changes_fold_says_so() -> None:
 def test_the_pieces_of_a_claim_check_are_the_changes_cut_to_some_words() -> None:
     same = " and was the longest bridge of the country, as everybody knew, "
     gold, perturbed = f"It opened in 1894{same}{'x' * 300}", f"It opened in 1984{same}y<b>"
-    first, second = changes_of(compare(gold, perturbed))
+    (first, _), (second, _) = pieces_of(compare(gold, perturbed))
     number = 'data-mark="number"'
     assert excerpt(first) == (
         f"<del {number}>{NUMBER}1894</mark></del> <ins {number}>{NUMBER}1984</mark></ins>"
     )
     assert excerpt(second) == f"<del>{'x' * 80} …</del> <ins>y&lt;b&gt;</ins>"
-    assert changes_of(None) == ()
+    assert pieces_of(None) == ()
+
+
+def test_all_changes_of_formatting_are_one_piece_of_a_claim_check() -> None:
+    gold = "**One** of them.\n\n- Here.\n- There.\n\nIt has eight legs."
+    found = compare(gold, "One of them.\n\n* Here.\n* There.\n\nIt has six legs.")
+    assert [(change.marks, others) for change, others in pieces_of(found)] == [
+        (("formatting",), 3),
+        (("number",), 0),
+    ]
+    former = from_json({**to_json(found), "algorithm": "words-1"})
+    assert [others for _, others in pieces_of(former)] == [0] * 5
 
 
 def test_what_was_said_of_a_piece_is_found_by_its_number() -> None:

@@ -259,8 +259,10 @@ def _blank(text: str) -> str:
 
 
 def _signs(text: str) -> str:
-    """Say that a text has only signs: a minus or a dot that is struck through cannot be read."""
-    return "" if text.isspace() or any(map(str.isalnum, text)) else " data-signs"
+    """Say that a text has only signs or one character: a minus, a dot or a 1 that is struck through
+    cannot be read."""
+    is_word = len(text.strip()) > 1 and any(map(str.isalnum, text))
+    return "" if text.isspace() or is_word else " data-signs"
 
 
 def _attributes(change: change_kinds.ClassifiedChange) -> Iterator[tuple[int, str]]:

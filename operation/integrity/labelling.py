@@ -38,9 +38,10 @@ def find_wrong_slot_counts() -> Iterator[Breach]:
     """Yield the items that have more or fewer slots at stage `label` than the project's settings
     require.
 
-    Fewer are fine if the item was excluded, or has a final label and closed slots; none are fine if
-    the item has a final label, repeats another or may still wait for a text. More are fine if the
-    project once required as many. While a job still applies new settings, a project is left out.
+    Fewer are fine if the item was excluded, or has a final label and closed slots. None are fine if
+    the item has a final label, repeats another, may still wait for a text, or was made from another
+    item and may wait to be released. More are fine if the project once required as many. While a
+    job still applies new settings, a project is left out.
     """
     most = _largest_overlaps()
     projects = {one.pk: one for one in Project.objects.select_related("task_type")}
@@ -50,7 +51,7 @@ def find_wrong_slot_counts() -> Iterator[Breach]:
     )
     statement = f"""
         SELECT {ITEM_NAMES}, i.project_id, s.used, s.closed, r.rule,
-            i.duplicate_of_id AS repeats
+            COALESCE(i.duplicate_of_id, i.parent_id) AS made_from
         FROM annotation_item i
         JOIN annotation_project p ON p.id = i.project_id
         LEFT JOIN (
@@ -68,7 +69,7 @@ def find_wrong_slot_counts() -> Iterator[Breach]:
         wanted, used = assignment.labels_wanted(project, row["item"]), row["used"] or 0
         if used == wanted or project.pk in resizing:
             continue
-        if row["used"] is None and (row["rule"] or row["repeats"] or project.pk in awaiting):
+        if row["used"] is None and (row["rule"] or row["made_from"] or project.pk in awaiting):
             continue
         is_decided = row["rule"] == resolution.EXCLUDED or (row["rule"] and row["closed"])
         is_left_over = wanted < used <= most[project.pk]

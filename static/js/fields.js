@@ -228,6 +228,10 @@ function changed(form, input) {
 function nextPiece(form, field, input) {
   const said = input.value === "explained" ? "Explained by the claim" : "Collateral";
   const next = openPiece(field);
+  const piece = pieces(field).find((one) => one.contains(input));
+  const isCorrection = "answered" in piece.dataset;
+  piece.dataset.answered = "";
+  if (!next && isCorrection) return say(form, `${said}. Every change is answered: save when you are done.`);
   if (!next) return moveOn(form, field, `${said}. Every change is answered.`);
   next.querySelector("input").focus();
   say(form, `${said}. ${next.getAttribute("aria-label")}.`);
@@ -289,6 +293,9 @@ export function bind(form) {
   if (form.dataset.bound !== undefined) return;
   form.dataset.bound = "";
   form.noValidate = true;
+  for (const piece of all(form).filter(isPerChange).flatMap(pieces)) {
+    if (piece.querySelector("input:checked")) piece.dataset.answered = "";
+  }
   for (const hint of form.querySelectorAll("[data-only-if]")) hint.hidden = true;
   form.addEventListener("click", (event) => onClick(form, event));
   form.addEventListener("keydown", (event) => onKey(form, event));

@@ -90,6 +90,25 @@ def test_a_pick_waits_for_the_claim_check_and_goes_out_with_its_last_piece(
     assert Label.objects.latest("pk").answers == {"choice": "invalid"}
 
 
+def test_a_corrected_piece_of_a_claim_check_waits_until_the_label_is_sent(
+    open_page: OpenPage,
+) -> None:
+    page = label_screen(open_page, at_work(SLUG, texts=TWO_CHANGES, claim_check=True))
+    press(page, "1", "1", "2")
+    wait_for(page, "item-2")
+    page.goto(f"{page.url.partition('?')[0]}?item=item-1")
+    wait_for(page, "item-1")
+    boxes = page.locator('[data-field="claim_check"] input[value="collateral"]')
+    boxes.nth(0).focus()
+    press(page, "2")
+    page.wait_for_timeout(500)
+    assert Label.objects.count() == 1
+    press(page, "Control+Enter")
+    page.wait_for_selector('#panel:not([data-item="item-1"])')
+    answers = Label.objects.get(current=True, item__key="item-1").answers
+    assert list(answers["claim_check"].values()) == ["collateral", "collateral"]
+
+
 def test_the_expected_effect_does_not_send_an_open_claim_check(open_page: OpenPage) -> None:
     both = {"claim_check": True, "expected_effect": True}
     page = label_screen(open_page, at_work(SLUG, texts=TWO_CHANGES, **both))

@@ -313,3 +313,27 @@ def test_progress_and_the_last_labels_share_a_row(open_page: OpenPage) -> None:
     expect(page.locator("[data-last]")).to_be_in_viewport(ratio=1)
     assert height(page, ".label-desk") < 40
     assert Label.objects.count() == 1
+
+
+def test_the_choices_of_a_telephone_lie_above_the_claim_check(open_page: OpenPage) -> None:
+    words = " and the bridge was as long as everybody had said before they came to it "
+    gold, perturbed = (
+        words.join(row) for row in (["one", "two", "six"] * 5, ["ten", "two", "nine"] * 5)
+    )
+    project = make_project(claim_check=True)
+    make_item(project, "item-01", texts={"gold": gold, "perturbed": perturbed})
+    page = label_screen(
+        open_page, make_member(project), viewport={"width": 390, "height": 844}, is_mobile=True
+    )
+    page.keyboard.press("1")
+    bar = page.locator(".label-form > .choices").bounding_box()
+    assert bar
+    taken = f"""() => [60, 195, 330].map((x) =>
+      Boolean(document.elementFromPoint(x, {bar["y"] + 20})?.closest(".choices")))"""
+    seen = 0
+    for y in range(0, 3000, 50):
+        page.evaluate(f"scrollTo(0, {y})")
+        if page.locator(".label-form > .choices").bounding_box() == bar:
+            seen += 1
+            assert page.evaluate(taken) == [True, True, True], y
+    assert seen > 5  # so often the answers of the claim check were behind the bar

@@ -105,7 +105,8 @@ class LabelContext:
             )
         if (item.pk, one.revision or item.revision_number) not in self.revisions:
             return "revision", f"{one.revision} is not a revision of the item."
-        shown = stored.shown_algorithm(self.revision(one)) if one.diff else ""
+        is_new = bool(one.diff) and self.same(one) is None
+        shown = stored.shown_algorithm(self.revision(one)) if is_new else one.diff
         if one.diff != shown:
             return "diff", (
                 f"is {one.diff}, but the changes of this item are numbered by {shown}. Leave out "

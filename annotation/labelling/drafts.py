@@ -73,8 +73,10 @@ def _from_draft(draft: Draft, offer: Offer, task: TaskType) -> FormEntries:
     fresh = draft.revision == offer.revision.number
     is_stored = text == offer.revision.texts.get(task.correctable)
     answers = _answers(data.get("answers", {}), offer, task)
-    if not fresh or data.get(DIFF, FORMER_ALGORITHM) != stored.shown_algorithm(offer.revision):
-        answers = task.without_changes(answers)  # their numbers belong to another diff
+    if task.names_changes(answers):
+        same = data.get(DIFF, FORMER_ALGORITHM) == stored.shown_algorithm(offer.revision)
+        if not (fresh and same):  # their numbers belong to another diff
+            answers = task.without_changes(answers)
     return FormEntries(
         answers=answers,
         comment=data.get("comment", ""),

@@ -23,8 +23,8 @@ class SubmissionToken:
     """What a page showed (a slot and the number of a revision), and the member who saw it.
 
     `blind` is True if the page asked its questions before it showed diff, claim and rationale.
-    `diff` is the algorithm of the diff that the page showed, by which answers number the changes;
-    pages from before the update that brought a second algorithm do not name it.
+    `diff` is the algorithm of the diff that the page showed, by which answers number the changes,
+    "" if the task compares no texts. Pages from before there was a second algorithm do not name it.
     """
 
     slot_id: int

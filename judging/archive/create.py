@@ -18,6 +18,7 @@ from django.template.loader import render_to_string
 
 from annotation.db import snapshot_reads
 from annotation.items.diffing import stored
+from annotation.items.diffing.difference import ALGORITHM
 from annotation.jobs import subprocesses
 from annotation.models import Project
 from annotation.projects import encrypted_archives
@@ -75,7 +76,10 @@ def write_archive(
     """
     check_sealed(project, texts=wanted.texts, replies=wanted.replies)
     # Diffs are stored beforehand, since the consistent read below cannot write.
-    for done in stored.store_missing(judged_revisions(_build_scope(project, runs, wanted).runs)):
+    measured = Run.objects.filter(
+        pk__in=_build_scope(project, runs, wanted).runs, diff_algorithm=ALGORITHM
+    )
+    for done in stored.store_missing(judged_revisions(measured.values("pk"))):
         tell("diffs made", done)
         subprocesses.send_heartbeat()
     with (

@@ -126,7 +126,7 @@ def _endpoints(scope: ArchiveScope) -> QuerySet[Any]:
     ) | Endpoint.objects.filter(pk__in=asked)
 
 
-def judged_revisions(runs: Collection[int]) -> QuerySet[Revision]:
+def judged_revisions(runs: Collection[int] | QuerySet[Any]) -> QuerySet[Revision]:
     """Return the revisions that these runs judged."""
     return Revision.objects.filter(
         Exists(Outcome.objects.filter(revision=OuterRef("pk"), run__in=runs))

@@ -110,7 +110,7 @@ def load_features(project: Project, names: Sequence[str], judged: Any) -> dict[s
     """Load the values of each feature, by the id of the revision or item; those of diffs by
     algorithm and revision, since each run pins the algorithm that measures it.
 
-    `judged` are the revisions; missing diffs are computed. Makes one query for all features of
+    `judged` are the revisions whose missing diffs are computed. Makes one query for all features of
     diffs, and one query for each other feature.
     """
     found: dict[str, FeatureValues] = {}

@@ -29,8 +29,6 @@ _DECIDING_SETTINGS = {
     "rules", "verify", "overlap", "share_percent", "share_overlap", "disputed_overlap",
     "claim_check", "expected_effect", "blind_first",
 }  # fmt: skip
-# Combinations of values of which the choice is remembered.
-MAX_REMEMBERED = 10_000
 _COUNTED_STAGES = sql.quote_names(WORK_LIKE_STAGES)
 
 
@@ -83,16 +81,16 @@ def find_wrong_label_choices() -> Iterator[Breach]:
     """Yield the labels whose stored choice is not that of their answers. Labels with the same
     answers are looked at once."""
     tasks = {one.pk: tasktypes.load_version(one) for one in TaskTypeVersion.objects.all()}
-    answers = select_text("answers")
-    same = f"SELECT task_type_id, stage, choice, {answers} AS answers FROM annotation_label"
-    wrong = [
-        group
-        for group in stream_rows(f"{same} GROUP BY task_type_id, stage, choice, answers")
-        if group["choice"]
-        != tasks[group["task_type_id"]].choice_of(json.loads(group["answers"]), group["stage"])
+    columns = f"l.task_type_id, l.stage, l.choice, {select_text('l.answers')}"
+    groups = [
+        (group, tasks[group["task_type_id"]].choice_of(json.loads(group["given"]), group["stage"]))
+        for group in stream_rows(
+            f"SELECT {columns} AS given FROM annotation_label l GROUP BY {columns}"
+        )
     ]
-    for group in wrong:
-        columns = ("task_type_id", "stage", "choice")
+    for group, expected in groups:
+        if group["choice"] == expected:
+            continue
         rows = f"""
             SELECT {ITEM_NAMES}, m.alias AS member, l.stage, l.choice AS stored, l.id AS label
             FROM annotation_label l
@@ -102,41 +100,37 @@ def find_wrong_label_choices() -> Iterator[Breach]:
             WHERE l.task_type_id = %s AND l.stage = %s AND l.choice = %s
                 AND {select_text("l.answers")} = %s
         """
-        expected = tasks[group["task_type_id"]].choice_of(
-            json.loads(group["answers"]), group["stage"]
-        )
-        for row in stream_rows(rows, [*(group[name] for name in columns), group["answers"]]):
+        for row in stream_rows(rows, list(group.values())):
             yield {**row, "by answers": expected}
 
 
 def find_wrong_final_values() -> Iterator[Breach]:
     """Yield the final labels whose value, which figures use, is not that of their values by any
-    version of the project's task type."""
+    version of the project's task type. Final labels with the same values are looked at once."""
     versions: dict[str, list[TaskType]] = defaultdict(list)
     for one in TaskTypeVersion.objects.all():
         versions[one.slug].append(tasktypes.load_version(one))
     slugs = dict(Project.objects.values_list("pk", "task_type__slug"))
-    statement = f"""
-        SELECT {ITEM_NAMES}, i.project_id, r.value AS stored,
-            {select_text('r."values"')} AS given, r.id AS resolution
+    current = """
         FROM annotation_resolution r
         JOIN annotation_item i ON i.id = r.item_id
         JOIN annotation_project p ON p.id = i.project_id
         WHERE r.current
     """
-    expected: dict[tuple[int, str], set[str]] = {}
-    for row in stream_rows(statement):
-        project, given = row.pop("project_id"), row.pop("given")
-        if (project, given) not in expected:
-            values = json.loads(given)
-            tasks = versions[slugs[project]]
-            # A final label that was imported alone has no values.
-            expected[project, given] = {task.choice_of(values) for task in tasks if values}
-            if len(expected) > MAX_REMEMBERED:
-                expected.pop(next(iter(expected)))
-        by_values = expected[project, given] - {""}
-        if by_values and row["stored"] not in by_values:
-            yield {**row, "by values": " or ".join(sorted(by_values))}
+    columns = f"""i.project_id, r.value, {select_text('r."values"')}"""
+    groups = list(stream_rows(f"SELECT {columns} AS given {current} GROUP BY {columns}"))
+    for group in groups:
+        values = json.loads(group["given"])
+        expected = {task.choice_of(values) for task in versions[slugs[group["project_id"]]]}
+        # A final label that was imported alone has no values.
+        if not values or group["value"] in expected:
+            continue
+        rows = f"""
+            SELECT {ITEM_NAMES}, r.value AS stored, r.id AS resolution {current}
+                AND i.project_id = %s AND r.value = %s AND {select_text('r."values"')} = %s
+        """
+        for row in stream_rows(rows, list(group.values())):
+            yield {**row, "by values": " or ".join(sorted(expected))}
 
 
 def _largest_overlaps() -> dict[int, int]:

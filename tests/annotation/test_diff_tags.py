@@ -111,8 +111,8 @@ def test_a_formula_is_marked_by_each_of_its_changes() -> None:
 
 
 def test_removed_signs_are_told_from_removed_words() -> None:
-    assert '<del data-change="1" data-signs>' in diff_inline(compare("5 - 3", "5 + 3"))
-    assert "data-signs" not in diff_inline(compare("five", "six"))
+    assert '<del data-change="1" data-short>' in diff_inline(compare("5 - 3", "5 + 3"))
+    assert "data-short" not in diff_inline(compare("five", "six"))
 
 
 def test_a_change_that_leaves_every_word_can_be_folded() -> None:

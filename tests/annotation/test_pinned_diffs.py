@@ -168,6 +168,18 @@ def test_imported_answers_to_single_changes_need_the_diff_that_is_shown(
         assert not Label.objects.exists()
 
 
+def test_labels_that_are_imported_already_stay_unchanged_whatever_the_file_says(
+    member: Membership,
+) -> None:
+    item = make_item(member.project)
+    row = {"item": item.key, "rater": "ann", "time": "2026-01-01T10:00:00Z", **answers()}
+    task = tasktypes.load_task_type(member.project)
+    for diff in ({"diff": difference.ALGORITHM}, {}):
+        parsed = parse_labels([Row("f", 1, row | diff)], task, now=timezone.now())
+        report = store_labels(member.project, parsed, now=timezone.now())
+    assert (report.unchanged, report.bad) == (1, [])
+
+
 @pytest.mark.django_db(transaction=True)
 def test_the_update_pins_the_diffs_on_which_such_answers_were_given() -> None:
     member = make_member(make_project(claim_check=True, overlap=2))

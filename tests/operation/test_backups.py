@@ -277,6 +277,14 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "kept.zip"
 
 
+def test_a_database_without_tables_is_not_backed_up(tmp_path: Path) -> None:
+    empty = Place(f"sqlite:///{tmp_path / 'empty.sqlite3'}", tmp_path / "var")
+    done = empty.manage("backup", str(tmp_path / "empty.zip"))
+    assert done.returncode == 1
+    assert "has no tables, so there is nothing to back up" in done.stderr
+    assert not (tmp_path / "empty.zip").exists()
+
+
 def test_a_backup_is_for_who_made_it_alone(kept: Path) -> None:
     assert kept.stat().st_mode & 0o077 == 0
 

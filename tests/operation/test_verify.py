@@ -398,6 +398,29 @@ def test_a_row_that_refers_to_nothing_is_named() -> None:
     member.save()
 
 
+@pytest.mark.postgresql
+@pytest.mark.django_db
+def test_a_reference_that_postgresql_does_not_check_is_named() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT conname FROM pg_constraint WHERE contype = 'f'"
+            " AND conrelid = 'annotation_draft'::regclass LIMIT 1"
+        )
+        cursor.execute(f"ALTER TABLE annotation_draft DROP CONSTRAINT {cursor.fetchone()[0]}")
+    [row] = broken("references")["references"]
+    assert (row["table"], row["problem"]) == ("annotation_draft", "is not checked")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_database_that_cannot_be_read_ends_with_a_sentence_and_another_code(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Event._meta, "db_table", "nowhere")
+    with pytest.raises(CommandError, match=r"could not be checked: .*nowhere") as ended:
+        call_command("verify", stdout=StringIO())
+    assert ended.value.returncode == 2
+
+
 def test_it_says_what_a_breach_means_and_ends_badly(world: World) -> None:
     out = StringIO()
     call_command("verify", "--only", "label-counters", "text-digests", stdout=out)

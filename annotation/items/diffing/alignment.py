@@ -22,8 +22,20 @@ from typing import TypeVar
 
 from rapidfuzz.distance import Indel, LCSseq
 
-from annotation.items.diffing import tokens as cutting
-from annotation.items.diffing.pairing import Pair, TokenCodes, Unit, pair_units
+from annotation.items.diffing.pairing import (
+    Pair,
+    TokenCodes,
+    Unit,
+    count_shared_ends,
+    pair_units,
+)
+from annotation.items.diffing.tokens import (
+    LIST_MARK,
+    content_key,
+    sentence_starts,
+    split_lines,
+    tokenise,
+)
 
 ALIGNMENT_LIMIT = 250_000_000
 """Largest product of token counts that is aligned at once; at one bit each 31 MB, about 0.1 s."""
@@ -109,10 +121,10 @@ class Side:
             bare = line.rstrip()
             if bare in shared:
                 self.tokens.append(bare)
-                self.tokens += cutting.tokenise(line[len(bare) :])
+                self.tokens += tokenise(line[len(bare) :])
             else:
-                self.tokens += cutting.tokenise(line)
-            self.lines.append(Unit(start, len(self.tokens), cutting.content_key(line)))
+                self.tokens += tokenise(line)
+            self.lines.append(Unit(start, len(self.tokens), content_key(line)))
         self.offsets = list(accumulate(map(len, self.tokens), initial=0))
         self.codes = codes.encode(self.tokens)
 
@@ -131,12 +143,12 @@ class Side:
         """Split a line into its sentences; a cut inside a token is left out."""
         base = self.offsets[line.start]
         cuts = [line.start]
-        for start in cutting.sentence_starts(self.text(line.start, line.end)):
+        for start in sentence_starts(self.text(line.start, line.end)):
             at = bisect_left(self.offsets, base + start, line.start, line.end)
             if cuts[-1] < at < line.end and self.offsets[at] == base + start:
                 cuts.append(at)
         return [
-            Unit(start, end, cutting.content_key(self.text(start, end)))
+            Unit(start, end, content_key(self.text(start, end)))
             for start, end in pairwise([*cuts, line.end])
         ]
 
@@ -150,13 +162,8 @@ class Alignment:
     """
 
     def __init__(self, gold: str, perturbed: str) -> None:
-        left, right = cutting.split_lines(gold), cutting.split_lines(perturbed)
-        head = tail = 0
-        shortest = min(len(left), len(right))
-        while head < shortest and left[head] == right[head]:
-            head += 1
-        while tail < shortest - head and left[-1 - tail] == right[-1 - tail]:
-            tail += 1
+        left, right = split_lines(gold), split_lines(perturbed)
+        head, tail = count_shared_ends(left, right)
         self.head = "".join(left[:head])
         self.tail = "".join(left[len(left) - tail :])
         left, right = left[head : len(left) - tail], right[head : len(right) - tail]
@@ -616,7 +623,7 @@ def _runs(start: int, end: int, moved: Mapping[int, int]) -> list[tuple[int, lis
 
 
 def _is_list_mark(text: str) -> bool:
-    found = cutting.LIST_MARK.match(text)
+    found = LIST_MARK.match(text)
     return (found is not None and found[0] == text) or not any(
         sign.isalpha() or sign == "_" for sign in text
     )

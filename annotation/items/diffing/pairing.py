@@ -69,18 +69,24 @@ def pair_units(
     left: Sequence[Unit], right: Sequence[Unit], codes: TokenCodes
 ) -> tuple[list[Pair], list[Pair]]:
     """Return the pairs in the order of both texts, and the pairs that moved across these."""
-    head = tail = 0
-    shortest = min(len(left), len(right))
-    while head < shortest and left[head].key == right[head].key:
-        head += 1
-    while tail < shortest - head and left[-1 - tail].key == right[-1 - tail].key:
-        tail += 1
+    head, tail = count_shared_ends([unit.key for unit in left], [unit.key for unit in right])
     stop = (len(left) - tail, len(right) - tail)
     between, moved = _pair_between(left, right, (head, head), stop, codes)
     pairs = [(n, n) for n in range(head)]
     pairs += between
     pairs += [(stop[0] + n, stop[1] + n) for n in range(tail)]
     return pairs, moved
+
+
+def count_shared_ends(left: Sequence[str], right: Sequence[str]) -> tuple[int, int]:
+    """Return how many entries both lists have in common at their start, and then at their end."""
+    head = tail = 0
+    shortest = min(len(left), len(right))
+    while head < shortest and left[head] == right[head]:
+        head += 1
+    while tail < shortest - head and left[-1 - tail] == right[-1 - tail]:
+        tail += 1
+    return head, tail
 
 
 def _pair_between(

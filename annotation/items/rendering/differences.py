@@ -107,7 +107,7 @@ class DifferenceRenderer:
             if segment.kind == "equal":
                 stretches.append((_text(parts), None))
                 continue
-            if not segment.move:  # Markdown draws a change whole, but what changed in a move
+            if not segment.move:  # changed characters are only marked inside a moved passage
                 parts = (Part(_text(parts), False),)
             start, words = 0, self._words(segment.number, side)
             for part in parts:
@@ -194,7 +194,7 @@ class DifferenceRenderer:
         tag, text = _TAGS[side], _text(parts)
         start = parts[0].start if isinstance(parts[0], Piece) else 0
         safe = _render_parts(parts, start, self._words(number, side))
-        return f"<{tag}{self.attributes[number]}{_blank(text)}{_signs(text)}>{safe}</{tag}>"
+        return f"<{tag}{self.attributes[number]}{_blank(text)}{_short(text)}>{safe}</{tag}>"
 
     def _row(self, row: SideBySideRow) -> str:
         numbers = {piece.number for piece in row.gold + row.perturbed if piece.kind != "equal"}
@@ -258,11 +258,11 @@ def _blank(text: str) -> str:
     return f' data-blank="{invisible_characters.draw_blanks(text)}"' if text.isspace() else ""
 
 
-def _signs(text: str) -> str:
-    """Say that a text has only signs or one character: a minus, a dot or a 1 that is struck through
-    cannot be read."""
+def _short(text: str) -> str:
+    """Return the attribute of a text of signs or of one character: a minus, a dot or a 1 that is
+    struck through cannot be read."""
     is_word = len(text.strip()) > 1 and any(map(str.isalnum, text))
-    return "" if text.isspace() or is_word else " data-signs"
+    return "" if text.isspace() or is_word else " data-short"
 
 
 def _attributes(change: change_kinds.ClassifiedChange) -> Iterator[tuple[int, str]]:

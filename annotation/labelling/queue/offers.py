@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from annotation import tasktypes
 from annotation.db import project_counts
 from annotation.items import readiness
 from annotation.items.diffing import stored
@@ -139,8 +140,10 @@ def build_offer(
         previous = _label(member, slot.item, slot.stage)
     if slot.stage in _SEPARATE_STAGES and previous is None:
         previous = _withdrawn_label(member, slot, revision)
+    compares = tasktypes.load_task_type(member.project).diff is not None
+    diff = stored.shown_algorithm(revision) if compares else ""
     ticket = submissions.SubmissionToken(
-        slot.pk, member.pk, revision.number, phase == "blind", stored.shown_algorithm(revision)
+        slot.pk, member.pk, revision.number, phase == "blind", diff
     )
     key, item = submissions.issue_token(ticket), slot.item
     name = blind_names.blind_name(member, item) if phase == "blind" else item.key

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from django.db.models import Exists, OuterRef
 
+from annotation.items.diffing.difference import ALGORITHM
 from annotation.models import Item, Project, Revision
 from annotation.reports.grouping import GROUPING_COLUMNS, Grouping
 from annotation.templatetags import figures as written
@@ -176,8 +177,10 @@ def _load_columns(project: Project, runs: Sequence[Run], by: Sequence[str]) -> I
         for pk, *values in rows.iterator(arrays.AT_A_TIME):
             for one, value in zip(named, values, strict=True):
                 held[one.name][pk] = value
+    # Diffs by a former algorithm are all stored.
+    measured = [run for run in runs if run.diff_algorithm == ALGORITHM]
     judged = Revision.objects.filter(
-        Exists(Outcome.objects.filter(revision=OuterRef("pk"), run__in=runs)),
+        Exists(Outcome.objects.filter(revision=OuterRef("pk"), run__in=measured)),
         resolutions__current=True,
     )
     asked = [name for name in measures if name not in own]

@@ -41,15 +41,8 @@ class Command(BaseCommand):
             for check in checks:
                 self.stdout.write(f"{check.name:<21} {check.rule}")
             return
-        if Event.objects.filter(kind=LOADED_EVENT).exists():
-            checks = [check for check in checks if check.name not in NOT_IN_ARCHIVES]
-            self.stderr.write(
-                "This database was loaded from an archive of results, which leaves out texts and"
-                f" other runs. Not checked: {', '.join(sorted(NOT_IN_ARCHIVES))}."
-            )
-        results = run_checks(checks, named=max(1, options["rows"]))
         try:
-            broken = self._print_json(results) if options["json"] else self._print_lines(results)
+            broken = self._run(checks, options)
         except DatabaseError as error:
             raise CommandError(
                 f"The database could not be checked: {str(error).strip()} Run `manage.py doctor`.",
@@ -58,6 +51,17 @@ class Command(BaseCommand):
         if broken:
             rules = "1 rule is" if broken == 1 else f"{broken} rules are"
             raise CommandError(f"{rules} broken.", returncode=1)
+
+    def _run(self, checks: list[Check], options: dict[str, Any]) -> int:
+        """Print the results of the checks and return the number of broken rules."""
+        if Event.objects.filter(kind=LOADED_EVENT).exists():
+            checks = [check for check in checks if check.name not in NOT_IN_ARCHIVES]
+            self.stderr.write(
+                "This database was loaded from an archive of results, which leaves out texts and"
+                f" other runs. Not checked: {', '.join(sorted(NOT_IN_ARCHIVES))}."
+            )
+        results = run_checks(checks, named=max(1, options["rows"]))
+        return self._print_json(results) if options["json"] else self._print_lines(results)
 
     def _print_lines(self, results: Iterable[CheckResult]) -> int:
         broken = checked = 0

@@ -74,16 +74,15 @@ class MarkedWord:
 class ClassifiedChange:
     """A change between the two texts: a segment that differs, or both ends of a moved passage.
 
-    number: number of its segment; of a move, of the end that comes first in the inline view. place:
-    index among the changes, from 1. kind: that of its segment. marks: in the order of
-    `CHANGE_KINDS`, empty for a change of other words. offset: characters before the change in the
-    inline view, which shows both removed and added text. gold, perturbed: its text on each side.
-    words: the words to mark, by side; in order, and none within another. other_end: number of the
-    segment of the other end and its offset, None for a change that is no move.
+    number: number of its segment; of a move, of the end that comes first in the inline view. kind:
+    that of its segment. marks: in the order of `CHANGE_KINDS`, empty for a change of other words.
+    offset: characters before the change in the inline view, which shows both removed and added
+    text. gold, perturbed: its text on each side. words: the words to mark, by side; in order, and
+    none within another. other_end: number of the segment of the other end and its offset, None for
+    a change that is no move.
     """
 
     number: int
-    place: int
     kind: SegmentKind
     marks: tuple[ChangeKind, ...]
     offset: int
@@ -143,12 +142,10 @@ def _classify_segments(segments: tuple[Segment, ...]) -> Iterator[ClassifiedChan
     for segment in segments:
         if segment.move:
             ends.setdefault(segment.move, []).append(segment)
-    place = 0
     for number, segment in enumerate(segments):
         left, right = _text(segment.gold), _text(segment.perturbed)
         is_second_end = bool(segment.move) and segment is ends[segment.move][1]
         if segment.kind != "equal" and not is_second_end:
-            place += 1
             marks: tuple[ChangeKind, ...] = ("moved",)
             words: Mapping[Side, tuple[MarkedWord, ...]] = {}
             other_end = None
@@ -164,7 +161,6 @@ def _classify_segments(segments: tuple[Segment, ...]) -> Iterator[ClassifiedChan
                 )
             yield ClassifiedChange(
                 number,
-                place,
                 segment.kind,
                 marks,
                 offsets[number],

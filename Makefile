@@ -33,7 +33,8 @@ BENCHMARKS = $(subst /,.,$(basename $(filter-out %/__init__.py $(UNTIMED),$(wild
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11.0 --generate-hashes \
 	--no-emit-index-url --no-header
 # Where Python may write no bytecode, each of many processes would compile every module anew.
-PYTEST = env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
+CACHED_PYTHON = env -u PYTHONDONTWRITEBYTECODE $(BIN)/python
+PYTEST = $(CACHED_PYTHON) -m pytest
 RANDOM_KEY = $$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')
 # Settings as in production; nothing is connected to.
 PRODUCTION = DEBUG=0 SITE_URL=https://blindspot.example ALLOWED_HOSTS=blindspot.example \
@@ -75,7 +76,7 @@ check: $(VENV)/dev.stamp
 	$(PRODUCTION) $(MANAGE) check --deploy --fail-level WARNING
 
 soak: $(VENV)/dev.stamp
-	$(BIN)/python -m benchmarks.soak $(ARGS)
+	$(CACHED_PYTHON) -m benchmarks.soak $(ARGS)
 
 bench: $(VENV)/dev.stamp
 	@for each in $(BENCHMARKS); do echo "== $$each"; $(BIN)/python -m $$each || exit 1; done

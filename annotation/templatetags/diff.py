@@ -1,7 +1,7 @@
 """Tags that show differences of two texts, rendered by `annotation.items.rendering.differences`."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from django import template
 from django.utils.safestring import SafeString, mark_safe
@@ -13,6 +13,16 @@ from annotation.items.rendering.differences import DifferenceRenderer
 register = template.Library()
 
 
+class ClaimPiece(NamedTuple):
+    """A change that a claim is checked for. It stands for `others` more; `before` and `after` are
+    the words next to it."""
+
+    change: change_kinds.ClassifiedChange
+    others: int
+    before: str
+    after: str
+
+
 @register.simple_tag
 def diff_inline(difference: Difference) -> SafeString:
     """Show both texts as one text: for each change, the removed text is followed by the added
@@ -21,22 +31,24 @@ def diff_inline(difference: Difference) -> SafeString:
 
 
 @register.simple_tag
-def pieces_of(
-    difference: Difference | None,
-) -> tuple[tuple[change_kinds.ClassifiedChange, int], ...]:
-    """The changes that a claim is checked for, in order, each with the number of others that it
-    stands for: all changes of formatting are one piece, as they are one stop for the reader. On a
-    diff of the former algorithm, each was a piece of its own."""
+def pieces_of(difference: Difference | None) -> tuple[ClaimPiece, ...]:
+    """The changes that a claim is checked for, in order. All changes of formatting are one piece,
+    as they are one stop for the reader; on a diff of the former algorithm, each was a piece of its
+    own."""
     if not difference:  # "" in a template without one
         return ()
     changes = change_kinds.classify_changes(difference)
-    if difference.algorithm != ALGORITHM:
-        return tuple((change, 0) for change in changes)
-    folding = [change for change in changes if change.folds]
+    joins = difference.algorithm == ALGORITHM
+    folding = [change.number for change in changes if change.folds and joins]
+    joined = set(folding[1:])
     return tuple(
-        (change, len(folding) - 1 if change.folds else 0)
+        ClaimPiece(
+            change,
+            len(joined) if change.number in folding[:1] else 0,
+            *differences.words_around(difference, change.number),
+        )
         for change in changes
-        if not change.folds or change is folding[0]
+        if change.number not in joined
     )
 
 

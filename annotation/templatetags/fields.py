@@ -60,7 +60,10 @@ def label_fields(
 
     `answers` may be stored answers or the answers of a sent form.
     """
-    answers = answers or {}
+    answers, task = answers or {}, context.get("task")
+    if task and texts:
+        absent = {text.name for text in task.texts if not texts.get(text.name)}
+        asked = tuple(field for field in asked if field.about not in absent)
     drawn = [
         Drawn(
             field=field,

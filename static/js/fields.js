@@ -102,8 +102,19 @@ export function ask(form) {
   return true;
 }
 
+// A check of the changes that was begun and not ended may have been left by mistake: asked once.
+function askForRest(form) {
+  const field = shown(form).find((one) => isPerChange(one) && openPiece(one) && pieces(one).some((piece) => piece.querySelector(":checked")));
+  if (!field || form.dataset.unfinished !== undefined) return false;
+  form.dataset.unfinished = "";
+  const open = pieces(field).filter((piece) => !piece.querySelector(":checked")).length;
+  const left = open === 1 ? "1 change has no answer" : `${open} changes have no answer`;
+  complain(form, field, `${left}. Answer, or press Ctrl+Enter again to save without.`);
+  return true;
+}
+
 export function send(form) {
-  if (ask(form)) return;
+  if (ask(form) || askForRest(form)) return;
   const first = shown(form)[0];
   if (first && sends(first)) form.requestSubmit(picks.get(form));
   else form.requestSubmit(form.querySelector("[data-store]"));
@@ -192,7 +203,7 @@ export function press(form, key) {
 export function deny(form, keyOf) {
   const field = takesKeys(form) ?? active(form);
   const keyed = [...field.querySelectorAll("[data-key]")].map((option) => option.dataset.key);
-  const keys = pieces(field).length ? ["1", "2"] : keyed.filter(Boolean);
+  const keys = pieces(field).length ? ["1", "2", "0"] : keyed.filter(Boolean);
   const text = keys.length ? `This key does nothing here. Use ${keys.map(keyOf).join(", ")}.` : "This field has no keys. Use the arrow keys to go to another field.";
   complain(form, field, text);
   return true;
@@ -207,11 +218,12 @@ function again(form, field, input) {
   say(form, `${title(field)}: no answer.`);
 }
 
-// The keys 1 and 2 answer the changed piece with the focus, or the first open one.
+// The keys 1 and 2 answer the changed piece that is shown in the texts, or the first open one; 0
+// explains all that are open.
 function ofPiece(field, key) {
-  const focused = pieces(field).find((piece) => piece.contains(document.activeElement));
-  const inputs = (focused ?? openPiece(field) ?? pieces(field)[0])?.querySelectorAll("input");
-  return inputs?.[Number(key) - 1]?.closest("label");
+  if (key === "0") return field.querySelector("[data-rest-explained]");
+  const piece = pieces(field).find((one) => "current" in one.dataset) ?? openPiece(field) ?? pieces(field)[0];
+  return piece?.querySelectorAll("input")[Number(key) - 1]?.closest("label");
 }
 
 function changed(form, input) {

@@ -180,6 +180,7 @@ function goTo(texts, number) {
   mark(texts, stop.marks, stop.number);
   bringIntoPane(target);
   target.scrollIntoView({ block: "nearest" });
+  followInCheck(stop.marks[0]);
   const kinds = (target.dataset.mark ?? "").split(" ").filter(Boolean).join(" and ");
   const all = stop.marks.length > 1 && target.dataset.folds !== undefined ? ` in ${stop.marks.length} places` : "";
   return note(texts, `${stop.said}${kinds && `, ${target.dataset.where ?? kinds}${all}`}`);
@@ -251,7 +252,7 @@ export function draw(panel) {
   const texts = textsIn(panel);
   const steps = texts?.querySelector("[data-steps]");
   if (steps) steps.hidden = false;
-  for (const button of panel.querySelectorAll("[data-all-explained]")) button.hidden = false;
+  for (const button of panel.querySelectorAll("[data-rest-explained]")) button.hidden = false;
   return texts ? settle(texts) : Promise.resolve();
 }
 
@@ -270,17 +271,38 @@ const CONTROLS = {
   "[data-step]": (texts, button) => say(go(texts, Number(button.dataset.step))),
   "[data-strip]": (texts, strip, event) => say(goNear(texts, strip, event)),
   "[data-piece]": (texts, button) => say(goTo(texts, button.dataset.piece)),
-  "[data-all-explained]": (texts, button) => explainAll(button.closest("[data-claim-check]")),
+  "[data-rest-explained]": (texts, button) => explainRest(button.closest("[data-claim-check]")),
 };
 
-function explainAll(check) {
-  for (const box of check.querySelectorAll('input[value="explained"]')) {
-    if (box.checked) continue;
-    box.checked = true;
-    box.dispatchEvent(new Event("input", { bubbles: true }));
-    box.dispatchEvent(new Event("change", { bubbles: true }));
+// Answers that were given stay. The last one tells the form that all are there.
+function explainRest(check) {
+  const open = [...check.querySelectorAll("li:not(:has(:checked))")];
+  for (const piece of open) {
+    piece.querySelector('input[value="explained"]').checked = true;
+    if (piece !== open.at(-1)) piece.dataset.answered = "";
+  }
+  for (const kind of ["input", "change"]) {
+    open.at(-1)?.querySelector(":checked").dispatchEvent(new Event(kind, { bubbles: true }));
   }
 }
+
+// The piece of a claim check that is about a change, and the change that a piece is about, follow
+// each other: the keys of the check answer the piece that is shown.
+function followInCheck(number) {
+  const piece = document.querySelector(`#panel [data-piece="${CSS.escape(number)}"]`)?.closest("li");
+  if (!piece) return;
+  for (const other of piece.parentElement.children) other.toggleAttribute("data-current", other === piece);
+  const inCheck = piece.parentElement.contains(document.activeElement);
+  if (inCheck && !piece.contains(document.activeElement)) piece.querySelector("input:checked, input").focus();
+  else if (piece.offsetParent) piece.scrollIntoView({ block: "nearest" });
+}
+
+document.addEventListener("focusin", ({ target }) => {
+  const piece = target.closest?.("#panel [data-claim-check] li:not([data-current])");
+  if (!piece) return;
+  const { piece: number } = piece.querySelector("[data-piece]").dataset;
+  if (!goTo(document.querySelector("#panel [data-reading]"), number)) followInCheck(number);
+});
 
 document.addEventListener("click", ({ target }) => {
   const meanings = target.closest?.("[data-meanings] > summary")?.parentElement;

@@ -176,24 +176,41 @@ def test_a_row_whose_changes_fold_says_so() -> None:
 def test_the_pieces_of_a_claim_check_are_the_changes_cut_to_some_words() -> None:
     same = " and was the longest bridge of the country, as everybody knew, "
     gold, perturbed = f"It opened in 1894{same}{'x' * 300}", f"It opened in 1984{same}y<b>"
-    (first, _), (second, _) = pieces_of(compare(gold, perturbed))
+    first, second = pieces_of(compare(gold, perturbed))
     number = 'data-mark="number"'
-    assert excerpt(first) == (
+    assert excerpt(first.change) == (
         f"<del {number}>{NUMBER}1894</mark></del> <ins {number}>{NUMBER}1984</mark></ins>"
     )
-    assert excerpt(second) == f"<del>{'x' * 80} …</del> <ins>y&lt;b&gt;</ins>"
+    assert excerpt(second.change) == f"<del>{'x' * 80} …</del> <ins>y&lt;b&gt;</ins>"
+    assert (first.before, first.after) == ("It opened in ", " and was the longest bridge …")
+    assert (second.before, second.after) == ("… as everybody knew, ", "")
     assert pieces_of(None) == ()
+
+
+def test_the_words_beside_a_piece_end_where_its_line_does() -> None:
+    [piece] = pieces_of(compare("One.\nA red\nTwo.", "One.\nA blue\nTwo."))
+    assert (piece.before, piece.after) == ("A ", "")
+
+
+def test_a_moved_passage_says_in_the_list_where_it_went() -> None:
+    here, there = (
+        "The bridge opened in the spring of 1894.\n",
+        "Nobody wanted to pay for it then.\n",
+    )
+    rest = "It took six years to build, and the town was proud of it.\n"
+    [down] = pieces_of(compare(here + there + rest, there + rest + here))
+    assert 'data-where="moved down"' in excerpt(down.change)
 
 
 def test_all_changes_of_formatting_are_one_piece_of_a_claim_check() -> None:
     gold = "**One** of them.\n\n- Here.\n- There.\n\nIt has eight legs."
     found = compare(gold, "One of them.\n\n* Here.\n* There.\n\nIt has six legs.")
-    assert [(change.marks, others) for change, others in pieces_of(found)] == [
+    assert [(piece.change.marks, piece.others) for piece in pieces_of(found)] == [
         (("formatting",), 3),
         (("number",), 0),
     ]
     former = from_json({**to_json(found), "algorithm": "words-1"})
-    assert [others for _, others in pieces_of(former)] == [0] * 5
+    assert [piece.others for piece in pieces_of(former)] == [0] * 5
 
 
 def test_what_was_said_of_a_piece_is_found_by_its_number() -> None:

@@ -81,6 +81,15 @@ def test_each_changed_piece_can_be_checked_against_the_claim() -> None:
     assert "eight" in page
 
 
+def test_an_item_without_a_claim_is_not_asked_what_its_claim_explains() -> None:
+    texts = {"prompt": "How many?", "gold": "Eight.", "perturbed": "Six."}
+    asked = 'data-field="claim_check"'
+    assert asked not in drawn("perturbation-vetting", texts=texts)
+    assert asked not in drawn("perturbation-vetting", texts={**texts, "claim": ""})
+    assert asked in drawn("perturbation-vetting", texts={**texts, "claim": "Six for eight."})
+    assert asked in drawn("perturbation-vetting", texts={})  # the editor, without an item
+
+
 def test_the_form_is_read_by_its_fields_whatever_stage_it_is_of() -> None:
     task = tasktypes.parse_definition(FILES["perturbation-vetting"])
     sent = "key=k&item=a&revision=1&choice=not-sure&reason=&claim_check.3=explained&error=yes"

@@ -321,7 +321,7 @@ def test_the_choices_of_a_telephone_lie_above_the_claim_check(open_page: OpenPag
         words.join(row) for row in (["one", "two", "six"] * 5, ["ten", "two", "nine"] * 5)
     )
     project = make_project(claim_check=True)
-    make_item(project, "item-01", texts={"gold": gold, "perturbed": perturbed})
+    make_item(project, "item-01", texts={"gold": gold, "perturbed": perturbed, "claim": "All."})
     page = label_screen(
         open_page, make_member(project), viewport={"width": 390, "height": 844}, is_mobile=True
     )

@@ -109,6 +109,36 @@ def test_a_corrected_piece_of_a_claim_check_waits_until_the_label_is_sent(
     assert list(answers["claim_check"].values()) == ["collateral", "collateral"]
 
 
+def test_the_piece_that_is_shown_is_the_one_that_a_key_answers(open_page: OpenPage) -> None:
+    page = label_screen(open_page, at_work(SLUG, texts=TWO_CHANGES, claim_check=True))
+    press(page, "1")
+    expect(page.locator("[data-at-change]")).to_have_text("Change 1 of 2, number")
+    press(page, "n", "2")
+    pieces = page.locator("[data-claim-check] li")
+    expect(pieces.nth(1).locator("[value=collateral]")).to_be_checked()
+    expect(pieces.nth(0).locator(":checked")).to_have_count(0)
+    expect(pieces.nth(0)).to_have_attribute("data-current", "")
+    expect(page.locator("[data-at-change]")).to_have_text("Change 1 of 2, number")
+
+
+def test_zero_explains_the_rest_and_sends(open_page: OpenPage) -> None:
+    page = label_screen(open_page, at_work(SLUG, texts=TWO_CHANGES, claim_check=True))
+    press(page, "1", "2", "0")
+    wait_for(page, "item-2")
+    said_of_pieces = Label.objects.get().answers["claim_check"].values()
+    assert list(said_of_pieces) == ["collateral", "explained"]
+
+
+def test_a_claim_check_with_an_open_piece_is_sent_at_the_second_try(open_page: OpenPage) -> None:
+    page = label_screen(open_page, at_work(SLUG, texts=TWO_CHANGES, claim_check=True))
+    press(page, "1", "2", "Control+Enter")
+    expect(page.locator("[data-problem]")).to_contain_text("1 change has no answer.")
+    assert not Label.objects.exists()
+    press(page, "Control+Enter")
+    wait_for(page, "item-2")
+    assert list(Label.objects.get().answers["claim_check"].values()) == ["collateral"]
+
+
 def test_the_expected_effect_does_not_send_an_open_claim_check(open_page: OpenPage) -> None:
     both = {"claim_check": True, "expected_effect": True}
     page = label_screen(open_page, at_work(SLUG, texts=TWO_CHANGES, **both))
@@ -131,6 +161,6 @@ def test_the_expected_effect_does_not_send_an_open_claim_check(open_page: OpenPa
 def test_a_key_that_no_piece_has_names_the_two(open_page: OpenPage) -> None:
     page = label_screen(open_page, at_work(SLUG, texts=TWO_CHANGES, claim_check=True))
     press(page, "1", "5")
-    expect(page.locator("[data-problem]")).to_have_text("This key does nothing here. Use 1, 2.")
+    expect(page.locator("[data-problem]")).to_have_text("This key does nothing here. Use 1, 2, 0.")
     press(page, "1")
     expect(page.locator("[data-problem]")).to_have_count(0)

@@ -41,6 +41,9 @@ CHUNK_LENGTH = 2_000
 EXCERPT_LENGTH = 80
 """Characters of each side of a change in the list of changes."""
 
+CONTEXT_LENGTH = 28
+"""Characters of the unchanged text next to a change in that list."""
+
 STRIP_STEPS = 250
 """Steps of the strip beside a text; changes within one step share a mark."""
 
@@ -227,7 +230,8 @@ def render_excerpt(change: change_kinds.ClassifiedChange) -> str:
     sides: list[tuple[Side, str]] = [("gold", change.gold), ("perturbed", change.perturbed)]
     attributes = _marks(change)
     if change.other_end:
-        attributes += ' data-move="to" data-where="moved"'
+        where = "down" if change.kind == "removed" else "up"
+        attributes += f' data-move="to" data-where="moved {where}"'
         sides = sides[change.gold.strip() == change.perturbed.strip() :]
     return " ".join(
         f"<{_TAGS[side]}{attributes}{_blank(text)}>"
@@ -235,6 +239,24 @@ def render_excerpt(change: change_kinds.ClassifiedChange) -> str:
         for side, text in sides
         if text
     )
+
+
+def words_around(difference: Difference, number: int) -> tuple[str, str]:
+    """Return the unchanged words before and after a change on its line, each at most
+    `CONTEXT_LENGTH` characters; "" where a line or another change begins."""
+    segments = difference.segments
+    before, after = (
+        _text(segments[place].gold)
+        if 0 <= place < len(segments) and segments[place].kind == "equal"
+        else ""
+        for place in (number - 1, number + 1)
+    )
+    before, after = before.rpartition("\n")[2], after.partition("\n")[0]
+    if len(before) > CONTEXT_LENGTH:
+        before = f"… {before[-CONTEXT_LENGTH:].partition(' ')[2]}"
+    if len(after) > CONTEXT_LENGTH:
+        after = f"{after[:CONTEXT_LENGTH].rpartition(' ')[0]} …"
+    return before, after
 
 
 def _excerpt(text: str, words: Sequence[MarkedWord]) -> str:
@@ -385,8 +407,9 @@ def _place(place: int, changes: list[tuple[int, int, change_kinds.ClassifiedChan
     found = {mark for *_, change in changes for mark in change.marks}
     kinds = " ".join(mark for mark in change_kinds.CHANGE_KINDS if mark in found)
     folds = " data-folds" if all(change.folds for *_, change in changes) else ""
+    removes = " data-removes" if all(change.kind == "removed" for *_, change in changes) else ""
     y = place * 1000 // STRIP_STEPS
     return (
         f'<rect x="0" y="{y}" width="10" height="{1000 // STRIP_STEPS}"'
-        f' data-place="{changes[0][1]}" data-mark="{kinds}"{folds}/>'
+        f' data-place="{changes[0][1]}" data-mark="{kinds}"{folds}{removes}/>'
     )

@@ -72,6 +72,8 @@ class Field:
     in_own_words: whether people write it in their own words, so that it is not a text of the item.
     has_several: whether an answer has several values, which are separated in a table cell.
     per_change: whether each changed piece of the texts gets its own answer.
+    about: the text that it asks about. If a task type has this text and an item lacks it, the form
+        of the item leaves the field out.
     """
 
     kind: ClassVar[str] = ""
@@ -87,6 +89,7 @@ class Field:
     in_own_words: ClassVar[bool] = False
     has_several: ClassVar[bool] = False
     per_change: ClassVar[bool] = False
+    about: ClassVar[str] = ""
 
     name: str
     title: str

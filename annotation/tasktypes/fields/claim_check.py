@@ -18,6 +18,7 @@ class ClaimCheck(Field):
     needed = False
     has_several = True
     per_change = True
+    about = "claim"
     options: tuple[Option, ...] = (
         Option("explained", "Explained by the claim", key="1"),
         Option("collateral", "Collateral", key="2"),

@@ -1,7 +1,7 @@
 from django.urls import include, path
 
 from annotation import former_paths
-from annotation.accounts.views import keys, sessions, tokens
+from annotation.accounts.views import display, keys, sessions, tokens
 from annotation.generation import views as generation
 from annotation.importing import views as imports
 from annotation.items.views import ability_sorting, items, snapshots
@@ -27,6 +27,7 @@ account_urls = [
     path("patterns/", home.patterns, name="patterns"),
     path("tokens/", tokens.tokens, name="tokens"),
     path("keys/", keys.keys, name="keys"),
+    path("display/", display.display, name="display"),
     path("sessions/", sessions.sessions, name="sessions"),
     path("my-data/", personal_data.my_data, name="my-data"),
     path("my-data/file/", personal_data.my_data_file, name="my-data-file"),

@@ -190,6 +190,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "csp.context_processors.nonce",
+                "annotation.accounts.display.display_context",
                 "config.openid.views.openid_context",
                 "config.mfa.mfa_context",
             ],

@@ -48,6 +48,7 @@ RULES: dict[str, dict[str, str]] = {
     "help/": {"GET": "signed in"},
     "patterns/": {"GET": "signed in"},
     "tokens/": {"GET": "signed in", "POST": "signed in"},
+    "display/": {"GET": "signed in", "POST": "signed in"},
     "keys/": {"GET": "signed in", "POST": "signed in"},
     "sessions/": {"GET": "signed in", "POST": "signed in"},
     "healthz": {"GET": "anyone"},

@@ -304,6 +304,7 @@ class TaskTypeVersion(models.Model):
 
 
 class TextFormat(models.TextChoices):
+    FOUND = "found", "as each item needs: plain, Markdown or formulas"
     PLAIN = "plain", "plain text"
     MARKDOWN = "markdown", "Markdown"
     MATH = "math", "Markdown with LaTeX"
@@ -355,7 +356,7 @@ class Project(models.Model):
         default=0, help_text="About one item in this many is a control item; 0: none."
     )
     text_format = models.CharField(
-        max_length=10, choices=TextFormat.choices, default=TextFormat.PLAIN
+        max_length=10, choices=TextFormat.choices, default=TextFormat.FOUND
     )
     guidelines_field = models.CharField(
         max_length=80, blank=True, help_text="The item field that selects the guidelines."

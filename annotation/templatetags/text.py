@@ -47,7 +47,7 @@ def strip_of(comparison: Comparison) -> SafeString:
 @register.simple_tag(takes_context=True)
 def formatted(context: Context, text: str) -> SafeString:
     """A text in the reader's format, by default the project's."""
-    safe = texts.render_text(text, _habits(context).format)
+    safe = texts.render_text(text, _habits(context).for_texts([text]).format)
     return mark_safe(safe)  # noqa: S308 (rendering makes safe HTML alone)
 
 

@@ -57,7 +57,8 @@ function readAlike(section) {
   const [was, is] = [panel(), section].map((one) => one.querySelector("[data-reading]")?.dataset);
   if (!was || !is) return;
   if (was.view !== is.view) texts.show(section, was.view);
-  if (was.format !== is.format) texts.format(section, was.format);
+  const isChosen = was.findsFormat === undefined;
+  if (was.format !== is.format && isChosen) texts.format(section, was.format);
   if (was.fold !== is.fold) texts.fold(section);
 }
 

@@ -87,6 +87,7 @@ export function toggle(panel) {
 export function format(panel, name) {
   const texts = textsIn(panel);
   texts.dataset.format = name;
+  delete texts.dataset.findsFormat;
   const links = [...texts.querySelectorAll("[data-format-choice]")];
   choose(links, "formatChoice", name);
   texts.querySelector("[data-format-shown]").textContent = links.find((link) => link.dataset.formatChoice === name).textContent;

@@ -15,6 +15,7 @@ from annotation.items.rendering.sheet import (
     ReadingPreferences,
     TextSheet,
 )
+from annotation.items.rendering.texts import find_format
 from annotation.tasktypes import TaskType
 
 GOLD, PERTURBED = "It has *eight* legs.", "It has *six* legs."
@@ -159,6 +160,36 @@ def test_the_strip_shows_where_the_changes_are() -> None:
     strip = compared("a b" + " c" * 50, "a X" + " c" * 50).strip
     assert strip.count("<rect") == 1
     assert 'data-place="1"' in strip
+
+
+@pytest.mark.parametrize(
+    "text, form",
+    [
+        ("Plain words.\n- and\n- a list", "plain"),
+        ("It costs $2, not $3_000, and a_b * c * d.", "plain"),
+        ("def f(**kwargs):\n    # a comment\n    return kwargs ** 2", "plain"),
+        ("A **bold** claim.", "markdown"),
+        ("Words.\n\n### A heading", "markdown"),
+        ("| a | b |\n|---|:-:|\n| 1 | 2 |", "markdown"),
+        ("```\ncode\n```", "markdown"),
+        (r"So \( x = 2 \) holds, **always**.", "math"),
+        ("\\[\n6 \\times 7\n\\]", "math"),
+        (r"The root $\sqrt{2}$ is not rational, and $x^2$ is.", "math"),
+        ("\\[ never closed", "plain"),
+    ],
+)
+def test_the_format_is_found_from_the_signs_of_a_text(text: str, form: str) -> None:
+    assert find_format(["Words.", text]) == form
+
+
+def test_texts_have_the_format_that_they_hold_until_somebody_chooses_one() -> None:
+    gold, perturbed = "A **bold** claim.", "A **bold** lie."
+    found = ReadingPreferences.from_request({}, {}, "p", "found")
+    texts = {"prompt": "Why?", "gold": gold, "perturbed": perturbed}
+    assert read(texts, found, compare(gold, perturbed)).habits.format == "markdown"
+    assert read({"prompt": "Why?", "gold": "A", "perturbed": "B"}, found).habits.format == "plain"
+    chosen_once = ReadingPreferences.from_request({}, {"format-p": "plain"}, "p", "found")
+    assert not chosen_once.finds_format
 
 
 def test_habits_come_from_the_address_then_from_cookies_then_from_the_project() -> None:

@@ -8,8 +8,8 @@ the chosen pane is rendered, and the page requests another one when it is needed
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -29,6 +29,9 @@ FORMAT_TITLES: dict[Format, str] = {
 
 FOLD_CHOICES = ("off", "on")
 
+FOUND = "found"
+"""In place of a format: that which the texts of an item hold."""
+
 # Hebrew, Arabic and related scripts, and characters that change the direction. For a text without
 # them, layout is several times faster if the browser does not determine the direction of each line.
 _RIGHT_TO_LEFT = re.compile(
@@ -42,11 +45,13 @@ _SINGLE_TEXT_VIEWS: dict[str, Side] = {"after": "perturbed", "before": "gold"}
 @dataclass(frozen=True)
 class ReadingPreferences:
     """How a person prefers to read: the view of differences, the format of texts, and whether
-    changes of appearance are folded."""
+    changes of appearance are folded. With `finds_format`, nobody chose a format, and texts are
+    shown in the format that they hold."""
 
     view: str = VIEWS[0]
     format: Format = "plain"
     fold: bool = False
+    finds_format: bool = False
 
     @classmethod
     def from_request(
@@ -59,12 +64,17 @@ class ReadingPreferences:
             found = (asked.get(name), kept.get(cookie), other)
             return next((value for value in found if value in values), values[0])
 
-        form = chosen("format", f"format-{project}", FORMATS, default)
+        form = chosen("format", f"format-{project}", (*FORMATS, FOUND), default)
         return cls(
             view=chosen("view", "diff", VIEWS),
-            format=next(known for known in FORMATS if known == form),
+            format=next((known for known in FORMATS if known == form), FORMATS[0]),
             fold=chosen("fold", "fold", FOLD_CHOICES) == "on",
+            finds_format=form == FOUND,
         )
+
+    def for_texts(self, shown: Iterable[str]) -> "ReadingPreferences":
+        """These preferences, with the format that the texts hold if nobody chose one."""
+        return replace(self, format=texts.find_format(shown)) if self.finds_format else self
 
     @property
     def names(self) -> frozenset[str]:
@@ -194,6 +204,10 @@ def build_sheet(
 ) -> ItemSheet:
     """Return the sheets of the texts whose place is "main". The two compared texts share a sheet if
     there is a difference."""
+    shown = [texts.get(text.name) for text in task.texts if text.place == "main"]
+    habits = habits.for_texts(
+        part for text in shown for part in ([text] if isinstance(text, str) else text or ())
+    )
     compared = task.diff if difference and task.diff else ()
     sheets: list[TextSheet | Comparison] = []
     for text in task.texts:

@@ -53,6 +53,19 @@ Draw = Callable[[int, str], str]
 """Makes the HTML element of a change from its number and its HTML, "" if this side has none."""
 
 
+# Signs that people hardly type for another reason. Lists read well as they are, a "#" may begin a
+# comment of a program, and a dollar sign may be money.
+_MARKDOWN = re.compile(
+    r"\*\*[^\s*](?:[^*\n]{0,300}[^\s*])?\*\*"
+    r"|^ {0,3}(?:#{2,6} \S|```|\|?(?: *:?-{3,}:? *\|)+)",
+    re.MULTILINE,
+)
+_FORMULA = re.compile(
+    r"\\\([^\n]{1,300}?\\\)|\\\[[^\]]{1,500}?\\\]|\$\$[^$]{1,500}\$\$|\\begin\{"
+    r"|\$(?=[^$\n]{0,200}[\\^_])[^$\s\d](?:[^$\n]{0,200}[^$\s])?\$(?!\d)"
+)
+
+
 def escape_markers(text: str) -> str:
     """Replace characters of a text that look like markers by U+FFFD."""
     return _PRIVATE_SIGNS.sub("\ufffd", text)
@@ -184,6 +197,9 @@ def _cells(text: str, start: int, end: int, *, gap: bool) -> Iterator[tuple[int,
 Format = Literal["plain", "markdown", "math"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
+FORMAT_LENGTH = 10_000
+"""Characters in which `find_format` looks."""
+
 MAX_LENGTH = 400_000
 """Maximum length of a text that is parsed as Markdown; a longer one stays plain."""
 
@@ -201,6 +217,15 @@ _CLASSES = {
     "td": {"left", "center", "right"},
     "th": {"left", "center", "right"},
 }
+
+
+def find_format(texts: Iterable[str]) -> Format:
+    """Return the format that shows the signs in these texts: "math" if one of them holds a
+    formula, "markdown" for bold words, headings, tables or fenced code, otherwise "plain"."""
+    begins = [text[:FORMAT_LENGTH] for text in texts]
+    if any(map(_FORMULA.search, begins)):
+        return "math"
+    return "markdown" if any(map(_MARKDOWN.search, begins)) else "plain"
 
 
 def render_text(text: str, form: Format) -> str:

@@ -30,6 +30,12 @@ def drawn(pane: Pane) -> SafeString:
     return mark_safe(pane.html)  # noqa: S308 (rendering and drawing make safe HTML alone)
 
 
+@register.filter
+def places_in(sheet: Comparison, name: str) -> str:
+    """Where each change begins in the text of this name, as "3:120 9:450"; "" for another text."""
+    return " ".join(f"{number}:{at}" for number, at in sheet.places.get(name, {}).items())
+
+
 @register.simple_tag(takes_context=True)
 def turned(context: Context, name: str, value: str) -> str:
     """The query string of this page with another view or format, for pages without JavaScript."""

@@ -1,7 +1,34 @@
 // The editor that corrects a text in place.
 import * as drafts from "./drafts.js";
+import * as texts from "./texts.js";
 
 const formOf = (panel) => panel.querySelector("[data-editor]");
+
+// The place of a change in the text as it was sent. What the person has typed before it moves it.
+function placeOf(text, number) {
+  const places = new Map((text.dataset.places ?? "").split(" ").map((entry) => entry.split(":")));
+  const place = Number(places.get(number) ?? 0);
+  const stored = storedOf(text.form);
+  let same = 0;
+  while (same < place && text.value[same] === stored[same]) same += 1;
+  return same < place ? Math.max(same, place + text.value.length - stored.length) : place;
+}
+
+// The cursor stands at the change, a third from the top of the box. How far down that is, only a
+// box of the same width can tell.
+export function standAt(panel, number) {
+  const text = formOf(panel).elements.text;
+  const place = placeOf(text, number);
+  text.setSelectionRange(place, place);
+  const twin = text.cloneNode();
+  twin.value = text.value.slice(0, place);
+  twin.rows = 1;
+  Object.assign(twin, { id: "", name: "", tabIndex: -1, className: `${text.className} twin` });
+  twin.style.setProperty("width", `${text.offsetWidth}px`);
+  text.after(twin);
+  text.scrollTop = twin.scrollHeight - text.clientHeight / 3;
+  twin.remove();
+}
 
 export function open(panel, isOpen = true) {
   const form = formOf(panel);
@@ -11,7 +38,8 @@ export function open(panel, isOpen = true) {
   markBegun(panel);
   const target = isOpen ? form.elements.text : panel.querySelector("[data-focus]");
   target.focus();
-  if (isOpen) target.setSelectionRange(0, 0);
+  const compared = panel.querySelector("[data-compared]");
+  if (isOpen) standAt(panel, compared ? texts.currentChange(panel) : "");
   return true;
 }
 

@@ -115,6 +115,12 @@ document.addEventListener("click", (event) => {
 
 document.addEventListener("keydown", (event) => {
   const form = event.target.closest?.("#panel form");
+  const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+  if (step && event.altKey && form?.matches("[data-editor]")) {
+    event.preventDefault();
+    say(texts.go(panel(), step));
+    editor.standAt(panel(), texts.currentChange(panel()));
+  }
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
     const comment = event.target.closest?.("#beside form");
     if (comment) return comment.requestSubmit();

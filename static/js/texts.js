@@ -154,6 +154,8 @@ function fit() {
   const [top, paneTop] = [panel, pane].map((part) => part && part.getBoundingClientRect().top + scrollY);
   panel.querySelector(".label-side")?.style.setProperty("--top", `${top}px`);
   if (pane?.getClientRects().length) pane.style.setProperty("--top", `${paneTop}px`);
+  const text = panel.querySelector("[data-editor]:not([hidden]) textarea.text");
+  text?.style.setProperty("--top", `${text.getBoundingClientRect().top + scrollY}px`);
 }
 
 // A third from the top of its pane. Chunks out of sight have only a guessed height until they are
@@ -166,6 +168,18 @@ function bringIntoPane(target) {
   };
   place();
   requestAnimationFrame(place);
+}
+
+// What a formatted text does not show of the changes is told, since nobody would look for it.
+function tellUnseen(texts) {
+  const pane = paneOf(texts).querySelector(":scope > :is(.prose, .diff-columns):not([hidden])");
+  const place = texts.querySelector("[data-unseen]");
+  if (!place) return;
+  const seen = new Set([...(pane?.querySelectorAll("[data-change]") ?? [])].map((part) => part.dataset.change));
+  const all = pane ? stops(texts) : [];
+  const unseen = new Set(all.filter(({ marks }) => !marks.some((number) => seen.has(number))).map(({ said }) => said)).size;
+  place.hidden = !unseen;
+  place.textContent = `${unseen} not shown in this view`;
 }
 
 function note(texts, text) {
@@ -185,6 +199,13 @@ function goTo(texts, number) {
   const kinds = (target.dataset.mark ?? "").split(" ").filter(Boolean).join(" and ");
   const all = stop.marks.length > 1 && target.dataset.folds !== undefined ? ` in ${stop.marks.length} places` : "";
   return note(texts, `${stop.said}${kinds && `, ${target.dataset.where ?? kinds}${all}`}`);
+}
+
+// The number of the change that was gone to last; if there was none, goes to the first one.
+export function currentChange(panel) {
+  const texts = textsIn(panel);
+  if (texts.dataset.at === undefined) go(panel, 1);
+  return texts.dataset.at ?? "";
 }
 
 // Goes to the next change (step 1) or the one before (step -1); gives "Change 2 of 5, number" to
@@ -223,6 +244,7 @@ async function settle(texts) {
   if (!texts.isConnected) return;
   fit();
   if (!pane) return;
+  tellUnseen(texts);
   const strip = texts.querySelector("[data-strip]");
   if (strip) strip.toggleAttribute("hidden", pane.scrollHeight <= pane.clientHeight + 1);
   const stop = stops(texts).find(({ number }) => number === texts.dataset.at) ?? stops(texts)[0];

@@ -388,6 +388,7 @@ def test_a_half_written_correction_is_there_again(open_page: OpenPage, member: M
     page = label_screen(open_page, member)
     page.keyboard.press("e")
     with page.expect_response("**/label/draft/"):
+        page.keyboard.press("Control+Home")
         page.keyboard.type("In fact: ")
     other = label_screen(open_page, member)
     other.keyboard.press("e")
@@ -695,6 +696,7 @@ def test_what_is_sent_again_by_itself_waits_once_somebody_writes_on(
 ) -> None:
     page = label_screen(open_page, member)
     page.keyboard.press("e")
+    page.keyboard.press("Control+Home")
     page.keyboard.type("In fact: ")
     page.context.set_offline(True)
     page.keyboard.press("Control+Enter")

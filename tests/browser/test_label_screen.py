@@ -69,6 +69,7 @@ def test_unsaved_text_survives_leaving_and_loading_again(
 ) -> None:
     page = label_screen(open_page, member)
     page.keyboard.press("e")
+    page.keyboard.press("Control+Home")
     page.keyboard.type("In fact: ")
     page.keyboard.press("Escape")
     expect(page.locator("[data-editor]")).to_be_hidden()
@@ -87,6 +88,7 @@ def test_a_comment_outlives_a_correction_and_comes_back_with_an_undone_label(
     page.fill("#comment", "One leg too few.")
     page.focus("[data-focus]")
     page.keyboard.press("e")
+    page.keyboard.press("Control+Home")
     page.keyboard.type("In fact: ")
     page.keyboard.press("Control+Enter")
     page.wait_for_selector('#panel[data-revision="2"][data-ready]')
@@ -105,6 +107,7 @@ def test_a_text_in_an_open_editor_is_asked_about_before_a_label(
 ) -> None:
     page = label_screen(open_page, member)
     page.keyboard.press("e")
+    page.keyboard.press("Control+Home")
     page.keyboard.type("In fact: ")
     page.click('.choice[value="valid"]')
     expect(page.get_by_role("dialog")).to_contain_text("You changed the text but did not save it.")

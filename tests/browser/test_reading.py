@@ -392,3 +392,38 @@ def test_each_piece_of_a_claim_check_leads_to_its_change_and_the_rest_is_explain
     expect(check.locator("input[value=explained]:checked")).to_have_count(3)
     expect(check.locator("input[value=collateral]:checked")).to_have_count(1)
     assert violations(page) == []
+
+
+def test_a_correction_stands_beside_the_changes_and_begins_at_the_one_that_was_read(
+    open_page: OpenPage, member: Membership
+) -> None:
+    gold = "😀 It has eight legs.\n" + "It sat on a web.\n" * 40 + "It caught two flies."
+    perturbed = gold.replace("eight", "six").replace("two", "three")
+    changed_item(member, gold, perturbed)
+    page = vet(open_page, member)
+    page.keyboard.press("e")
+    cursor = "[document.activeElement.selectionStart, document.activeElement.scrollTop]"
+    assert page.evaluate(cursor) == [perturbed.index("six") + 1, 0]  # a face is two units
+    expect(page.locator(SHOWN)).to_be_visible()
+    page.keyboard.press("Alt+ArrowDown")
+    place, scrolled = page.evaluate(cursor)
+    assert place == perturbed.index("three") + 1
+    assert scrolled > 100
+    assert is_in_view(page, "3")
+    page.keyboard.insert_text("some of the ")
+    page.keyboard.press("Alt+ArrowUp")
+    page.keyboard.press("Alt+ArrowDown")
+    place = page.evaluate("document.activeElement.selectionStart") - 1
+    assert page.input_value("#correct-text")[place:] == "some of the three flies."
+
+
+def test_a_formatted_view_says_how_many_changes_it_does_not_show(
+    open_page: OpenPage, member: Membership
+) -> None:
+    changed_item(member, "One.\n\n1. Two six.\n2. Three.", "One.\n\n3. Two ten.\n4. Three.")
+    page = vet(open_page, member)
+    unseen = page.locator("[data-unseen]")
+    expect(unseen).to_be_hidden()
+    page.keyboard.press("d")
+    read_as(page, "markdown")
+    expect(unseen).to_have_text(re.compile(r"^[12] not shown in this view$"))

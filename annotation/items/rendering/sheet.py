@@ -165,6 +165,23 @@ class Comparison:
         return tuple(stops)
 
     @property
+    def places(self) -> dict[str, dict[int, int]]:
+        """Where each change begins in each text, by the name of the text and the number of the
+        change, in UTF-16 units as browsers count them."""
+        places: dict[str, dict[int, int]] = {self.before.name: {}, self.after.name: {}}
+        at = dict.fromkeys(places, 0)
+        for segment in self.difference.segments:
+            sides = {self.before.name: segment.gold, self.after.name: segment.perturbed}
+            for name, parts in sides.items():
+                places[name][segment.number] = at[name]
+                at[name] += sum(len(part.text.encode("utf-16-le")) // 2 for part in parts)
+        changes = {change.number for change in self.changes}
+        return {
+            name: {number: place for number, place in found.items() if number in changes}
+            for name, found in places.items()
+        }
+
+    @property
     def views(self) -> tuple[tuple[str, str], ...]:
         """The views of the two texts as (name, title), in the order of the buttons."""
         titles = ("Inline", "Side by side", self.after.title, self.before.title, "Raw")

@@ -154,8 +154,9 @@ function fit() {
   const [top, paneTop] = [panel, pane].map((part) => part && part.getBoundingClientRect().top + scrollY);
   panel.querySelector(".label-side")?.style.setProperty("--top", `${top}px`);
   if (pane?.getClientRects().length) pane.style.setProperty("--top", `${paneTop}px`);
-  const text = panel.querySelector("[data-editor]:not([hidden]) textarea.text");
-  text?.style.setProperty("--top", `${text.getBoundingClientRect().top + scrollY}px`);
+  const others = panel.querySelectorAll(".texts-sheet, [data-editor]:not([hidden]) textarea.text");
+  const tops = [...others].map((other) => other.getBoundingClientRect().top + scrollY);
+  others.forEach((other, at) => other.style.setProperty("--top", `${tops[at]}px`));
 }
 
 // A third from the top of its pane. Chunks out of sight have only a guessed height until they are

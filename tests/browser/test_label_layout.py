@@ -337,3 +337,21 @@ def test_the_choices_of_a_telephone_lie_above_the_claim_check(open_page: OpenPag
             seen += 1
             assert page.evaluate(taken) == [True, True, True], y
     assert seen > 5  # so often the answers of the claim check were behind the bar
+
+
+@pytest.mark.parametrize("slug", ["rating", "rubric-scoring", "rubric-matrix"])
+def test_what_is_rated_stands_beside_the_reference_above_the_fold(
+    open_page: OpenPage, slug: str
+) -> None:
+    project = make_project(task_type=slug)
+    long = "A sentence that says why the sky is blue, and for whom. " * 40
+    gold: Any = [long, long] if slug == "rating" else long
+    make_item(project, "item-01", texts={"prompt": long, "gold": gold, "response": long})
+    size = {"width": 1280, "height": 720}
+    page = label_screen(open_page, make_member(project), viewport=size)
+    boxes = [page.locator(f'[data-text="{name}"]').bounding_box() for name in ("gold", "response")]
+    reference, rated = (box for box in boxes if box)
+    assert reference["y"] == rated["y"] < 400
+    assert reference["x"] + reference["width"] <= rated["x"]
+    assert max(box["y"] + box["height"] for box in (reference, rated)) <= 720
+    checked(page)

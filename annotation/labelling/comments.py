@@ -8,8 +8,9 @@ from datetime import datetime
 from annotation.db import transactions
 from annotation.errors import Refused, TooEarly
 from annotation.labelling import visibility
+from annotation.labelling.models.labels import LabelQuerySet
 from annotation.labelling.models.notes import CommentQuerySet, number_comments
-from annotation.models import RIGHTS, Comment, Event, Item, Membership
+from annotation.models import RIGHTS, Comment, Event, Item, Label, Membership
 
 MAX_LENGTH = 10_000
 MAX_SUGGESTIONS = 6
@@ -25,15 +26,17 @@ class Mention:
     new: bool
 
 
-def load_comments(member: Membership, item: Item, *, now: datetime) -> list[Comment]:
-    """The comments on the item, oldest first, each with its `number`. Raises `TooEarly`.
+def load_comments(member: Membership, item: Item, *, now: datetime) -> list[Comment | Label]:
+    """The comments on the item, oldest first, each with its `number`, and among them the current
+    labels that people gave with a comment. Raises `TooEarly`.
 
     If others have labelled or commented on the item, the member's later labels of it count as
     informed.
     """
     found = comments_on(member, item)
     visibility.record_seen(member, item, now=now)
-    return found.for_page()
+    thread = [*found.for_page(), *_commented_labels(item)]
+    return sorted(thread, key=lambda entry: entry.created_at)
 
 
 def comments_on(member: Membership, item: Item) -> CommentQuerySet:
@@ -45,11 +48,17 @@ def comments_on(member: Membership, item: Item) -> CommentQuerySet:
 
 
 def count_by_others(member: Membership, item: Item) -> int:
-    """The number of comments by others on the item."""
-    return Comment.objects.of_item(item).of_others_than(member.pk).count()
+    """The number of comments by others on the item, with those that they gave with a label."""
+    written = Comment.objects.of_item(item).of_others_than(member.pk).count()
+    return written + _commented_labels(item).of_others_than(member.pk).count()
 
 
-def suggest_names(member: Membership, comments: Iterable[Comment]) -> list[str]:
+def _commented_labels(item: Item) -> LabelQuerySet:
+    labels = Label.objects.current().of_item(item).exclude(comment="")
+    return labels.select_related("member")
+
+
+def suggest_names(member: Membership, comments: Iterable[Comment | Label]) -> list[str]:
     """Suggest aliases for a mention: first the authors of comments, then some members who can
     adjudicate."""
     deciding = Membership.objects.in_project(member.project).with_role_in(RIGHTS["adjudicate"])

@@ -5,13 +5,13 @@ from collections.abc import Iterable
 from django import template
 
 from annotation.labelling import comments as labelling_comments
-from annotation.models import Comment, Membership
+from annotation.models import Comment, Label, Membership
 
 register = template.Library()
 
 
 @register.simple_tag
-def people_to_name(member: Membership, comments: Iterable[Comment]) -> list[str]:
+def people_to_name(member: Membership, comments: Iterable[Comment | Label]) -> list[str]:
     """The aliases that a member who comments here may want to mention."""
     return labelling_comments.suggest_names(member, comments)
 

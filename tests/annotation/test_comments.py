@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from annotation.errors import Refused, TooEarly
 from annotation.labelling import comments, queue
-from annotation.models import Comment, Item, Membership
+from annotation.models import Comment, Item, Label, Membership
 from tests.builders import make_item, make_member, make_project, say, take
 
 pytestmark = pytest.mark.django_db
@@ -34,7 +34,8 @@ def write(member: Membership, item: Item, text: str) -> Comment:
 
 
 def read(member: Membership, item: Item) -> list[str]:
-    return [comment.text for comment in comments.load_comments(member, item, now=timezone.now())]
+    thread = comments.load_comments(member, item, now=timezone.now())
+    return [entry.text if isinstance(entry, Comment) else entry.comment for entry in thread]
 
 
 def test_comments_are_seen_only_after_ones_own_label(
@@ -46,6 +47,19 @@ def test_comments_are_seen_only_after_ones_own_label(
     with pytest.raises(TooEarly):
         write(bob, item, "Me too.")
     say(bob, take(bob))
+    assert read(bob, item) == ["An insect has six."]
+
+
+def test_what_was_said_with_a_label_is_in_the_thread_while_the_label_stands(
+    ann: Membership, bob: Membership, item: Item
+) -> None:
+    Label.objects.filter(member=ann).update(comment="Spiders have eight.")
+    write(ann, item, "An insect has six.")
+    say(bob, take(bob))
+    assert read(bob, item) == ["Spiders have eight.", "An insect has six."]
+    assert comments.count_by_others(bob, item) == 2
+    assert comments.count_by_others(ann, item) == 0
+    queue.undo_label(ann)
     assert read(bob, item) == ["An insect has six."]
 
 

@@ -56,10 +56,10 @@ def main() -> None:
 
         project = filling.project(options.items, people=1, overlap=1)
         account = project.members.get().account
-        cookie = _signed_in(account)
+        cookie = sign_in(account)
         with serving.server(options.database) as server:
             address = f"http://127.0.0.1:{server.port}"
-            with _page(address, cookie) as page:
+            with chromium_page(address, cookie) as page:
                 page.goto(f"{address}/projects/{project.slug}/label/")
                 times = _label(page, options.labels, options.look)
         stored = project.labels.count()
@@ -110,10 +110,10 @@ def _complaints(page: "Page") -> str:
 
 
 @contextmanager
-def _page(address: str, cookie: tuple[str, str]) -> Iterator["Page"]:
+def chromium_page(address: str, cookie: tuple[str, str]) -> Iterator["Page"]:
     from playwright.sync_api import sync_playwright
 
-    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    path = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     if not path:
         raise SystemExit("Chromium is not here: apt install chromium.")
     with sync_playwright() as playwright:
@@ -125,7 +125,7 @@ def _page(address: str, cookie: tuple[str, str]) -> Iterator["Page"]:
         browser.close()
 
 
-def _signed_in(account: "Account | None") -> tuple[str, str]:
+def sign_in(account: "Account | None") -> tuple[str, str]:
     from django.conf import settings
     from django.test import Client
 

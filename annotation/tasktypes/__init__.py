@@ -6,6 +6,7 @@ Also checks the answers to the fields of a form.
 
 import hashlib
 import json
+import re
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -54,6 +55,7 @@ FOLDER = Path(__file__).parent
 SWITCHES = field_schema.SWITCHES
 CHOICE_LENGTH = 40
 MAX_RATERS = 20
+SIDES = ("A", "B")  # what annotators call the two texts of a pair
 CHANGED_TITLE = "Answer"  # neutral title of a changed text in the blind view
 
 
@@ -93,6 +95,23 @@ class BlindQuestions:
 
 
 @dataclass(frozen=True)
+class ResponsePair:
+    """Two texts of an item that are compared with each other, without an order of their own.
+
+    Annotators see them as A and B, in an order that is drawn for each item and member. `systems`
+    names the fields of an item that say which system wrote each text; annotators never see them.
+    """
+
+    texts: tuple[str, str]
+    systems: tuple[str, str]
+
+    def in_order(self, first: str) -> tuple[str, str]:
+        """Return the names of the two texts, with `first` in front."""
+        one, other = self.texts
+        return (other, one) if first == other else (one, other)
+
+
+@dataclass(frozen=True)
 class TaskType:
     """The texts of an item of this type, and the questions about the item.
 
@@ -100,7 +119,9 @@ class TaskType:
     correct. The answer to the deciding field is the label's choice and can become the resolution.
     With `categories` each item has a category of the taxonomy; with `quick`, one key press is a
     complete label; `raters` is the recommended number of annotators per item. `awaits` names a text
-    that an item may lack at import, but needs before it can be labelled.
+    that an item may lack at import, but needs before it can be labelled. `pair` names the two texts
+    that annotators see in an order that is drawn. If this one has its texts in such an order,
+    `declared` is the task type as declared, and `sides` has A and B by the titles of the texts.
     """
 
     slug: str
@@ -116,6 +137,9 @@ class TaskType:
     raters: int = 1
     decides: str = ""
     awaits: str = ""
+    pair: ResponsePair | None = None
+    declared: "TaskType | None" = None
+    sides: tuple[tuple[str, str], ...] = ()
 
     @property
     def awaited(self) -> ItemText | None:
@@ -161,6 +185,38 @@ class TaskType:
         usual = {t.name: CHANGED_TITLE if t.name == changed else t.title for t in self.texts}
         texts = tuple(replace(t, title=t.blind_title or usual[t.name]) for t in self.texts)
         return replace(self, texts=texts)
+
+    def in_order(self, first: str) -> "TaskType":
+        """Return the same task type as a page shows it whose text A is `first`, one of the pair;
+        unchanged if that is no text of the pair.
+
+        The two texts are called A and B, also where the titles and help texts of fields name them.
+        An option about one of them stands at its place, with the key of this place, but keeps its
+        value. So an answer says which text it is about, whatever the order.
+        """
+        declared = self.declared or self
+        pair = declared.pair
+        if pair is None or first not in pair.texts:
+            return declared
+        order = pair.in_order(first)
+        known = {text.name: text for text in declared.texts}
+        sides = {known[name].title: side for name, side in zip(order, SIDES, strict=True)}
+        pages = (
+            replace(known[name], title=f"Response {side}")
+            for name, side in zip(order, SIDES, strict=True)
+        )
+        return replace(
+            declared,
+            texts=tuple(next(pages) if text.name in order else text for text in declared.texts),
+            fields=tuple(_field_in_order(field, order, sides) for field in declared.fields),
+            declared=declared,
+            sides=tuple(sides.items()),
+        )
+
+    def in_words_of_page(self, words: str) -> str:
+        """Return words about the item as a page says them that shows the texts in this order: A and
+        B instead of the titles of the pair's texts."""
+        return _rename(words, dict(self.sides))
 
     def with_switches(self, switches: Collection[str]) -> "TaskType":
         """Return the same task type without the fields whose switch is off."""
@@ -226,6 +282,43 @@ class TaskType:
         if not names or any(name not in answers for name in names):
             return {}
         return {"total": sum(answers[name] for name in names)}
+
+
+def _field_in_order(field: Field, order: tuple[str, str], sides: Mapping[str, str]) -> Field:
+    """Return the field with its options about the two texts in this order, in the words of
+    `TaskType.in_words_of_page`."""
+
+    def called(words: str) -> str:
+        return _rename(words, sides)
+
+    about = {str(option.value): option for option in field.options if option.value in order}
+    places = iter(name for name in order if name in about)
+    options = tuple(
+        replace(about[next(places)], key=option.key) if option.value in order else option
+        for option in field.options
+    )
+    return replace(
+        field,
+        title=called(field.title),
+        help=called(field.help),
+        options=tuple(
+            replace(
+                option,
+                title=called(option.title),
+                help=called(option.help),
+                examples=tuple(map(called, option.examples)),
+            )
+            for option in options
+        ),
+    )
+
+
+def _rename(words: str, names: Mapping[str, str]) -> str:
+    """Replace each of the names by its new name. A name that contains another one comes first."""
+    if not names:
+        return words
+    found = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    return re.sub(rf"(?<!\w)({found})(?!\w)", lambda name: names[name[0]], words)
 
 
 def parse_definition(definition: Mapping[str, Any]) -> TaskType:
@@ -325,6 +418,7 @@ def _parse_table(table: TomlTable) -> TaskType:
         raters=table.whole("raters", 1, 1, MAX_RATERS),
         decides=table.text("decides", ""),
         awaits=table.text("awaits", ""),
+        pair=_pair(table),
     )
     table.close()
     return read
@@ -350,6 +444,22 @@ def _diff(table: TomlTable) -> tuple[str, str] | None:
     pair = diff.text("from"), diff.text("to")
     diff.close()
     return pair
+
+
+def _pair(table: TomlTable) -> ResponsePair | None:
+    pair = table.table("pair")
+    if pair is None:
+        return None
+    read = ResponsePair(_two_names(pair, "texts"), _two_names(pair, "systems"))
+    pair.close()
+    return read
+
+
+def _two_names(table: TomlTable, name: str) -> tuple[str, str]:
+    names = table.texts(name)
+    if len(names) != 2 or names[0] == names[1]:
+        raise table.wrong(name, "needs two different names.")
+    return names[0], names[1]
 
 
 def _blind(table: TomlTable) -> BlindQuestions | None:

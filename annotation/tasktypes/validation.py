@@ -40,11 +40,17 @@ def find_problems(task: TaskType) -> list[FitProblem]:
         *_text_problems(task),
         *_pair_problems(task),
         *_awaited_problems(task),
+        *_response_pair_problems(task),
         *_fields_problems(task),
     ]
     if not task.fields:
         return [*found, FitProblem(("fields",), "asks nothing; it needs a field that decides.")]
-    return [*found, *_main_field_problems(task), *_blind_problems(task)]
+    return [
+        *found,
+        *_main_field_problems(task),
+        *_blind_problems(task),
+        *_preference_problems(task),
+    ]
 
 
 def _text_problems(task: TaskType) -> Iterator[FitProblem]:
@@ -90,6 +96,44 @@ def _awaited_problems(task: TaskType) -> Iterator[FitProblem]:
     elif task.awaited and task.awaited.required:
         said = "which every item has from the start; write required = false there."
         yield FitProblem(("awaits",), f"waits for {task.awaits!r}, {said}")
+
+
+def _response_pair_problems(task: TaskType) -> Iterator[FitProblem]:
+    if task.pair is None:
+        return
+    place: Place = ("pair", "texts")
+    apart = {*(task.diff or ()), task.correctable}
+    fit = {
+        text.name
+        for text in task.texts
+        if text.required and not text.many and text.place == "main" and text.name not in apart
+    }
+    if missing := [name for name in task.pair.texts if name not in fit]:
+        yield FitProblem(
+            place,
+            f"{', '.join(missing)}: use required texts that an item has only once, next to each "
+            "other in the main column, which are neither compared by [diff] nor correctable.",
+        )
+        return
+    names = [text.name for text in task.texts if text.place == "main"]
+    one, other = sorted(map(names.index, task.pair.texts))
+    if other != one + 1:
+        yield FitProblem(place, "must follow each other; move one of the [[texts]].")
+    if clashing := [name for name in task.pair.systems if name in {*_names(task.texts)}]:
+        said = f"{', '.join(clashing)} is a text, which annotators see; use another name."
+        yield FitProblem(("pair", "systems"), said)
+
+
+def _preference_problems(task: TaskType) -> Iterator[FitProblem]:
+    """The deciding field of a pair must have an option for each text, so that reports can count who
+    won."""
+    if task.pair is None:
+        return
+    values = {str(option.value) for option in task.deciding.options}
+    if missing := [name for name in task.pair.texts if name not in values]:
+        place: Place = ("fields", task.fields.index(task.deciding), "choices")
+        said = f"the field that decides needs a choice with the value {missing[0]!r}."
+        yield FitProblem(place, said)
 
 
 def _fields_problems(task: TaskType) -> Iterator[FitProblem]:

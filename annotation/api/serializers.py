@@ -165,6 +165,12 @@ class ShownItemSerializer(serializers.Serializer[queue.Offer]):
     category = CategorySerializer(allow_null=True)
     texts = TextsField()
     diff = DifferenceSerializer(allow_null=True)
+    order = serializers.ListField(
+        child=serializers.CharField(),
+        allow_null=True,
+        help_text="The names of the two texts to compare, in the order in which to show them as A "
+        "and B; answers name the texts. Null if the task has no such pair.",
+    )
 
 
 class WaitingSerializer(serializers.Serializer[queue.Waiting]):
@@ -212,6 +218,9 @@ class LabelSerializer(serializers.Serializer[Any]):
     answers = serializers.DictField(child=serializers.JSONField())
     comment = serializers.CharField()
     seconds = serializers.FloatField(allow_null=True)
+    first_shown = serializers.CharField(
+        help_text="The text of a pair that the annotator saw as A; empty if no order was drawn."
+    )
     current = serializers.BooleanField()
     counted = serializers.BooleanField()
     withdrawn_at = serializers.DateTimeField(allow_null=True)
@@ -229,6 +238,7 @@ class LabelSerializer(serializers.Serializer[Any]):
             "answers": label.answers,
             "comment": label.comment,
             "seconds": label.seconds,
+            "first_shown": label.first_shown,
             "current": label.current,
             "counted": label.counted,
             "withdrawn_at": label.withdrawn_at,
@@ -287,16 +297,19 @@ def difference_fields(revision: Revision) -> Any:
 
 def _offer_fields(offer: queue.Offer) -> dict[str, Any]:
     texts = offer.revision.texts
+    pair = tasktypes.load_version(offer.item.project.task_type).pair if offer.first else None
+    order = list(pair.in_order(offer.first)) if pair else None
     if offer.phase == "blind":
         blind = tasktypes.load_version(offer.item.project.task_type).blind
         first = {name: texts[name] for name in (blind.shows if blind else ()) if name in texts}
-        return {"key": offer.name, "category": None, "texts": first, "diff": None}
+        return {"key": offer.name, "category": None, "texts": first, "diff": None, "order": order}
     category = taxonomy.load().find(offer.item.category)
     return {
         "key": offer.item.key,
         "category": _category(category) if category else None,
         "texts": texts,
         "diff": difference_fields(offer.revision),
+        "order": order,
     }
 
 

@@ -172,6 +172,8 @@ _LABEL = {
     "slot_reason": "slot__reason",
     # The algorithm of the diff by which answers number the changes.
     "diff": "diff",
+    # The text of a pair that the annotator saw as A.
+    "first_shown": "first_shown",
 }
 _LABELS = (*_LABEL, "surgicality")
 _KIND = ("key", "category", "ability", "source_ability", "origin", "purpose", "cluster")

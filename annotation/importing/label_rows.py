@@ -21,7 +21,7 @@ from annotation.tasktypes import fields
 from formats.rows import BadRow, Row
 
 REQUIRED_COLUMNS = ("item", "rater", "time")
-OPTIONAL_COLUMNS = ("comment", "seconds", "revision", "stage", "informed", "diff")
+OPTIONAL_COLUMNS = ("comment", "seconds", "revision", "stage", "informed", "diff", "first_shown")
 COLUMNS = (*REQUIRED_COLUMNS, *OPTIONAL_COLUMNS)
 # A field of a task type may have the name of a column; its column then has this prefix.
 ANSWER_PREFIX = "answers."
@@ -39,7 +39,8 @@ class ParsedLabel:
 
     `missing` maps fields to values that are not answers: the "cause" and the given value ("said").
     `diff` is the algorithm of the diff by which answers number the changes, "" if none does; files
-    from before there was a second algorithm do not name it.
+    from before there was a second algorithm do not name it. `first_shown` is the text of a pair
+    that the rater saw as A, "" if that is unknown.
     """
 
     row: Row
@@ -54,6 +55,7 @@ class ParsedLabel:
     informed: bool
     missing: dict[str, dict[str, Any]]
     diff: str = ""
+    first_shown: str = ""
 
     def digest(self, project: str) -> str:
         """A digest of the row: equal rows become the same label, however often they are
@@ -129,6 +131,7 @@ def _parse_label(
         informed=_informed(told.get("informed")),
         missing=missing,
         diff=(_text_value(told, "diff") or FORMER_ALGORITHM) if task.names_changes(answers) else "",
+        first_shown=_first_shown(_text_value(told, "first_shown").strip(), task),
     )
 
 
@@ -262,6 +265,15 @@ def _revision(value: object) -> int | None:
     if not 1 <= int(text) <= LARGEST_REVISION:
         raise _LabelFault("revision", f"is {value!r}; revisions are numbered from 1.")
     return int(text)
+
+
+def _first_shown(name: str, task: tasktypes.TaskType) -> str:
+    known = task.pair.texts if task.pair else ()
+    if name and name not in known:
+        names = " or ".join(known)
+        told = f"write {names}, or leave it out" if known else "this task has no pair; leave it out"
+        raise _LabelFault("first_shown", f"is {name!r}; {told}.")
+    return name
 
 
 def _informed(value: object) -> bool:

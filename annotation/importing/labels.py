@@ -402,6 +402,7 @@ def _build_label(
         seconds=one.seconds,
         evaluator_seen=item.first_reply_at is not None,
         informed=one.informed,
+        first_shown=one.first_shown,
         created_at=one.time,
     )
 

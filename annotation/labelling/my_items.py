@@ -120,4 +120,5 @@ def _sibling(task: tasktypes.TaskType, item: Item, label: Label | None) -> Sibli
         return Sibling(item, "", "")
     judged = task.diff[1] if task.diff else task.correctable
     text = label.revision.texts.get(judged, "")
-    return Sibling(item, task.title_of(label.choice), text if isinstance(text, str) else "")
+    said = task.in_order(label.first_shown).title_of(label.choice)
+    return Sibling(item, said, text if isinstance(text, str) else "")

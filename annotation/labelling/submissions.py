@@ -25,6 +25,7 @@ class SubmissionToken:
     `blind` is True if the page asked its questions before it showed diff, claim and rationale.
     `diff` is the algorithm of the diff that the page showed, by which answers number the changes,
     "" if the task compares no texts. Pages from before there was a second algorithm do not name it.
+    `first` is the text of a pair that the page showed as A, "" if it drew no order.
     """
 
     slot_id: int
@@ -32,6 +33,7 @@ class SubmissionToken:
     revision: int
     blind: bool = False
     diff: str = FORMER_ALGORITHM
+    first: str = ""
 
 
 def issue_token(ticket: SubmissionToken) -> str:

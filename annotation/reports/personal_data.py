@@ -41,7 +41,9 @@ from annotation.projects import audit, members
 _OF_ACCOUNT = ("username", "first_name", "last_name", "email", "date_joined", "last_login", "keys")
 _OF_TOKEN = ("name", "prefix", "created_at", "last_used_at", "revoked_at")
 _OF_SESSION = ("ip", "user_agent", "created_at", "last_seen_at")
-_OF_LABEL = ("stage", "choice", "answers", "comment", "seconds", "current", "created_at")
+_OF_LABEL = (
+    "stage", "choice", "answers", "comment", "seconds", "current", "created_at", "first_shown",
+)  # fmt: skip
 _OF_COMMENT = ("text", "created_at", "withdrawn_at")
 _OF_ROUND = ("number", "size", "right", "answered", "feedback", "started_at", "finished_at")
 

@@ -13,8 +13,9 @@ register = template.Library()
 
 @register.filter
 def choice_title(label: Label, task: TaskType) -> str:
-    """The title of a label's choice, or "no choice"."""
-    return task.title_of(label.choice) or "no choice"
+    """The title of a label's choice, as the page said it on which the label was given; "no choice"
+    without one."""
+    return task.in_order(label.first_shown).title_of(label.choice) or "no choice"
 
 
 @register.filter

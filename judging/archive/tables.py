@@ -198,6 +198,7 @@ PARTS: tuple[ArchivePart, ...] = (
             "submission", "item", "revision", "slot", "stage", "member", "choice", "answers",
             "missing", "comment", "task_type", "guidelines", "supersedes", "current", "counted",
             "withdrawn_at", "seconds", "evaluator_seen", "informed", "created_at",
+            "first_shown",
         ),
         _select_in_project(Label), texts={"comment": redact.drop, "answers":
         redact.drop_free_text}, later=("supersedes",),

@@ -117,11 +117,12 @@ class Pane:
 @dataclass(frozen=True)
 class TextSheet:
     """One text, or several alternative texts, under a title; `parts` contains the panes of each
-    text."""
+    text. Two texts of a pair stand side by side: `half` is "first" or "second", otherwise ""."""
 
     name: str
     title: str
     parts: tuple[tuple[Pane, ...], ...]
+    half: str = ""
 
 
 @dataclass(frozen=True)
@@ -226,12 +227,14 @@ def build_sheet(
         part for text in shown for part in ([text] if isinstance(text, str) else text or ())
     )
     compared = task.diff if difference and task.diff else ()
+    halves = iter(("first", "second"))
     sheets: list[TextSheet | Comparison] = []
     for text in task.texts:
         if text.place != "main" or not _has_text(texts.get(text.name)):
             continue
         if text.name not in compared:
-            sheets.append(_build_text(text, texts[text.name], habits))
+            half = next(halves) if task.pair and text.name in task.pair.texts else ""
+            sheets.append(_build_text(text, texts[text.name], habits, half))
         elif difference and not any(isinstance(sheet, Comparison) for sheet in sheets):
             sheets.append(_comparison(task, difference, habits))
     packed = json.dumps(dict(texts), sort_keys=True).encode("utf-8", "surrogatepass")
@@ -243,11 +246,12 @@ def _has_text(text: Any) -> bool:
     return text is not None and text != []
 
 
-def _build_text(text: ItemText, content: Any, habits: ReadingPreferences) -> TextSheet:
+def _build_text(
+    text: ItemText, content: Any, habits: ReadingPreferences, half: str = ""
+) -> TextSheet:
     alternatives = [content] if isinstance(content, str) else list(content)
-    return TextSheet(
-        text.name, text.title, tuple(tuple(_panes(one, habits)) for one in alternatives)
-    )
+    parts = tuple(tuple(_panes(one, habits)) for one in alternatives)
+    return TextSheet(text.name, text.title, parts, half)
 
 
 def _panes(text: str, habits: ReadingPreferences) -> Iterator[Pane]:

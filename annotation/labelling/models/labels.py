@@ -280,6 +280,13 @@ class Label(models.Model):
         default=False,
         help_text="Whether the member could already see another label or the resolution.",
     )
+    first_shown = models.CharField(
+        max_length=40,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The text of a pair that the member saw as A; empty if no order was drawn.",
+    )
     created_at = models.DateTimeField(default=timezone.now)
 
     objects = LabelQuerySet.as_manager()

@@ -14,10 +14,11 @@ from django.db import connection
 from annotation.db import sql
 from annotation.errors import Refused, Stale
 from annotation.items.diffing import difference
-from annotation.labelling import blind_names, slots, submissions
+from annotation.labelling import blind_names, pair_order, slots, submissions
 from annotation.labelling.models.slots import FILL_SQL, Hold
 from annotation.labelling.submissions import Submission, SubmissionToken
 from annotation.models import Diff, Event, Item, Label, Membership, Revision, Slot, Stage
+from annotation.tasktypes import TaskType
 
 # The number of item positions by which a stored cursor may lag behind.
 CURSOR_STRIDE = 32
@@ -324,6 +325,13 @@ def check_revision(made: SubmissionToken, shown: Submission) -> None:
     shown."""
     if made.revision != shown.revision:
         raise Refused("The page showed another item. Reload the page.")
+
+
+def check_order(task: TaskType, member: Membership, slot: Slot, made: SubmissionToken) -> None:
+    """Raise `Stale` if the page showed the two texts of a pair in another order than the one drawn
+    for this item and member."""
+    if made.first != pair_order.draw_first(task, member, slot):
+        raise Stale("The page showed the texts in another order. Read them again and label again.")
 
 
 def check_fresh(item: Item, made: SubmissionToken, shown: Submission) -> None:

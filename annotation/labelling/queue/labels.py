@@ -75,9 +75,12 @@ def store_label(
             return _check_same(Label.objects.get(pk=claim.sent), sent)
         claims.check_item(member, claim.slot.item, sent)
         claims.check_fresh(claim.slot.item, ticket, sent)
+        claims.check_order(task, member, claim.slot, ticket)
         if task.names_changes(sent.answers):
             stored.pin_shown(claim.revision, ticket.diff)
-        made = _save_label(_build_label(member, claim, sent, task, now), claim)
+        label = _build_label(member, claim, sent, task, now)
+        label.first_shown = ticket.first
+        made = _save_label(label, claim)
         effects.apply_label(made, task, now)
     return made
 

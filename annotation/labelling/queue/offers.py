@@ -9,7 +9,7 @@ from annotation import tasktypes
 from annotation.db import project_counts
 from annotation.items import readiness
 from annotation.items.diffing import stored
-from annotation.labelling import blind_names, qualification, submissions
+from annotation.labelling import blind_names, pair_order, qualification, submissions
 from annotation.labelling.models.labels import LabelQuerySet
 from annotation.labelling.submissions import Submission
 from annotation.models import (
@@ -39,6 +39,7 @@ class Offer:
     name: the item's name on pages, which is its key or, at a first look, the blind name.
     phase: "blind" if the blind label is still missing, "qualification" if an explanation follows,
         else "label".
+    first: the text of a pair to show as A; "" if no order is drawn.
     """
 
     slot: Slot
@@ -49,6 +50,7 @@ class Offer:
     phase: str = "label"
     previous: Label | None = None
     blind: Label | None = None
+    first: str = ""
 
     def submission(
         self,
@@ -140,14 +142,15 @@ def build_offer(
         previous = _label(member, slot.item, slot.stage)
     if slot.stage in _SEPARATE_STAGES and previous is None:
         previous = _withdrawn_label(member, slot, revision)
-    compares = tasktypes.load_task_type(member.project).diff is not None
-    diff = stored.shown_algorithm(revision) if compares else ""
+    task = tasktypes.load_task_type(member.project)
+    diff = stored.shown_algorithm(revision) if task.diff else ""
+    first = pair_order.draw_first(task, member, slot)
     ticket = submissions.SubmissionToken(
-        slot.pk, member.pk, revision.number, phase == "blind", diff
+        slot.pk, member.pk, revision.number, phase == "blind", diff, first
     )
     key, item = submissions.issue_token(ticket), slot.item
     name = blind_names.blind_name(member, item) if phase == "blind" else item.key
-    return Offer(slot, item, revision, key, name, phase, previous, blind)
+    return Offer(slot, item, revision, key, name, phase, previous, blind, first)
 
 
 def explain_waiting(member: Membership, stage: str, now: datetime) -> Waiting:

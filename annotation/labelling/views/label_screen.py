@@ -5,7 +5,7 @@ progress, the last ten labels, and the number of items in each of the member's l
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any
 
@@ -199,7 +199,8 @@ def _describe_stored(made: Label, task: tasktypes.TaskType) -> str:
         if made.counted
         else (" This item had been reassigned; your label is saved as an extra one.")
     )
-    return f"{made.item.key} is labelled: {task.title_of(made.choice)}.{extra}"
+    said = task.in_order(made.first_shown).title_of(made.choice)
+    return f"{made.item.key} is labelled: {said}.{extra}"
 
 
 def _validate_form(form: SubmissionForm) -> SubmissionForm:
@@ -309,9 +310,10 @@ def _panel_context(request: HttpRequest, member: Membership, shown: ScreenState)
 def _item_context(member: Membership, offer: Offer) -> dict[str, Any]:
     """The template context of an item; at a first look, only the parts that may be seen before the
     blind label."""
-    task = tasktypes.load_task_type(member.project)
+    task = tasktypes.load_task_type(member.project).in_order(offer.first)
     start = drafts.load_entries(member, offer, task)
     context = {
+        "task": task,
         "offer": offer,
         "phase": offer.phase,
         "begun": start,
@@ -338,11 +340,13 @@ def _revealed_context(task: tasktypes.TaskType, offer: Offer) -> dict[str, Any]:
 def _lesson(member: Membership, label: Label) -> dict[str, Any]:
     """The template context of a qualification lesson: the person's answers, the known answers, and
     the texts."""
-    task = tasktypes.load_task_type(member.project)
+    task = tasktypes.load_task_type(member.project).in_order(label.first_shown)
     lesson = qualification.build_lesson(label)
     assert lesson is not None
+    explanation = task.in_words_of_page(lesson.explanation)
     return {
-        "lesson": lesson,
+        "task": task,
+        "lesson": replace(lesson, explanation=explanation),
         "compared": [
             (
                 field,

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import django_filters as filters
@@ -14,7 +15,7 @@ from annotation.items import taxonomy
 from annotation.items.models import ItemQuerySet
 from annotation.labelling.models.labels import LabelQuerySet
 from annotation.models import Item, Label, Project, Resolution
-from annotation.reports import agreement_items
+from annotation.reports import agreement_items, pairwise
 from annotation.tasktypes import TaskType
 
 UNRESOLVED = "none"
@@ -41,6 +42,17 @@ def _parse_object(text: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) and b"\\u0000" not in plain else None
 
 
+def _behind_row(
+    items: ItemQuerySet, value: str, positions: Callable[[Project, dict[str, Any]], list[int]]
+) -> ItemQuerySet:
+    """Return the items at the positions that a report finds for its row, given as JSON."""
+    row, first = _parse_object(value), items.order_by().values("project")[:1]
+    project = Project.objects.filter(pk__in=first).select_related("task_type").first()
+    if row is None or project is None:
+        return items.none()
+    return items.at_positions(positions(project, row))
+
+
 def _is_of(value: str, task: TaskType, offered: list[str]) -> bool:
     """True if a label can have this value: options of the deciding field joined by "/", or, for a
     task with ratings, numbers or "-" joined by "/"."""
@@ -57,7 +69,10 @@ class ItemFilter(filters.FilterSet):
     a JSON object of names and values of the item's own fields. `answers` is a JSON object of
     answers in its final label other than the deciding one. `agreement` is a JSON object that
     selects the items behind a row: field, measure and people for a row of the agreement table;
-    field, a, b, choice_a and choice_b for a row of the confusion table."""
+    field, a, b, choice_a and choice_b for a row of the confusion table. `pairwise` does the same
+    for a row of the tables pairwise and pairwise_pairs: counted, and system, or system_a and
+    system_b.
+    """
 
     category = filters.ChoiceFilter(choices=_categories, empty_label="Any", label="Category")
     ability = filters.ChoiceFilter(choices=_abilities, empty_label="Any", label="Ability")
@@ -78,6 +93,9 @@ class ItemFilter(filters.FilterSet):
     answers = filters.CharFilter(method="answered", label="Final answers, as JSON", max_length=2000)
     agreement = filters.CharFilter(
         method="behind_agreement", label="Row of the agreement table, as JSON", max_length=2000
+    )
+    pairwise = filters.CharFilter(
+        method="behind_pairwise", label="Row of a pairwise table, as JSON", max_length=2000
     )
 
     class Meta:
@@ -142,11 +160,12 @@ class ItemFilter(filters.FilterSet):
     def behind_agreement(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
         """Return the items that a row of the agreement table counts; no items if the value is not a
         JSON object."""
-        row, first = _parse_object(value), items.order_by().values("project")[:1]
-        project = Project.objects.filter(pk__in=first).first()
-        if row is None or project is None:
-            return items.none()
-        return items.at_positions(agreement_items.item_positions(project, row))
+        return _behind_row(items, value, agreement_items.item_positions)
+
+    def behind_pairwise(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
+        """Return the items that a row of a pairwise table counts; no items if the value is not a
+        JSON object."""
+        return _behind_row(items, value, pairwise.item_positions)
 
     def search_key(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
         return items.with_key_like(value)
@@ -170,7 +189,7 @@ class ItemPageFilter(ItemFilter):
         self._offer("resolution", [(UNRESOLVED, "Unresolved"), *choices])
         self._offer("choice", choices)
         self._offer("annotator", [(alias, alias) for alias in people])
-        rare = ("fields", "items", "answers", "agreement", "longer_than")
+        rare = ("fields", "items", "answers", "agreement", "pairwise", "longer_than")
         unused = [name for name in rare if not self.data.get(name)]
         for name in (*unused, *(() if categories else ("category", "ability"))):
             del self.form.fields[name]

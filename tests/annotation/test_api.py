@@ -64,7 +64,7 @@ def test_an_item_comes_with_what_a_person_would_see_and_nothing_that_tips_them_o
     offer = Caller(people.annotator).post("next").json()
     assert set(offer) == {"item", "revision", "key", "phase"}
     assert offer["phase"] == "label"
-    assert set(offer["item"]) == {"key", "category", "texts", "diff"}
+    assert set(offer["item"]) == {"key", "category", "texts", "diff", "order"}
     assert offer["item"]["texts"]["claim"] == "six"
     assert offer["item"]["category"]["name"] == "Number errors"
     assert "A spider has " in offer["item"]["diff"]["segments"]

@@ -68,6 +68,7 @@ def test_there_is_a_file_for_each_kind_of_work() -> None:
         "rubric-scoring",
         "rubric-matrix",
         "explanation-audit",
+        "pairwise",
     }
 
 

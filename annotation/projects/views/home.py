@@ -204,6 +204,7 @@ def project(request: HttpRequest, slug: str) -> HttpResponse:
         "people": people if member.is_lead else None,
         "guidelines": member.project.guidelines.last(),
         "perturbs": perturbers.is_suitable(member.project),
+        "compares": tasktypes.load_version(member.project.task_type).pair is not None,
         "sorts": bool(tasktypes.load_version(member.project.task_type).awaits),
     }
     return render(request, "annotation/project.html", context)

@@ -1,3 +1,4 @@
+import csv
 import json
 import re
 from collections import Counter
@@ -121,3 +122,15 @@ def test_every_item_with_a_known_answer_can_be_imported() -> None:
     drafts = list(drafts_of.parse_items(rows, task))
     assert [draft for draft in drafts if isinstance(draft, BadRow)] == []
     assert [draft.known.value for draft in drafts] == [row["known"] for row in PRACTICE]  # type: ignore[union-attr]
+
+
+def test_the_pairs_are_items_that_name_three_systems() -> None:
+    task = tasktypes.parse_definition(tasktypes.load_definitions()["pairwise"])
+    assert task.pair is not None
+    with FILE.with_name("pairs.csv").open(encoding="utf-8", newline="") as file:
+        rows = [Row("pairs.csv", line, told) for line, told in enumerate(csv.DictReader(file), 2)]
+    items = list(drafts_of.parse_items(rows, task))
+    assert not any(isinstance(item, BadRow) for item in items)
+    systems = [[item.fields[name] for name in task.pair.systems] for item in items]
+    assert {name for both in systems for name in both} == {"small", "tuned", "large"}
+    assert len({item.cluster for item in items}) == 2

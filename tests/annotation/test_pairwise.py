@@ -208,6 +208,7 @@ def test_those_who_see_others_labels_see_the_texts_by_their_titles(member: Membe
     assert page.index('data-text="response_1"') < page.index('data-text="response_2"')
     assert "Response 2 is better" in page
     assert "A is better" not in page
+    assert "with <code>response_2</code> as A" in page
 
 
 def test_the_lesson_of_a_qualification_item_speaks_of_the_sides(member: Membership) -> None:

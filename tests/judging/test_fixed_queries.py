@@ -15,6 +15,7 @@ from judging.results.tables import PAGES
 from tests.annotation.test_agreement import make_label, people_of
 from tests.builders import make_account, make_project
 from tests.judging import builders_decided
+from tests.judging.builders_compared import make_compared
 from tests.judging.builders_decided import make_audit, make_replied, scores
 from tests.judging.builders_detecting import judge, make_sets, say_kinds
 from tests.judging.builders_judging import make_endpoint, make_items
@@ -28,7 +29,7 @@ FEW, MANY = 1, 3
 ITEMS = {FEW: 10, MANY: 40}
 VIEWS = [(slug, view.slug) for slug, page in PAGES.items() for view in page.views]
 # Which project a page is of and which runs a view: "vanilla" ones of "fbi" for the others.
-OTHERWISE = {"detector": "errors", "people": "p"}
+OTHERWISE = {"detector": "errors", "people": "p", "pairwise": "c"}
 KINDS = {
     ("verdicts", "verdicts"): "pairwise",
     ("verdicts", "order"): "pairwise",
@@ -105,6 +106,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, module_db: None) -> Client:
     for size in (FEW, MANY):
         make_judged(size)
         make_errors(size)
+        make_compared(f"c-{size}", size)
         make_rated(tmp_path_factory.mktemp("rated"), f"p-{size}", dozens=size)
     client = Client()
     client.force_login(make_account("admin", is_superuser=True))

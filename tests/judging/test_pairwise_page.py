@@ -10,20 +10,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.labelling import queue
-from annotation.models import Item, Membership, Project
+from annotation.models import Project
 from annotation.reports import pairwise
-from tests.builders import (
-    browser_of,
-    make_item,
-    make_member,
-    make_project,
-    make_resolution,
-)
+from tests.builders import browser_of, make_member, make_project
+from tests.judging.builders_compared import BAD, FIRST, GOOD, SECOND, make_pair, say_better
 
 pytestmark = pytest.mark.django_db
-
-TEXTS = {"prompt": "Name a river.", "response_1": "The Rhine.", "response_2": "The lake."}
-FIRST, SECOND, GOOD, BAD = "response_1", "response_2", "both_good", "both_bad"
 
 
 @pytest.fixture
@@ -31,23 +23,8 @@ def project() -> Project:
     return make_project("rivers", task_type="pairwise")
 
 
-def make_pair(project: Project, one: str, other: str, said: str = "", **values: Any) -> Item:
-    """An item with the responses of two systems and, if said, a final label."""
-    fields = {"system_1": one, "system_2": other}
-    item = make_item(project, texts=TEXTS, category="", **{"fields": fields, **values})
-    if said:
-        make_resolution(item, said)
-    return item
-
-
 def rows(project: Project, counted: str = "final") -> list[dict[str, Any]]:
     return [row for row in pairwise.system_rows(project) if row["counted"] == counted]
-
-
-def label(member: Membership, said: str) -> None:
-    offer = queue.next_offer(member)
-    assert isinstance(offer, queue.Offer)
-    queue.store_label(member, offer.submission({"preference": said}))
 
 
 def make_study(project: Project) -> None:
@@ -122,7 +99,7 @@ def test_labels_count_one_by_one_if_that_is_chosen(project: Project) -> None:
     people = [make_member(project) for _ in range(3)]
     for member, said in zip(people, ((FIRST, FIRST), (FIRST, GOOD), (SECOND, FIRST)), strict=True):
         for one in said:
-            label(member, one)
+            say_better(member, one)
     assert [row["n"] for row in rows(project)] == [2, 2]
     [alpha, beta] = rows(project, "labels")
     assert (alpha["n"], alpha["wins"], alpha["ties"], alpha["losses"]) == (6, 4, 1, 1)
@@ -142,7 +119,7 @@ def test_the_place_of_a_response_is_told_from_labels(project: Project) -> None:
         said = other if number % 4 == 0 else offer.first
         firsts, seconds = firsts + (said == offer.first), seconds + (said == other)
         queue.store_label(ada, offer.submission({"preference": said}))
-    label(bo, GOOD)
+    say_better(bo, GOOD)
     found = {row["annotator"]: row for row in pairwise.position_rows(project)}
     assert (firsts, seconds) == (9, 3)
     for name, ties in (("", 1), ("ada", 0)):

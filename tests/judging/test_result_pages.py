@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 INDEX = "/projects/fbi/results/"
 VIEWS = [(slug, view.slug) for slug, page in PAGES.items() for view in page.views]
 # Pages over items of other task types, or over no runs; they have files of tests of their own.
-OTHERWISE = {"people", "detector", "data-set", "agreement", "cost"}
+OTHERWISE = {"people", "detector", "data-set", "agreement", "pairwise", "cost"}
 JUDGED = [(page, view) for page, view in VIEWS if page not in OTHERWISE]
 # Those that have no figures while nothing is judged.
 OF_JUDGED = [(page, view) for page, view in VIEWS if page not in OTHERWISE - {"people", "detector"}]

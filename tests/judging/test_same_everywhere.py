@@ -22,6 +22,7 @@ from judging.runs import lifecycle
 from tests.annotation.test_agreement import make_label, people_of
 from tests.builders import make_account, make_project
 from tests.judging import builders_decided
+from tests.judging.builders_compared import make_compared
 from tests.judging.builders_decided import make_audit, make_replied, scores
 from tests.judging.builders_detecting import judge, make_sets, say_kinds
 from tests.judging.builders_judging import answer, make_endpoint, make_items, make_run
@@ -34,10 +35,13 @@ pytestmark = pytest.mark.django_db
 RATED = ("alignment", "alignment_groups", "ceiling", "alt_test", "by_score", "pairs", "points",
          "majority", "ratings")  # fmt: skip
 ERRORS = ("detector", "detector_ranges", "changes", "bias", "error_kinds")
-PROJECTS = dict.fromkeys(RATED, "p") | dict.fromkeys(ERRORS, "errors")
-BY = {"p": "task", "errors": "task", "fbi": "ability,category"}
+COMPARED = ("pairwise", "pairwise_pairs", "pairwise_position")
+PROJECTS = (
+    dict.fromkeys(RATED, "p") | dict.fromkeys(ERRORS, "errors") | dict.fromkeys(COMPARED, "c")
+)
+BY = {"p": "task", "errors": "task", "c": "", "fbi": "ability,category"}
 # Which project is looked at on a page; "fbi" on the others.
-PROJECT_OF_PAGE = {"people": "p", "detector": "errors"}
+PROJECT_OF_PAGE = {"people": "p", "detector": "errors", "pairwise": "c"}
 # What the address says besides, so that every row has its line.
 QUERIES = {
     ("people", "items"): "&metric=relatedness",
@@ -105,6 +109,7 @@ def everything(tmp_path_factory: pytest.TempPathFactory, module_db: None) -> Cli
     make_judged()
     make_errors()
     make_rated(tmp_path_factory.mktemp("rated"))
+    make_compared("c")
     client = Client()
     client.force_login(make_account("admin", is_superuser=True))
     return client

@@ -22,6 +22,7 @@ from annotation import tasktypes
 from annotation.labelling import resolution
 from annotation.models import Label, Project, Resolution, Stage
 from annotation.reports import tables
+from annotation.reports.label_times import key_as_text
 from annotation.tasktypes import ResponsePair, TaskType
 from stats import pairwise
 from stats.estimates import Estimate
@@ -109,7 +110,7 @@ def _sort_out(task: TaskType, pair: ResponsePair, rows: Iterable[tuple[Any, ...]
     found: list[Comparison] = []
     left: Counter[str] = Counter()
     for said, position, cluster, *systems in rows:
-        one, other = (name.strip() if isinstance(name, str) else "" for name in systems)
+        one, other = (key_as_text(name).strip() for name in systems)
         if said not in scores:
             left["dropped"] += 1
         elif not (one and other):

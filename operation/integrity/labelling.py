@@ -104,6 +104,30 @@ def find_wrong_label_choices() -> Iterator[Breach]:
             yield {**row, "by answers": expected}
 
 
+def find_unknown_orders() -> Iterator[Breach]:
+    """Yield the labels that name as first shown what is no text of the pair of their task type."""
+    pairs = {one.pk: tasktypes.load_version(one).pair for one in TaskTypeVersion.objects.all()}
+    columns = "l.task_type_id, l.first_shown"
+    groups = list(
+        stream_rows(
+            f"SELECT {columns} FROM annotation_label l WHERE l.first_shown <> '' GROUP BY {columns}"
+        )
+    )
+    for group in groups:
+        pair = pairs[group["task_type_id"]]
+        if pair and group["first_shown"] in pair.texts:
+            continue
+        rows = f"""
+            SELECT {ITEM_NAMES}, m.alias AS member, l.stage, l.first_shown AS stored, l.id AS label
+            FROM annotation_label l
+            JOIN annotation_item i ON i.id = l.item_id
+            JOIN annotation_project p ON p.id = i.project_id
+            JOIN annotation_membership m ON m.id = l.member_id
+            WHERE l.task_type_id = %s AND l.first_shown = %s
+        """
+        yield from stream_rows(rows, list(group.values()))
+
+
 def find_wrong_final_values() -> Iterator[Breach]:
     """Yield the final labels whose value, which figures use, is not that of their values by any
     version of the project's task type. Final labels with the same values are looked at once."""
@@ -354,6 +378,13 @@ CHECKS = (
         "Figures and exports would show a choice that the annotator did not give. Take the label "
         "from a backup.",
         find_wrong_label_choices,
+    ),
+    Check(
+        "label-orders",
+        "The text that a label says was shown first is one of the pair of its task type.",
+        "The share of labels that prefer the response shown first would be wrong. Take the label "
+        "from a backup.",
+        find_unknown_orders,
     ),
     build_sql_check(
         "replaced-labels",

@@ -94,6 +94,11 @@ def test_what_cannot_be_counted_is_left_out_and_said(project: Project) -> None:
     assert said in page.content.decode()
 
 
+def test_systems_may_be_named_by_numbers(project: Project) -> None:
+    make_pair(project, "", "", FIRST, fields={"system_1": 7, "system_2": 13})
+    assert [row["system"] for row in rows(project)] == ["7", "13"]
+
+
 def test_labels_count_one_by_one_if_that_is_chosen(project: Project) -> None:
     make_pair(project, "alpha", "beta"), make_pair(project, "alpha", "beta")
     people = [make_member(project) for _ in range(3)]

@@ -320,6 +320,10 @@ def value_otherwise(world: World) -> None:
     Resolution.objects.filter(item__key="same", current=True).update(value="odd")
 
 
+def show_another_text(world: World) -> None:
+    Label.objects.filter(item__key="same", current=True).update(first_shown="odd")
+
+
 BREACHES: dict[str, tuple[Callable[[World], None], dict[str, Any]]] = {
     "labels-belong": (move_label, {"item": "same", "member": "mira"}),
     "slots-belong": (move_slot, {"item": "same", "number": 1}),
@@ -327,6 +331,7 @@ BREACHES: dict[str, tuple[Callable[[World], None], dict[str, Any]]] = {
     "filled-slots": (drop_a_label, {"item": "same", "member": "mira"}),
     "recorded-labels": (drop_a_label, {"item": "same", "recorded": 1, "stored": 0}),
     "label-choices": (choose_otherwise, {"item": "same", "stored": "odd", "by answers": "valid"}),
+    "label-orders": (show_another_text, {"item": "same", "stored": "odd"}),
     "final-values": (value_otherwise, {"item": "same", "stored": "odd", "by values": "valid"}),
     "slot-counts": (open_one_more, {"item": "same", "slots": 3, "required": 2}),
     "label-counters": (miscount, {"member": "mira", "stored": 9, "counted": 3}),

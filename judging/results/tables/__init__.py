@@ -165,7 +165,7 @@ PAGES: dict[str, ResultPage] = {
     ),
     "pairwise": ResultPage(
         title="Pairwise comparisons",
-        question="Which system's responses do people prefer, and does their place matter?",
+        question="Which systems do people prefer, and does the place of a response matter?",
         picture="stack",
         views=pairwise.VIEWS,
     ),

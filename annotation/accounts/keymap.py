@@ -21,6 +21,7 @@ class Action:
 DIGITS = "1234567890"
 ACTIONS = (
     *(Action(f"option-{digit}", digit, f"Choice or point {digit}", "Choose") for digit in DIGITS),
+    Action("span", "q", "Mark the selected passage, or choose one by keyboard", "Say more"),
     Action("comment", "c", "Comment", "Say more"),
     Action("correct", "e", "Correct the text", "Say more"),
     Action("flag", "f", "Flag for a lead", "Say more"),

@@ -132,9 +132,13 @@ def _surgicality(answers: Mapping[str, Any], asked: Mapping[str, Field]) -> floa
 
 
 def _cell(answer: Any) -> Any:
-    """Return an answer as a cell. Several choices become "a; b", which the import of labels also
-    accepts."""
-    return "; ".join(map(str, answer)) if isinstance(answer, list) else answer
+    """Return an answer as a cell. Several choices become "a; b", passages become JSON; the import of
+    labels accepts both."""
+    if not isinstance(answer, list):
+        return answer
+    if any(isinstance(one, Mapping) for one in answer):
+        return json.dumps(answer, ensure_ascii=False)
+    return "; ".join(map(str, answer))
 
 
 def _label_columns(project: Project) -> tuple[str, ...]:

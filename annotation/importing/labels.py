@@ -20,6 +20,7 @@ from django.db.models import Count, F
 
 from annotation import tasktypes
 from annotation.db import transactions
+from annotation.errors import FieldError
 from annotation.importing.label_rows import ParsedLabel
 from annotation.items.diffing import stored
 from annotation.labelling import effects, resolution
@@ -112,6 +113,12 @@ class LabelContext:
                 f"is {one.diff}, but the changes of this item are numbered by {shown}. Leave out "
                 "the answers to single changes."
             )
+        task = tasktypes.load_task_type(self.project)
+        if task.marks_texts(one.answers) and self.same(one) is None:
+            try:
+                task.check_texts(one.answers, Revision.objects.get(pk=self.revision(one).pk).texts)
+            except FieldError as error:
+                return error.field, str(error)
         return self._clash(one, item)
 
     def _clash(self, one: ParsedLabel, item: Item) -> tuple[str, str] | None:

@@ -62,6 +62,8 @@ def to_form_data(answers: Mapping[str, Any]) -> dict[str, list[str]]:
             sent |= {f"{name}.{part}": [str(said)] for part, said in answer.items()}
         elif isinstance(answer, bool):
             sent[name] = ["yes" if answer else "no"]
+        elif isinstance(answer, list) and any(isinstance(one, Mapping) for one in answer):
+            sent[name] = [json.dumps(answer, ensure_ascii=False)]
         else:
             sent[name] = [str(one) for one in (answer if isinstance(answer, list) else [answer])]
     return sent

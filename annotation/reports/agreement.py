@@ -18,9 +18,9 @@ import numpy as np
 from annotation.db.cache import process_cache
 from annotation.models import Label, Project, Resolution, Stage
 from annotation.reports import agreement_answers
-from annotation.reports.agreement_answers import AnswerMatrix, Question
+from annotation.reports.agreement_answers import AnswerMatrix, MarkedPassages, Question
 from stats import agreement as measuring
-from stats import bootstrap
+from stats import bootstrap, overlap
 from stats.bootstrap import Figure
 from stats.estimates import Estimate
 from stats.ratings import MISSING, Ratings
@@ -35,12 +35,14 @@ class Measure:
     """A measure of agreement.
 
     Measures with `by_order` treat answers as numbers; other measures treat each answer as a class.
-    `make` takes the ratings and, for Fleiss's kappa, the number of labels per item.
+    `make` takes the ratings and, for Fleiss's kappa, the number of labels per item. Measures with
+    `of_passages` are about marked passages, which `make` takes instead of ratings.
     """
 
     title: str
     by_order: bool
-    make: Callable[[Ratings, int], Figure | Estimate]
+    make: Callable[[Any, int], Figure | Estimate]
+    of_passages: bool = False
 
 
 MEASURES: dict[str, Measure] = {
@@ -70,8 +72,13 @@ MEASURES: dict[str, Measure] = {
     "ac2": Measure(
         "Gwet’s AC2, quadratic weights", True, lambda r, k: measuring.gwet_ac(r, "quadratic")
     ),
+    "overlap-f1": Measure("Overlap F1", False, lambda marked, k: overlap.pooled_f1(marked), True),
+    "overlap-f1-mean": Measure(
+        "Overlap F1, mean of items", False, lambda marked, k: overlap.mean_f1(marked), True
+    ),
 }
-PAIR_MEASURES = ("percent", "cohen", "cohen-linear", "cohen-quadratic")
+PASSAGE_MEASURES = tuple(name for name, one in MEASURES.items() if one.of_passages)
+PAIR_MEASURES = ("percent", "cohen", "cohen-linear", "cohen-quadratic", *PASSAGE_MEASURES)
 AGAINST_REST = "against-rest"
 AGAINST_KNOWN = "against-known"
 
@@ -185,6 +192,8 @@ CONFUSION_COLUMNS = ("field", "a", "b", "choice_a", "choice_b", "n")
 
 
 def _compute_agreement(project: Project, question: Question, category: str) -> Agreement:
+    if question.has_passages:
+        return _compute_overlap(project, question, category)
     said = agreement_answers.build_matrix(
         question, agreement_answers.load_label_answers(project, category)
     )
@@ -213,6 +222,46 @@ def _compute_agreement(project: Project, question: Question, category: str) -> A
         rows=tuple(found),
         cells=tuple(_cells(said)),
     )
+
+
+def _compute_overlap(project: Project, question: Question, category: str) -> Agreement:
+    """Compute the figures of a question whose answers are marked passages."""
+    said = agreement_answers.collect_passages(
+        question, agreement_answers.load_label_answers(project, category)
+    )
+    there = np.array([[one is not None for one in item] for item in said.marked], dtype=bool)
+    there = there.reshape(len(said.positions), len(said.people))
+    shared = there.sum(axis=1) > 1
+    seed = f"agreement {VERSION} {project.slug} {category} {question.name}"
+    pairs = [said.of(a, b) for a, b in combinations(range(len(said.people)), 2)]
+    return Agreement(
+        question=question,
+        people=tuple(zip(said.people, there.sum(axis=0).tolist(), strict=True)),
+        names=(),
+        labels=int(there.sum()),
+        items=int(shared.sum()),
+        clusters=len(np.unique(said.clusters[shared])),
+        k=0,
+        rows=tuple(
+            _overlap_row(question, name, people, one, seed)
+            for people, one in [((), said), *((one.people, one) for one in pairs if one.marked)]
+            for name in PASSAGE_MEASURES
+        ),
+        cells=(),
+    )
+
+
+def _overlap_row(
+    question: Question, name: str, people: tuple[str, ...], said: MarkedPassages, seed: str
+) -> AgreementRow:
+    marked = [[sorted(one, key=str) if one else one for one in item] for item in said.marked]
+    parts = json.dumps([people, name, marked, said.clusters.tolist()])
+    digest = hashlib.sha256(f"{seed} {parts}".encode("utf-8", "surrogatepass")).digest()
+    rng = np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "big")))
+    figure = MEASURES[name].make(said.marked, 0)
+    assert isinstance(figure, Figure)
+    estimate = bootstrap.estimate(figure, said.clusters, rng)
+    return _row(question, name, people, len(said.people), estimate)
 
 
 def _fleiss_k(project: Project, shared: Any) -> int:
@@ -255,6 +304,8 @@ def _control_rows(question: Question, checks: AnswerMatrix) -> Iterator[Agreemen
 def _suitable_measures(said: AnswerMatrix, names: tuple[str, ...]) -> Iterator[tuple[str, Ratings]]:
     """Return the measures that suit the answers, each with the ratings that it needs."""
     for name in names:
+        if MEASURES[name].of_passages:
+            continue
         if not MEASURES[name].by_order:
             yield name, said.nominal
         elif said.ordered is not None and (name != "alpha-interval" or said.has_numbers):

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
@@ -11,17 +11,20 @@ import numpy as np
 
 from annotation import tasktypes
 from annotation.labelling import answer_key
-from annotation.models import Label, Project, Stage
+from annotation.models import Label, Project, Stage, TaskTypeVersion
 from stats import ratings
+from stats.overlap import Passage
 from stats.ratings import Ratings
 
 NOT_SURE = "not-sure"
 NO_ANSWER = "none"
 TOTAL = "total"
+OVERLAP = "overlap"
+"""The level of a question whose answers are marked passages."""
 NUMBER_PATTERN = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
 
 _ANSWER_COLUMNS = ("item__position", "item__cluster", "member__alias", "answers")
-_LABEL_COLUMNS = (*_ANSWER_COLUMNS, "current", "counted", "informed")
+_LABEL_COLUMNS = (*_ANSWER_COLUMNS, "current", "counted", "informed", "task_type")
 _CONTROL_COLUMNS = (*_ANSWER_COLUMNS, "revision_id")
 
 
@@ -42,6 +45,11 @@ class Question:
         """True if answers can be ranked; the level is then ordinal or interval."""
         return self.level in ("ordinal", "interval")
 
+    @property
+    def has_passages(self) -> bool:
+        """True if the answers are marked passages."""
+        return self.level == OVERLAP
+
     def title_of(self, name: str) -> str:
         """Return the title of an answer; the answer itself if it is not an option."""
         return dict(self.options).get(name, name)
@@ -49,13 +57,15 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class PersonAnswers:
-    """The answers of one annotator to one item."""
+    """The answers of one annotator to one item. `version` is the id of the version of the task type
+    that asked for them; None if it is not loaded."""
 
     position: int
     cluster: str
     person: str
     answers: Mapping[str, Any]
     known: Mapping[str, Any] | None = None
+    version: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +93,31 @@ class AnswerMatrix:
         return int((self.nominal.codes != ratings.MISSING).sum())
 
 
+@dataclass(frozen=True, eq=False)
+class MarkedPassages:
+    """The passages that annotators marked, items x annotators; `positions` are the items'
+    positions. None: the annotator was not asked."""
+
+    positions: tuple[int, ...]
+    people: tuple[str, ...]
+    marked: tuple[tuple[Collection[Passage] | None, ...], ...]
+    clusters: np.ndarray[Any, np.dtype[np.int_]]
+
+    def of(self, *columns: int) -> "MarkedPassages":
+        """The items that all these annotators labelled, with their passages alone."""
+        kept = [
+            (row, tuple(said[column] for column in columns)) for row, said in enumerate(self.marked)
+        ]
+        kept = [(row, said) for row, said in kept if None not in said]
+        rows = [row for row, _ in kept]
+        return MarkedPassages(
+            tuple(self.positions[row] for row in rows),
+            tuple(self.people[column] for column in columns),
+            tuple(said for _, said in kept),
+            self.clusters[rows],
+        )
+
+
 @dataclass(frozen=True)
 class AnswerPair:
     """The answers of two annotators to one item. Annotators are given by alias, answers as in
@@ -108,13 +143,14 @@ class AnswerPair:
 
 
 def list_questions(project: Project) -> list[Question]:
-    """List the questions on which agreement can be measured, the deciding question first."""
+    """List the questions on which agreement can be measured, the deciding question first and
+    marked passages last."""
     task = tasktypes.load_task_type(project)
-    asked = sorted(task.fields, key=lambda field: field is not task.deciding)
+    asked = sorted(task.fields, key=lambda f: (f is not task.deciding, f.marks_texts))
     found = [
-        Question(f.name, f.title, f.level, tuple((_as_word(o.value), o.title) for o in f.options))
+        Question(f.name, f.title, level, tuple((_as_word(o.value), o.title) for o in f.options))
         for f in asked
-        if f.level
+        if (level := OVERLAP if f.marks_texts else f.level)
     ]
     points = [field for field in task.fields if field.is_summed]
     if len(points) > 1 and not any(question.name == TOTAL for question in found):
@@ -139,12 +175,12 @@ def load_label_answers(
     found = Label.objects.of_tests().for_agreement(project, Stage.LABEL, category)
     found = found.of_people(people) if people else found
     for row in found.values_list(*_LABEL_COLUMNS).iterator(chunk_size=2000):
-        position, cluster, person, said, current, counted, informed = row
+        position, cluster, person, said, current, counted, informed, version = row
         if current and counted:
             in_force.add((position, person))
         if not informed:
             last[position, person] = (
-                PersonAnswers(position, cluster, person, with_total(said)),
+                PersonAnswers(position, cluster, person, with_total(said), version=version),
                 counted,
             )
     return [said for at, (said, counted) in last.items() if counted and at in in_force]
@@ -193,6 +229,29 @@ def build_matrix(question: Question, said: Sequence[PersonAnswers]) -> AnswerMat
     return AnswerMatrix(tuple(places), people, names, nominal, ordered, known, has_numbers)
 
 
+def collect_passages(question: Question, said: Sequence[PersonAnswers]) -> MarkedPassages:
+    """Collect the passages that annotators marked.
+
+    An annotator who was asked and marked nothing, or whose other answers left the question out, has
+    marked no passage. An answer is missing if its version of the task type did not have the
+    question.
+    """
+    versions = TaskTypeVersion.objects.filter(pk__in={one.version for one in said})
+    asked = {one.pk: tasktypes.load_version(one).field(question.name) for one in versions}
+    given = [one for one in said if (f := asked.get(one.version or 0)) and f.marks_texts]
+    positions = tuple(sorted({one.position for one in given}))
+    people = tuple(sorted({one.person for one in given}))
+    rows = {position: row for row, position in enumerate(positions)}
+    marked: list[list[Collection[Passage] | None]] = [[None] * len(people) for _ in positions]
+    clusters = [""] * len(positions)
+    for one in given:
+        row = rows[one.position]
+        marked[row][people.index(one.person)] = _as_passages(one.answers.get(question.name))
+        clusters[row] = one.cluster
+    numbers = np.unique(clusters, return_inverse=True)[1]
+    return MarkedPassages(positions, people, tuple(map(tuple, marked)), numbers)
+
+
 def find_positions(
     question: Question, said: Iterable[PersonAnswers], wanted: AnswerPair
 ) -> list[int]:
@@ -210,6 +269,16 @@ def _total_adder(project: Project) -> Callable[[dict[str, Any]], dict[str, Any]]
     if not any(field.is_summed for field in task.fields):
         return lambda said: said
     return lambda said: task.totals(said) | said
+
+
+def _as_passages(answer: Any) -> list[Passage]:
+    """Convert a stored answer to passages that match if they are of the same text and have the same
+    label, if there are labels. Their severity does not matter."""
+    return [
+        ((one["text"], one.get("alternative"), one.get("label")), one["start"], one["end"])
+        for one in (answer if isinstance(answer, list) else [])
+        if isinstance(one, Mapping)
+    ]
 
 
 def _has_answer(said: PersonAnswers, question: Question) -> bool:

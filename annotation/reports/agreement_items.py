@@ -2,15 +2,17 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from annotation.models import Project
 from annotation.reports import agreement, agreement_answers
-from annotation.reports.agreement import AGAINST_REST, MEASURES, AgreementRow
-from annotation.reports.agreement_answers import AnswerMatrix, AnswerPair
+from annotation.reports.agreement import AGAINST_REST, MEASURES, PASSAGE_MEASURES, AgreementRow
+from annotation.reports.agreement_answers import AnswerMatrix, AnswerPair, MarkedPassages
 from stats import agreement as measuring
+from stats import overlap
 from stats.ratings import MISSING
 
 
@@ -27,6 +29,8 @@ def item_positions(project: Project, row: Mapping[str, Any]) -> list[int]:
     if question is None:
         return []
     said = agreement_answers.load_label_answers(project)
+    if question.has_passages:
+        return _overlapping_items(agreement_answers.collect_passages(question, said), row)
     if "measure" not in row:
         named = {one.name: str(row.get(one.name) or "") for one in fields(AnswerPair)}
         return agreement_answers.find_positions(question, said, AnswerPair(**named))
@@ -34,6 +38,17 @@ def item_positions(project: Project, row: Mapping[str, Any]) -> list[int]:
     for one in found.rows:
         if (one.measure, one.named) == (row["measure"], row.get("people", "")):
             return _counted_items(agreement_answers.build_matrix(question, said), one, found.k)
+    return []
+
+
+def _overlapping_items(said: MarkedPassages, row: Mapping[str, Any]) -> list[int]:
+    """Find the items with marked passages behind a figure of all annotators or of two."""
+    pairs = [said.of(a, b) for a, b in combinations(range(len(said.people)), 2)]
+    for one in [said, *pairs]:
+        people = "" if one is said else " / ".join(one.people)
+        if people == row.get("people", "") and row.get("measure") in PASSAGE_MEASURES:
+            used = overlap.pooled_f1(one.marked).used
+            return [one.positions[item] for item in np.flatnonzero(used)]
     return []
 
 

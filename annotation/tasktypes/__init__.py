@@ -232,6 +232,20 @@ class TaskType:
         """True if an answer is about single changes, which it names by their number in the diff."""
         return any(field.per_change and field.name in answers for field in self.fields)
 
+    def marks_texts(self, answers: Mapping[str, Any], *, stage: str = "label") -> bool:
+        """True if an answer marks passages of the item's texts."""
+        return any(field.marks_texts and field.name in answers for field in self.fields_at(stage))
+
+    def check_texts(
+        self, answers: Mapping[str, Any], texts: Mapping[str, Any], *, stage: str = "label"
+    ) -> dict[str, Any]:
+        """Return cleaned answers whose passages were compared with the item's texts; in the blind
+        view, with those that it shows. Raises `FieldError`."""
+        if stage == "blind" and self.blind:
+            texts = {name: text for name, text in texts.items() if name in self.blind.shows}
+        asked = {field.name: field for field in self.fields_at(stage)}
+        return {name: asked[name].check_texts(said, texts) for name, said in answers.items()}
+
     def without_changes(self, answers: Mapping[str, Any]) -> dict[str, Any]:
         """Return the answers without those about single changes."""
         per_change = {field.name for field in self.fields if field.per_change}

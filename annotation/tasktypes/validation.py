@@ -201,6 +201,8 @@ def _condition_problems(
 
 
 def _rule_suits(field: Field) -> bool:
+    if field.marks_texts:  # passages of several people have no majority, and are not resolved
+        return field.rule == ""
     if field.rule in NUMBER_RULES:
         return field.is_number
     return (bool(field.options) and not field.per_change) or field.rule in TEXT_RULES

@@ -1,5 +1,6 @@
 """The fields of a label form; each kind of field has its own template."""
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -103,7 +104,9 @@ def _said(answer: Any) -> set[str]:
 
 def _value(field: Field, answer: Any, texts: Mapping[str, Any]) -> str:
     """The content of a text field: the answer or, in an edit field without an answer, the item's
-    text."""
+    text. Marked passages are JSON."""
+    if field.marks_texts and answer and not isinstance(answer, str):
+        return json.dumps(answer, ensure_ascii=False)
     if isinstance(answer, str):
         return answer
     begin = texts.get(getattr(field, "text", ""), "")

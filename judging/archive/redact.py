@@ -8,6 +8,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from annotation.exporting import history_tables
 from annotation.models import Project
+from annotation.tasktypes.fields import Field
 from judging.models import Run
 from stats.rouge import unicode_words
 
@@ -26,10 +27,18 @@ class ArchiveScope:
     @cached_property
     def written(self) -> frozenset[str]:
         """The fields of the project's task types with free-text answers."""
+        return frozenset(one.name for one in self._fields if one.is_written)
+
+    @cached_property
+    def quoting(self) -> frozenset[str]:
+        """The fields of the project's task types whose answers quote texts of the items."""
+        return frozenset(one.name for one in self._fields if one.marks_texts)
+
+    @cached_property
+    def _fields(self) -> list[Field]:
         tasks = history_tables.label_task_types(self.project)
         named = [field for task in tasks for field in task.fields]
-        blind = [field for task in tasks if task.blind for field in task.blind.fields]
-        return frozenset(one.name for one in (*named, *blind) if one.is_written)
+        return named + [field for task in tasks if task.blind for field in task.blind.fields]
 
 
 Mask = Callable[[ArchiveScope, Any], Any]
@@ -65,8 +74,22 @@ def mask_diff(scope: ArchiveScope, difference: Any) -> Any:
 
 
 def drop_free_text(scope: ArchiveScope, answers: Any) -> Any:
-    """Return the answers without those in free text."""
-    return {name: said for name, said in answers.items() if name not in scope.written}
+    """Return the answers without those in free text; marked passages keep their place, but their
+    quotes become unreadable."""
+    return {
+        name: _mask_quotes(scope, said) if name in scope.quoting else said
+        for name, said in answers.items()
+        if name not in scope.written
+    }
+
+
+def _mask_quotes(scope: ArchiveScope, passages: Any) -> Any:
+    if not isinstance(passages, list):
+        return drop(scope, passages)  # the field was a text in another version
+    return [
+        one | {"quote": mask_text(scope, one["quote"])} if isinstance(one, dict) else one
+        for one in passages
+    ]
 
 
 def public_address(scope: ArchiveScope, address: Any) -> str:

@@ -28,7 +28,7 @@ _INVISIBLE = (
 )
 _FLAG = "\U0001f3f4[\U000e0020-\U000e007f]+"  # flags of regions are spelt with tag characters
 _SIGN = re.compile(f"{_FLAG}|[{_INVISIBLE}]")
-_SPECIAL = re.compile(f"[&<>\"'{_INVISIBLE}]")
+_SPECIAL = re.compile(f"[&<>\"'\r{_INVISIBLE}]")
 _SIGN_OR_ODD_SPACE = re.compile(rf"{_FLAG}|\r\n|[{_INVISIBLE}]|(?!(?<=\S) (?=\S))[^\S\n\r]+|[\n\r]")
 _SIGN_OR_SPACE = re.compile(rf"{_FLAG}|\r\n|[{_INVISIBLE}]|[^\S\n\r]+|[\n\r]")
 _BLANKS = {" ": "·", "\t": "→", "\n": "↵", "\r": "␍"}
@@ -41,7 +41,8 @@ def escape_text(text: str) -> str:
     """Return safe HTML of a text, with its invisible characters named."""
     if not _SPECIAL.search(text):  # true for most words; a long difference has thousands
         return text
-    return _SIGN.sub(_name_sign, html.escape(text))
+    # A browser would read CR LF as one character, and all places behind it would be off by one.
+    return _SIGN.sub(_name_sign, html.escape(text)).replace("\r\n", "&#13;\n")
 
 
 def render_raw(text: str, *, sparing: bool = False, before: str = "", after: str = "") -> str:

@@ -78,6 +78,9 @@ def store_label(
         claims.check_order(task, member, claim.slot, ticket)
         if task.names_changes(sent.answers):
             stored.pin_shown(claim.revision, ticket.diff)
+        if task.marks_texts(sent.answers, stage=asked):
+            texts = claim.revision.texts
+            sent = replace(sent, answers=task.check_texts(sent.answers, texts, stage=asked))
         label = _build_label(member, claim, sent, task, now)
         label.first_shown = ticket.first
         made = _save_label(label, claim)

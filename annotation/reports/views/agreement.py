@@ -130,7 +130,7 @@ def _context(member: Membership, query: QueryDict) -> dict[str, object]:
         "everybody": _overall_measures(found),
         "pair_heads": [MEASURES[name].title for name in _pair_measures(found)],
         "pairs": _pairs(found),
-        "persons": _persons(found),
+        "persons": [] if question.has_passages else _persons(found),
         "matrix": matrix,
         "cell": matrix and _chosen_cell(member, question, category, matrix, query),
         "pair_filter": matrix
@@ -168,7 +168,7 @@ def _pairs(found: Agreement) -> list[FigureLine]:
         by_pair.setdefault(row.people, {})[row.measure] = row
     names = _pair_measures(found)
     lines = [
-        FigureLine(" and ".join(people), rows["percent"].n_items, tuple(map(rows.get, names)))
+        FigureLine(" and ".join(people), rows[names[0]].n_items, tuple(map(rows.get, names)))
         for people, rows in by_pair.items()
     ]
     return sorted(lines, key=lambda line: -line.labels)

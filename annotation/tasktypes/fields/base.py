@@ -74,6 +74,8 @@ class Field:
     per_change: whether each changed piece of the texts gets its own answer.
     about: the text that it asks about. If a task type has this text and an item lacks it, the form
         of the item leaves the field out.
+    marks_texts: whether the answer marks passages of the item's texts, by their place and a quote;
+        archives mask the quotes if texts are left out, and agreement is measured by overlap.
     """
 
     kind: ClassVar[str] = ""
@@ -90,6 +92,7 @@ class Field:
     has_several: ClassVar[bool] = False
     per_change: ClassVar[bool] = False
     about: ClassVar[str] = ""
+    marks_texts: ClassVar[bool] = False
 
     name: str
     title: str
@@ -124,6 +127,11 @@ class Field:
             elif value == answer and not isinstance(value, str) and not isinstance(answer, bool):
                 return value
         raise self.error()
+
+    def check_texts(self, answer: Any, texts: Mapping[str, Any]) -> Any:
+        """Return a cleaned answer, checked against the item's texts that the annotator saw. Raises
+        `FieldError`."""
+        return answer
 
     def from_post(self, post: Post) -> object:
         """Return the answer that a form sends; None if the form has none."""

@@ -13,13 +13,13 @@ _VALUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 
 
 def read_options(
-    table: TomlTable, read: Callable[[TomlTable], str | int | float]
+    table: TomlTable, read: Callable[[TomlTable], str | int | float], name: str = "choices"
 ) -> tuple[Option, ...]:
-    """Return the options of `[[fields.choices]]`, whose values are read by `read`. Raises
-    `DeclarationError`."""
-    entries = table.tables("choices")
+    """Return the options of `[[fields.choices]]`, or of another list with this `name`, whose values
+    are read by `read`. Raises `DeclarationError`."""
+    entries = table.tables(name)
     if len(entries) < 2:
-        raise DeclarationError(table.place, "needs at least two [[fields.choices]] entries.")
+        raise DeclarationError(table.place, f"needs at least two [[fields.{name}]] entries.")
     keys = _assign_keys(entries)
     found = tuple(
         _option(entry, read(entry), key) for entry, key in zip(entries, keys, strict=True)

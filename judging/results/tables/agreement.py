@@ -292,7 +292,8 @@ def build_coefficients(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         "Counts each annotator's last label given before they could see other labels. “Not sure” "
         "is a value of its own in nominal measures and missing in ordinal ones. 95 % intervals: "
         "cluster bootstrap, with 10 clusters or more; none if all draws agree. Kappa and alpha: "
-        "0 is chance agreement, 1 is full agreement.",
+        "0 is chance agreement, 1 is full agreement. Overlap F1 is about marked passages: 1 if two "
+        "annotators marked the same characters, 0 if they share none.",
         _draw_measures,
         _select_measures,
         _Questions,

@@ -100,6 +100,7 @@ function openGold() {
 const comment = () => form?.querySelector("textarea[name=comment]");
 
 const ACTIONS = {
+  span: () => form && !form.hidden && fields.mark(form),
   comment: () => comment()?.focus(),
   difference: () => texts.toggle(panel()),
   correct: openGold,

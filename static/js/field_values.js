@@ -6,6 +6,8 @@ const is = (name) => (field) => field.dataset[name] !== undefined;
 export const picksOne = is("picksOne"); // one press answers it
 export const isWritten = is("written"); // words are typed
 export const isPerChange = is("perChange"); // each changed piece is answered
+export const marksTexts = is("marksTexts"); // passages of the texts are marked
+const isPartly = is("incomplete"); // what was marked lacks something, which it says
 const isSummed = is("summed"); // adds to the total
 
 export const picks = new WeakMap(); // of a quick form: the button that was picked
@@ -36,7 +38,7 @@ export const pieces = (field) => [...field.querySelectorAll("li:has(input)")];
 export const openPiece = (field) => pieces(field).find((piece) => !piece.querySelector(":checked"));
 
 export const isAnswered = (form, field) =>
-  isPerChange(field) ? !openPiece(field) : valuesOf(form, field).length > 0;
+  isPerChange(field) ? !openPiece(field) : !isPartly(field) && valuesOf(form, field).length > 0;
 
 export function isAsked(form, field) {
   const { whenField, whenValues } = field.dataset;
@@ -48,16 +50,22 @@ export function isAsked(form, field) {
 }
 
 const needs = (form, field) =>
-  field.dataset.required !== undefined &&
-  !isAnswered(form, field) &&
-  !(field.dataset.unless && isAnswered(form, named(form, field.dataset.unless)));
+  isPartly(field) ||
+  (field.dataset.required !== undefined &&
+    !isAnswered(form, field) &&
+    !(field.dataset.unless && isAnswered(form, named(form, field.dataset.unless))));
+
+// Whether a field could be filled in instead of another one, which has its answer.
+const isSpared = (form, field) =>
+  shown(form).some((other) => other.dataset.unless === field.dataset.field && isAnswered(form, other));
 
 export const missing = (form) => shown(form).find((field) => needs(form, field)) ?? null;
 export const complete = (form) => missing(form) === null;
 
 // Whether a field is still to be led to: it needs an answer, or is asked for one in so many words.
 export function isOpen(form, field) {
-  if (field.dataset.required !== undefined) return needs(form, field);
+  if (field.dataset.required !== undefined || isPartly(field)) return needs(form, field);
+  if (isSpared(form, field)) return false;
   return !isAnswered(form, field) && (picksOne(field) || isPerChange(field) || field.dataset.whenField !== undefined);
 }
 

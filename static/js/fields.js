@@ -22,6 +22,7 @@
 //   ask(form)           goes to that field and says there what is missing; true if there was one
 //   send(form)          Ctrl+Enter: sends, or asks for what is missing
 //   answers(form)       the answers, by input name, each a list of texts (for drafts)
+//   mark(form)          marks the selected passage, or lets one be chosen by keyboard
 //   fill(input, values) restores the answer of an input (from a draft)
 //   pick(form, value)   restores a choice of the first field (from a draft)
 // and handles only ordinary submit events. In a quick form the submitter is the chosen button, and
@@ -29,10 +30,12 @@
 // change of an answer is an ordinary input event. The form gets [data-bound], the active field
 // [data-active].
 
-import { active, all, chosenTitle, isAsked, isOpen, isPerChange, isWritten, missing } from "./field_values.js";
+import * as spans from "./spans.js";
+import { active, all, chosenTitle, isAsked, isOpen, isPerChange, isWritten, marksTexts, missing } from "./field_values.js";
 import { isTyped, openPiece, picks, picksOne, pieces, sends, shown, title, total } from "./field_values.js";
 
 export { answers, complete, fill, missing } from "./field_values.js";
+export { mark } from "./spans.js";
 
 let roaming = false; // arrows inside a group of radios pick, but do not move on
 
@@ -85,7 +88,7 @@ function activate(form, field) {
 
 function focusIn(field) {
   const open = isPerChange(field) ? openPiece(field) : null;
-  const input = (open ?? field).querySelector("input:checked, input, textarea, button.choice");
+  const input = (open ?? field).querySelector("input:checked, input:not([type=hidden]), textarea, button.choice, [data-mark]");
   input?.focus();
   field.scrollIntoView({ block: "nearest" });
 }
@@ -98,7 +101,8 @@ function goTo(form, field) {
 export function ask(form) {
   const field = missing(form);
   if (!field) return false;
-  complain(form, field, isWritten(field) ? "Write an answer first." : "Choose an answer first.");
+  const asked = marksTexts(field) ? "Mark a passage first." : isWritten(field) ? "Write an answer first." : "Choose an answer first.";
+  complain(form, field, field.dataset.incomplete ?? asked);
   return true;
 }
 
@@ -138,7 +142,7 @@ function moveOn(form, field, said = `${title(field)}: ${chosenTitle(form, field)
   if (next) {
     goTo(form, next);
     say(form, `${said} Next: ${title(next)}.`);
-  } else if (picks.has(form) && !open.length) {
+  } else if (picks.has(form) && !open.length && !marksTexts(field)) {
     send(form);
   } else {
     say(form, `${said} ${open.length ? "The rest is optional" : "All fields are answered"}: Ctrl+Enter saves.`);
@@ -174,12 +178,15 @@ export function cancel(form) {
   return true;
 }
 
-// A text takes no keys once it is left: they go to the next field below that does.
+// A text takes no keys once it is left, and passages without labels take no digits: they go to the
+// next field below that does.
+const isKeyless = (field) => isWritten(field) || (marksTexts(field) && !field.querySelector("[data-key]"));
+
 function takesKeys(form) {
   const field = active(form);
-  if (!field || !isWritten(field)) return field;
+  if (!field || !isKeyless(field)) return field;
   const below = shown(form).slice(shown(form).indexOf(field) + 1);
-  return below.find((other) => !isWritten(other));
+  return below.find((other) => !isKeyless(other));
 }
 
 function targetOf(field, key) {
@@ -231,7 +238,7 @@ function changed(form, input) {
   if (!field) return;
   activate(form, field);
   refresh(form);
-  if (roaming || isWritten(field)) return;
+  if (roaming || isWritten(field) || marksTexts(field)) return;
   if (picksOne(field)) return moveOn(form, field);
   if (isPerChange(field)) return nextPiece(form, field, input);
   say(form, `${title(field)}: ${chosenTitle(form, field) || "none"}.`);
@@ -316,6 +323,7 @@ export function bind(form) {
   form.addEventListener("change", (event) => changed(form, event.target));
   form.addEventListener("focusin", (event) => activate(form, event.target.closest("[data-field]")));
   restore(form);
+  spans.bind(form, { say, complain, moveOn });
   refresh(form);
   activate(form, missing(form) ?? shown(form)[0]);
 }

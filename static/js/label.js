@@ -35,6 +35,7 @@ function goOn() {
 }
 
 const ACTIONS = {
+  span: () => (pressGuard.is() ? labelForm() && fields.mark(labelForm()) : pressGuard.refuse()),
   comment: () => (pressGuard.is() ? panel().querySelector("#comment")?.focus() : pressGuard.refuse()),
   difference: () => texts.toggle(panel()),
   correct: () => (pressGuard.is() ? editor.open(panel()) || tell("There is nothing to correct here.") : pressGuard.refuse()),
@@ -52,7 +53,7 @@ const ACTIONS = {
 };
 
 // What would be done with an item that has its label and cannot go yet.
-const WITH_ITEM = new Set(["comment", "correct", "flag", "skip", "undo"]);
+const WITH_ITEM = new Set(["span", "comment", "correct", "flag", "skip", "undo"]);
 
 keys.listen((name, event) => {
   if (isStuck() && (/^[\d+-]$/.test(name) || WITH_ITEM.has(name))) {

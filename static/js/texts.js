@@ -243,6 +243,7 @@ async function settle(texts) {
   await maths.draw(texts);
   const pane = paneOf(texts);
   if (!texts.isConnected) return;
+  document.dispatchEvent(new Event("texts-shown")); // for what is marked in them
   fit();
   if (!pane) return;
   tellUnseen(texts);

@@ -193,7 +193,7 @@ def test_a_scale_has_figures_with_and_without_order() -> None:
     assert row(found, "percent").value == pytest.approx(3 / 5)
     assert {r.measure for r in found.rows_of(*agreement.MEASURES, people=0)} == set(
         agreement.MEASURES
-    )
+    ) - {*agreement.PASSAGE_MEASURES}
     assert measured(project, "relatedness").labels == 0
 
 

@@ -51,9 +51,13 @@ def every_field(read: tasktypes.TaskType) -> tuple[Field, ...]:
 
 
 def first_answers(asked: tuple[Field, ...]) -> dict[str, Any]:
-    """An answer to every field: its first option, or a word."""
+    """An answer to every field: its first option, a word, or a passage."""
+    passage = {"text": "perturbed", "start": 0, "end": 2, "quote": "It"}
     given: dict[str, Any] = {}
     for field in asked:
+        if field.marks_texts:
+            given[field.name] = [passage]
+            continue
         first = field.options[0].value if field.options else "word"
         given[field.name] = {"choices": [first], "claim_check": {"0": first}}.get(field.kind, first)
     return given
@@ -157,7 +161,7 @@ def test_blind_questions_are_answered_at_their_own_stage() -> None:
     assert vetting.blind is not None
     assert vetting.blind.shows == ("prompt", "perturbed")
     assert vetting.clean({"error": "no"}, stage="blind") == {"error": False}
-    with pytest.raises(FieldError, match="Where"):
+    with pytest.raises(FieldError, match="Where.*Or write it in “Where, in words"):
         vetting.clean({"error": "yes", "severity": "2"}, stage="blind")
     said = vetting.clean({"error": "yes", "place": "line 2", "severity": "2"}, stage="blind")
     assert said == {"error": True, "place": "line 2", "severity": 2}

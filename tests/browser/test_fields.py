@@ -204,6 +204,9 @@ def test_a_first_look_is_answered_before_anything_is_revealed(open_page: OpenPag
     page.wait_for_selector("#panel[data-phase=blind][data-ready]")
     assert active(page) == "error"
     press(page, "1")
+    assert active(page) == "passage"
+    # What cannot be marked is written instead.
+    press(page, "ArrowDown")
     assert active(page) == "place"
     page.keyboard.type("six legs")
     press(page, "Escape", "2", "Control+Enter")

@@ -1,0 +1,245 @@
+"""Passages of the texts, marked with a mouse, with a finger and with the keyboard alone."""
+
+from typing import Any
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Page, expect
+
+from annotation.models import Label, Membership
+from tests.annotation.spans import with_spans
+from tests.browser.conftest import OpenPage
+from tests.browser.screen import label_screen, wait_for
+from tests.browser.test_accessibility import LOOKS, checked, look
+from tests.builders import make_item, make_member, make_project
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+TEXTS = {"prompt": "How many legs?", "gold": "It has eight legs.", "perturbed": "It has six legs."}
+
+# Selects in the shown pane from the first place of a text to the end of another.
+SELECT = """([from, to]) => {
+  const pane = document.querySelector('[data-panes="PANE"] > [data-serves]:not([hidden])');
+  const places = (words) => {
+    const walker = document.createTreeWalker(pane, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+      const at = walker.currentNode.data.indexOf(words);
+      if (at >= 0) return [walker.currentNode, at];
+    }
+    throw new Error(words);
+  };
+  const [first, start] = places(from);
+  const [last, end] = places(to);
+  getSelection().setBaseAndExtent(first, start, last, end + to.length);
+}"""
+
+
+def blind(open_page: OpenPage, **options: Any) -> Page:
+    """A first look at an item."""
+    project = make_project(blind_first=True)
+    for number in (1, 2):
+        make_item(project, f"item-{number}", texts=TEXTS)
+    member = make_member(project)
+    page = open_page(member.account, reverse("label", args=[project.slug]), **options)
+    return in_first_look(page)
+
+
+def in_first_look(page: Page) -> Page:
+    page.wait_for_selector("#panel[data-phase=blind][data-ready]")
+    return page
+
+
+def at_errors(response: str, **options: Any) -> Membership:
+    """Somebody who marks errors with labels and severities in responses."""
+    project = with_spans(make_project(task_type="error-detection"))
+    for number in (1, 2):
+        make_item(project, f"item-{number}", texts={"input": "Sums?", "response": response})
+    return make_member(project)
+
+
+def select(page: Page, first: str, last: str = "", pane: str = "perturbed-1") -> None:
+    page.evaluate(SELECT.replace("PANE", pane), [first, last or first])
+
+
+def said(page: Page) -> str:
+    return page.inner_text("[data-fields-said]")
+
+
+def active(page: Page) -> str:
+    return page.get_attribute("[data-field][data-active]", "data-field") or ""
+
+
+def quotes(page: Page) -> list[str]:
+    return page.locator(".span-quote").all_inner_texts()
+
+
+def highlighted(page: Page) -> list[str]:
+    """What the browser draws as marked, in the texts."""
+    return page.evaluate(
+        "() => [...CSS.highlights.values()].flatMap((all) => [...all].map((one) => `${one}`))"
+    )
+
+
+def test_a_selection_and_one_key_say_where(open_page: OpenPage) -> None:
+    page = blind(open_page)
+    page.keyboard.press("1")
+    assert active(page) == "passage"
+    page.locator('[data-panes="perturbed-1"] .text').get_by_text("six").dblclick(
+        position={"x": 75, "y": 10}
+    )
+    word = page.evaluate("`${getSelection()}`.trim()")
+    page.keyboard.press("q")
+    assert quotes(page) == [word]
+    assert highlighted(page) == [word]
+    assert active(page) == "severity"
+    page.keyboard.press("2")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector('#panel[data-phase="label"][data-ready]')
+    start = TEXTS["perturbed"].index(word)
+    assert Label.objects.get(stage="blind").answers == {
+        "error": True,
+        "passage": [
+            {"text": "perturbed", "start": start, "end": start + len(word), "quote": word}
+        ],
+        "severity": 2,
+    }
+    expect(page.locator(".label-first-look")).to_contain_text(f"“{word}”")
+
+
+def test_words_are_chosen_and_marked_by_keyboard_alone(open_page: OpenPage) -> None:
+    page = blind(open_page)
+    for key in ("1", "q"):
+        page.keyboard.press(key)
+    assert said(page).startswith("Choose words with the arrow keys")
+    for key in ("ArrowRight", "ArrowRight", "Shift+ArrowRight"):
+        page.keyboard.press(key)
+    assert said(page) == "six legs"
+    page.keyboard.press("Control+Shift+ArrowRight")
+    assert said(page) == "six legs."
+    page.keyboard.press("Control+Shift+ArrowLeft")
+    page.keyboard.press("Enter")
+    assert quotes(page) == ["six legs"]
+    assert page.evaluate("getSelection().isCollapsed")
+    for key in ("3", "Control+Enter"):
+        page.keyboard.press(key)
+    page.wait_for_selector('#panel[data-phase="label"][data-ready]')
+    [passage] = Label.objects.get(stage="blind").answers["passage"]
+    assert (passage["start"], passage["end"], passage["quote"]) == (7, 15, "six legs")
+
+
+def test_typing_finds_words_and_escape_leaves_everything_as_it_was(open_page: OpenPage) -> None:
+    page = blind(open_page)
+    page.keyboard.press("1")
+    page.keyboard.press("q")
+    page.keyboard.type("legs")
+    assert said(page) == "legs"
+    page.keyboard.type("q")
+    assert said(page) == "“legsq” is not in this text."
+    page.keyboard.press("PageUp")
+    page.keyboard.type("how m")
+    assert said(page) == "How many"
+    page.keyboard.press("Escape")
+    assert quotes(page) == []
+    assert page.evaluate("getSelection().isCollapsed")
+    # Keys mean what they meant before.
+    page.keyboard.press("Control+Enter")
+    assert said(page) == "Where?: Mark a passage first."
+
+
+def test_labels_and_severities_are_chosen_by_digits(open_page: OpenPage) -> None:
+    member = at_errors("2 + 2 = 5 👩‍🔬 and 3 + 3 = 7.")
+    page = label_screen(open_page, member, "item-1")
+    page.keyboard.press("1")
+    page.locator('[data-field="spans"] [data-mark]').focus()
+    select(page, "5", pane="response-1")
+    page.keyboard.press("2")  # the label, of what is selected
+    page.keyboard.press("1")  # the severity, which it lacks
+    select(page, "3 + 3 = 7", pane="response-1")
+    page.keyboard.press("q")
+    assert said(page) == "Marked “3 + 3 = 7”. Choose the label."
+    page.keyboard.press("Control+Enter")
+    problem = page.locator('[data-field="spans"] [data-problem]')
+    expect(problem).to_have_text("Choose the label of “3 + 3 = 7”.")
+    for key in ("1", "2"):
+        page.keyboard.press(key)
+    page.fill("[name=explanation]", "Sums")
+    page.keyboard.press("Control+Enter")
+    wait_for(page, "item-2")
+    assert Label.objects.get().answers["spans"] == [
+        {"text": "response", "start": 8, "end": 9, "quote": "5", "label": "fact",
+         "severity": "minor"},
+        # Five code points of the emoji before it are seven units of a browser.
+        {"text": "response", "start": 18, "end": 27, "quote": "3 + 3 = 7", "label": "sum",
+         "severity": "major"},
+    ]  # fmt: skip
+
+
+def test_what_is_marked_is_undone_removed_and_kept_over_a_reload(open_page: OpenPage) -> None:
+    page = label_screen(open_page, at_errors("One two three."), "item-1")
+    page.keyboard.press("1")
+    for word in ("One", "two", "three"):
+        select(page, word, pane="response-1")
+        page.keyboard.press("q")
+    assert quotes(page) == ["One", "two", "three"]
+    page.keyboard.press("Control+z")
+    assert quotes(page) == ["One", "two"]
+    page.get_by_role("button", name="Remove “One”").click()
+    assert quotes(page) == ["two"]
+    page.locator("[data-span-undo]").click()
+    assert quotes(page) == ["One", "two"]
+    with page.expect_response("**/draft/"):
+        page.get_by_label("Label of “two”").select_option("sum")
+    page.reload()
+    wait_for(page, "item-1")
+    assert quotes(page) == ["One", "two"]
+    assert highlighted(page) == ["One", "two"]
+    expect(page.get_by_label("Label of “two”")).to_have_value("sum")
+
+
+def test_each_view_of_a_difference_leads_to_the_same_place(open_page: OpenPage) -> None:
+    project = with_spans(make_project())
+    texts = {"gold": "One\n**two** three.\nOne", "perturbed": "One\n**two** four 👍 five.\nOne"}
+    make_item(project, "item-1", texts=texts)
+    page = label_screen(open_page, make_member(project), "item-1")
+    found = {}
+    for view, form in [("inline", "plain"), ("side", "plain"), ("after", "markdown")]:
+        page.locator(f'a[data-view="{view}"]').click()
+        page.evaluate(
+            "(name) => document.querySelector(`[data-format-choice='${name}']`).click()", form
+        )
+        page.wait_for_selector(
+            f'[data-panes="compared"] > :is([data-serves~="{view}:{form}"], '
+            f'[data-serves~="{view}"]):not([hidden])'
+        )
+        select(page, "two", "five", pane="compared")
+        page.keyboard.press("q")
+        found[view] = page.evaluate("JSON.parse(document.querySelector('[data-passages]').value)")
+    quote = "two** four 👍 five"
+    place = {"text": "perturbed", "start": 6, "end": 6 + len(quote), "quote": quote}
+    assert found["inline"] == [place]
+    assert found["side"] == [place]
+    assert found["after"] == [place]
+    assert said(page) == f"“{quote}” is marked already."
+
+
+def test_a_touch_finds_a_button_beside_what_is_selected(open_page: OpenPage) -> None:
+    page = blind(open_page, viewport={"width": 390, "height": 844}, has_touch=True)
+    page.locator("label.choice", has_text="Yes").tap()
+    select(page, "six")
+    bar = page.locator(".span-bar")
+    expect(bar).to_be_visible()
+    expect(bar).to_be_in_viewport(ratio=1)
+    bar.tap()
+    assert quotes(page) == ["six"]
+    expect(bar).to_have_count(0)
+
+
+@pytest.mark.parametrize("width, scheme", LOOKS)
+def test_axe_finds_nothing_in_marked_passages(
+    open_page: OpenPage, width: int, scheme: str
+) -> None:
+    page = label_screen(open_page, at_errors("One two three."), "item-1", **look(width, scheme))
+    page.keyboard.press("1")
+    select(page, "two", pane="response-1")
+    page.keyboard.press("q")
+    checked(page)

@@ -13,6 +13,8 @@ const letters = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 
 let state = null; // { texts, at, words, anchor, focus, more, sought, take, say, leave }
 
+export const HELP = "Choose words with the arrow keys, or type them. Shift: more words. Enter: mark. Esc: leave.";
+
 export const isOn = () => state !== null;
 
 function wordsOf(string) {
@@ -34,7 +36,7 @@ export function begin({ take, say, leave }) {
   const judged = texts.findIndex(({ source }) => source.side === "after");
   state = { texts, take, say, leave, more: 0, sought: "" };
   enter(judged < 0 ? texts.length - 1 : judged, 0);
-  say(`Choose words with the arrow keys, or type them. Shift extends, Enter marks, Esc leaves. ${quote()}`);
+  say(`${HELP} ${quote()}`);
   return true;
 }
 

@@ -98,8 +98,10 @@ function add(form, field, passage, kinds) {
 // Leads to what a passage still lacks; a field that asks for nothing more is done with the first.
 function advance(form, field, passage, said) {
   const lacking = lacks(field, passage);
-  if (lacking) desk.say(form, `${said} Choose the ${lacking}.`);
-  else if (declared(field).length) desk.say(form, `${said} ${countOf(states.get(field).passages)}.`);
+  if (lacking) {
+    desk.say(form, `${said} Choose the ${lacking}.`);
+    kindsOf(field, lacking)[0].scrollIntoView({ block: "nearest" });
+  } else if (declared(field).length) desk.say(form, `${said} ${countOf(states.get(field).passages)}.`);
   else desk.moveOn(form, field, said);
 }
 
@@ -128,16 +130,14 @@ export function mark(form, field = target(form)) {
   const back = document.activeElement;
   const begun = caret.begin({
     take: (passage) => add(form, field, passage, {}),
-    say: (text) => {
-      field.querySelector("[data-span-hint]").textContent = text;
-      desk.say(form, text);
-    },
+    say: (text) => desk.say(form, text),
     leave: () => {
       hint(field);
       if (back?.isConnected && back !== document.body) back.focus({ preventScroll: true });
     },
   });
-  if (!begun) desk.complain(form, field, "Select words in a text first, then mark them.");
+  if (begun) field.querySelector("[data-span-hint]").textContent = caret.HELP;
+  else desk.complain(form, field, "Select words in a text first, then mark them.");
 }
 
 // ----------------------------------------------------------------------------------------- what is shown
@@ -167,7 +167,7 @@ function entry(field, passage, at) {
   made.append(show);
   if (lost.has(passage)) made.append(element("small", { class: "asked-problem" }, "not in the text any more"));
   made.append(...declared(field).map((kind) => picker(field, kind, passage, at)));
-  const remove = element("button", { type: "button", class: "button", "data-kind": "quiet", "data-span-remove": at, "aria-label": `Remove ${short(passage.quote)}` }, "Remove");
+  const remove = element("button", { type: "button", class: "button", "data-kind": "quiet", "data-span-remove": at, "aria-label": `Remove ${short(passage.quote)}` }, "✕");
   made.append(remove);
   return made;
 }

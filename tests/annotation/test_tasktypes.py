@@ -161,7 +161,7 @@ def test_blind_questions_are_answered_at_their_own_stage() -> None:
     assert vetting.blind is not None
     assert vetting.blind.shows == ("prompt", "perturbed")
     assert vetting.clean({"error": "no"}, stage="blind") == {"error": False}
-    with pytest.raises(FieldError, match="Where.*Or write it in “Where, in words"):
+    with pytest.raises(FieldError, match=r"Where.*Or write it in “Where, in words"):
         vetting.clean({"error": "yes", "severity": "2"}, stage="blind")
     said = vetting.clean({"error": "yes", "place": "line 2", "severity": "2"}, stage="blind")
     assert said == {"error": True, "place": "line 2", "severity": 2}

@@ -132,8 +132,8 @@ def _surgicality(answers: Mapping[str, Any], asked: Mapping[str, Field]) -> floa
 
 
 def _cell(answer: Any) -> Any:
-    """Return an answer as a cell. Several choices become "a; b", passages become JSON; the import of
-    labels accepts both."""
+    """Return an answer as a cell. Several choices become "a; b", and passages become JSON, which
+    the import of labels also accepts."""
     if not isinstance(answer, list):
         return answer
     if any(isinstance(one, Mapping) for one in answer):

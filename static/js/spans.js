@@ -48,7 +48,7 @@ function write(field, passages) {
   inputOf(field).value = passages.length ? JSON.stringify(passages) : "";
 }
 
-// What is in the way of sending the field, for the field's own checks.
+// Why the field cannot be sent yet, for the checks of the form.
 function check(field) {
   const { passages, lost } = states.get(field);
   const open = passages.find((one) => lacks(field, one));

@@ -417,7 +417,8 @@ def test_an_item_shown_blind_first_gives_nothing_away(open_page: OpenPage) -> No
     answer_blind(page)
     page.wait_for_selector('#panel[data-item="item-01"][data-phase="label"][data-ready]')
     assert page.locator(".label-first-look :is(dt, dd)").all_inner_texts() == [
-        "Is there an error?", "Yes", "Where?", "in the number", "How bad is it?", "3 Severe",
+        "Is there an error?", "Yes", "Where, in words?", "in the number", "How bad is it?",
+        "3 Severe",
     ]  # fmt: skip
     assert page.locator("#panel del").count() >= 1
     page.keyboard.press("1")
@@ -427,8 +428,9 @@ def test_an_item_shown_blind_first_gives_nothing_away(open_page: OpenPage) -> No
 
 
 def answer_blind(page: Page) -> None:
-    """There is an error, where, and how bad: by the keyboard alone."""
+    """There is an error, where (in words), and how bad: by the keyboard alone."""
     page.keyboard.press("1")
+    page.keyboard.press("ArrowDown")
     page.keyboard.type("in the number")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("3")

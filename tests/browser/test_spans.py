@@ -6,12 +6,13 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
+from annotation.labelling import queue
 from annotation.models import Label, Membership
 from tests.annotation.spans import with_spans
 from tests.browser.conftest import OpenPage
 from tests.browser.screen import label_screen, wait_for
 from tests.browser.test_accessibility import LOOKS, checked, look
-from tests.builders import make_item, make_member, make_project
+from tests.builders import make_item, make_member, make_project, take
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -220,6 +221,67 @@ def test_each_view_of_a_difference_leads_to_the_same_place(open_page: OpenPage) 
     assert found["side"] == [place]
     assert found["after"] == [place]
     assert said(page) == f"“{quote}” is marked already."
+
+
+def test_line_breaks_of_other_systems_do_not_shift_a_place(open_page: OpenPage) -> None:
+    member = at_errors("One\r\ntwo\rthree\r\nfour.")
+    page = label_screen(open_page, member, "item-1")
+    for key in ("1", "1"):
+        page.keyboard.press(key)
+    page.fill("[name=explanation]", "Words")
+    page.locator('[data-field="spans"] [data-mark]').focus()
+    select(page, "three", "four", pane="response-1")
+    for key in ("1", "1", "Control+Enter"):
+        page.keyboard.press(key)
+    wait_for(page, "item-2")
+    [passage] = Label.objects.get().answers["spans"]
+    assert (passage["start"], passage["quote"]) == (9, "three\r\nfour")
+
+
+def test_a_correction_moves_what_is_marked_or_says_that_it_is_gone(open_page: OpenPage) -> None:
+    project = with_spans(make_project())
+    make_item(project, "item-1", texts=TEXTS)
+    page = label_screen(open_page, make_member(project), "item-1")
+    for word in ("has", "six"):
+        select(page, word, pane="compared")
+        page.keyboard.press("q")
+    page.keyboard.press("e")
+    page.fill("[data-editor] [name=text]", "Well, it has seven legs.")
+    with page.expect_response("**/correct/"):
+        page.keyboard.press("Control+Enter")
+    page.wait_for_selector('#panel[data-revision="2"][data-ready]')
+    assert highlighted(page) == ["has"]
+    expect(page.locator(".span-list li").last).to_contain_text("not in the text any more")
+    for key in ("1", "Control+Enter"):
+        page.keyboard.press(key)
+    expect(page.locator('[data-field="spans"] [data-problem]')).to_have_text(
+        "“six” is not in the text any more. Remove it, or mark it again."
+    )
+    page.get_by_role("button", name="Remove “six”").click()
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("#panel:not([data-item])")
+    [passage] = Label.objects.get().answers["spans"]
+    assert (passage["start"], passage["quote"]) == (9, "has")
+
+
+def test_who_contests_a_label_marks_other_passages(open_page: OpenPage) -> None:
+    project = with_spans(make_project(verify=True))
+    make_item(project, "item-1", texts=TEXTS)
+    queue.store_label(first := make_member(project), take(first).submission({"choice": "valid"}))
+    checker = make_member(project, role="adjudicator")
+    page = open_page(checker.account, reverse("verify", args=[project.slug]))
+    page.wait_for_selector("#panel[data-ready]")
+    page.keyboard.press("x")
+    select(page, "six", pane="compared")
+    page.keyboard.press("q")
+    assert quotes(page) == ["six"]
+    page.locator("label.choice", has_text="Invalid").click()
+    page.fill("[data-decision] [name=comment]", "Not an error.")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_url("**/verify/**")
+    expect(page.get_by_text("Nothing to verify")).to_be_visible()
+    label = Label.objects.get(stage="verify")
+    assert [one["quote"] for one in label.answers["spans"]] == ["six"]
 
 
 def test_a_touch_finds_a_button_beside_what_is_selected(open_page: OpenPage) -> None:

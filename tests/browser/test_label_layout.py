@@ -204,6 +204,7 @@ def test_the_claim_is_whole_under_what_was_said_at_the_first_look(
     page = open_page(member.account, reverse("label", args=[member.project.slug]), **look(size))
     page.wait_for_selector("#panel[data-phase=blind][data-ready]")
     page.keyboard.press("1")
+    page.keyboard.press("ArrowDown")  # in words, instead of a passage
     page.keyboard.type("where it speaks of the temperature on the summit")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("3")

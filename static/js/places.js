@@ -55,8 +55,19 @@ function isOf(node, way, side) {
   return way.dataset.serves.startsWith(side);
 }
 
-// The text nodes of a way of reading, where each begins, and what they say together.
+// The text nodes of a way of reading, where each begins, and what they say together. Kept until the
+// script that asks is done: one key asks many times, and a long text takes milliseconds.
+const kept = new Map();
+
 function contentOf(way, side) {
+  if (!kept.size) queueMicrotask(() => kept.clear());
+  const known = kept.get(way) ?? new Map();
+  kept.set(way, known);
+  if (!known.has(side)) known.set(side, readContent(way, side));
+  return known.get(side);
+}
+
+function readContent(way, side) {
   const nodes = [];
   const starts = [];
   let string = "";

@@ -221,6 +221,15 @@ def test_each_view_of_a_difference_leads_to_the_same_place(open_page: OpenPage) 
     assert found["side"] == [place]
     assert found["after"] == [place]
     assert said(page) == f"“{quote}” is marked already."
+    # Of words that a text has twice, the ones that were selected.
+    for view in ("side", "after"):
+        page.locator(f'a[data-view="{view}"]').click()
+        select(page, "One", pane="compared")
+        page.keyboard.press("q")
+        assert quotes(page) == [quote, "One"]
+        passages = page.evaluate("JSON.parse(document.querySelector('[data-passages]').value)")
+        assert passages[1]["start"] == texts["perturbed"].rindex("One")
+        assert highlighted(page).count("One") == 1
 
 
 def test_line_breaks_of_other_systems_do_not_shift_a_place(open_page: OpenPage) -> None:

@@ -39,6 +39,14 @@ def first_look(label: Label, task: TaskType) -> list[tuple[str, str]]:
 
 
 @register.filter
+def passages(label: Label, task: TaskType) -> list[tuple[str, str]]:
+    """The passages that a label marks, as (title of the field, quotes)."""
+    asked = (task.field(name) for name in label.answers)
+    marked = [field for field in asked if field and field.marks_texts]
+    return [(field.title, field.describe(label.answers[field.name])) for field in marked]
+
+
+@register.filter
 def called(item: Item, names: Mapping[int, str]) -> str:
     """The name of an item on this page; it replaces a key that could reveal too much."""
     return names.get(item.pk, item.key)

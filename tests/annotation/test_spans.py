@@ -218,6 +218,7 @@ def test_a_hostile_quote_is_text_everywhere(project: Project) -> None:
     assert "<script>alert" not in page
     item = body(browser_of(lead).get(f"/projects/p/items/{Item.objects.get().key}/"))
     assert "<script>alert" not in item
+    assert "Where are the errors? “&lt;script&gt;alert(1)&lt;/script&gt;" in item
 
 
 def test_exported_passages_are_imported_again_as_they_were(project: Project) -> None:

@@ -88,7 +88,7 @@ function activate(form, field) {
 
 function focusIn(field) {
   const open = isPerChange(field) ? openPiece(field) : null;
-  const input = (open ?? field).querySelector("input:checked, input:not([type=hidden]), textarea, button.choice, [data-mark]");
+  const input = (open ?? field).querySelector("input:checked, input:not([type=hidden]), textarea, button.choice, button[data-mark]");
   input?.focus();
   field.scrollIntoView({ block: "nearest" });
 }

@@ -54,6 +54,14 @@ def expect_choices(wanted: dict[str, str]) -> None:
     assert found == wanted
 
 
+def the_label() -> Label:
+    """The one label, once it is stored: the screen shows the next item before."""
+    ends = time.monotonic() + 15
+    while not Label.objects.exists() and time.monotonic() < ends:
+        time.sleep(0.02)
+    return Label.objects.get()
+
+
 def sent_to(page: Page, path: str) -> list[Request]:
     """The posts to an address, in a list that grows."""
     found: list[Request] = []

@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 from annotation.models import Label
 from tests.browser.conftest import OpenPage
-from tests.browser.screen import wait_for
+from tests.browser.screen import the_label, wait_for
 from tests.browser.test_fields import active, at_work, label_screen, press, said
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -28,7 +28,7 @@ def test_not_sure_asks_why_by_one_more_key(open_page: OpenPage) -> None:
     assert active(page) == "choice"
     press(page, "5", "2")
     wait_for(page, "item-2")
-    assert Label.objects.get().answers == {"choice": "not-sure", "reason": "gold-wrong"}
+    assert the_label().answers == {"choice": "not-sure", "reason": "gold-wrong"}
 
 
 def test_the_expected_effect_may_be_said_or_left_open(open_page: OpenPage) -> None:
@@ -52,7 +52,7 @@ def test_changed_pieces_are_checked_against_the_claim_by_key(open_page: OpenPage
     assert active(page) == "claim_check"
     press(page, "2", "ArrowUp", "1")
     wait_for(page, "item-2")
-    [said_of_piece] = Label.objects.get().answers["claim_check"].values()
+    [said_of_piece] = the_label().answers["claim_check"].values()
     assert said_of_piece == "collateral"
 
 
@@ -60,7 +60,7 @@ def test_enter_on_a_choice_never_presses_another_one(open_page: OpenPage) -> Non
     page = label_screen(open_page, at_work("perturbation-vetting"))
     press(page, "5", "Tab", "Shift+Tab", "Enter")
     wait_for(page, "item-2")
-    assert Label.objects.get().answers["choice"] == "not-sure"
+    assert the_label().answers["choice"] == "not-sure"
 
 
 def test_the_examples_of_a_choice_open_by_the_keyboard(open_page: OpenPage) -> None:
@@ -83,7 +83,7 @@ def test_a_pick_waits_for_the_claim_check_and_goes_out_with_its_last_piece(
     assert not Label.objects.exists()
     press(page, "2")
     wait_for(page, "item-2")
-    answers = Label.objects.get().answers
+    answers = the_label().answers
     assert list(answers["claim_check"].values()) == ["explained", "collateral"]
     press(page, "2", "Control+Enter")  # or as it is
     page.wait_for_selector("#panel:not([data-item])")
@@ -125,7 +125,7 @@ def test_zero_explains_the_rest_and_sends(open_page: OpenPage) -> None:
     page = label_screen(open_page, at_work(SLUG, texts=TWO_CHANGES, claim_check=True))
     press(page, "1", "2", "0")
     wait_for(page, "item-2")
-    said_of_pieces = Label.objects.get().answers["claim_check"].values()
+    said_of_pieces = the_label().answers["claim_check"].values()
     assert list(said_of_pieces) == ["collateral", "explained"]
 
 
@@ -136,7 +136,7 @@ def test_a_claim_check_with_an_open_piece_is_sent_at_the_second_try(open_page: O
     assert not Label.objects.exists()
     press(page, "Control+Enter")
     wait_for(page, "item-2")
-    assert list(Label.objects.get().answers["claim_check"].values()) == ["collateral"]
+    assert list(the_label().answers["claim_check"].values()) == ["collateral"]
 
 
 def test_the_expected_effect_does_not_send_an_open_claim_check(open_page: OpenPage) -> None:
@@ -153,7 +153,7 @@ def test_the_expected_effect_does_not_send_an_open_claim_check(open_page: OpenPa
     assert not Label.objects.exists()
     press(page, "1")
     wait_for(page, "item-2")
-    answers = Label.objects.get().answers
+    answers = the_label().answers
     assert answers["effect"] == "little"
     assert list(answers["claim_check"].values()) == ["explained", "explained"]
 

@@ -95,6 +95,8 @@ RULES: dict[str, dict[str, str]] = {
     "projects/<slug:slug>/task/": {"GET": "manage", "POST": "manage"},
     "projects/<slug:slug>/task/preview/": {"POST": "manage"},
     "projects/<slug:slug>/label/next/": {"GET": "label"},
+    "projects/<slug:slug>/label/ahead/": {"GET": "label"},
+    "projects/<slug:slug>/label/offline.js": {"GET": "label"},
     "projects/<slug:slug>/label/reopen/": {"GET": "label", "POST": "label"},
     "projects/<slug:slug>/label/skip/": {"GET": "label", "POST": "label"},
     "projects/<slug:slug>/label/flag/": {"GET": "label", "POST": "label"},

@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.utils.crypto import salted_hmac
+
 from annotation.labelling import answer_key, correct_answers
 from annotation.labelling.correct_answers import PROBE
 from annotation.models import Item, Label, Membership, Project, Resolution, Slot, Stage
 from stats.estimates import Estimate
 from stats.rates import clustered_wilson, sum_clusters
 
+_SALT = "annotation.control-items"
 COLUMNS = (
     "annotator", "checks", "right", "share", "low", "high", "reason", "corrected", "wrong",
 )  # fmt: skip
@@ -48,6 +51,16 @@ class ControlResult:
     corrected: int
 
 
+def draw_after(member: Membership, item_id: int) -> float:
+    """The draw, uniform in [0, 1), that decides whether the item after this item is a control item.
+
+    It never changes, so that items sent ahead have the control items where the queue will have them.
+    Otherwise an item that comes without having been sent ahead would be known as a control item.
+    """
+    digest = salted_hmac(_SALT, f"{member.pk}:{item_id}", algorithm="sha256").digest()
+    return (int.from_bytes(digest[:8]) >> 11) / 2**53
+
+
 def is_due(member: Membership, draw: float) -> bool:
     """True if a control item is due after this random draw; makes no query."""
     every = member.project.probe_every
@@ -63,9 +76,14 @@ def take_slot(member: Membership, draw: float, now: datetime) -> Slot | None:
     """
     if not is_due(member, draw):
         return None
-    there = Item.objects.in_project(member.project).with_known_answer(PROBE)
-    left = answer_key.order_for_member(member, there.untouched_by(member.pk))
+    left = items_left(member)
     return answer_key.hold_new_slot(left[0], Stage.CONTROL, member, now) if left else None
+
+
+def items_left(member: Membership) -> list[Item]:
+    """The control items that the member has not had, in the order in which they come."""
+    there = Item.objects.in_project(member.project).with_known_answer(PROBE)
+    return answer_key.order_for_member(member, there.untouched_by(member.pk))
 
 
 def load_results(project: Project) -> list[ControlResult]:

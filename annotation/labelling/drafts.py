@@ -20,7 +20,7 @@ from annotation.labelling import blind_names, submissions
 from annotation.labelling.models.notes import DraftQuerySet
 from annotation.labelling.queue import Offer
 from annotation.labelling.submissions import Submission
-from annotation.models import Draft, Item, Label, Membership, Slot
+from annotation.models import Draft, Item, Label, Membership
 from annotation.tasktypes import TaskType
 from annotation.tasktypes.field_schema import RESERVED
 
@@ -233,16 +233,20 @@ def _shown_item(member: Membership, shown: Submission) -> tuple[Item, str]:
     """Find the item that the page with this key showed, and the algorithm of the diff on that page.
     The key is checked so that nobody can open an arbitrary item by saving a draft."""
     ticket = submissions.read_token(shown.key, member)
-    slots = Slot.objects.filter(pk=ticket.slot_id, project=member.project_id)
-    slot = slots.select_related("item").first()
-    if slot is None:
+    items = Item.objects.filter(project=member.project_id)
+    item = (
+        items.filter(pk=ticket.item_id)
+        if ticket.item_id
+        else items.filter(slots=ticket.slot_id)
+    ).first()
+    if item is None:
         raise Refused("This page belongs to another user. Reload the page.")
     if (
-        not blind_names.matches_name(shown.item_key, member, slot.item)
+        not blind_names.matches_name(shown.item_key, member, item)
         or ticket.revision != shown.revision
     ):
         raise Refused("The page showed another item. Reload the page.")
-    return slot.item, ticket.diff
+    return item, ticket.diff
 
 
 def _check_room(member: Membership, item: Item) -> None:

@@ -22,6 +22,9 @@ SALT = "queue.offer"
 class SubmissionToken:
     """What a page showed (a slot and the number of a revision), and the member who saw it.
 
+    Items that are sent ahead are not held: their pages name the item, and no slot (0). The slot is
+    found once something is sent, so such a page does not tell a control item from any other.
+
     `blind` is True if the page asked its questions before it showed diff, claim and rationale.
     `diff` is the algorithm of the diff that the page showed, by which answers number the changes,
     "" if the task compares no texts. Pages from before there was a second algorithm do not name it.
@@ -34,6 +37,7 @@ class SubmissionToken:
     blind: bool = False
     diff: str = FORMER_ALGORITHM
     first: str = ""
+    item_id: int = 0
 
 
 def issue_token(ticket: SubmissionToken) -> str:

@@ -6,6 +6,7 @@ its slots, always in this order, so that there are no deadlocks. There is one ex
 next item locks a slot directly, and skips locked slots.
 """
 
+from annotation.labelling.queue.ahead import hold_shown, list_ahead
 from annotation.labelling.queue.labels import (
     renew_holds,
     reopen_item,
@@ -33,6 +34,8 @@ __all__ = [
     "OpenItems",
     "Waiting",
     "count_items",
+    "hold_shown",
+    "list_ahead",
     "load_open_items",
     "load_progress",
     "next_offer",

@@ -17,10 +17,7 @@ from annotation.items import revisions
 from annotation.items.diffing import stored
 from annotation.labelling import blind_names, effects, qualification, slots, submissions
 from annotation.labelling.correct_answers import PRACTICE
-from annotation.labelling.queue import (
-    claims,
-    offers,
-)
+from annotation.labelling.queue import ahead, claims, offers
 from annotation.labelling.queue.claims import Claim
 from annotation.labelling.queue.offers import Offer
 from annotation.labelling.submissions import Submission
@@ -58,7 +55,8 @@ def store_label(
 
     `stage` is the page that the label was sent to, as in `next_offer`: keys of other pages are
     refused. The label counts if it fills a slot: the slot that the page showed or, if somebody else
-    has that slot now, a free slot of the item. Otherwise the label is kept as extra. Raises
+    has that slot now, a free slot of the item. An item that was sent ahead is held by nobody: its
+    label takes a free slot now. Otherwise the label is kept as extra. Raises
     `Refused` for a key, item or answer that was not offered, and for a key that was already sent
     with other answers; `Stale` if the texts have been corrected.
     """
@@ -68,6 +66,10 @@ def store_label(
     asked = Stage.BLIND if ticket.blind else Stage.LABEL
     sent = replace(sent, answers=task.clean(sent.answers, stage=asked))
     with transactions.transact():
+        if ticket.item_id:
+            # After the first look, the item waits for the second one.
+            hold = ticket.blind and ahead.has_room(member)
+            ticket = ahead.find_slot(member, ticket, now, hold=hold)
         claims.lock_member_and_item(member, ticket.slot_id)
         claim = claims.load_claim(member, ticket.slot_id, sent.key, blind=ticket.blind)
         claims.check_stage(claim.slot, stage)
@@ -107,6 +109,7 @@ def store_correction(
     _check_correction(member, texts)
     ticket = submissions.read_token(shown.key, member)
     with transactions.transact():
+        ticket = ahead.find_slot(member, ticket, now, hold=True)
         slot, current = claims.lock_shown(member, ticket, shown)
         _check_correctable(member, slot, ticket)
         claims.check_revision(ticket, shown)
@@ -286,6 +289,7 @@ def skip_item(
     now = now or timezone.now()
     ticket = submissions.read_token(shown.key, member)
     with transactions.transact():
+        ticket = ahead.find_slot(member, ticket, now)
         slot, _ = claims.lock_shown(member, ticket, shown)
         if slot.stage == Stage.QUALIFICATION:
             raise Refused("Qualification items cannot be skipped. Choose the best answer.")

@@ -5,7 +5,7 @@ A new slot is the first slot that is free for the member.
 
 import random
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -29,13 +29,18 @@ SlotAndRevision = tuple[Slot, Revision]
 
 @dataclass(frozen=True)
 class OfferRequest:
-    """A member's request for an item; the random number `draw`, in [0, 1), decides whether the item
-    may be a control item."""
+    """A member's request for an item; the number `draw`, in [0, 1), decides whether the item may be
+    a control item."""
 
     stage: str
     turn: CursorState
     now: datetime
-    draw: float
+    draw: float | None
+
+    def drawn(self, member: Membership, item_id: int) -> "OfferRequest":
+        """This request, with the draw for the item after this item unless a draw was given."""
+        drawn = control_items.draw_after(member, item_id) if self.draw is None else self.draw
+        return replace(self, draw=drawn)
 
 
 def next_offer(
@@ -49,10 +54,12 @@ def next_offer(
     """Offer the item that the member holds or takes now, or say why there is no item.
 
     With `ahead`, offer the item after the current item and hold it as well. Stage.LABEL covers all
-    stages of the label screen. `draw`, in [0, 1), decides whether a new item is a control item.
+    stages of the label screen. `draw`, in [0, 1), decides whether a new item is a control item; by
+    default it is random, and ahead it is `control_items.draw_after` the current item.
     """
     now = now or timezone.now()
-    draw = random.random() if draw is None else draw
+    if draw is None and not ahead:
+        draw = random.random()
     choose = _hold_next if ahead else _hold_current
     with transactions.transact():
         taken = choose(member, OfferRequest(stage, claims.lock_member(member, stage), now, draw))
@@ -88,14 +95,16 @@ def _hold_next(member: Membership, asked: OfferRequest) -> SlotAndRevision | Non
         claims.hold_slot(held[0].slot_id, Hold(member.pk, hold.until))
     if len(held) > 1:
         return claims.hold_slot(held[1].slot_id, hold)
-    return _take_slot(member, asked, hold)
+    return _take_slot(member, asked.drawn(member, held[0].item_id), hold)
 
 
 def _may_have_answer(member: Membership, asked: OfferRequest) -> bool:
     """True if the item may be a qualification or control item, which is offered before other
     work."""
-    at_work = asked.stage == Stage.LABEL
-    return at_work and (qualification.is_due(member) or control_items.is_due(member, asked.draw))
+    if asked.stage != Stage.LABEL:
+        return False
+    assert asked.draw is not None
+    return qualification.is_due(member) or control_items.is_due(member, asked.draw)
 
 
 def _take_slot(
@@ -106,6 +115,7 @@ def _take_slot(
     stage, turn, now, draw = asked.stage, asked.turn, asked.now, asked.draw
     if stage != Stage.LABEL:
         return _pick_slot(member, stage, turn, now, hold, held_at)
+    assert draw is not None
     if qualification.is_due(member):
         return _hold_created(qualification.take_slot(member, now), hold)
     if control_items.is_due(member, draw) and is_any_free(member, stage, turn, now):
@@ -150,6 +160,7 @@ class HeldSlot:
     """A slot that the member holds; `ahead` if it is reserved as the next item."""
 
     slot_id: int
+    item_id: int
     stage: str
     ahead: bool
 
@@ -166,21 +177,23 @@ class PickedSlot:
     fresh: bool
 
 
-def held_slots(member: Membership, stages: Iterable[str]) -> list[HeldSlot]:
+def held_slots(
+    member: Membership, stages: Iterable[str], *, lock: bool = True
+) -> list[HeldSlot]:
     """The slots that the member holds at these stages; a slot whose hold has expired is included
     until somebody else takes it."""
     names = sql.quote_names(Stage(stage).value for stage in stages)
     found = sql.fetch_rows(
         f"""
-        SELECT s.id, s.stage, s.ahead FROM annotation_slot s
+        SELECT s.id, s.item_id, s.stage, s.ahead FROM annotation_slot s
         JOIN annotation_item i ON i.id = s.item_id
         WHERE s.member_id = %s AND s.state = 'held' AND s.stage IN ({names})
           AND i.deleted_at IS NULL
-        ORDER BY s.ahead, s.held_until, s.id {sql.lock_clause(passing=False)}
+        ORDER BY s.ahead, s.held_until, s.id {sql.lock_clause(passing=False) if lock else ""}
         """,
         [member.pk],
     )
-    return [HeldSlot(slot_id, stage, bool(ahead)) for slot_id, stage, ahead in found]
+    return [HeldSlot(slot_id, item_id, stage, bool(ahead)) for slot_id, item_id, stage, ahead in found]
 
 
 def pick_slot(
@@ -263,16 +276,50 @@ def _held_search(stages: Iterable[str]) -> str:
         ORDER BY s.ahead, s.held_until, s.id LIMIT 1 {sql.lock_clause(passing=False)}"""
 
 
+def list_free_items(
+    member: Membership, turn: CursorState, now: datetime, number: int
+) -> list[int]:
+    """The ids of items that the member would be offered next, in this order, without holding them.
+
+    Returns at most `number` items, and fewer if many of them have several free slots.
+    """
+    behind = f"{_SHARED} AND s.state = 'open' AND {_FRESH} AND NOT {_PAST_CURSOR}"
+    conditions = _free_conditions() | {"behind": behind}
+    searches = {
+        name: _search(Stage.LABEL, condition, lock=False, limit=3 * number)
+        for name, condition in conditions.items()
+    }
+    tables = ", ".join(f"{name} AS ({search})" for name, search in searches.items())
+    union = " UNION ALL ".join(
+        f"SELECT id, priority, position, {rank} AS search FROM {name}"
+        for rank, name in enumerate(searches)
+    )
+    found = sql.fetch_rows(
+        f"""
+        WITH {tables}
+        SELECT s.item_id FROM ({union}) AS u JOIN annotation_slot s ON s.id = u.id
+        ORDER BY u.search, u.priority, u.position, u.id LIMIT {3 * number}
+        """,
+        _search_parameters(member, turn, now),
+    )
+    return list(dict.fromkeys(item_id for (item_id,) in found))[:number]
+
+
 def _free_searches(stage: str) -> dict[str, str]:
-    conditions = {
+    return {name: _search(stage, condition) for name, condition in _free_conditions().items()}
+
+
+_PAST_CURSOR = "(s.priority, s.position) > (%(priority)s, %(position)s)"
+
+
+def _free_conditions() -> dict[str, str]:
+    return {
         "reserved": "s.reserved_for_id = %(member)s AND s.state = 'open'",
         "returned": f"{_SHARED} AND s.state = 'open' AND {_RETURNED}",
         "expired": "s.project_id = %(project)s AND s.state = 'held' AND s.held_until <= %(now)s"
         " AND (s.reserved_for_id IS NULL OR s.reserved_for_id = %(member)s)",
-        "fresh": f"{_SHARED} AND s.state = 'open' AND {_FRESH} "
-        "AND (s.priority, s.position) > (%(priority)s, %(position)s)",
+        "fresh": f"{_SHARED} AND s.state = 'open' AND {_FRESH} AND {_PAST_CURSOR}",
     }
-    return {name: _search(stage, condition) for name, condition in conditions.items()}
 
 
 def _behind_searches(stage: str, *, lock: bool = True) -> dict[str, str]:
@@ -324,7 +371,7 @@ _TAKE_SQL = f"""taken AS (
     WHERE annotation_slot.id = found.id RETURNING annotation_slot.*, found.search)"""
 
 
-def _search(stage: str, condition: str, *, lock: bool = True) -> str:
+def _search(stage: str, condition: str, *, lock: bool = True, limit: int = 1) -> str:
     names = sql.quote_names(_EXCLUDED_STAGES[Stage(stage)])
     apart = (
         ""
@@ -345,7 +392,7 @@ def _search(stage: str, condition: str, *, lock: bool = True) -> str:
             WHERE skipped.member_id = %(member)s AND skipped.item_id = s.item_id
               AND skipped.kind = 'skip' AND skipped.ended_at IS NULL {_ROW_BY_ROW})
           {apart}
-        ORDER BY s.priority, s.position LIMIT 1 {sql.lock_clause(passing=True) if lock else ""}"""
+        ORDER BY s.priority, s.position LIMIT {limit} {sql.lock_clause(passing=True) if lock else ""}"""
 
 
 # Makes PostgreSQL run the subquery row by row, with an index. Otherwise PostgreSQL would turn it

@@ -142,15 +142,43 @@ def build_offer(
         previous = _label(member, slot.item, slot.stage)
     if slot.stage in _SEPARATE_STAGES and previous is None:
         previous = _withdrawn_label(member, slot, revision)
+    return _build(member, slot, revision, phase, previous, blind)
+
+
+def build_ahead(member: Membership, revision: Revision) -> Offer:
+    """Build the offer of an item that nobody holds for the member.
+
+    Its slot is not stored: it looks the same for a control item and for any other.
+    """
+    item = revision.item
+    item.project = member.project  # saves loading the project again
+    blind = _label(member, item, Stage.BLIND) if member.project.blind_first else None
+    phase = "blind" if member.project.blind_first and blind is None else "label"
+    held = Slot(item=item, project=item.project, state=Slot.State.HELD, member=member)
+    return _build(member, held, revision, phase, None, blind)
+
+
+def _build(
+    member: Membership,
+    slot: Slot,
+    revision: Revision,
+    phase: str,
+    previous: Label | None,
+    blind: Label | None,
+) -> Offer:
     task = tasktypes.load_task_type(member.project)
-    diff = stored.shown_algorithm(revision) if task.diff else ""
-    first = pair_order.draw_first(task, member, slot)
     ticket = submissions.SubmissionToken(
-        slot.pk, member.pk, revision.number, phase == "blind", diff, first
+        slot.pk or 0,
+        member.pk,
+        revision.number,
+        blind=phase == "blind",
+        diff=stored.shown_algorithm(revision) if task.diff else "",
+        first=pair_order.draw_first(task, member, slot),
+        item_id=0 if slot.pk else slot.item_id,
     )
     key, item = submissions.issue_token(ticket), slot.item
     name = blind_names.blind_name(member, item) if phase == "blind" else item.key
-    return Offer(slot, item, revision, key, name, phase, previous, blind, first)
+    return Offer(slot, item, revision, key, name, phase, previous, blind, ticket.first)
 
 
 def explain_waiting(member: Membership, stage: str, now: datetime) -> Waiting:

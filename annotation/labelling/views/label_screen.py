@@ -5,14 +5,18 @@ progress, the last ten labels, and the number of items in each of the member's l
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.contrib.staticfiles import finders
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
@@ -25,7 +29,15 @@ from annotation.htmx import HtmxRequest
 from annotation.items import taxonomy as categories
 from annotation.items.diffing import stored
 from annotation.items.rendering import sheet
-from annotation.labelling import blind_names, comments, drafts, my_items, qualification, queue
+from annotation.labelling import (
+    blind_names,
+    comments,
+    drafts,
+    my_items,
+    qualification,
+    queue,
+    submissions,
+)
 from annotation.labelling.forms import CorrectionForm, LabelForm, SubmissionForm
 from annotation.labelling.queue import Offer, Waiting
 from annotation.models import Account, Label, Mark, Membership, Slot, Stage
@@ -95,10 +107,39 @@ def label_screen(request: HtmxRequest, slug: str) -> HttpResponse:
 def next_ahead(request: HtmxRequest, slug: str) -> HttpResponse:
     """Send the item after the current item, if a next item can be held, and the member's progress.
 
-    The page requests this after showing an item, so that it loads while the person reads.
+    The page requests this after showing an item, so that it loads while the person reads. If it
+    shows an item that was sent ahead, it sends the item's key as `shown`, and the item is held.
     """
     member = access.member_for(request, slug, right="label")
+    if key := request.GET.get("shown"):
+        with suppress(Refused):  # the answer to its label says what is wrong
+            queue.hold_shown(member, submissions.read_token(key, member))
     return render_ahead(request, member, queue.next_offer(member, ahead=True))
+
+
+@require_GET
+@never_cache
+@login_required
+def items_ahead(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Send the panels of the items after the held ones, to be shown while there is no connection.
+    Nobody holds these items."""
+    member = access.member_for(request, slug, right="label")
+    frame = _frame_context(request, member)
+    panels = []
+    for offer in queue.list_ahead(member):
+        context = frame | _panel_context(request, member, ScreenState(offer))
+        panels.append(render_to_string("annotation/label.html#panel", context, request))
+    return HttpResponse("".join(panels))
+
+
+@require_GET
+@login_required
+def offline_worker(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Send the service worker that shows the label screen without a connection. Its address limits
+    it to this project's label screen."""
+    access.member_for(request, slug, right="label")
+    path = finders.find("js/offline_worker.js")
+    return HttpResponse(Path(path).read_bytes(), content_type="text/javascript; charset=utf-8")
 
 
 @submission_view
@@ -113,7 +154,9 @@ def submit_label(request: HtmxRequest, member: Membership) -> HttpResponse:
         return _render_problem(request, member, problem, form)
     if qualification.build_lesson(made):
         return render_page(request, member, ScreenState(lesson=made, said="Saved."))
-    return _render_next(request, member, _describe_stored(made, task))
+    response = _render_next(request, member, _describe_stored(made, task))
+    response["Label-Counted"] = "yes" if made.counted else "no"
+    return response
 
 
 @submission_view

@@ -1,0 +1,112 @@
+"""Items ahead: what a member's page may show while it has no connection, beyond the items held.
+
+These items are held by nobody: a label of one takes its slot when it arrives, in the same
+transaction. If the slot went to somebody else meanwhile, the label is kept as extra.
+"""
+
+from dataclasses import replace
+from datetime import datetime
+
+from django.db.models import F
+from django.utils import timezone
+
+from annotation.db import transactions
+from annotation.errors import Refused
+from annotation.labelling import answer_key, control_items, qualification, slots
+from annotation.labelling.correct_answers import PROBE
+from annotation.labelling.queue import claims, next_item, offers
+from annotation.labelling.queue.claims import CursorState
+from annotation.labelling.queue.offers import Offer
+from annotation.labelling.submissions import SubmissionToken
+from annotation.models import WORK_LIKE_STAGES, Cursor, Item, Membership, Revision, Slot, Stage
+
+# The number of items sent ahead, and of slots that a page holds.
+NUMBER, MAX_HELD = 8, 2
+
+
+def list_ahead(
+    member: Membership, *, number: int = NUMBER, now: datetime | None = None
+) -> list[Offer]:
+    """The items that the member would be offered after the held ones, without holding them.
+
+    Control items stand where the queue will have them, and look like the others. There is nothing
+    ahead without a held item, and no qualification item, since its explanation is shown before the
+    next one. If the project asks a first look, only items are sent that still need one.
+    """
+    now = now or timezone.now()
+    held = next_item.held_slots(member, slots.WORKBENCH_STAGES, lock=False)
+    if not held or qualification.is_due(member):
+        return []
+    if any(slot.stage == Stage.QUALIFICATION for slot in held):
+        return []
+    planned = _plan_items(member, held[-1].item_id, number, now)
+    current = Revision.objects.filter(item__in=planned, number=F("item__revision_number"))
+    found = {one.item_id: one for one in current.select_related("item")}
+    built = [offers.build_ahead(member, found[item]) for item in planned if item in found]
+    asked = "blind" if member.project.blind_first else "label"
+    return [offer for offer in built if offer.phase == asked]
+
+
+def _plan_items(member: Membership, last: int, number: int, now: datetime) -> list[int]:
+    """The ids of the next items after the item `last`, as `next_offer` will choose them."""
+    stored = Cursor.objects.filter(member=member, stage=Stage.LABEL).first()
+    turn = CursorState(stored.priority, stored.position) if stored else CursorState()
+    free = next_item.list_free_items(member, turn, now, number)
+    may_check = free and control_items.is_due(member, 0)
+    checks = [item.pk for item in control_items.items_left(member)] if may_check else []
+    planned: list[int] = []
+    while free and len(planned) < number:
+        drawn = control_items.draw_after(member, last)
+        last = checks.pop(0) if checks and control_items.is_due(member, drawn) else free.pop(0)
+        planned.append(last)
+    return planned
+
+
+def find_slot(
+    member: Membership, token: SubmissionToken, now: datetime, *, hold: bool = False
+) -> SubmissionToken:
+    """The token with the slot that the page's item has for the member now; called inside the
+    queue's transaction.
+
+    This is the member's own slot, else a free slot, else somebody else's: a label is then an extra
+    label. With `hold`, a free slot is held. Only now is a control item's slot created.
+    """
+    if not token.item_id:
+        return token
+    claims.lock_member(member)
+    item = Item.objects.locked().filter(project=member.project_id, pk=token.item_id).first()
+    if item is None:
+        raise Refused("The page showed another item. Reload the page.")
+    of_item = Slot.objects.of_item(item)
+    slot = of_item.of_member(member.pk).at_any(WORK_LIKE_STAGES).first()
+    if slot is None and item.purpose == PROBE:
+        slot = answer_key.hold_new_slot(item, Stage.CONTROL, member, now)
+    if slot is None:
+        work = of_item.at_work().in_order()
+        slot = work.free_for(member.pk, now).locked(passing=True).first()
+        if slot and hold:
+            is_next = _holds(member) > 0
+            slot.hold(member.pk, slots.hold_until(member, now), ahead=is_next)
+        slot = slot or work.first()
+    if slot is None:
+        raise Refused("This item no longer needs labels. Continue with the next one.")
+    return replace(token, slot_id=slot.pk)
+
+
+def has_room(member: Membership) -> bool:
+    """True if the member may hold one more item."""
+    return _holds(member) < MAX_HELD
+
+
+def hold_shown(member: Membership, token: SubmissionToken, *, now: datetime | None = None) -> None:
+    """Hold the item ahead that a page shows, as its page has a connection again, if the item is
+    free and the member may hold one more."""
+    now = now or timezone.now()
+    with transactions.transact():
+        claims.lock_member(member)
+        find_slot(member, token, now, hold=has_room(member))
+
+
+def _holds(member: Membership) -> int:
+    held = Slot.objects.in_project(member.project_id).held_by(member.pk)
+    return held.at_any(slots.WORKBENCH_STAGES).of_live_items().count()

@@ -1,0 +1,336 @@
+"""Items ahead: shown while there is no connection, held by nobody, taken when their label comes."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.urls import reverse
+
+from annotation.errors import Refused, Stale
+from annotation.labelling import blind_names, control_items, qualification, queue
+from annotation.labelling.queue import Offer
+from annotation.models import Draft, Item, Label, Mark, Membership, Slot
+from tests.builders import (
+    browser_of,
+    correct,
+    make_item,
+    make_known,
+    make_member,
+    make_project,
+    say,
+    take,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def at_work(number: int = 12, **values: Any) -> Membership:
+    """Somebody who holds two of so many items."""
+    project = make_project(**values)
+    for place in range(1, number + 1):
+        make_item(project, f"item-{place:02}", cluster=f"cluster-{place % 2}")
+    return hold_two(make_member(project))
+
+
+def hold_two(member: Membership) -> Membership:
+    take(member)
+    queue.next_offer(member, ahead=True)
+    return member
+
+
+def keys(offers: list[Offer]) -> list[str]:
+    return [offer.item.key for offer in offers]
+
+
+def held(member: Membership) -> list[str]:
+    slots = Slot.objects.held_by(member.pk).order_by("ahead", "item__position")
+    return list(slots.values_list("item__key", flat=True))
+
+
+def fetch(member: Membership) -> str:
+    answer = browser_of(member).get(reverse("label-ahead", args=[member.project.slug]))
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+# ---------------------------------------------------------------------------------- what is sent
+
+
+def test_the_items_after_the_held_ones_are_sent_and_held_by_nobody() -> None:
+    member = at_work()
+    assert keys(queue.list_ahead(member)) == [f"item-{place:02}" for place in range(3, 11)]
+    assert held(member) == ["item-01", "item-02"]
+    assert held(make_member(member.project)) == []
+
+
+def test_each_item_is_sent_once_however_many_labels_it_needs() -> None:
+    member = at_work(4, overlap=3)
+    assert keys(queue.list_ahead(member)) == ["item-03", "item-04"]
+
+
+def test_nothing_that_the_member_may_not_get_is_sent() -> None:
+    member = at_work(6)
+    three, four, five, six = Item.objects.order_by("position")[2:6]
+    Mark.objects.create(member=member, item=three, kind=Mark.Kind.SKIP)
+    Slot.objects.of_item(four).get().reserve(make_member(member.project).pk)
+    Item.objects.filter(pk=five.pk).update(deleted_at="2026-01-01T00:00:00Z")
+    assert keys(queue.list_ahead(member)) == [six.key]
+
+
+def test_urgent_items_and_items_behind_the_cursor_come_where_the_queue_has_them() -> None:
+    member = at_work(5)
+    Slot.objects.filter(item__key="item-05").update(returned=True)
+    member.cursors.update(position=3)
+    assert keys(queue.list_ahead(member)) == ["item-05", "item-04", "item-03"]
+
+
+def test_nothing_is_sent_to_who_has_to_qualify() -> None:
+    member = make_member(make_project(practice_items=1))
+    make_item(member.project), make_item(member.project)
+    make_known(member.project, "known")
+    take(member)
+    assert qualification.is_due(member)
+    assert queue.list_ahead(member) == []
+    assert fetch(member) == ""
+
+
+def test_a_first_look_ahead_tells_no_more_than_one_that_is_held() -> None:
+    member = at_work(0, blind_first=True)
+    for number in range(1, 6):
+        texts = {"claim": "Six for eight.", "gold": "Eight legs, as the reference has it."}
+        make_item(member.project, f"number-errors-{number}", texts=texts)
+    hold_two(member)
+    sent = fetch(member)
+    telling = r"number-errors|Number errors|factual|Factual|Perturbed|Six for eight|Sibling|sibling"
+    assert re.search(telling, sent) is None
+    assert "as the reference has it" not in sent
+    assert sent.count('data-phase="blind"') == 3
+    names = re.findall(r'data-item="([^"]*)"', sent)
+    items = Item.objects.order_by("position")[2:]
+    assert names == [blind_names.blind_name(member, item) for item in items]
+
+
+def test_a_second_look_is_not_sent_ahead() -> None:
+    member = at_work(4, blind_first=True)
+    third, fourth = queue.list_ahead(member)
+    look(member, third)
+    Slot.objects.filter(item=third.item).update(state="open", member=None, held_until=None)
+    assert keys(queue.list_ahead(member)) == [fourth.item.key]
+
+
+def test_the_number_of_queries_does_not_depend_on_what_was_labelled(
+    django_assert_num_queries: Callable[..., Any],
+) -> None:
+    member = at_work(60)
+    costs = []
+    for _ in range(2):
+        with django_assert_num_queries(30, exact=False) as seen:
+            assert len(queue.list_ahead(member)) == 8
+        costs.append(len(seen))
+        for _ in range(20):
+            say(member, take(member))
+        hold_two(member)
+    assert costs[0] == costs[1]
+
+
+# ------------------------------------------------------------------------------- control items
+
+
+def with_control_items(number: int = 30) -> Membership:
+    member = at_work(0, probe_every=3)
+    for place in range(number):
+        make_item(member.project, f"item-{place}-x")
+        make_known(member.project, f"item-{place}-y", purpose="probe")
+    return hold_two(member)
+
+
+def test_control_items_are_sent_where_the_queue_has_them() -> None:
+    member = with_control_items()
+    seen = []
+    for _ in range(20):
+        coming = keys(queue.list_ahead(member))
+        say(member, take(member))
+        hold_two(member)
+        assert held(member)[1] == coming[0]
+        seen.append(coming[0][-1])
+    assert {"x", "y"} == set(seen)
+
+
+def test_about_one_item_in_so_many_is_a_control_item() -> None:
+    member = make_member(make_project(probe_every=4))
+    draws = [control_items.draw_after(member, item) for item in range(4000)]
+    assert all(0 <= draw < 1 for draw in draws)
+    assert 900 < sum(draw * 4 < 1 for draw in draws) < 1100
+
+
+def test_a_control_item_ahead_looks_like_any_other_item() -> None:
+    member = with_control_items()
+    panels = fetch(member).split("<section id=")[1:]
+    kinds = {re.findall(r'data-item="item-\d+-(.)"', panel)[0]: panel for panel in panels}
+    assert set(kinds) == {"x", "y"}
+    work, control = (re.sub(r'item-\d+-.|value="[\w:.=-]{40,}"', "", kinds[of]) for of in "xy")
+    assert work == control
+    assert not Slot.objects.filter(stage="control").exclude(state="held").exists()
+
+
+def test_the_key_of_an_item_ahead_names_no_slot() -> None:
+    """A slot's number would give control items away, since their slots are the newest."""
+    member = with_control_items()
+    from annotation.labelling import submissions
+
+    tokens = [submissions.read_token(offer.key, member) for offer in queue.list_ahead(member)]
+    assert {token.slot_id for token in tokens} == {0}
+
+
+def test_a_label_of_a_control_item_ahead_is_a_control_label() -> None:
+    member = with_control_items()
+    ahead = next(one for one in queue.list_ahead(member) if one.item.purpose == "probe")
+    label = say(member, ahead)
+    assert (label.stage, label.counted) == ("control", True)
+    with pytest.raises(Stale):
+        other = next(one for one in queue.list_ahead(member) if one.item.purpose == "probe")
+        correct(member, other), say(member, other)
+
+
+# ------------------------------------------------------------------------- taken at submission
+
+
+def test_a_label_takes_its_slot_when_it_arrives() -> None:
+    member = at_work()
+    third = queue.list_ahead(member)[0]
+    label = say(member, third)
+    slot = Slot.objects.get(item=third.item)
+    assert (label.counted, label.slot, slot.state, slot.member) == (True, slot, "filled", member)
+    assert member.labelled == 1
+    assert held(member) == ["item-01", "item-02"]
+
+
+def test_the_same_key_twice_is_one_label() -> None:
+    member = at_work()
+    third = queue.list_ahead(member)[0]
+    assert say(member, third) == say(member, third)
+    assert Label.objects.count() == 1
+
+
+def test_two_lists_give_one_label_that_counts() -> None:
+    member = at_work()
+    first, second = queue.list_ahead(member)[0], queue.list_ahead(member)[0]
+    assert first.key != second.key
+    say(member, first)
+    say(member, second, "invalid")
+    assert Label.objects.counted().get().choice == "invalid"
+    assert Slot.objects.filter(state="filled").count() == 1
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+def test_a_label_of_an_item_that_somebody_else_took_is_kept_as_extra_and_said_so(
+    labelled: bool,
+) -> None:
+    member = at_work(3)
+    third = queue.list_ahead(member)[0]
+    theirs = take(make_member(member.project))
+    assert theirs.item == third.item
+    if labelled:
+        say(theirs.slot.member, theirs, "invalid")
+    sent = {"key": third.key, "item": third.name, "revision": 1, "choice": "valid"}
+    address = reverse("label-submit", args=[member.project.slug])
+    headers = {"HX-Request": "true", "Label-Next": "here"}
+    answer = browser_of(member).post(address, sent, headers=headers)
+    assert "saved as an extra one" in answer.content.decode()
+    assert answer["Label-Counted"] == "no"
+    label = Label.objects.get(member=member)
+    assert (label.counted, label.slot) == (False, None)
+    assert Slot.objects.get(item=third.item).member == theirs.slot.member
+
+
+def test_a_label_of_an_item_that_needs_no_label_any_more_is_kept_as_extra() -> None:
+    member = at_work(3)
+    third = queue.list_ahead(member)[0]
+    Slot.objects.get(item=third.item).close()
+    assert not say(member, third).counted
+
+
+def test_a_label_of_texts_that_were_corrected_meanwhile_is_refused_and_kept_as_a_draft() -> None:
+    member = at_work(3)
+    third = queue.list_ahead(member)[0]
+    other = make_member(member.project)
+    correct(other, take(other))
+    sent = {"key": third.key, "item": third.name, "revision": 1, "choice": "valid"}
+    address = reverse("label-submit", args=[member.project.slug])
+    answer = browser_of(member).post(address, sent | {"comment": "Odd."})
+    assert answer.status_code == 409
+    draft = Draft.objects.get(member=member, item=third.item)
+    assert (draft.data["comment"], draft.data["answers"]) == ("Odd.", {"choice": ["valid"]})
+    assert not Label.objects.exists()
+
+
+def test_a_removed_item_takes_no_label() -> None:
+    member = at_work(3)
+    third = queue.list_ahead(member)[0]
+    Item.objects.filter(pk=third.item.pk).update(deleted_at="2026-01-01T00:00:00Z")
+    with pytest.raises(Refused, match="removed from the project"):
+        say(member, third)
+
+
+def test_another_persons_key_is_refused() -> None:
+    member = at_work(3)
+    third = queue.list_ahead(member)[0]
+    with pytest.raises(Refused):
+        say(make_member(member.project), third)
+
+
+def test_an_item_ahead_is_skipped_and_corrected_like_any_other() -> None:
+    member = at_work(4)
+    third, fourth = queue.list_ahead(member)
+    queue.skip_item(member, third.submission())
+    assert Mark.objects.get().item == third.item
+    assert correct(member, fourth).revision.number == 2
+    assert len(held(member)) == 2
+
+
+def test_the_item_that_a_page_shows_is_held_once_it_has_a_connection_again() -> None:
+    member = at_work(5)
+    third = queue.list_ahead(member)[0]
+    address = reverse("label-next", args=[member.project.slug])
+    browser_of(member).get(address, {"shown": third.key})
+    assert held(member) == ["item-01", "item-02"]  # no more than two
+    say(member, take(member)), say(member, take(member))
+    browser_of(member).get(address, {"shown": third.key})
+    assert held(member) == ["item-03", "item-04"]
+
+
+# ----------------------------------------------------------------------------------- first looks
+
+
+def look(member: Membership, offer: Offer) -> Label:
+    return queue.store_label(member, offer.submission({"sees": "no"}))
+
+
+def test_the_second_look_comes_once_the_first_has_arrived() -> None:
+    member = at_work(5, blind_first=True)
+    third, fourth, fifth = queue.list_ahead(member)
+    for offer in (take(member), queue.next_offer(member, ahead=True), third, fourth):
+        assert isinstance(offer, Offer)
+        assert look(member, offer).stage == "blind"
+    assert held(member) == ["item-01", "item-02"]
+    met = []
+    for _ in range(5):
+        offer = take(member)
+        met.append((offer.item.key, offer.phase))
+        if offer.phase == "blind":
+            look(member, offer)
+            offer = take(member)
+        say(member, offer)
+    phases = ["label", "label", "label", "label", "blind"]
+    assert met == [(f"item-{place:02}", phase) for place, phase in enumerate(phases, 1)]
+
+
+def test_the_item_of_a_first_look_is_held_if_there_is_room() -> None:
+    member = at_work(5, blind_first=True)
+    third = queue.list_ahead(member)[0]
+    for offer in (take(member), queue.next_offer(member, ahead=True)):
+        assert isinstance(offer, Offer)
+        queue.skip_item(member, offer.submission())
+    look(member, third)
+    assert held(member) == ["item-03"]

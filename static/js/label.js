@@ -1,5 +1,6 @@
 // The label screen. The server renders; this script handles the painted item and shows the next
 // one, which was fetched meanwhile.
+import * as ahead from "./ahead.js";
 import * as sidePanel from "./side_panel.js";
 import * as drafts from "./drafts.js";
 import * as editor from "./editor.js";
@@ -8,10 +9,10 @@ import * as reservations from "./reservations.js";
 import * as keys from "./keys.js";
 import * as outbox from "./outbox.js";
 import { panel, say, tell } from "./page.js";
-import { begin, bringNext, focusTarget, labelForm, load, remindOfChoice } from "./panel.js";
+import { begin, bringNext, focusTarget, labelForm, load, remindOfChoice, showKept } from "./panel.js";
 import * as texts from "./texts.js";
 import * as pressGuard from "./press_guard.js";
-import { isStuck, openItem, sentLate, settled, submit, WAITS } from "./submissions.js";
+import { isStuck, openItem, outlook, sentLate, settled, submit, WAITS } from "./submissions.js";
 import * as connection from "./connection.js";
 
 document.addEventListener(
@@ -141,9 +142,16 @@ function complete(form, event) {
   else pressGuard.refuse();
 }
 
+ahead.keep(panel());
 begin();
 remindOfChoice();
 reservations.begin();
-outbox.begin({ sent: sentLate, open: openItem, isStuck });
-if (isStuck()) tell(WAITS);
-bringNext();
+outbox.begin({ sent: sentLate, open: openItem, outlook });
+if (ahead.isKept()) {
+  showKept(outbox.holds);
+} else {
+  if (isStuck()) tell(WAITS);
+  bringNext();
+  ahead.follow();
+  ahead.begin();
+}

@@ -1,1 +1,96 @@
-// x
+// The service worker of one project's label screen: without a connection, a reload shows the page
+// that was loaded last, with its styles and scripts; ahead.js fills in the items. With a connection,
+// everything comes from the server.
+//
+// There is one cache for each account, "label|ACCOUNT". The page names its account, so that a page is
+// never kept with the texts of somebody else.
+const PATIENCE = 6000;
+const AWAY = [502, 503, 504];
+const FILES = ["script", "style", "font", "image"];
+const PREFIX = "label|";
+
+const base = new URL(self.registration.scope);
+const isOurs = (name) => name.startsWith(PREFIX);
+
+self.addEventListener("install", () => self.skipWaiting());
+self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
+
+// The one cache that is there; none while it is not clear whose it is.
+async function openOnly() {
+  const names = (await caches.keys()).filter(isOurs);
+  return names.length === 1 ? caches.open(names[0]) : null;
+}
+
+async function forget(but) {
+  const names = (await caches.keys()).filter((name) => isOurs(name) && name !== but);
+  await Promise.all(names.map((name) => caches.delete(name)));
+}
+
+async function keepPage(response) {
+  const text = await response.clone().text();
+  const account = /<body[^>]* data-account="(\d+)"/.exec(text)?.[1];
+  await forget(account && PREFIX + account);
+  if (account && text.includes(' id="screen"')) await (await caches.open(PREFIX + account)).put(base, response);
+}
+
+// The page that was kept, which says of itself that it was.
+async function showKept() {
+  const cache = await openOnly();
+  const found = await cache?.match(base);
+  if (!found) return null;
+  const headers = new Headers(found.headers);
+  for (const name of ["Content-Encoding", "Content-Length", "Set-Cookie"]) headers.delete(name);
+  const text = (await found.text()).replace(' id="screen"', ' id="screen" data-kept');
+  return new Response(text, { headers });
+}
+
+async function showPage(event) {
+  try {
+    const response = await fetch(event.request, { signal: AbortSignal.timeout(PATIENCE) });
+    if (AWAY.includes(response.status)) return (await showKept()) ?? response;
+    // Somebody who is sent to the sign-in page is signed out.
+    if (response.type === "opaqueredirect" || response.redirected || response.status === 401) event.waitUntil(forget());
+    else if (response.ok) event.waitUntil(keepPage(response.clone()));
+    return response;
+  } catch (error) {
+    const kept = await showKept();
+    if (kept) return kept;
+    throw error;
+  }
+}
+
+async function showFile(event) {
+  try {
+    const response = await fetch(event.request);
+    const cache = response.ok && (await openOnly());
+    if (cache) event.waitUntil(cache.put(event.request, response.clone()));
+    return response;
+  } catch (error) {
+    const cache = await openOnly();
+    const found = await cache?.match(event.request, { ignoreVary: true });
+    if (found) return found;
+    throw error;
+  }
+}
+
+self.addEventListener("fetch", (event) => {
+  const { request } = event;
+  const url = new URL(request.url);
+  if (request.method !== "GET" || url.origin !== base.origin) return;
+  if (request.mode === "navigate") {
+    if (url.pathname === base.pathname) event.respondWith(showPage(event));
+  } else if (FILES.includes(request.destination)) event.respondWith(showFile(event));
+});
+
+// At the first visit the page was loaded before this worker was there.
+async function keepFirst({ page, files }) {
+  const response = await fetch(page);
+  if (!response.ok || response.redirected) return;
+  await keepPage(response);
+  const cache = await openOnly();
+  await cache?.addAll(files);
+}
+
+self.addEventListener("message", (event) => {
+  if (event.data?.page === base.pathname) event.waitUntil(keepFirst(event.data));
+});

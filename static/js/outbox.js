@@ -35,6 +35,17 @@ function write(entries) {
 
 const put = (entry) => write([...read().filter((one) => one.key !== entry.key), entry]);
 
+// The label that waited last for the connection. While there is one, the next ones wait behind it.
+const isAway = ({ why }) => why === "connection" || why === "server";
+const late = () => read().findLast((one) => !one.refused && isAway(one));
+export const isLate = () => late() !== undefined;
+
+export function join(entry) {
+  const { why, told } = late();
+  put({ ...entry, why, told });
+  later();
+}
+
 export function remove(entry) {
   flying.delete(entry.key);
   write(read().filter((one) => one.key !== entry.key));
@@ -46,15 +57,21 @@ export function keep(entry) {
   put(entry);
 }
 
+// A label that could not be sent, and waits from now on.
+export function wait(entry, answer) {
+  put({ ...entry, why: answer.kind, told: whyNot(answer) });
+  later();
+}
+
 // Whether a label of this item is kept here and not stored yet.
 export const holds = (item) => read().some((one) => one.item === item && !one.refused);
 export const waiting = () => read().filter((one) => !one.refused && !flying.has(one.key));
 
 export function entry(form, button, seconds) {
   const fields = fieldsOf(form, button).filter(([name]) => name !== "seconds");
-  const { item } = panel().dataset;
+  const { item, phase } = panel().dataset;
   const title = (button?.dataset.title ? button : form.querySelector("label[data-title]:has(:checked)"))?.dataset.title ?? "answers";
-  return { key: form.elements.key.value, item, title, fields: [...fields, ["seconds", seconds]] };
+  return { key: form.elements.key.value, item, phase, title, fields: [...fields, ["seconds", seconds]] };
 }
 
 // Sends one label; `isNextHere`: the answer is a sentence, not the next item.
@@ -79,10 +96,12 @@ export function flush() {
 
 async function sendAll() {
   clearTimeout(timer);
-  const items = { stored: [], refused: [] };
+  const items = { stored: [], refused: [], extra: [], looks: [] };
   for (const one of waiting()) {
     const answer = await send(one, true);
     items[answer.kind]?.push(one.item);
+    if (answer.headers.get("Label-Counted") === "no") items.extra.push(one.item);
+    if (answer.kind === "stored" && one.phase === "blind") items.looks.push(one.item);
     if (answer.kind === "refused") refuse(one, answer);
     else if (answer.kind !== "stored" && answer.kind !== "server") break;
   }
@@ -92,8 +111,7 @@ async function sendAll() {
 // Tries again in a moment, if there is anything to send.
 export function later() {
   clearTimeout(timer);
-  const reasons = waiting().map((one) => one.why);
-  if (reasons.some((why) => why === "connection" || why === "server")) {
+  if (waiting().some(isAway)) {
     timer = setTimeout(flush, AGAIN_AFTER);
   }
 }
@@ -130,7 +148,7 @@ function ofWaiting() {
   if (!late.length) return [];
   const many = late.length === 1 ? "1 label waits" : `${late.length} labels wait`;
   const { why, told: words } = late.at(-1);
-  const text = `${words ?? ""}${memory ? "Saved on this page only: do not close it. Your work is sent automatically." : "Saved in this browser and sent automatically."}${handle.isStuck() ? " Then the next item follows." : ""}`;
+  const text = `${words ?? ""}${memory ? "Saved on this page only: do not close it. Your work is sent automatically." : "Saved in this browser and sent automatically."}${handle.outlook()}`;
   const act = why === "signed-out" || why === "forbidden" ? link(why) : button("Send now", flush);
   return [line("warning", `${many} ${WHY[why]}.`, text, act)];
 }
@@ -147,7 +165,7 @@ function ofRefused(one) {
   const open = button("Open the item", () => handle.open(one.item, () => remove(one)));
   const comment = one.fields.find(([name]) => name === "comment")?.[1];
   const words = comment ? `${one.refused} You wrote: “${comment}”` : one.refused;
-  const title = `Your label “${one.title}” of ${one.item} was not saved.`;
+  const title = `Your label “${one.title}” of ${one.phase === "blind" ? "a first look" : one.item} was not saved.`;
   return line("error", title, words, open, button("Close", () => remove(one)));
 }
 
@@ -165,8 +183,8 @@ function follow({ key, oldValue }) {
   if (gone.length) handle.sent(waiting().length, { stored: gone.map((one) => one.item), refused: [] });
 }
 
-// `handlers`: sent(left, { stored, refused }) after labels of these items were sent late, open(item,
-// then) to show an item, isStuck() if there is nothing to do until then.
+// `handlers`: sent(left, { stored, refused, extra, looks }) after labels of these items were sent
+// late, open(item, then) to show an item, outlook() says how the person can go on until then.
 export function begin(handlers) {
   handle = handlers;
   window.addEventListener("online", flush);

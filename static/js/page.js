@@ -49,9 +49,9 @@ export async function ask(url, options = {}) {
   try {
     const signal = options.signal ?? AbortSignal.timeout(TIMEOUT);
     const response = await fetch(url, { ...options, headers, signal });
-    return { kind: kindOf(response), status: response.status, body: await response.text() };
+    return { kind: kindOf(response), headers: response.headers, body: await response.text() };
   } catch {
-    return { kind: "connection", status: 0, body: "" };
+    return { kind: "connection", headers: new Headers(), body: "" };
   }
 }
 

@@ -1,4 +1,5 @@
 // Shows an item on the screen, and updates what surrounds it.
+import * as ahead from "./ahead.js";
 import * as prefetch from "./prefetch.js";
 import * as sidePanel from "./side_panel.js";
 import * as drafts from "./drafts.js";
@@ -78,6 +79,7 @@ export function paint(section, said = section.dataset.said) {
   panel().replaceWith(section);
   begin(wasWriting);
   keepAddress();
+  ahead.follow(prefetch.name());
   // A page that looked again and found nothing new has nothing to say, and focus stays elsewhere.
   const staysQuiet = goesOnWaiting && hadFocus?.isConnected && hadFocus !== document.body;
   if (!staysQuiet) {
@@ -107,6 +109,7 @@ export function place(markup, said) {
   const sent = parse(markup);
   const section = sent.querySelector("#panel");
   prefetch.drop();
+  ahead.keep(section);
   placeDesk(sent);
   paint(section, said);
   reservations.reached();
@@ -118,6 +121,50 @@ export async function load(said) {
   const answer = await ask(address(""));
   if (answer.kind === "stored") place(answer.body, said);
   return answer.kind === "stored";
+}
+
+// The page comes from the browser's cache: the first kept item without a label is shown, until the
+// server is reached.
+export async function showKept(isDone) {
+  pressGuard.hold();
+  const found = await ahead.restore(isDone).catch(() => null);
+  paint(found ?? nothingKept(), "No connection.");
+  reachServer();
+}
+
+function nothingKept() {
+  const section = document.createElement("section");
+  section.id = "panel";
+  section.className = "label-panel";
+  section.setAttribute("aria-label", "Item");
+  Object.assign(section.dataset, { said: "", next: "No item is left in this browser." });
+  const box = document.createElement("div");
+  box.className = "empty label-waiting";
+  const title = document.createElement("h2");
+  title.textContent = "No item is left in this browser";
+  title.tabIndex = -1;
+  title.dataset.focus = "";
+  const words = document.createElement("p");
+  words.textContent = "The next item follows when you are connected.";
+  box.append(title, words);
+  section.append(box);
+  return section;
+}
+
+// Labels that wait are sent by the outbox; what comes of it ends this, too.
+async function reachServer() {
+  if (!ahead.isKept()) return;
+  const answer = await ask(address("next/"));
+  if (!ahead.isKept()) return;
+  if (answer.kind !== "stored") {
+    const text = hasItem() ? "You can go on: this browser kept some items, and what you do is sent when you are connected." : "What you did is kept in this browser and sent when you are connected.";
+    connection.show(answer.kind, text, reachServer);
+    return;
+  }
+  ahead.arrived();
+  tell("You are connected again.");
+  if (hasItem()) bringNext();
+  else load("You are connected again.");
 }
 
 async function lookAgain() {

@@ -1,11 +1,14 @@
 // Fetches and renders the next item while the user works on the present one.
+import * as ahead from "./ahead.js";
 import * as drafts from "./drafts.js";
+import * as outbox from "./outbox.js";
 import { address, ask, panel, parse } from "./page.js";
 
 let next = null;
 let asking = null;
 
 export const isHere = () => next !== null;
+export const name = () => next?.dataset.item;
 
 export function drop() {
   asking?.abort();
@@ -21,10 +24,13 @@ export function bring(reached) {
   receive(asking, reached);
 }
 
+// An item that was shown without a connection is held by nobody; now it can be.
+const shown = () => (panel().dataset.ahead === undefined ? "" : `?${new URLSearchParams({ shown: panel().querySelector("[name=key]").value })}`);
+
 async function receive(mine, reached) {
   await drafts.settled();
   if (asking !== mine) return;
-  const answer = await ask(address("next/"), { signal: mine.signal });
+  const answer = await ask(address("next/") + shown(), { signal: mine.signal });
   if (asking !== mine) return;
   asking = null;
   if (answer.kind !== "stored") return;
@@ -32,8 +38,10 @@ async function receive(mine, reached) {
   reached(sent);
   const found = sent.querySelector("#panel");
   // Until a label that waits for the connection is sent, the server does not know of the step.
-  if (!found || found.dataset.item === panel().dataset.item) return;
+  if (!found || found.dataset.item === panel().dataset.item || outbox.holds(found.dataset.item)) return;
   next = found;
+  ahead.keep(found);
+  ahead.follow(found.dataset.item);
 }
 
 export function take() {

@@ -22,8 +22,8 @@ async function renew() {
   const answer = await postData(address("hold/"), {});
   if (answer.kind !== "stored") return !isOver();
   const { held } = JSON.parse(answer.body);
-  const { item, reopened } = panel().dataset;
-  isLost = Boolean(item) && reopened === undefined && !held.includes(item);
+  const { item, reopened, ahead } = panel().dataset;
+  isLost = Boolean(item) && reopened === undefined && ahead === undefined && !held.includes(item);
   if (!isLost) reached();
   return !isLost;
 }
@@ -32,7 +32,7 @@ const keepOn = () => isWorking() && Date.now() - renewed > minutes() / 4 && rene
 
 // Whether a label may go out; said once if the item may have gone to somebody else meanwhile.
 export async function mayGo(warn) {
-  if (!isOver() || told || (await renew())) return true;
+  if (!isOver() || told || panel().dataset.ahead !== undefined || (await renew())) return true;
   told = true;
   warn("You were away for a while. The item may have been reassigned. Your label will still be saved: press the key again.");
   return false;

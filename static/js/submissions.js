@@ -1,5 +1,6 @@
 // Sends what the user submits, labels through the outbox and the rest at once, and handles the
 // answers.
+import * as ahead from "./ahead.js";
 import * as prefetch from "./prefetch.js";
 import * as drafts from "./drafts.js";
 import * as editor from "./editor.js";
@@ -22,6 +23,17 @@ export const WAITS = "Your label of this item is waiting to be sent. Then the ne
 // Whether the painted item is labelled and only the connection is missing to go on.
 export const isStuck = () => hasItem() && outbox.holds(panel().dataset.item);
 
+// The item that is held next or, while labels wait for the connection, one that was sent ahead.
+const isNextHere = () => prefetch.isHere() || (outbox.isLate() && ahead.count(outbox.holds) > 0);
+const takeNext = () => prefetch.take() ?? ahead.take(outbox.holds);
+
+// What the person can do while labels wait, in words that follow a sentence.
+export function outlook() {
+  const left = ahead.count(outbox.holds) + (prefetch.isHere() ? 1 : 0);
+  if (left) return left === 1 ? " 1 more item is here." : ` ${left} more items are here.`;
+  return isStuck() ? " Then the next item follows." : "";
+}
+
 function choose(form, button) {
   for (const other of form.querySelectorAll("[data-chosen]")) delete other.dataset.chosen;
   if (button?.matches(".choice")) button.dataset.chosen = "";
@@ -37,6 +49,7 @@ async function label(form, button) {
   pressGuard.hold();
   if (!(await reservations.mayGo(tell))) return pressGuard.release();
   const entry = outbox.entry(form, button, seconds());
+  if (outbox.isLate() && isNextHere()) return joinLate(entry, form, button);
   outbox.keep(entry);
   choose(form, button);
   await flight;
@@ -56,6 +69,16 @@ async function label(form, button) {
     paint(prefetch.take(), said);
   }
   flight = sent.then((answer) => settle({ entry, form, button, answer, left, said, isPainted }));
+}
+
+// Labels wait for the connection already: this one goes behind them, and the next item follows at once.
+function joinLate(entry, form, button) {
+  choose(form, button);
+  if (editor.hasUnsaved(panel())) drafts.hurry();
+  drafts.stop();
+  drafts.labelled(entry.item);
+  outbox.join(entry);
+  goOnWithout(entry, false);
 }
 
 // The label cannot be sent as things are; the choice is offered again with the item.
@@ -82,9 +105,9 @@ async function settle({ entry, form, button, answer, left, said, isPainted }) {
 }
 
 // The next item came with the answer, or was here before.
-function arrive(answer, isNextHere) {
+function arrive(answer, isHeldHere) {
   connection.clear();
-  if (!isNextHere) return place(answer.body);
+  if (!isHeldHere) return place(answer.body);
   lastSaid().textContent = answer.body;
   paint(prefetch.take(), answer.body);
   bringNext();
@@ -101,21 +124,35 @@ async function fetchNext(said) {
 // The label waits for the connection; the next item is on the screen, or here, or comes with it.
 function goOnWithout(entry, isPainted) {
   outbox.later();
-  const said = `${entry.item}: “${entry.title}” is saved here until it can be sent.`;
+  const isLook = entry.phase === "blind";
+  const said = isLook ? "Your first look is saved here. The second look at this item follows when you are connected." : `${entry.item}: “${entry.title}” is saved here until it can be sent.`;
   if (isPainted) return tell(said);
-  if (prefetch.isHere()) return paint(prefetch.take(), said);
+  if (isNextHere()) {
+    paint(takeNext(), said);
+    lastSaid().textContent = said;
+    return outbox.show();
+  }
   outbox.show();
   say(`${said} The next item follows when you are connected.`);
 }
 
 // Labels that had waited are stored, or refused: what they did to the desk, and the item that comes
 // with it.
-export function sentLate(left, { stored, refused }) {
+export function sentLate(left, { stored, refused, extra = [], looks = [] }) {
+  ahead.arrived();
+  connection.clear();
   const many = refused.length === 1 ? "1 label was" : `${refused.length} labels were`;
-  const said = left ? `${left} more to send.` : refused.length ? `${many} not saved; see above.` : "All your labels are saved now.";
+  const what = left ? `${left} more to send.` : refused.length ? `${many} not saved; see above.` : "All your labels are saved now.";
+  const said = `${what}${describeExtra(extra)}${looks.length ? " Second looks follow." : ""}`;
   tell(said);
   if ([...stored, ...refused].includes(panel().dataset.item) || (!left && !hasItem())) fetchNext(said);
   else bringNext();
+}
+
+function describeExtra(items) {
+  if (!items.length) return "";
+  const labels = items.length === 1 ? "your label is saved as an extra one" : "your labels are saved as extra ones";
+  return ` Reassigned meanwhile: ${items.join(", ")}; ${labels}.`;
 }
 
 // Anything else that is sent: its answer is the panel, or nothing is lost and the page says so. True
@@ -129,6 +166,11 @@ async function exchange(form, button) {
     pressGuard.release();
     return false;
   }
+  const look = kind === "label" && panel().dataset.phase === "blind" ? outbox.entry(form, button, seconds()) : null;
+  if (look && outbox.isLate() && isNextHere()) {
+    joinLate(look, form, button);
+    return true;
+  }
   if (kind === "label" || kind === "skip") choose(form, button);
   if (kind === "label") form.elements.seconds.value = seconds();
   await flight;
@@ -141,10 +183,16 @@ async function exchange(form, button) {
   // A label and a correction carry what was begun; to leave the item in any other way keeps it.
   if (kind === "label" || kind === "editor") drafts.stop();
   else drafts.hurry();
-  const isNextHere = kind === "skip" && prefetch.isHere();
-  const headers = isNextHere ? { "Label-Next": "here" } : {};
+  const isHeldHere = kind === "skip" && prefetch.isHere();
+  const headers = isHeldHere ? { "Label-Next": "here" } : {};
   const answer = await post(form.action, fieldsOf(form, button), { headers });
   const isStored = answer.kind === "stored";
+  if (look && (answer.kind === "connection" || answer.kind === "server")) {
+    drafts.labelled(item);
+    outbox.wait(look, answer);
+    goOnWithout(look, false);
+    return true;
+  }
   if (!isStored && answer.kind !== "refused") {
     if (kind === "label" && button) drafts.remember(item, button.value);
     fail(form, button, answer);
@@ -152,7 +200,7 @@ async function exchange(form, button) {
   }
   if (isStored && kind === "label") drafts.labelled(item);
   if (isStored && kind === "editor") drafts.corrected(item);
-  arrive(answer, isStored && isNextHere);
+  arrive(answer, isStored && isHeldHere);
   return isStored;
 }
 

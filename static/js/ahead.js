@@ -85,7 +85,7 @@ async function refresh() {
 
 // ---------------------------------------------------------------------- in the browser's cache
 
-const responseOf = (text) => new Response(text, { headers: { "Content-Type": "text/plain; charset=utf-8" } });
+const responseOf = (text) => new Response(text, { headers: { "Content-Type": "text/plain; charset=utf-8", "Kept-At": new Date().toUTCString() } });
 
 // One after the other, so that the last state is what stays.
 function store(wanted) {

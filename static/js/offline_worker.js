@@ -5,6 +5,7 @@
 // There is one cache for each account, "label|ACCOUNT". The page names its account, so that a page is
 // never kept with the texts of somebody else.
 const PATIENCE = 6000;
+const DAY = 24 * 3600 * 1000;
 const AWAY = [502, 503, 504];
 const FILES = ["script", "style", "font", "image"];
 const PREFIX = "label|";
@@ -33,11 +34,17 @@ async function keepPage(response) {
   if (account && text.includes(' id="screen"')) await (await caches.open(PREFIX + account)).put(base, response);
 }
 
-// The page that was kept, which says of itself that it was.
-async function showKept() {
+// The page that was kept, if somebody worked with it within a day.
+async function findKept() {
   const cache = await openOnly();
   const found = await cache?.match(base);
-  if (!found) return null;
+  const worked = await cache?.match(new URL("kept/?name=order", base));
+  const times = [found?.headers.get("Date"), worked?.headers.get("Kept-At")].map((time) => Date.parse(time ?? "") || 0);
+  return Date.now() - Math.max(...times) < DAY ? found : null;
+}
+
+// It says of itself that it comes from here.
+async function showKept(found) {
   const headers = new Headers(found.headers);
   for (const name of ["Content-Encoding", "Content-Length", "Set-Cookie"]) headers.delete(name);
   const text = (await found.text()).replace(' id="screen"', ' id="screen" data-kept');
@@ -45,16 +52,16 @@ async function showKept() {
 }
 
 async function showPage(event) {
+  const kept = await findKept();
   try {
-    const response = await fetch(event.request, { signal: AbortSignal.timeout(PATIENCE) });
-    if (AWAY.includes(response.status)) return (await showKept()) ?? response;
+    const response = await fetch(event.request, kept ? { signal: AbortSignal.timeout(PATIENCE) } : {});
+    if (kept && AWAY.includes(response.status)) return showKept(kept);
     // Somebody who is sent to the sign-in page is signed out.
     if (response.type === "opaqueredirect" || response.redirected || response.status === 401) event.waitUntil(forget());
     else if (response.ok) event.waitUntil(keepPage(response.clone()));
     return response;
   } catch (error) {
-    const kept = await showKept();
-    if (kept) return kept;
+    if (kept) return showKept(kept);
     throw error;
   }
 }

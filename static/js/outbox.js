@@ -41,7 +41,8 @@ const late = () => read().findLast((one) => !one.refused && isAway(one));
 export const isLate = () => late() !== undefined;
 
 export function join(entry) {
-  const { why, told } = late();
+  const { why, told } = late() ?? { why: "server" };
+  flying.delete(entry.key);
   put({ ...entry, why, told });
   later();
 }

@@ -24,6 +24,7 @@ export const seconds = () => ((performance.now() - shownAt) / 1000).toFixed(1);
 // The next item, in the background; the desk as it stands comes with it.
 export const bringNext = () =>
   prefetch.bring((sent) => {
+    ahead.arrived();
     reservations.reached();
     placeDesk(sent, document.querySelector("[data-last]").textContent);
   });
@@ -108,6 +109,7 @@ function placeDesk(sent, said) {
 export function place(markup, said) {
   const sent = parse(markup);
   const section = sent.querySelector("#panel");
+  ahead.arrived();
   prefetch.drop();
   ahead.keep(section);
   placeDesk(sent);

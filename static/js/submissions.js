@@ -23,6 +23,10 @@ export const WAITS = "Your label of this item is waiting to be sent. Then the ne
 // Whether the painted item is labelled and only the connection is missing to go on.
 export const isStuck = () => hasItem() && outbox.holds(panel().dataset.item);
 
+// So long an answer is waited for before the next label goes on without it.
+const SLOW = 2000;
+const isSlow = () => Promise.race([flight.then(() => false), new Promise((go) => setTimeout(go, SLOW, true))]);
+
 // The item that is held next or, while labels wait for the connection, one that was sent ahead.
 const isNextHere = () => prefetch.isHere() || (outbox.isLate() && ahead.count(outbox.holds) > 0);
 const takeNext = () => prefetch.take() ?? ahead.take(outbox.holds);
@@ -52,6 +56,8 @@ async function label(form, button) {
   if (outbox.isLate() && isNextHere()) return joinLate(entry, form, button);
   outbox.keep(entry);
   choose(form, button);
+  const isJoined = (await isSlow()) && form.isConnected && ahead.count(outbox.holds) > 0;
+  if (isJoined) return joinLate(entry, form, button);
   await flight;
   if (!form.isConnected) return takeBack(entry, button);
   // What the label carries needs no draft; a correction that is not saved does.

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from annotation import importing, tasktypes
 from annotation.errors import Refused
-from annotation.labelling import blind_names, queue
+from annotation.labelling import blind_names, queue, submissions
 from annotation.labelling.queue import Offer, Waiting
 from annotation.labelling.submissions import Submission
 from annotation.models import (
@@ -63,6 +63,7 @@ class Day:
     adjudicator: Membership
     now: datetime
     screens: dict[int, Offer] = field(default_factory=dict)
+    ahead: dict[int, list[Offer]] = field(default_factory=dict)
     sent: list[Sent] = field(default_factory=list)
     corrected: list[tuple[int, str]] = field(default_factory=list)
     imported: int = 0
@@ -100,6 +101,24 @@ def look_ahead(day: Day, who: int, pick: int) -> None:
     offer = queue.next_offer(day.person(who), ahead=True, now=day.now, draw=1)
     if isinstance(offer, Offer) and pick % 2:
         day.screens[day.person(who).pk] = offer
+
+
+def fetch_ahead(day: Day, who: int, pick: int) -> None:
+    member = day.person(who)
+    day.ahead[member.pk] = queue.list_ahead(member, now=day.now)
+
+
+def label_ahead(day: Day, who: int, pick: int) -> None:
+    """A page shows an item that was sent ahead, maybe long ago; its label comes at once or later."""
+    member = day.person(who)
+    if there := day.ahead.get(member.pk):
+        offer = day.screens[member.pk] = there[pick % len(there)]
+        if pick % 3:
+            submit(day, member, offer.submission(answers(day, offer, pick)))
+        elif pick % 2:
+            with suppress(Refused):
+                token = submissions.read_token(offer.key, member)
+                queue.hold_shown(member, token, now=day.now)
 
 
 def label(day: Day, who: int, pick: int) -> None:
@@ -206,10 +225,10 @@ def renew(day: Day, who: int, pick: int) -> None:
 
 ACTS: list[Callable[[Day, int, int], None]] = [
     look, look_ahead, label, send_again, skip, undo, reopen, correct, expire, bring_in, decide,
-    renew,
+    renew, fetch_ahead, label_ahead,
 ]  # fmt: skip
 # Working comes more often, or nothing would ever get done.
-OFTEN = [*ACTS, work, work, work, work, look_ahead, undo, label, decide]
+OFTEN = [*ACTS, work, work, work, work, look_ahead, undo, label, decide, fetch_ahead, label_ahead]
 
 
 def answers(day: Day, offer: Offer, pick: int) -> dict[str, Any]:

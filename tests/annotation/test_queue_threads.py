@@ -102,6 +102,36 @@ def test_eight_people_who_correct_and_label_one_item_never_wait_for_each_other_f
     assert not Label.objects.counted().exclude(revision__number=2).exists()
 
 
+def test_items_ahead_that_many_label_at_once_count_once_each_and_lose_no_label() -> None:
+    """Everybody has the same items ahead and sends their labels, while others take the same items."""
+    project = make_project()
+    for _ in range(2 * THREADS + 8):
+        make_item(project)
+    people = [make_member(project) for _ in range(THREADS)]
+    for person in people:
+        queue.next_offer(person), queue.next_offer(person, ahead=True)
+    ahead = [queue.list_ahead(person) for person in people]
+    assert len({offer.item.key for offers in ahead for offer in offers}) == 8
+
+    def work(number: int) -> None:
+        if number % 4 == 3:
+            label_until_none_is_left(people[number])
+        else:
+            for offer in ahead[number]:
+                say(people[number], offer)
+
+    at_once(*(lambda number=number: work(number) for number in range(THREADS)))
+    labels = Label.objects.filter(item__in=[offer.item for offer in ahead[0]])
+    assert labels.filter(counted=False).count() == labels.count() - labels.counted().count()
+    assert set(Counter(labels.counted().values_list("item", flat=True)).values()) == {1}
+    for number, offers in enumerate(ahead):
+        if number % 4 != 3:
+            assert labels.filter(member=people[number]).count() == len(offers)
+    filled = Slot.objects.filter(state="filled")
+    counted = Label.objects.counted()
+    assert set(filled.values_list("pk", "member")) == set(counted.values_list("slot", "member"))
+
+
 def test_people_who_label_and_undo_at_once_leave_every_place_in_a_true_state() -> None:
     project = make_project(overlap=2)
     for _ in range(20):

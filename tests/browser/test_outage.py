@@ -223,3 +223,18 @@ def test_without_a_service_worker_the_label_screen_works_as_before(
     expect(page.locator("[data-last]")).to_contain_text("All your labels are saved now.")
     assert Label.objects.count() == 4
     assert queue.next_offer(member)
+
+
+def test_a_server_that_says_nothing_is_waited_for_only_a_moment(
+    open_page: OpenPage, member: Membership
+) -> None:
+    """Eight seconds are the longest wait for an answer; nobody waits so long for the next item."""
+    page = prepared(open_page, member)
+    page.route("**/label/submit/", lambda route: None)
+    begun = time.monotonic()
+    for _ in range(4):
+        label(page)
+    assert time.monotonic() - begun < 7
+    page.unroute("**/label/submit/")
+    expect(page.locator("[data-last]")).to_contain_text("All your labels are saved now.")
+    expect_choices({f"item-{number:02}": "valid" for number in range(1, 5)})

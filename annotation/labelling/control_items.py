@@ -54,8 +54,8 @@ class ControlResult:
 def draw_after(member: Membership, item_id: int) -> float:
     """The draw, uniform in [0, 1), that decides whether the item after this item is a control item.
 
-    It never changes, so that items sent ahead have the control items where the queue will have them.
-    Otherwise an item that comes without having been sent ahead would be known as a control item.
+    It never changes, so that the items sent ahead contain control items where the queue will have
+    them. Otherwise an item that was not among those sent ahead would be known as a control item.
     """
     digest = salted_hmac(_SALT, f"{member.pk}:{item_id}", algorithm="sha256").digest()
     return (int.from_bytes(digest[:8]) >> 11) / 2**53

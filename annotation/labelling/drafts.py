@@ -235,9 +235,7 @@ def _shown_item(member: Membership, shown: Submission) -> tuple[Item, str]:
     ticket = submissions.read_token(shown.key, member)
     items = Item.objects.filter(project=member.project_id)
     item = (
-        items.filter(pk=ticket.item_id)
-        if ticket.item_id
-        else items.filter(slots=ticket.slot_id)
+        items.filter(pk=ticket.item_id) if ticket.item_id else items.filter(slots=ticket.slot_id)
     ).first()
     if item is None:
         raise Refused("This page belongs to another user. Reload the page.")

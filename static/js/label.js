@@ -148,7 +148,7 @@ remindOfChoice();
 reservations.begin();
 outbox.begin({ sent: sentLate, open: openItem, outlook });
 if (ahead.isKept()) {
-  showKept(outbox.holds);
+  showKept();
 } else {
   if (isStuck()) tell(WAITS);
   bringNext();

@@ -6,6 +6,7 @@ import * as drafts from "./drafts.js";
 import * as editor from "./editor.js";
 import * as reservations from "./reservations.js";
 import * as maths from "./maths.js";
+import * as outbox from "./outbox.js";
 import { address, ask, panel, parse, say, tell } from "./page.js";
 import * as texts from "./texts.js";
 import * as pressGuard from "./press_guard.js";
@@ -127,10 +128,11 @@ export async function load(said) {
 
 // The page comes from the browser's cache: the first kept item without a label is shown, until the
 // server is reached.
-export async function showKept(isDone) {
+export async function showKept() {
   pressGuard.hold();
-  const found = await ahead.restore(isDone).catch(() => null);
+  const found = await ahead.restore(outbox.holds).catch(() => null);
   paint(found ?? nothingKept(), "No connection.");
+  outbox.show();
   reachServer();
 }
 
@@ -153,13 +155,13 @@ function nothingKept() {
   return section;
 }
 
-// Labels that wait are sent by the outbox; what comes of it ends this, too.
+// Where labels wait, the outbox tries, and says so.
 async function reachServer() {
-  if (!ahead.isKept()) return;
+  if (!ahead.isKept() || outbox.isLate()) return;
   const answer = await ask(address("next/"));
   if (!ahead.isKept()) return;
   if (answer.kind !== "stored") {
-    const text = hasItem() ? "You can go on: this browser kept some items, and what you do is sent when you are connected." : "What you did is kept in this browser and sent when you are connected.";
+    const text = hasItem() ? "You can go on: your labels are kept in this browser and sent when you are connected." : "";
     connection.show(answer.kind, text, reachServer);
     return;
   }

@@ -22,6 +22,7 @@ pytestmark = pytest.mark.django_db
 SIDES = ("api-project", "project", "label", "my-items", "guidelines", "qualification")
 NOISE = [
     (r'csrfmiddlewaretoken" value="\w+', "csrf"),
+    (r'data-account="\d+"', "account"),
     (r'hx-headers=.*?"\}', "csrf"),
     (r"\d{4}-\d\d-\d\dT[\d:.]+(Z|\+00:00)?", "time"),
     (r"\d{1,2} \w{3} \d{4} \d\d:\d\d", "time"),

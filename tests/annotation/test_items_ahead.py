@@ -138,11 +138,19 @@ def test_the_number_of_queries_does_not_depend_on_what_was_labelled(
 
 
 def with_control_items(number: int = 30) -> Membership:
-    member = at_work(0, probe_every=3)
+    """Somebody who has both kinds of items ahead: normal ones (x) and control items (y)."""
+    project = make_project(probe_every=3)
     for place in range(number):
-        make_item(member.project, f"item-{place}-x")
-        make_known(member.project, f"item-{place}-y", purpose="probe")
-    return hold_two(member)
+        make_item(project, f"item-{place}-x")
+        make_known(project, f"item-{place}-y", purpose="probe")
+    while True:  # nineteen of twenty members have
+        member = hold_two(make_member(project))
+        if {key[-1] for key in keys(queue.list_ahead(member))} == {"x", "y"}:
+            return member
+
+
+def control_item_ahead(member: Membership) -> Offer:
+    return next(one for one in queue.list_ahead(member) if one.item.purpose == "probe")
 
 
 def test_control_items_are_sent_where_the_queue_has_them() -> None:
@@ -169,7 +177,9 @@ def test_a_control_item_ahead_looks_like_any_other_item() -> None:
     panels = fetch(member).split("<section id=")[1:]
     kinds = {re.findall(r'data-item="item-\d+-(.)"', panel)[0]: panel for panel in panels}
     assert set(kinds) == {"x", "y"}
-    work, control = (re.sub(r'item-\d+-.|value="[\w:.=-]{40,}"', "", kinds[of]).strip() for of in "xy")
+    work, control = (
+        re.sub(r'item-\d+-.|value="[\w:.=-]{40,}"', "", kinds[of]).strip() for of in "xy"
+    )
     assert work == control
     assert not Slot.objects.filter(stage="control").exclude(state="held").exists()
 
@@ -183,12 +193,16 @@ def test_the_key_of_an_item_ahead_names_no_slot() -> None:
 
 def test_a_label_of_a_control_item_ahead_is_a_control_label() -> None:
     member = with_control_items()
-    ahead = next(one for one in queue.list_ahead(member) if one.item.purpose == "probe")
-    label = say(member, ahead)
+    label = say(member, control_item_ahead(member))
     assert (label.stage, label.counted) == ("control", True)
+
+
+def test_a_control_item_ahead_is_corrected_like_any_other_item() -> None:
+    member = with_control_items()
+    ahead = control_item_ahead(member)
+    assert correct(member, ahead).revision.number == 2
     with pytest.raises(Stale):
-        other = next(one for one in queue.list_ahead(member) if one.item.purpose == "probe")
-        correct(member, other), say(member, other)
+        say(member, ahead)
 
 
 # ------------------------------------------------------------------------- taken at submission
@@ -307,7 +321,7 @@ def look(member: Membership, offer: Offer) -> Label:
 
 def test_the_second_look_comes_once_the_first_has_arrived() -> None:
     member = at_work(5, blind_first=True)
-    third, fourth, fifth = queue.list_ahead(member)
+    third, fourth, _ = queue.list_ahead(member)
     for offer in (take(member), queue.next_offer(member, ahead=True), third, fourth):
         assert isinstance(offer, Offer)
         assert look(member, offer).stage == "blind"

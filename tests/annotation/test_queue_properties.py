@@ -109,7 +109,7 @@ def fetch_ahead(day: Day, who: int, pick: int) -> None:
 
 
 def label_ahead(day: Day, who: int, pick: int) -> None:
-    """A page shows an item that was sent ahead, maybe long ago; its label comes at once or later."""
+    """A page shows an item that was sent ahead, maybe long ago; its label comes now or later."""
     member = day.person(who)
     if there := day.ahead.get(member.pk):
         offer = day.screens[member.pk] = there[pick % len(there)]

@@ -103,7 +103,7 @@ def test_eight_people_who_correct_and_label_one_item_never_wait_for_each_other_f
 
 
 def test_items_ahead_that_many_label_at_once_count_once_each_and_lose_no_label() -> None:
-    """Everybody has the same items ahead and sends their labels, while others take the same items."""
+    """Everybody has the same items ahead and labels them, while others take them."""
     project = make_project()
     for _ in range(2 * THREADS + 8):
         make_item(project)

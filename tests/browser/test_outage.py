@@ -1,4 +1,4 @@
-"""An outage of minutes is not felt: items ahead, a reload without a connection, all on record once."""
+"""An outage of minutes is not felt: items ahead, a reload, and every label on record once."""
 
 import time
 from typing import Any
@@ -76,7 +76,8 @@ def test_labels_go_on_without_a_connection_and_over_a_reload_and_are_on_record_o
     page.keyboard.type("Seven legs?")
     page.reload()
     wait_for(page, "item-05")
-    expect(page.locator("#trouble")).to_contain_text("No connection to the server.")
+    expect(page.locator("#outbox")).to_contain_text("4 labels wait for the connection")
+    expect(page.locator("#outbox")).to_contain_text("5 more items are here.")
     assert page.input_value("#comment") == "Seven legs?"
     checked(page)
     for _ in range(3):
@@ -104,6 +105,7 @@ def test_at_most_two_items_are_held_while_more_are_here(
 def test_a_label_of_an_item_that_went_to_somebody_else_is_said_to_be_extra(
     open_page: OpenPage, member: Membership
 ) -> None:
+    """Some seconds: what waits is tried every five seconds."""
     page = prepared(open_page, member)
     page.context.set_offline(True)
     for _ in range(3):
@@ -123,12 +125,15 @@ def test_a_label_of_an_item_that_went_to_somebody_else_is_said_to_be_extra(
 def test_a_reload_without_a_connection_shows_the_held_item_and_goes_on_by_itself(
     open_page: OpenPage, member: Membership
 ) -> None:
+    """Some seconds: two reloads' worth of loading, and what is tried every five seconds."""
     page = prepared(open_page, member)
     label(page)
     wait_until_kept(page, 9)
     page.context.set_offline(True)
     page.reload()
     wait_for(page, "item-02")
+    expect(page.locator("#trouble")).to_contain_text("No connection to the server.")
+    checked(page)
     page.context.set_offline(False)
     expect(page.locator("#trouble")).to_be_empty()
     expect(page.locator("[data-last]")).to_have_text("You are connected again.")
@@ -157,6 +162,7 @@ def test_without_items_a_reload_says_so_and_the_next_item_comes_with_the_connect
 def test_first_looks_go_on_without_a_connection_and_second_looks_follow(
     open_page: OpenPage,
 ) -> None:
+    """Some seconds: four items by hand, and what is tried every five seconds."""
     member = with_items(make_project(blind_first=True), 12)
     page = prepared(open_page, member)
     page.context.set_offline(True)
@@ -212,6 +218,7 @@ def test_nothing_else_of_the_site_is_shown_without_a_connection(
 def test_without_a_service_worker_the_label_screen_works_as_before(
     open_page: OpenPage, member: Membership
 ) -> None:
+    """Some seconds: items ahead come a moment after the first."""
     address = reverse("label", args=[member.project.slug])
     page = open_page(member.account, address, service_workers="block")
     wait_for(page, "item-01")

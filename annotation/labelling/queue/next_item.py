@@ -177,9 +177,7 @@ class PickedSlot:
     fresh: bool
 
 
-def held_slots(
-    member: Membership, stages: Iterable[str], *, lock: bool = True
-) -> list[HeldSlot]:
+def held_slots(member: Membership, stages: Iterable[str], *, lock: bool = True) -> list[HeldSlot]:
     """The slots that the member holds at these stages; a slot whose hold has expired is included
     until somebody else takes it."""
     names = sql.quote_names(Stage(stage).value for stage in stages)
@@ -193,7 +191,9 @@ def held_slots(
         """,
         [member.pk],
     )
-    return [HeldSlot(slot_id, item_id, stage, bool(ahead)) for slot_id, item_id, stage, ahead in found]
+    return [
+        HeldSlot(slot_id, item_id, stage, bool(ahead)) for slot_id, item_id, stage, ahead in found
+    ]
 
 
 def pick_slot(
@@ -276,9 +276,7 @@ def _held_search(stages: Iterable[str]) -> str:
         ORDER BY s.ahead, s.held_until, s.id LIMIT 1 {sql.lock_clause(passing=False)}"""
 
 
-def list_free_items(
-    member: Membership, turn: CursorState, now: datetime, number: int
-) -> list[int]:
+def list_free_items(member: Membership, turn: CursorState, now: datetime, number: int) -> list[int]:
     """The ids of items that the member would be offered next, in this order, without holding them.
 
     Returns at most `number` items, and fewer if many of them have several free slots.
@@ -379,6 +377,7 @@ def _search(stage: str, condition: str, *, lock: bool = True, limit: int = 1) ->
         else _NOT_LABELLED.format(names=sql.quote_names(_LABEL_STAGES[Stage(stage)]))
     )
     apart += _NOT_SEEN if stage == Stage.BASELINE else ""
+    locked = sql.lock_clause(passing=True) if lock else ""
     return f"""
         SELECT s.id, s.priority, s.position FROM annotation_slot s
         JOIN annotation_item i ON i.id = s.item_id
@@ -392,7 +391,7 @@ def _search(stage: str, condition: str, *, lock: bool = True, limit: int = 1) ->
             WHERE skipped.member_id = %(member)s AND skipped.item_id = s.item_id
               AND skipped.kind = 'skip' AND skipped.ended_at IS NULL {_ROW_BY_ROW})
           {apart}
-        ORDER BY s.priority, s.position LIMIT {limit} {sql.lock_clause(passing=True) if lock else ""}"""
+        ORDER BY s.priority, s.position LIMIT {limit} {locked}"""
 
 
 # Makes PostgreSQL run the subquery row by row, with an index. Otherwise PostgreSQL would turn it

@@ -8,12 +8,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import wraps
-from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.contrib.staticfiles import finders
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
@@ -138,8 +137,8 @@ def offline_worker(request: HtmxRequest, slug: str) -> HttpResponse:
     """Send the service worker that shows the label screen without a connection. Its address limits
     it to this project's label screen."""
     access.member_for(request, slug, right="label")
-    path = finders.find("js/offline_worker.js")
-    return HttpResponse(Path(path).read_bytes(), content_type="text/javascript; charset=utf-8")
+    code = (settings.BASE_DIR / "static/js/offline_worker.js").read_bytes()
+    return HttpResponse(code, content_type="text/javascript; charset=utf-8")
 
 
 @submission_view

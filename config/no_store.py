@@ -1,5 +1,8 @@
 """Keep responses out of the caches of proxies, and out of those of browsers that stay open after
-sign-out."""
+sign-out.
+
+The label screen's own script keeps some pages for outages (docs/security.md, What a browser keeps).
+"""
 
 from collections.abc import Callable
 

@@ -95,6 +95,18 @@ def test_nothing_is_sent_to_who_has_to_qualify() -> None:
     assert fetch(member) == ""
 
 
+def test_nothing_is_sent_to_who_has_to_qualify_again_while_items_are_held() -> None:
+    member = make_member(make_project(practice_items=1, practice_pass=1))
+    make_known(member.project, "known")
+    for _ in range(5):
+        make_item(member.project)
+    qualification.waive(member, lead=member)
+    member = hold_two(Membership.objects.get(pk=member.pk))
+    assert len(queue.list_ahead(member)) == 3
+    qualification.start_new_round(member, lead=member)
+    assert queue.list_ahead(Membership.objects.get(pk=member.pk)) == []
+
+
 def test_a_first_look_ahead_tells_no_more_than_one_that_is_held() -> None:
     member = at_work(0, blind_first=True)
     for number in range(1, 6):
@@ -189,6 +201,8 @@ def test_the_key_of_an_item_ahead_names_no_slot() -> None:
     member = with_control_items()
     tokens = [submissions.read_token(offer.key, member) for offer in queue.list_ahead(member)]
     assert {token.slot_id for token in tokens} == {0}
+    held = submissions.read_token(take(member).key, member)
+    assert (bool(held.slot_id), held.item_id) == (True, 0)  # its label needs no search
 
 
 def test_a_label_of_a_control_item_ahead_is_a_control_label() -> None:
@@ -310,6 +324,19 @@ def test_the_item_that_a_page_shows_is_held_once_it_has_a_connection_again() -> 
     say(member, take(member)), say(member, take(member))
     browser_of(member).get(address, {"shown": third.key})
     assert held(member) == ["item-03", "item-04"]
+
+
+def test_what_somebody_else_holds_is_neither_taken_nor_corrected() -> None:
+    member = at_work(3)
+    third = queue.list_ahead(member)[0]
+    say(member, take(member)), say(member, take(member))
+    other = make_member(member.project)
+    assert take(other).item == third.item
+    address = reverse("label-next", args=[member.project.slug])
+    browser_of(member).get(address, {"shown": third.key})
+    with pytest.raises(Stale, match="Your text is still on this page"):
+        correct(member, third)
+    assert (held(member), held(other)) == ([], ["item-03"])
 
 
 # ----------------------------------------------------------------------------------- first looks

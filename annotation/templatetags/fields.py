@@ -24,14 +24,15 @@ class DrawnOption:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A field with its earlier answer. `only_if` is the field's condition in words, "" if there is
-    no condition.
+    """A field with its earlier answer. `legend` is its title, or the question of the form if the
+    field asks just that. `only_if` is its condition in words, "" if there is none.
 
     With `sends`, the options are buttons that send the form.
     """
 
     field: Field
     options: tuple[DrawnOption, ...]
+    legend: str
     value: str = ""
     only_if: str = ""
     sends: bool = False
@@ -54,12 +55,14 @@ def label_fields(
     *,
     question: str = "",
     quick: bool = False,
+    asks_once: bool = False,
     difference: Difference | None = None,
     texts: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """All fields of a label form with earlier answers, and the submit button.
 
-    `answers` may be stored answers or the answers of a sent form.
+    `answers` may be stored answers or the answers of a sent form. The first field asks the
+    `question` in a quick form, and with `asks_once`; otherwise the question stands above it.
     """
     answers, task = answers or {}, context.get("task")
     if task and texts:
@@ -69,6 +72,7 @@ def label_fields(
         Drawn(
             field=field,
             options=tuple(_options(field, answers.get(field.name))),
+            legend=question if question and number == 0 and (quick or asks_once) else field.title,
             value=_value(field, answers.get(field.name), texts or {}),
             only_if=_only_if(field, asked),
             sends=quick and number == 0,
@@ -79,7 +83,7 @@ def label_fields(
     most = sum(max(option.value for option in field.options) for field in points)  # type: ignore[misc]
     return {
         "drawn": drawn,
-        "question": question,
+        "question": "" if quick or asks_once else question,
         "quick": quick,
         "points": points,
         "most": most,

@@ -44,6 +44,8 @@ from benchmarks.soak.people import (
 from benchmarks.soak.processes import Missing
 
 MOST_SECONDS = 1_800
+# With fewer faults, a trial shows little.
+FEW_FAULTS = 5
 CSRF_SECRET = "s" * 32
 ROLES = {"lead": "lead", "researcher": "researcher", "adjudicator": "adjudicator"}
 ANNOTATORS = tuple(f"annotator{number}" for number in range(1, 9))
@@ -267,7 +269,9 @@ def _print_table(place: Installation, journal: Journal, cap: Decimal) -> int:
     for line in lines:
         print(f"{'WRONG' if line.wrong else '     '}  {line.name:<{width}}  {line.told}")
     wrong = [line.name for line in lines if line.wrong]
-    print("Nothing was lost or doubled." if not wrong else f"Wrong: {'; '.join(wrong)}.")
+    faults = sum(not note["failed"] for note in journal.all("fault"))
+    weak = f" This was a weak trial: only {faults} faults." if faults < FEW_FAULTS else ""
+    print("Nothing was lost or doubled." + weak if not wrong else f"Wrong: {'; '.join(wrong)}.")
     return int(bool(wrong))
 
 

@@ -5,12 +5,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import Q
+
 from annotation.db import transactions
 from annotation.errors import Refused, TooEarly
 from annotation.labelling import visibility
 from annotation.labelling.models.labels import LabelQuerySet
 from annotation.labelling.models.notes import CommentQuerySet, number_comments
-from annotation.models import RIGHTS, Comment, Event, Item, Label, Membership
+from annotation.models import RIGHTS, Comment, Event, Item, Label, Membership, Stage
 
 MAX_LENGTH = 10_000
 MAX_SUGGESTIONS = 6
@@ -35,7 +37,7 @@ def load_comments(member: Membership, item: Item, *, now: datetime) -> list[Comm
     """
     found = comments_on(member, item)
     visibility.record_seen(member, item, now=now)
-    thread = [*found.for_page(), *_commented_labels(item)]
+    thread = [*found.for_page(), *_commented_labels(member, item)]
     return sorted(thread, key=lambda entry: entry.created_at)
 
 
@@ -50,12 +52,16 @@ def comments_on(member: Membership, item: Item) -> CommentQuerySet:
 def count_by_others(member: Membership, item: Item) -> int:
     """The number of comments by others on the item, with those that they gave with a label."""
     written = Comment.objects.of_item(item).of_others_than(member.pk).count()
-    return written + _commented_labels(item).of_others_than(member.pk).count()
+    return written + _commented_labels(member, item).of_others_than(member.pk).count()
 
 
-def _commented_labels(item: Item) -> LabelQuerySet:
-    labels = Label.objects.current().of_item(item).exclude(comment="")
-    return labels.select_related("member")
+def _commented_labels(member: Membership, item: Item) -> LabelQuerySet:
+    """The current labels with a comment. Those of others are shown to everybody at the ordinary
+    stage alone: at the others they would tell a control item from any other item."""
+    labels = Label.objects.current().of_item(item).exclude(comment="").select_related("member")
+    if member.can_see_items:
+        return labels
+    return labels.filter(Q(stage=Stage.LABEL) | Q(member=member.pk))
 
 
 def suggest_names(member: Membership, comments: Iterable[Comment | Label]) -> list[str]:

@@ -208,8 +208,10 @@ def position_rows(project: Project) -> Iterator[dict[str, Any]]:
     task = tasktypes.load_task_type(project)
     if task.pair is None:
         return
+    gone = [str(one.value) for one in task.deciding.options if one.drops or one.route]
     by_person: dict[str, list[tuple[str, float]]] = {}
-    labels = _labels(project).exclude(first_shown="").annotate(person=F("member__alias"))
+    labels = _labels(project).exclude(first_shown="").exclude(choice__in=gone)
+    labels = labels.annotate(person=F("member__alias"))
     for person, said, first, cluster in labels.values_list(
         "person", "choice", "first_shown", "item__cluster"
     ).iterator():

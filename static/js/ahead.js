@@ -104,11 +104,13 @@ async function write(markups) {
     written.set(name, markup);
   }
   await cache.put(addressOf(ORDER), responseOf(JSON.stringify(markups.map(([name]) => name))));
-  for (const name of [...written.keys()]) {
-    if (markups.some(([one]) => one === name)) continue;
-    written.delete(name);
-    await cache.delete(addressOf(name));
+  // Also what an earlier load of the page left there.
+  const wanted = new Set([ORDER, ...markups.map(([name]) => name)].map((name) => new URL(addressOf(name), location).href));
+  const base = new URL(address("kept/"), location).href;
+  for (const { url } of await cache.keys()) {
+    if (url.startsWith(base) && !wanted.has(url)) await cache.delete(url);
   }
+  for (const name of [...written.keys()]) if (!markups.some(([one]) => one === name)) written.delete(name);
 }
 
 // ------------------------------------------------------------------- a reload without a connection

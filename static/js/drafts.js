@@ -1,5 +1,5 @@
-// Unsent drafts: stored in this browser at once and on the server a moment later. This browser only
-// keeps what the server does not have yet.
+// Unsent drafts: stored in this browser at once and on the server a moment later. What the server has
+// is only used here where the page itself comes from this browser, as there is no connection.
 import { storedOf } from "./editor.js";
 import * as fields from "./fields.js";
 import { address, panel, postData, screen } from "./page.js";
@@ -16,8 +16,15 @@ let flight = Promise.resolve();
 export const settled = () => flight;
 
 const nameOf = (item) => `draft|${screen().dataset.who}|${item}`;
-const read = (item) => JSON.parse(localStorage.getItem(nameOf(item)) ?? "null");
 const forget = (item) => localStorage.removeItem(nameOf(item));
+const isOffline = () => screen().dataset.kept !== undefined || panel().dataset.ahead !== undefined;
+
+const readAll = (item) => JSON.parse(localStorage.getItem(nameOf(item)) ?? "null");
+
+function read(item) {
+  const kept = readAll(item);
+  return kept?.isStored && !isOffline() ? null : kept;
+}
 
 function keepHere(item, draft) {
   try {
@@ -68,7 +75,7 @@ async function store(now, options) {
   const answer = await postData(address("draft/"), now, options);
   const kept = read(now.item);
   const isLast = kept && JSON.stringify(kept.data) === JSON.stringify(now.data);
-  if (answer.kind === "stored" && isLast) forget(now.item);
+  if (answer.kind === "stored" && isLast) keepHere(now.item, { ...kept, isStored: true });
 }
 
 // What waits to be sent goes out now: the page is left, or another item comes.
@@ -81,7 +88,7 @@ export function stop() {
 }
 
 function dropHere(item, isDropped) {
-  const kept = read(item);
+  const kept = readAll(item);
   if (!kept) return;
   kept.data = Object.fromEntries(Object.entries(kept.data).filter(([name]) => !isDropped(name)));
   if (Object.keys(kept.data).length) keepHere(item, kept);

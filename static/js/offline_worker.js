@@ -13,7 +13,12 @@ const PREFIX = "label|";
 const base = new URL(self.registration.scope);
 const isOurs = (name) => name.startsWith(PREFIX);
 
-self.addEventListener("install", () => self.skipWaiting());
+// What is sent goes straight to the server: what a page sends as it is left would not outlive it.
+self.addEventListener("install", (event) => {
+  const sent = [{ condition: { requestMethod: "POST" }, source: "network" }];
+  event.waitUntil(Promise.resolve(event.addRoutes?.(sent)).catch(() => {}));
+  self.skipWaiting();
+});
 self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
 
 // The one cache that is there; none while it is not clear whose it is.
@@ -56,8 +61,9 @@ async function showPage(event) {
   try {
     const response = await fetch(event.request, kept ? { signal: AbortSignal.timeout(PATIENCE) } : {});
     if (kept && AWAY.includes(response.status)) return showKept(kept);
-    // Somebody who is sent to the sign-in page is signed out.
-    if (response.type === "opaqueredirect" || response.redirected || response.status === 401) event.waitUntil(forget());
+    // Somebody who is sent to the sign-in page is signed out; 403 and 404 are no longer a member.
+    const isOut = [401, 403, 404].includes(response.status);
+    if (response.type === "opaqueredirect" || response.redirected || isOut) event.waitUntil(forget());
     else if (response.ok) event.waitUntil(keepPage(response.clone()));
     return response;
   } catch (error) {

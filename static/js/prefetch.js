@@ -25,12 +25,12 @@ export function bring(reached) {
 }
 
 // An item that was shown without a connection is held by nobody; now it can be.
-const shown = () => (panel().dataset.ahead === undefined ? "" : `?${new URLSearchParams({ shown: panel().querySelector("[name=key]").value })}`);
+const shown = () => (panel().dataset.ahead === undefined ? {} : { "Label-Shown": panel().querySelector("[name=key]").value });
 
 async function receive(mine, reached) {
   await drafts.settled();
   if (asking !== mine) return;
-  const answer = await ask(address("next/") + shown(), { signal: mine.signal });
+  const answer = await ask(address("next/"), { headers: shown(), signal: mine.signal });
   if (asking !== mine) return;
   asking = null;
   if (answer.kind !== "stored") return;

@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from annotation.errors import Refused, TooEarly
 from annotation.labelling import comments, queue
-from annotation.models import Comment, Item, Label, Membership
+from annotation.models import Comment, Item, Label, Membership, Stage
 from tests.builders import make_item, make_member, make_project, say, take
 
 pytestmark = pytest.mark.django_db
@@ -61,6 +61,19 @@ def test_what_was_said_with_a_label_is_in_the_thread_while_the_label_stands(
     assert comments.count_by_others(ann, item) == 0
     queue.undo_label(ann)
     assert read(bob, item) == ["An insect has six."]
+
+
+@pytest.mark.parametrize("stage", [Stage.CONTROL, Stage.ADJUDICATE, Stage.BLIND])
+def test_what_others_said_at_other_stages_is_for_those_who_see_all_items(
+    ann: Membership, bob: Membership, item: Item, stage: str
+) -> None:
+    say(bob, take(bob))
+    Label.objects.filter(member=ann).update(comment="Spiders have eight.", stage=stage)
+    assert comments.count_by_others(bob, item) == 0
+    assert read(bob, item) == []
+    assert read(make_member(ann.project, "lead"), item) == ["Spiders have eight."]
+    Label.objects.filter(member=bob).update(comment="Mine.", stage=Stage.CONTROL)
+    assert read(bob, item) == ["Mine."]
 
 
 def test_a_label_that_was_taken_back_closes_the_comments_again(ann: Membership, item: Item) -> None:

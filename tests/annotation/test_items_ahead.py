@@ -78,11 +78,11 @@ def test_nothing_that_the_member_may_not_get_is_sent() -> None:
     assert keys(queue.list_ahead(member)) == [six.key]
 
 
-def test_urgent_items_and_items_behind_the_cursor_come_where_the_queue_has_them() -> None:
+def test_urgent_items_come_first_and_those_behind_the_cursor_are_not_looked_for() -> None:
     member = at_work(5)
     Slot.objects.filter(item__key="item-05").update(returned=True)
     member.cursors.update(position=3)
-    assert keys(queue.list_ahead(member)) == ["item-05", "item-04", "item-03"]
+    assert keys(queue.list_ahead(member)) == ["item-05", "item-04"]
 
 
 def test_nothing_is_sent_to_who_has_to_qualify() -> None:
@@ -319,10 +319,10 @@ def test_the_item_that_a_page_shows_is_held_once_it_has_a_connection_again() -> 
     member = at_work(5)
     third = queue.list_ahead(member)[0]
     address = reverse("label-next", args=[member.project.slug])
-    browser_of(member).get(address, {"shown": third.key})
+    browser_of(member).get(address, headers={"label-shown": third.key})
     assert held(member) == ["item-01", "item-02"]  # no more than two
     say(member, take(member)), say(member, take(member))
-    browser_of(member).get(address, {"shown": third.key})
+    browser_of(member).get(address, headers={"label-shown": third.key})
     assert held(member) == ["item-03", "item-04"]
 
 
@@ -333,10 +333,25 @@ def test_what_somebody_else_holds_is_neither_taken_nor_corrected() -> None:
     other = make_member(member.project)
     assert take(other).item == third.item
     address = reverse("label-next", args=[member.project.slug])
-    browser_of(member).get(address, {"shown": third.key})
+    browser_of(member).get(address, headers={"label-shown": third.key})
     with pytest.raises(Stale, match="Your text is still on this page"):
         correct(member, third)
     assert (held(member), held(other)) == ([], ["item-03"])
+
+
+def test_a_control_item_that_a_page_shows_is_held_only_if_there_is_room() -> None:
+    member = at_work(6)
+    project = member.project
+    make_known(project, "probe-1")
+    Item.objects.filter(key="probe-1").update(purpose="probe")
+    project.probe_every = 1
+    project.save()
+    ahead = {one.item.key: one for one in queue.list_ahead(member)}
+    before = held(member)
+    address = reverse("label-next", args=[project.slug])
+    browser_of(member).get(address, headers={"label-shown": ahead["probe-1"].key})
+    assert held(member) == before
+    assert not Slot.objects.filter(stage="control").exists()
 
 
 # ----------------------------------------------------------------------------------- first looks

@@ -25,12 +25,14 @@ WSGIRequestHandler.disable_nagle_algorithm = True
 
 @pytest.fixture
 def open_page(browser: Browser, live_server: LiveServer) -> Iterator[OpenPage]:
-    """`open_page(account, path, **context)`: a page of the account, None being a visitor."""
+    """`open_page(account, path, **context)`: a page of the account, None being a visitor. Without
+    the service worker, unless a test allows it: what it fetches, Playwright cannot hold back."""
     complaints: list[str] = []
     contexts = []
 
     def opened(account: Account | None, path: str, **options: Any) -> Page:
-        context = browser.new_context(base_url=live_server.url, **options)
+        allowed = {"service_workers": "block"} | options
+        context = browser.new_context(base_url=live_server.url, **allowed)
         contexts.append(context)
         if account:
             _sign_in(context, account, live_server.url)

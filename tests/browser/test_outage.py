@@ -36,7 +36,8 @@ def member() -> Membership:
 
 def prepared(open_page: OpenPage, member: Membership, **options: Any) -> Page:
     """The label screen, once the browser keeps the page and ten items."""
-    page = open_page(member.account, reverse("label", args=[member.project.slug]), **options)
+    address = reverse("label", args=[member.project.slug])
+    page = open_page(member.account, address, **{"service_workers": "allow"} | options)
     page.wait_for_selector("#panel[data-ready]")
     wait_until_kept(page, 10)
     return page
@@ -95,6 +96,29 @@ def test_labels_go_on_without_a_connection_and_over_a_reload_and_are_on_record_o
     assert Slot.objects.filter(state="held").count() == 2
 
 
+def test_what_was_typed_and_stored_before_the_outage_is_there_after_a_reload(
+    open_page: OpenPage, member: Membership
+) -> None:
+    """Some seconds: a draft is stored one second after the last key."""
+    page = prepared(open_page, member)
+    page.focus("#comment")
+    with page.expect_response("**/draft/"):
+        page.keyboard.type("Seven legs?")
+    wait_until_stored = (
+        "() => Object.values(localStorage).some((text) => text.includes('isStored'))"
+    )
+    page.wait_for_function(wait_until_stored)
+    page.context.set_offline(True)
+    page.reload()
+    wait_for(page, "item-01")
+    assert page.input_value("#comment") == "Seven legs?"
+    label(page, "2")
+    page.context.set_offline(False)
+    expect(page.locator("[data-last]")).to_contain_text("saved now")
+    assert Label.objects.get().comment == "Seven legs?"
+    assert "Seven legs" not in page.evaluate("JSON.stringify(localStorage)")
+
+
 def test_at_most_two_items_are_held_while_more_are_here(
     open_page: OpenPage, member: Membership
 ) -> None:
@@ -146,7 +170,7 @@ def test_without_items_a_reload_says_so_and_the_next_item_comes_with_the_connect
     open_page: OpenPage,
 ) -> None:
     member = with_items(make_project(), 2)
-    page = label_screen(open_page, member)
+    page = label_screen(open_page, member, service_workers="allow")
     wait_until_kept(page, 2)
     page.context.set_offline(True)
     label(page)

@@ -19,6 +19,7 @@ from tests.browser.test_accessibility import checked, look, scrolls_sideways, vi
 from tests.builders import make_member, make_project
 from tests.judging import builders_decided
 from tests.judging.archive.builders_archive import ask
+from tests.judging.builders_compared import make_compared
 from tests.judging.builders_decided import make_audit, make_replied, scores
 from tests.judging.builders_detecting import judge, make_sets, say_kinds
 from tests.judging.builders_judging import make_endpoint, make_items
@@ -89,14 +90,15 @@ def make_paid(folder: Path) -> Project:
 # What is looked at where, and what the address says besides.
 Home = tuple[Callable[[Path], Project], tuple[str, ...], str]
 OF_PEOPLE, OF_LABELS, OF_DETECTORS = ("people",), ("data-set", "agreement"), ("detector",)
-PAID = ("cost",)
-OTHERS = (*OF_PEOPLE, *OF_LABELS, *OF_DETECTORS, *PAID)
+PAID, OF_PAIRS = ("cost",), ("pairwise",)
+OTHERS = (*OF_PEOPLE, *OF_LABELS, *OF_DETECTORS, *PAID, *OF_PAIRS)
 OF_RUNS = tuple(slug for slug in PAGES if slug not in OTHERS)
 HOMES: dict[str, Home] = {
     "judged": (make_judged, OF_RUNS, ""),
     "rated": (make_rated, OF_PEOPLE, "&metric=correctness"),
     "labelled": (make_labelled, OF_LABELS, "&by=task"),
     "paid": (make_paid, PAID, ""),
+    "compared": (lambda folder: make_compared("compared", 4), OF_PAIRS, ""),
     "detected": (make_detected, OF_DETECTORS, "&by=task"),
 }
 

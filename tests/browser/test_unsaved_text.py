@@ -149,10 +149,11 @@ def test_a_flag_leaves_the_text_where_it_is(open_page: OpenPage, member: Members
     assert Draft.objects.get().data["text"] == TYPED
 
 
+@pytest.mark.parametrize("worker", ["block", "allow"])
 def test_a_text_typed_a_moment_before_closing_or_signing_out_is_there_again(
-    open_page: OpenPage, member: Membership
+    open_page: OpenPage, member: Membership, worker: str
 ) -> None:
-    page = with_typed_text(open_page, member)
+    page = with_typed_text(open_page, member, service_workers=worker)
     page.goto(reverse("account_logout"))
     page.get_by_role("main").get_by_role("button").first.click()
     other = label_screen(open_page, member)

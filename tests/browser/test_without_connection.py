@@ -27,6 +27,7 @@ def member() -> Membership:
 def at_the_last_item_offline(open_page: OpenPage, member: Membership) -> Page:
     """Where a label waits and no other item is here."""
     page = label_screen(open_page, member)
+    page.route("**/ahead/", lambda route: route.abort())
     page.wait_for_load_state("networkidle")
     page.context.set_offline(True)
     choose(page, "2", "item-02")

@@ -168,14 +168,15 @@ class Comparison:
     @property
     def places(self) -> dict[str, dict[int, int]]:
         """Where each change begins in each text, by the name of the text and the number of the
-        change, in UTF-16 units as browsers count them."""
+        change, in UTF-16 units as a text box counts them: a line break is one."""
         places: dict[str, dict[int, int]] = {self.before.name: {}, self.after.name: {}}
         at = dict.fromkeys(places, 0)
         for segment in self.difference.segments:
             sides = {self.before.name: segment.gold, self.after.name: segment.perturbed}
             for name, parts in sides.items():
                 places[name][segment.number] = at[name]
-                at[name] += sum(len(part.text.encode("utf-16-le")) // 2 for part in parts)
+                text = "".join(part.text for part in parts).replace("\r\n", "\n")
+                at[name] += len(text.encode("utf-16-le")) // 2
         changes = {change.number for change in self.changes}
         return {
             name: {number: place for number, place in found.items() if number in changes}

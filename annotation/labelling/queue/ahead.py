@@ -104,7 +104,8 @@ def hold_shown(member: Membership, token: SubmissionToken, *, now: datetime | No
     now = now or timezone.now()
     with transactions.transact():
         claims.lock_member(member)
-        find_slot(member, token, now, hold=has_room(member))
+        if has_room(member):  # a control item, too, is held only then
+            find_slot(member, token, now, hold=True)
 
 
 def _holds(member: Membership) -> int:

@@ -4,6 +4,7 @@ Storing a label is the queue's hot path. Each action stores an event.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -12,7 +13,7 @@ from django.utils import timezone
 
 from annotation import tasktypes
 from annotation.db import sql, transactions
-from annotation.errors import Refused, Stale
+from annotation.errors import FieldError, Refused, Stale
 from annotation.items import revisions
 from annotation.items.diffing import stored
 from annotation.labelling import blind_names, effects, qualification, slots, submissions
@@ -74,20 +75,30 @@ def store_label(
         claim = claims.load_claim(member, ticket.slot_id, sent.key, blind=ticket.blind)
         claims.check_stage(claim.slot, stage)
         if claim.sent is not None:
-            return _check_same(Label.objects.get(pk=claim.sent), sent)
+            made = Label.objects.select_related("revision").get(pk=claim.sent)
+            with suppress(FieldError):  # then the answers differ, which is told below
+                sent = _with_passages(sent, task, made.revision.texts, asked)
+            return _check_same(made, sent)
         claims.check_item(member, claim.slot.item, sent)
         claims.check_fresh(claim.slot.item, ticket, sent)
         claims.check_order(task, member, claim.slot, ticket)
         if task.names_changes(sent.answers):
             stored.pin_shown(claim.revision, ticket.diff)
-        if task.marks_texts(sent.answers, stage=asked):
-            texts = claim.revision.texts
-            sent = replace(sent, answers=task.check_texts(sent.answers, texts, stage=asked))
+        sent = _with_passages(sent, task, claim.revision.texts, asked)
         label = _build_label(member, claim, sent, task, now)
         label.first_shown = ticket.first
         made = _save_label(label, claim)
         effects.apply_label(made, task, now)
     return made
+
+
+def _with_passages(
+    sent: Submission, task: TaskType, texts: Mapping[str, Any], asked: str
+) -> Submission:
+    """The submission with each passage as the texts have it. Raises `FieldError`."""
+    if not task.marks_texts(sent.answers, stage=asked):
+        return sent
+    return replace(sent, answers=task.check_texts(sent.answers, texts, stage=asked))
 
 
 def store_correction(

@@ -279,13 +279,12 @@ def _held_search(stages: Iterable[str]) -> str:
 def list_free_items(member: Membership, turn: CursorState, now: datetime, number: int) -> list[int]:
     """The ids of items that the member would be offered next, in this order, without holding them.
 
-    Returns at most `number` items, and fewer if many of them have several free slots.
+    Returns at most `number` items, and fewer if many of them have several free slots. What is left
+    behind the cursor is not looked for: that can read many rows.
     """
-    behind = f"{_SHARED} AND s.state = 'open' AND {_FRESH} AND NOT {_PAST_CURSOR}"
-    conditions = _free_conditions() | {"behind": behind}
     searches = {
         name: _search(Stage.LABEL, condition, lock=False, limit=3 * number)
-        for name, condition in conditions.items()
+        for name, condition in _free_conditions().items()
     }
     tables = ", ".join(f"{name} AS ({search})" for name, search in searches.items())
     union = " UNION ALL ".join(

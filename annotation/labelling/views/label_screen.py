@@ -107,10 +107,10 @@ def next_ahead(request: HtmxRequest, slug: str) -> HttpResponse:
     """Send the item after the current item, if a next item can be held, and the member's progress.
 
     The page requests this after showing an item, so that it loads while the person reads. If it
-    shows an item that was sent ahead, it sends the item's key as `shown`, and the item is held.
+    shows an item that was sent ahead, the header `Label-Shown` has its key, and the item is held.
     """
     member = access.member_for(request, slug, right="label")
-    if key := request.GET.get("shown"):
+    if key := request.headers.get("Label-Shown"):
         with suppress(Refused):  # the answer to its label says what is wrong
             queue.hold_shown(member, submissions.read_token(key, member))
     return render_ahead(request, member, queue.next_offer(member, ahead=True))

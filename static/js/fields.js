@@ -63,7 +63,10 @@ function complain(form, field, text) {
   problem.textContent = text;
   field.querySelector("legend").after(problem);
   field.setAttribute("aria-describedby", `${field.getAttribute("aria-describedby") ?? ""} ${problem.id}`.trim());
-  goTo(form, field);
+  activate(form, field);
+  // A button that sends would take the next press of Space or Enter.
+  if (sends(field)) field.scrollIntoView({ block: "nearest" });
+  else focusIn(field);
   say(form, `${title(field)}: ${text}`);
 }
 
@@ -325,5 +328,7 @@ export function bind(form) {
   restore(form);
   spans.bind(form, { say, complain, moveOn });
   refresh(form);
-  activate(form, missing(form) ?? shown(form)[0]);
+  // A choice that was restored is followed by what it left open.
+  const follows = picks.has(form) && shown(form).find((field) => !sends(field) && isOpen(form, field));
+  activate(form, missing(form) ?? (follows || shown(form)[0]));
 }

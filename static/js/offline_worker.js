@@ -32,11 +32,12 @@ async function forget(but) {
   await Promise.all(names.map((name) => caches.delete(name)));
 }
 
+// A copy that is read in two parts would hold up the page itself.
 async function keepPage(response) {
-  const text = await response.clone().text();
+  const text = await response.text();
   const account = /<body[^>]* data-account="(\d+)"/.exec(text)?.[1];
   await forget(account && PREFIX + account);
-  if (account && text.includes(' id="screen"')) await (await caches.open(PREFIX + account)).put(base, response);
+  if (account && text.includes(' id="screen"')) await (await caches.open(PREFIX + account)).put(base, withText(response, text));
 }
 
 // The page that was kept, if somebody worked with it within a day.
@@ -48,12 +49,15 @@ async function findKept() {
   return Date.now() - Math.max(...times) < DAY ? found : null;
 }
 
+function withText(response, text) {
+  const headers = new Headers(response.headers);
+  for (const name of ["Content-Encoding", "Content-Length", "Set-Cookie"]) headers.delete(name);
+  return new Response(text, { headers });
+}
+
 // It says of itself that it comes from here.
 async function showKept(found) {
-  const headers = new Headers(found.headers);
-  for (const name of ["Content-Encoding", "Content-Length", "Set-Cookie"]) headers.delete(name);
-  const text = (await found.text()).replace(' id="screen"', ' id="screen" data-kept');
-  return new Response(text, { headers });
+  return withText(found, (await found.text()).replace(' id="screen"', ' id="screen" data-kept'));
 }
 
 async function showPage(event) {

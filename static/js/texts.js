@@ -315,10 +315,11 @@ function explainRest(check) {
 // each other: the keys of the check answer the piece that is shown.
 function followInCheck(number) {
   const piece = document.querySelector(`#panel [data-piece="${CSS.escape(number)}"]`)?.closest("li");
-  if (!piece) return;
+  const form = piece?.closest("form");
+  // Before there is a choice, the keys are for the choice.
+  if (!piece || (form.querySelector("button.choice") && !form.querySelector("button.choice[data-chosen]"))) return;
   for (const other of piece.parentElement.children) other.toggleAttribute("data-current", other === piece);
-  const inCheck = piece.parentElement.contains(document.activeElement);
-  if (inCheck && !piece.contains(document.activeElement)) piece.querySelector("input:checked, input").focus();
+  if (!piece.contains(document.activeElement) && !document.activeElement.matches("textarea")) piece.querySelector("input:checked, input").focus();
   else if (piece.offsetParent) piece.scrollIntoView({ block: "nearest" });
 }
 

@@ -164,3 +164,34 @@ def test_a_key_that_no_piece_has_names_the_two(open_page: OpenPage) -> None:
     expect(page.locator("[data-problem]")).to_have_text("This key does nothing here. Use 1, 2, 0.")
     press(page, "1")
     expect(page.locator("[data-problem]")).to_have_count(0)
+
+
+def test_before_there_is_a_choice_the_keys_choose_and_afterwards_they_answer_what_is_shown(
+    open_page: OpenPage,
+) -> None:
+    page = label_screen(open_page, at_work(SLUG, texts=TWO_CHANGES, claim_check=True))
+    pieces = page.locator("[data-claim-check] li")
+    press(page, "n")
+    expect(pieces.nth(0)).not_to_have_attribute("data-current", "")
+    press(page, "1", "1")
+    expect(page.locator('.choice[value="valid"]')).to_have_attribute("data-chosen", "")
+    page.wait_for_timeout(1500)  # the draft is stored
+    page.reload()
+    wait_for(page, "item-1")
+    assert active(page) == "claim_check"
+    press(page, "n", "n", "2")
+    wait_for(page, "item-2")
+    label = the_label()
+    assert label.choice == "valid"
+    assert list(label.answers["claim_check"].values()) == ["explained", "collateral"]
+
+
+def test_a_key_that_means_nothing_leaves_no_button_that_space_would_press(
+    open_page: OpenPage,
+) -> None:
+    page = label_screen(open_page, at_work(SLUG))
+    press(page, "9")
+    expect(page.locator("[data-problem]")).to_contain_text("This key does nothing here.")
+    press(page, "Space", "Enter")
+    page.wait_for_timeout(500)
+    assert not Label.objects.exists()

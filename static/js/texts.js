@@ -154,7 +154,7 @@ function fit() {
   const [top, paneTop] = [panel, pane].map((part) => part && part.getBoundingClientRect().top + scrollY);
   panel.querySelector(".label-side")?.style.setProperty("--top", `${top}px`);
   if (pane?.getClientRects().length) pane.style.setProperty("--top", `${paneTop}px`);
-  const others = panel.querySelectorAll(".texts-sheet, .texts-pair .pane, [data-editor]:not([hidden]) textarea.text");
+  const others = panel.querySelectorAll(".texts:not(:has(.texts-compared)) :is(.texts-sheet, .texts-pair .pane), [data-editor]:not([hidden]) textarea.text");
   const tops = [...others].map((other) => other.getBoundingClientRect().top + scrollY);
   others.forEach((other, at) => other.style.setProperty("--top", `${tops[at]}px`));
 }

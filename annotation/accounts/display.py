@@ -31,7 +31,7 @@ SETTINGS = (
         "theme",
         "Colours",
         "",
-        (("system", "As the device says"), ("light", "Light"), ("dark", "Dark")),
+        (("system", "Same as the device"), ("light", "Light"), ("dark", "Dark")),
     ),
     DisplaySetting(
         "text-size",

@@ -98,6 +98,6 @@ def test_ten_items_have_an_interval() -> None:
     marked = [[[at(0, 4)], [at(0, 4 - item % 3)]] for item in range(10)]
     rng = np.random.Generator(np.random.PCG64(1))
     found = bootstrap.estimate(pooled_f1(marked), np.arange(10), rng)
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low < found.value < found.high  # type: ignore[operator]
+    assert None not in (found.value, found.low, found.high)
+    low, value, high = (float(one or 0) for one in (found.low, found.value, found.high))
+    assert 0 < low < value < high

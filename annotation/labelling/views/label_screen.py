@@ -23,6 +23,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from annotation import tasktypes
 from annotation.accounts import keymap
+from annotation.accounts.display import COOKIE_AGE
 from annotation.errors import Refused, Stale
 from annotation.htmx import HtmxRequest
 from annotation.items import taxonomy as categories
@@ -41,8 +42,6 @@ from annotation.labelling.forms import CorrectionForm, LabelForm, SubmissionForm
 from annotation.labelling.queue import Offer, Waiting
 from annotation.models import Account, Label, Mark, Membership, Slot, Stage
 from annotation.projects import access, guidelines
-
-COOKIE_AGE = 365 * 24 * 3600
 
 
 @dataclass(frozen=True)

@@ -155,10 +155,11 @@ def with_control_items(number: int = 30) -> Membership:
     for place in range(number):
         make_item(project, f"item-{place}-x")
         make_known(project, f"item-{place}-y", purpose="probe")
-    while True:  # nineteen of twenty members have
+    for _ in range(50):  # nineteen of twenty members have
         member = hold_two(make_member(project))
         if {key[-1] for key in keys(queue.list_ahead(member))} == {"x", "y"}:
             return member
+    raise AssertionError("no member has both kinds of items ahead")
 
 
 def control_item_ahead(member: Membership) -> Offer:

@@ -675,8 +675,10 @@ def test_a_comment_that_is_still_on_its_way_is_not_missing_when_its_item_comes_a
     wait_for(page, "item-01")
     with page.expect_response("**/label/draft/"):
         drafts[0].continue_()
-    while page.evaluate("() => Object.keys(localStorage).some((name) => /^draft/.test(name))"):
-        page.wait_for_timeout(20)
+    page.wait_for_function(
+        "() => Object.keys(localStorage).filter((name) => name.startsWith('draft|'))"
+        ".every((name) => JSON.parse(localStorage[name]).isStored)"
+    )
     let_go(page)
     choose(page, "2", "item-02")
     assert page.input_value("#comment") == "us"

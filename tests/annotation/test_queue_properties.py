@@ -266,7 +266,7 @@ def check(day: Day) -> None:
 
 def nothing_is_lost(day: Day) -> None:
     """Rules 1 and 2: what was acknowledged is there as it was said, once; no label is more."""
-    stored = {label.pk: label for label in Label.objects.all()}
+    stored = {label.pk: label for label in Label.objects.select_related("revision")}
     assert set(stored) == {sent.label_id for sent in day.sent}
     for sent in day.sent:
         label = stored[sent.label_id]

@@ -30,6 +30,7 @@ from annotation.models import (
     Label,
     Mark,
     Membership,
+    Revision,
     Slot,
     Stage,
 )
@@ -77,14 +78,14 @@ def store_label(
         if claim.sent is not None:
             made = Label.objects.select_related("revision").get(pk=claim.sent)
             with suppress(FieldError):  # then the answers differ, which is told below
-                sent = _with_passages(sent, task, made.revision.texts, asked)
+                sent = _with_passages(sent, task, made.revision, asked)
             return _check_same(made, sent)
         claims.check_item(member, claim.slot.item, sent)
         claims.check_fresh(claim.slot.item, ticket, sent)
         claims.check_order(task, member, claim.slot, ticket)
         if task.names_changes(sent.answers):
             stored.pin_shown(claim.revision, ticket.diff)
-        sent = _with_passages(sent, task, claim.revision.texts, asked)
+        sent = _with_passages(sent, task, claim.revision, asked)
         label = _build_label(member, claim, sent, task, now)
         label.first_shown = ticket.first
         made = _save_label(label, claim)
@@ -92,13 +93,12 @@ def store_label(
     return made
 
 
-def _with_passages(
-    sent: Submission, task: TaskType, texts: Mapping[str, Any], asked: str
-) -> Submission:
-    """The submission with each passage as the texts have it. Raises `FieldError`."""
+def _with_passages(sent: Submission, task: TaskType, revision: Revision, asked: str) -> Submission:
+    """The submission with each passage as the texts have it. The revision comes without its texts,
+    which are read only for passages. Raises `FieldError`."""
     if not task.marks_texts(sent.answers, stage=asked):
         return sent
-    return replace(sent, answers=task.check_texts(sent.answers, texts, stage=asked))
+    return replace(sent, answers=task.check_texts(sent.answers, revision.texts, stage=asked))
 
 
 def store_correction(

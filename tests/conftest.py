@@ -196,6 +196,16 @@ def module_db(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
         transaction.set_rollback(True)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Any:
+    """Foreign keys are checked once for rows that a module made: PostgreSQL would put it off to the
+    end of a test, of each anew."""
+    made = yield
+    if "module_db" in fixturedef.argnames and ON_POSTGRESQL:
+        connection.check_constraints()
+    return made
+
+
 @pytest.fixture
 def people() -> "Cast":
     """One project with its people."""

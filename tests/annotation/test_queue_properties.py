@@ -341,6 +341,7 @@ PROJECTS = st.tuples(
 )
 
 
+@pytest.mark.timeout(1800)  # 300 examples in CI: six minutes on a busy machine
 @settings(
     derandomize=True,  # the same days each time; more of them by EXAMPLES=1000
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],

@@ -14,9 +14,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 UNDO = DEFAULT_KEYS["undo"]
 
-# The second press of a double press that comes when the next item is on the screen already.
 # Six presses, 5 ms from each other however slow the machine is, and one more 150 ms after the
-# next item came.
+# next item came: the second press of a slow double press.
 PRESSES = """
 const press = () => {
   for (const kind of ["keydown", "keyup"]) {
@@ -250,7 +249,7 @@ def test_who_waits_keeps_the_focus_and_gets_the_item_that_comes(
     open_page: OpenPage, member: Membership
 ) -> None:
     Slot.objects.update(state="closed")
-    page = open_page(member.account, reverse("label", args=[member.project.slug]), own_context=True)
+    page = open_page(member.account, reverse("label", args=[member.project.slug]))
     page.clock.install()
     page.reload()
     page.focus(".brand")

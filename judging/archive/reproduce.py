@@ -6,7 +6,6 @@ cache cannot influence the results.
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,8 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from django.conf import settings
-
+from annotation.jobs.job_queue import manage_command
 from formats import sealed
 from judging.archive import load
 
@@ -59,8 +57,7 @@ def load_archive(archive: Path, *, compare: bool = False) -> Iterator[LoadedArch
 
 
 def _run_command(command: Sequence[str], environment: dict[str, str]) -> str:
-    whole = [sys.executable, str(settings.BASE_DIR / "manage.py"), *command]
-    made = subprocess.run(whole, env=environment, capture_output=True)
+    made = subprocess.run(manage_command(*command), env=environment, capture_output=True)
     # Do not translate line ends, since CSV has its own.
     printed = made.stdout.decode()
     if made.returncode:

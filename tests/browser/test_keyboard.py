@@ -85,9 +85,8 @@ def test_of_twenty_keys_a_second_each_labels_an_item_that_was_seen_or_is_seen_to
     open_page: OpenPage, member: Membership, width: int, height: int
 ) -> None:
     viewport = {"width": width, "height": height}
-    page = open_page(
-        member.account, reverse("label", args=[member.project.slug]), viewport=viewport
-    )
+    address = reverse("label", args=[member.project.slug])
+    page = open_page(member.account, address, own_context=True, viewport=viewport)
     page.clock.install()  # so that a press is 50 ms after the last one on a slow machine too
     page.add_init_script(PRESSES)
     page.reload()
@@ -547,7 +546,8 @@ def test_digits_of_a_french_keyboard_need_no_shift(open_page: OpenPage, member: 
 def test_who_was_away_is_told_before_the_label_is_taken(
     open_page: OpenPage, member: Membership
 ) -> None:
-    page = open_page(member.account, reverse("label", args=[member.project.slug]))
+    address = reverse("label", args=[member.project.slug])
+    page = open_page(member.account, address, own_context=True)
     page.clock.install()
     page.reload()
     page.clock.run_for(1000)
@@ -722,7 +722,8 @@ def test_what_is_sent_again_by_itself_waits_once_somebody_writes_on(
 def test_an_open_page_holds_on_while_the_person_works(
     open_page: OpenPage, member: Membership
 ) -> None:
-    page = open_page(member.account, reverse("label", args=[member.project.slug]))
+    address = reverse("label", args=[member.project.slug])
+    page = open_page(member.account, address, own_context=True)
     page.clock.install()
     page.reload()
     page.clock.run_for(1000)

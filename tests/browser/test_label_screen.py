@@ -249,7 +249,8 @@ def test_who_waits_keeps_the_focus_and_gets_the_item_that_comes(
     open_page: OpenPage, member: Membership
 ) -> None:
     Slot.objects.update(state="closed")
-    page = open_page(member.account, reverse("label", args=[member.project.slug]))
+    address = reverse("label", args=[member.project.slug])
+    page = open_page(member.account, address, own_context=True)
     page.clock.install()
     page.reload()
     page.focus(".brand")

@@ -6,7 +6,6 @@ import os
 import shutil
 import sqlite3
 import subprocess
-import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -19,6 +18,7 @@ import psycopg
 import pytest
 from django.utils import timezone
 
+from annotation.jobs import job_queue
 from operation import backups, databases
 from operation.databases import BackupError
 from tests.conftest import ON_POSTGRESQL
@@ -50,7 +50,8 @@ class Place:
             "SECRET_KEY": "x" * 50,
             "DJANGO_SUPERUSER_PASSWORD": "a-long-enough-password",
         }
-        command = [sys.executable, "manage.py", *words]
+        # Whether all pages can be imported is asked once, not by each of twenty programs.
+        command = job_queue.manage_command(*words)
         return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
 
     def did(self, *words: str) -> str:

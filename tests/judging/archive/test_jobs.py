@@ -59,7 +59,7 @@ def test_a_lead_asks_for_an_archive_and_takes_it(lead: Client, frozen: list[list
     assert job_queue.due_job_ids(jobs.KIND, timezone.now()) == [job.pk]
     assert jobs.run_job(job.pk)
     path = str(jobs.get_path(job))
-    asked = ["-v", "0", "--project", "fbi", "--output", path]
+    asked = ["-v", "0", "--skip-checks", "--project", "fbi", "--output", path]
     asked += ["--member=lena", "--run", "2", "--with-texts"]
     assert frozen == [asked]
     sent = lead.get("/projects/fbi/archives/1/")

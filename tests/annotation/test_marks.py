@@ -16,6 +16,7 @@ CHANGES = [
     ("half", "a third", "", " of it", "number"),
     ("½", "¼", "", "", "number"),
     ("km", "m", "about 5 ", " long", "unit"),
+    ("in", "ft", "a pipe of 3 ", " length", "unit"),
     ("kilometres", "miles", "some ", "", "unit"),
     ("$5", "€5", "for ", "", "unit"),
     ("mW", "MW", "20 ", "", "unit"),
@@ -40,6 +41,8 @@ PLAIN = [
     # What looks like one of them and is not.
     ("large", "big", "a ", " house"),
     ("in", "at", "a house ", " town"),  # no inch without a number before it
+    ("in", "of", "these are 3 ", " total"),
+    ("in", "by", "one of 3 ", " London"),
     ("10,000", "10000", "", " people"),
     (" ", "", "every", "day"),  # two words made one
     ("-", "+", "5 ", " 3"),  # a sum, not a list

@@ -261,7 +261,10 @@ def _lexicon() -> _Lexicon:
             r"(?:(?:square|cubic|sq|cu)\.?\s+)?$",
             re.IGNORECASE,
         ),
-        symbol=re.compile(rf"(?<=\d){_GAP}({_any_of(units['symbols'].split())})(?![\w'’])"),
+        symbol=re.compile(
+            rf"(?<=\d){_GAP}({_any_of(units['symbols'].split())})(?![\w'’])"
+            rf"(?!(?<=\din|.\bin)\s+(?:[\dA-Z]|(?:{_any_of(units['behind_no_inch'].split())})\b))"
+        ),
         sign=re.compile(f"[{re.escape(''.join(units['signs'].split()))}]"),
         negations=frozenset(negations["words"].split()),
         endings=tuple(negations["endings"].split()),

@@ -2,6 +2,8 @@
 import * as maths from "./maths.js";
 
 const YEAR = 365 * 24 * 3600;
+// They show what changed, so the next item is shown in the same way (sheet.KEPT_VIEWS).
+const KEPT_VIEWS = ["inline", "side", "after"];
 
 const textsIn = (panel) => (panel.matches?.("[data-reading]") ? panel : panel.querySelector("[data-reading]"));
 const paneOf = (texts) => texts.querySelector('[data-panes="compared"]');
@@ -73,7 +75,7 @@ export function show(panel, view) {
   const texts = textsIn(panel);
   texts.dataset.view = view;
   choose(texts.querySelectorAll("[data-view]"), "view", view);
-  remember("diff", view);
+  if (KEPT_VIEWS.includes(view)) remember("diff", view);
   turn(texts);
 }
 

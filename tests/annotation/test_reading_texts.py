@@ -204,6 +204,9 @@ def test_habits_come_from_the_address_then_from_cookies_then_from_the_project() 
         {"view": "raw", "format": "plain", "fold": "off"}, kept, "p"
     ) == ReadingPreferences("raw")
     assert ReadingPreferences.from_request({}, kept, "q", "math").format == "math"
+    # A view in which changes cannot be seen is for one item.
+    assert ReadingPreferences.from_request({}, {"diff": "before"}, "p").view == "inline"
+    assert sheet.preference_cookies({"view": "before", "fold": "on"}, "p") == {"fold": "on"}
 
 
 def test_odd_values_in_addresses_and_cookies_mean_nothing() -> None:

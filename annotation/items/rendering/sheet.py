@@ -23,6 +23,10 @@ from annotation.tasktypes import ItemText, TaskType
 VIEWS = ("inline", "side", "after", "before", "raw")
 """Both texts in one, side by side, the later text alone, the earlier alone, the later one raw."""
 
+KEPT_VIEWS = ("inline", "side", "after")
+"""Those that show what changed: the next item is shown in the same way. The others are for a look
+at one item."""
+
 FORMAT_TITLES: dict[Format, str] = {
     "plain": "Plain", "markdown": "Markdown", "math": "With formulas",
 }  # fmt: skip
@@ -66,7 +70,7 @@ class ReadingPreferences:
 
         form = chosen("format", f"format-{project}", (*FORMATS, FOUND), default)
         return cls(
-            view=chosen("view", "diff", VIEWS),
+            view=chosen("view", "diff", VIEWS if asked.get("view") in VIEWS else KEPT_VIEWS),
             format=next((known for known in FORMATS if known == form), FORMATS[0]),
             fold=chosen("fold", "fold", FOLD_CHOICES) == "on",
             finds_format=form == FOUND,
@@ -86,7 +90,7 @@ def preference_cookies(asked: Mapping[str, str], project: str) -> dict[str, str]
     """Return the cookies that store the preferences of a query string; each project has its own
     format."""
     known = {
-        "view": ("diff", VIEWS),
+        "view": ("diff", KEPT_VIEWS),
         "format": (f"format-{project}", FORMATS),
         "fold": ("fold", FOLD_CHOICES),
     }

@@ -6,15 +6,16 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Locator, Page, expect
 
+from annotation import tasktypes
 from annotation.models import Label, Membership
 from tests.browser.conftest import OpenPage
 from tests.browser.screen import choose, label_screen, wait_for
-from tests.browser.test_accessibility import checked
+from tests.browser.test_accessibility import checked, scrolls_sideways
 from tests.builders import make_item, make_member, make_project, say, take
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-SIZES = [(1280, 720), (390, 844)]
+SIZES = [(1280, 720), (1440, 900), (390, 844)]
 
 # 400 and 230 characters, as the longest that generators write.
 CLAIM = (
@@ -103,6 +104,11 @@ ITEMS: dict[str, tuple[str, str, tuple[str, str], str]] = {
         "Pressure became humidity wherever it stands.",
     ),
 }
+
+# The task types of which no item is a changed answer.
+OTHER_TYPES = sorted(
+    {path.stem for path in tasktypes.FOLDER.glob("*.toml")} - {"perturbation-vetting"}
+)
 
 # Whether all of an element is in the window, and nothing lies over it or cuts it off.
 IS_WHOLE = """(element) => {
@@ -338,6 +344,40 @@ def test_the_choices_of_a_telephone_lie_above_the_claim_check(open_page: OpenPag
             seen += 1
             assert page.evaluate(taken) == [True, True, True], y
     assert seen > 5  # so often the answers of the claim check were behind the bar
+
+
+@pytest.mark.parametrize("slug", OTHER_TYPES)
+def test_the_texts_and_the_question_of_every_task_type_are_in_sight(
+    open_page: OpenPage, slug: str
+) -> None:
+    """Some seconds: three items at three sizes, in light and in dark. A telephone shows the texts
+    first: what is asked stands below them, choices that are a whole label in a bar at the end."""
+    project = make_project(task_type=slug)
+    task = tasktypes.load_task_type(project)
+    lengths = {"short": "A spider has eight legs.", "code": CODE, "long": LONG}
+    for key, text in lengths.items():
+        texts: dict[str, Any] = {one.name: [text] if one.many else text for one in task.texts}
+        make_item(project, key, texts=texts)
+    page = label_screen(open_page, make_member(project), "short", **look(SIZES[0]))
+    for key in lengths:
+        wait_for(page, key)
+        for size in SIZES:
+            page.set_viewport_size(look(size)["viewport"])
+            page.evaluate("scrollTo(0, 0)")
+            first = page.locator(".texts .pane").first
+            if size[0] < 960 and page.locator(".label-claims").count():
+                first = page.locator(".label-claims")
+            expect(first).to_be_in_viewport()
+            question = page.locator(".label-form [data-field]").first
+            if size[0] < 960 and not task.quick:
+                question.scroll_into_view_if_needed()
+            expect(question.locator("legend")).to_be_in_viewport()
+            expect(question.locator("label, button").first).to_be_in_viewport(ratio=1)
+            assert not scrolls_sideways(page)
+        if key == "code":
+            checked(page)
+        page.set_viewport_size(look(SIZES[0])["viewport"])
+        page.keyboard.press("s")
 
 
 @pytest.mark.parametrize("slug", ["rating", "rubric-scoring", "rubric-matrix"])

@@ -97,10 +97,8 @@ def _measured(options: argparse.Namespace) -> Figures:
 def _imported(path: Path, form: str) -> Figures:
     from annotation import importing
     from annotation.models import Item, Revision, Slot
-    from judging.jobs import worker
 
     gc.freeze()  # as a worker does
-    gc.set_threshold(worker.YOUNG_OBJECTS, *worker.OLDER_THRESHOLDS)
     project = importing.create_project("bench")
     megabytes: list[float] = []
     with _longest_transaction() as longest:

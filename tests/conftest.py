@@ -64,9 +64,6 @@ def lacking(message: str) -> NoReturn:
 
 
 def pytest_configure() -> None:
-    # Python looks for garbage after 700 new objects; at that pace it takes a seventh of the tests'
-    # time. What is there when they begin stays, and need not be looked at again.
-    gc.set_threshold(100_000, 50, 100)
     # Files, limits and what is shared by way of Redis: each process has its own.
     folder = Path(tempfile.mkdtemp(prefix="blindspot-tests-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -128,6 +125,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
+    # All modules and tests stay: looking through them for garbage took a seventh of the time.
     gc.collect()
     gc.freeze()
 

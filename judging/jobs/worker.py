@@ -27,9 +27,6 @@ log = logging.getLogger(__name__)
 LOOK_EVERY = 2.0
 # This many slices run in parallel.
 MAX_SLICES = 4
-# Garbage collection thresholds: how many net allocations trigger a collection of the youngest
-# generation, and how many of those trigger one of the older generations.
-YOUNG_OBJECTS, OLDER_THRESHOLDS = 20_000, (20, 50)
 
 
 @dataclass(frozen=True)
@@ -79,15 +76,11 @@ class WorkLoop:
         self._thread = threading.Thread(target=self._look, name="work-loop", daemon=True)
 
     def start(self) -> None:
-        """Start the thread, which cannot be started twice. Also tune the garbage collector for the
-        whole process."""
+        """Start the thread, which cannot be started twice."""
         ask.STOP.clear()
         # Objects from start-up live as long as the process. Scanning all of these objects delayed
         # calls and pages by a quarter of a second, every few thousand calls.
         gc.freeze()
-        # Calls and rows create hardly any reference cycles, but frequent collection of young
-        # objects took a tenth of a worker's time.
-        gc.set_threshold(YOUNG_OBJECTS, *OLDER_THRESHOLDS)
         self._thread.start()
 
     def stop(self) -> None:

@@ -63,8 +63,9 @@ test-postgresql: $(VENV)/dev.stamp
 	REDIS_URL=$(or $(TEST_REDIS_URL),redis://127.0.0.1:6379/15) SECRET_KEY=$(RANDOM_KEY) \
 	$(PYTEST) -o 'norecursedirs=.*' $(ARGS)
 
+# They wait more than they work, the longest file most of all.
 test-services: $(VENV)/dev.stamp
-	$(PYTEST) -o testpaths=tests/services $(ARGS)
+	$(PYTEST) -o testpaths=tests/services -n 6 --dist load $(ARGS)
 
 check: $(VENV)/dev.stamp
 	$(BIN)/ruff format --check --quiet .

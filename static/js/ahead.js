@@ -87,11 +87,12 @@ async function refresh() {
 
 const responseOf = (text) => new Response(text, { headers: { "Content-Type": "text/plain; charset=utf-8", "Kept-At": new Date().toUTCString() } });
 
-// One after the other, so that the last state is what stays.
+// One after the other, so that the last state is what stays, and once the item is painted.
 function store(wanted) {
   if (!globalThis.caches || !document.body.dataset.account) return;
   const markups = wanted.map((name) => [name, kept.get(name)]);
-  writing = writing.then(() => write(markups)).catch(() => {}); // no room: it stays on this page
+  const begin = () => (writing = writing.then(() => write(markups)).catch(() => {})); // no room: it stays on this page
+  requestAnimationFrame(() => setTimeout(begin));
 }
 
 const written = new Map();

@@ -4,8 +4,9 @@ import time
 from typing import Any
 
 import pytest
+from django.core.servers.basehttp import WSGIRequestHandler
 from django.urls import reverse
-from playwright.sync_api import Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from annotation.labelling import queue
 from annotation.models import Label, Membership, Slot
@@ -27,6 +28,22 @@ KEPT = """async () => {
   return page && order ? (await order.json()).join(" ") : "";
 }"""
 CACHES = "async () => (await caches.keys()).filter((one) => one.startsWith('label|'))"
+
+
+@pytest.fixture(autouse=True)
+def _server_is_away_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chromium's own switch lets a request through now and then, right after a reload."""
+    switch, read = BrowserContext.set_offline, WSGIRequestHandler.parse_request
+
+    def cut(handler: WSGIRequestHandler) -> bool:
+        handler.close_connection = True
+        return False
+
+    def set_offline(context: BrowserContext, offline: bool) -> None:
+        monkeypatch.setattr(WSGIRequestHandler, "parse_request", cut if offline else read)
+        switch(context, offline)
+
+    monkeypatch.setattr(BrowserContext, "set_offline", set_offline)
 
 
 @pytest.fixture

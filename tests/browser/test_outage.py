@@ -174,10 +174,13 @@ def test_a_reload_without_a_connection_shows_the_held_item_and_goes_on_by_itself
     page.reload()
     wait_for(page, "item-02")
     expect(page.locator("#trouble")).to_contain_text("No connection to the server.")
+    for counts in (".my-items-row", ".label-progress"):
+        expect(page.locator(counts)).to_be_hidden()
     checked(page)
     page.context.set_offline(False)
     expect(page.locator("#trouble")).to_be_empty()
     expect(page.locator("[data-last]")).to_have_text("You are connected again.")
+    expect(page.locator(".my-items-row")).to_be_visible()
     page.wait_for_load_state("networkidle")
     label(page)
     assert item_of(page) == "item-03"

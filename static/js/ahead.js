@@ -3,7 +3,7 @@
 //
 // The panels are kept as the server sent them: on this page, and in the browser's cache where the
 // service worker (offline_worker.js) keeps the page. signed_in.js deletes the cache.
-import { address, ask, panel, parse, screen } from "./page.js";
+import { address, ask, drawn, panel, parse, screen } from "./page.js";
 
 const FEW = 4; // with so few items left, more are asked for
 const OLD = 5 * 60_000; // items that were sent so long ago may be with others by now
@@ -91,8 +91,7 @@ const responseOf = (text) => new Response(text, { headers: { "Content-Type": "te
 function store(wanted) {
   if (!globalThis.caches || !document.body.dataset.account) return;
   const markups = wanted.map((name) => [name, kept.get(name)]);
-  const begin = () => (writing = writing.then(() => write(markups)).catch(() => {})); // no room: it stays on this page
-  requestAnimationFrame(() => setTimeout(begin));
+  writing = writing.then(drawn).then(() => write(markups)).catch(() => {}); // no room: it stays on this page
 }
 
 const written = new Map();

@@ -44,6 +44,12 @@ export function whyNot({ kind, body }) {
   return words ? `${words} ` : "";
 }
 
+// Once what changed is drawn, or soon after in a window that nobody sees.
+export const drawn = () => new Promise((go) => {
+  requestAnimationFrame(() => setTimeout(go));
+  setTimeout(go, 100);
+});
+
 export async function ask(url, options = {}) {
   const headers = { "HX-Request": "true", ...options.headers };
   try {

@@ -7,7 +7,7 @@ import * as editor from "./editor.js";
 import * as fields from "./fields.js";
 import * as reservations from "./reservations.js";
 import * as outbox from "./outbox.js";
-import { address, fieldsOf, panel, post, say, tell, whyNot } from "./page.js";
+import { address, drawn, fieldsOf, panel, post, say, tell, whyNot } from "./page.js";
 import { bringNext, focusTarget, hasItem, load, paint, place, seconds } from "./panel.js";
 import * as pressGuard from "./press_guard.js";
 import * as connection from "./connection.js";
@@ -65,7 +65,6 @@ async function label(form, button) {
   drafts.stop();
   const left = panel();
   const isPainted = prefetch.isHere();
-  const sent = outbox.send(entry, isPainted);
   const said = `${entry.item}: ${entry.title}.`;
   if (isPainted) {
     connection.clear();
@@ -74,6 +73,8 @@ async function label(form, button) {
     if (comments) comments.search = new URLSearchParams({ item: entry.item });
     paint(prefetch.take(), said);
   }
+  // The label is kept here already; what the person waits for comes first.
+  const sent = isPainted ? drawn().then(() => outbox.send(entry, true)) : outbox.send(entry, false);
   flight = sent.then((answer) => settle({ entry, form, button, answer, left, said, isPainted }));
 }
 

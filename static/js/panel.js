@@ -59,7 +59,7 @@ export function begin(wasWriting) {
 function readAlike(section) {
   const [was, is] = [panel(), section].map((one) => one.querySelector("[data-reading]")?.dataset);
   if (!was || !is) return;
-  if (was.view !== is.view) texts.show(section, was.view);
+  if (was.view !== is.view && texts.lasts(panel())) texts.show(section, was.view);
   const isChosen = was.findsFormat === undefined;
   if (was.format !== is.format && isChosen) texts.format(section, was.format);
   if (was.fold !== is.fold) texts.fold(section);

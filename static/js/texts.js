@@ -2,8 +2,6 @@
 import * as maths from "./maths.js";
 
 const YEAR = 365 * 24 * 3600;
-// They show what changed, so the next item is shown in the same way (sheet.KEPT_VIEWS).
-const KEPT_VIEWS = ["inline", "side", "after"];
 
 const textsIn = (panel) => (panel.matches?.("[data-reading]") ? panel : panel.querySelector("[data-reading]"));
 const paneOf = (texts) => texts.querySelector('[data-panes="compared"]');
@@ -71,11 +69,14 @@ async function turn(texts) {
   await settle(texts);
 }
 
+// Whether the next item is shown in the same way: its view shows what changed.
+export const lasts = (panel) => Boolean(textsIn(panel).querySelector("[data-view][data-lasts][aria-current]"));
+
 export function show(panel, view) {
   const texts = textsIn(panel);
   texts.dataset.view = view;
   choose(texts.querySelectorAll("[data-view]"), "view", view);
-  if (KEPT_VIEWS.includes(view)) remember("diff", view);
+  if (lasts(panel)) remember("diff", view);
   turn(texts);
 }
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from annotation import tasktypes
 from annotation.models import Membership, TaskTypeVersion
 from tests.browser.conftest import OpenPage
-from tests.browser.screen import said
+from tests.browser.screen import choose, label_screen, said, wait_for
 from tests.browser.test_accessibility import violations
 from tests.builders import make_item, make_member, make_project
 
@@ -74,6 +74,24 @@ def test_one_key_turns_through_the_five_views_and_back(
         assert page.locator(SHOWN).count() == 1
         page.keyboard.press("d")
     assert seen == ["inline", "side", "after", "before", "raw", "inline"]
+
+
+def test_a_view_without_the_changes_is_for_one_item_and_the_view_before_comes_back(
+    open_page: OpenPage, member: Membership
+) -> None:
+    for key in ("one", "two", "three"):
+        make_item(member.project, key)
+    page = label_screen(open_page, member, "one")
+    page.click('[data-view="side"]')
+    choose(page, "1", "two")
+    assert page.get_attribute("[data-reading]", "data-view") == "side"
+    page.click('[data-view="before"]')
+    choose(page, "1", "three")
+    assert page.get_attribute("[data-reading]", "data-view") == "side"
+    page.click('[data-view="raw"]')
+    page.reload()
+    wait_for(page, "three")
+    assert page.get_attribute("[data-reading]", "data-view") == "side"
 
 
 def test_the_chosen_view_and_format_are_there_after_loading_again(

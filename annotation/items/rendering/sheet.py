@@ -188,10 +188,13 @@ class Comparison:
         }
 
     @property
-    def views(self) -> tuple[tuple[str, str], ...]:
-        """The views of the two texts as (name, title), in the order of the buttons."""
+    def views(self) -> tuple[tuple[str, str, bool], ...]:
+        """The views of the two texts as (name, title, whether the next item is shown so too), in
+        the order of the buttons."""
         titles = ("Inline", "Side by side", self.after.title, self.before.title, "Raw")
-        return tuple(zip(VIEWS, titles, strict=True))
+        return tuple(
+            (name, title, name in KEPT_VIEWS) for name, title in zip(VIEWS, titles, strict=True)
+        )
 
     @property
     def marks(self) -> tuple[tuple[str, str], ...]:

@@ -374,8 +374,8 @@ def test_the_texts_and_the_question_of_every_task_type_are_in_sight(
             expect(question.locator("legend")).to_be_in_viewport()
             expect(question.locator("label, button").first).to_be_in_viewport(ratio=1)
             assert not scrolls_sideways(page)
-        if key == "code":
-            checked(page)
+            if key == "code":
+                checked(page)
         page.set_viewport_size(look(SIZES[0])["viewport"])
         page.keyboard.press("s")
 

@@ -203,7 +203,7 @@ def test_the_view_of_the_differences_is_remembered(member: Membership) -> None:
     client = browser_of(member)
     client.get(url("label", member), {"view": "side"})
     page = body(client.get(url("label", member)))
-    assert 'data-view="side" aria-current="true"' in page
+    assert re.search(r'data-view="side" data-lasts[^>]* aria-current="true"', page)
 
 
 def test_the_editor_opens_without_a_script(member: Membership) -> None:

@@ -9,7 +9,13 @@ from django.utils.safestring import SafeString, mark_safe
 
 from annotation.items.diffing.difference import Difference
 from annotation.items.rendering import sheet, texts
-from annotation.items.rendering.sheet import Comparison, ItemSheet, Pane, ReadingPreferences
+from annotation.items.rendering.sheet import (
+    Comparison,
+    ItemSheet,
+    Pane,
+    ReadingPreferences,
+    TextSheet,
+)
 from annotation.tasktypes import TaskType
 
 register = template.Library()
@@ -51,10 +57,9 @@ def strip_of(comparison: Comparison) -> SafeString:
 
 
 @register.simple_tag(takes_context=True)
-def formatted(context: Context, text: str) -> SafeString:
-    """A text in the reader's format, by default the project's."""
-    safe = texts.render_text(text, _habits(context).for_texts([text]).format)
-    return mark_safe(safe)  # noqa: S308 (rendering makes safe HTML alone)
+def side_texts(context: Context, task: TaskType, texts: dict[str, Any]) -> list[TextSheet]:
+    """The texts that stand next to the item, in the reader's format."""
+    return sheet.build_side_sheets(task, texts, _habits(context))
 
 
 @register.filter

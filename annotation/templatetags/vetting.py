@@ -50,10 +50,3 @@ def passages(label: Label, task: TaskType) -> list[tuple[str, str]]:
 def called(item: Item, names: Mapping[int, str]) -> str:
     """The name of an item on this page; it replaces a key that could reveal too much."""
     return names.get(item.pk, item.key)
-
-
-@register.simple_tag
-def side_texts(task: TaskType, texts: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
-    """The texts with place "side": for each, its title and one or more texts."""
-    given = [(text.title, texts.get(text.name)) for text in task.texts if text.place == "side"]
-    return [(title, one if isinstance(one, list) else [one]) for title, one in given if one]

@@ -17,7 +17,8 @@ const reading = () => document.querySelector("[data-reading]");
 // `side` tells these two apart, `alternative` texts of the same name (from 1).
 export function sources() {
   const found = [];
-  for (const sheet of reading()?.querySelectorAll("[data-compared], [data-text]") ?? []) {
+  const beside = document.querySelectorAll("[data-beside]");
+  for (const sheet of [...(reading()?.querySelectorAll("[data-compared], [data-text]") ?? []), ...beside]) {
     const panes = [...sheet.querySelectorAll("[data-panes]")];
     if (sheet.dataset.text === undefined) {
       for (const side of ["after", "before"]) found.push({ text: sheet.dataset[side], side, pane: panes[0] });
@@ -250,7 +251,7 @@ export function rangesOf(passage) {
 
 // A third from the top of its pane, if it is not in view there.
 export function bringIntoView(ranges) {
-  const pane = ranges[0]?.startContainer.parentElement.closest(".pane");
+  const pane = ranges[0]?.startContainer.parentElement.closest(".pane, .label-claims");
   if (!pane) return;
   const [box, frame] = [ranges[0].getBoundingClientRect(), pane.getBoundingClientRect()];
   if (box.top < frame.top || box.bottom > frame.bottom) pane.scrollTop += box.top - frame.top - pane.clientHeight / 3;

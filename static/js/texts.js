@@ -4,6 +4,8 @@ import * as maths from "./maths.js";
 const YEAR = 365 * 24 * 3600;
 
 const textsIn = (panel) => (panel.matches?.("[data-reading]") ? panel : panel.querySelector("[data-reading]"));
+// The texts next to the item too.
+const panesOf = (texts) => [...texts.querySelectorAll("[data-panes]"), ...texts.getRootNode().querySelectorAll("[data-beside] [data-panes]")];
 const paneOf = (texts) => texts.querySelector('[data-panes="compared"]');
 
 // The server draws the next item in the same way at once.
@@ -46,8 +48,8 @@ async function fetchWays(texts) {
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   const fresh = page.querySelector(`[data-reading="${texts.dataset.reading}"]`);
   if (!fresh) throw new Error("The texts have changed.");
-  for (const pane of texts.querySelectorAll("[data-panes]")) {
-    const twin = fresh.querySelector(`[data-panes="${CSS.escape(pane.dataset.panes)}"]`);
+  for (const pane of panesOf(texts)) {
+    const twin = page.querySelector(`[data-panes="${CSS.escape(pane.dataset.panes)}"]`);
     for (const way of twin.querySelectorAll(":scope > [data-serves]")) {
       if (!pane.querySelector(`:scope > [data-serves="${way.dataset.serves}"]`)) pane.append(way);
     }
@@ -55,7 +57,7 @@ async function fetchWays(texts) {
 }
 
 async function turn(texts) {
-  const panes = [...texts.querySelectorAll("[data-panes]")];
+  const panes = panesOf(texts);
   const missing = () => panes.filter((pane) => !bring(pane, wanted(texts.dataset))).length > 0;
   if (missing()) {
     try {

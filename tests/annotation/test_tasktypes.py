@@ -146,13 +146,14 @@ def test_fields_behind_a_switch_are_asked_only_where_it_is_on(db: None) -> None:
     assert names == ["choice", "reason", "effect"]
     project.claim_check, project.expected_effect = True, False
     names = [field.name for field in tasktypes.load_task_type(project).fields]
-    assert names == ["choice", "reason", "claim_check"]
+    assert names == ["choice", "reason", "claim_check", "evidence"]
 
 
 def test_programs_are_told_what_is_asked_now(db: None) -> None:
     project = make_project(claim_check=True)
     told = tasktypes.asked_definition(project)
-    assert [field["name"] for field in told["fields"]] == ["choice", "reason", "claim_check"]
+    names = [field["name"] for field in told["fields"]]
+    assert names == ["choice", "reason", "claim_check", "evidence"]
     assert tasktypes.parse_definition(told) == tasktypes.load_task_type(project)
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from annotation import tasktypes
 from annotation.items import taxonomy
+from annotation.items.rendering.sheet import ReadingPreferences, build_side_sheets
 from annotation.models import Item, Label, Reason
 from annotation.tasktypes import TaskType, field_schema
 from annotation.tasktypes.fields import Field
@@ -134,6 +135,8 @@ def test_a_text_beside_the_item_is_one_or_several(given: Any, shown: list[str]) 
         (one, text) for one in LOADED.values() for text in one.texts if text.place == "side"
     ]
     for found, text in with_side:
-        assert vetting.side_texts(found, {text.name: given}) == [(text.title, shown)]
-        assert vetting.side_texts(found, {}) == []
+        [sheet] = build_side_sheets(found, {text.name: given}, ReadingPreferences())
+        plain = [next(pane for pane in panes if pane.chosen).html for panes in sheet.parts]
+        assert (sheet.name, sheet.title, plain) == (text.name, text.title, shown)
+        assert build_side_sheets(found, {}, ReadingPreferences()) == []
     assert with_side

@@ -106,6 +106,30 @@ def test_a_selection_and_one_key_say_where(open_page: OpenPage) -> None:
     expect(page.locator(".label-first-look")).to_contain_text(f"“{word}”")
 
 
+def test_words_of_the_claim_are_evidence_and_no_label_waits_for_some(
+    open_page: OpenPage,
+) -> None:
+    project = make_project(claim_check=True)
+    for number in (1, 2, 3):
+        make_item(project, f"item-0{number}", texts={**TEXTS, "claim": "Eight became six."})
+    page = label_screen(open_page, make_member(project))
+    select(page, "became six", pane="claim-1")
+    page.keyboard.press("q")
+    assert quotes(page) == ["became six"]
+    assert highlighted(page) == ["became six"]
+    for after in ("item-02", "item-03"):
+        page.keyboard.press("1")
+        assert active(page) == "claim_check"
+        page.wait_for_timeout(200)  # a press at once counts as a double press
+        page.keyboard.press("1")
+        wait_for(page, after)
+    with_evidence, without = Label.objects.order_by("pk")
+    place = {"text": "claim", "start": 6, "end": 16, "quote": "became six"}
+    checked = {"choice": "valid", "claim_check": {"1": "explained"}}
+    assert with_evidence.answers == {**checked, "evidence": [place]}
+    assert without.answers == checked
+
+
 def test_words_are_chosen_and_marked_by_keyboard_alone(open_page: OpenPage) -> None:
     page = blind(open_page)
     for key in ("1", "q"):

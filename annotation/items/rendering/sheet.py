@@ -249,6 +249,19 @@ def build_sheet(
     return ItemSheet(habits, hashlib.sha256(packed).hexdigest()[:16], tuple(sheets))
 
 
+def build_side_sheets(
+    task: TaskType, texts: Mapping[str, Any], habits: ReadingPreferences
+) -> list[TextSheet]:
+    """Return the sheets of the texts whose place is "side", without those that are missing or
+    empty. Each is shown in the format that it holds if nobody chose one."""
+    given = [(text, texts.get(text.name)) for text in task.texts if text.place == "side"]
+    return [
+        _build_text(text, said, habits.for_texts([said] if isinstance(said, str) else said))
+        for text, said in given
+        if said
+    ]
+
+
 def _has_text(text: Any) -> bool:
     """True if there is a text; "" counts as a text, but an empty list does not."""
     return text is not None and text != []

@@ -1,7 +1,6 @@
 """Labels and final labels in the words of the label screen."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from django import template
 

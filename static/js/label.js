@@ -63,8 +63,7 @@ keys.listen((name, event) => {
   }
   if (name === "Enter" && (event.target.closest("a, button, summary, input") || !goOn())) return false;
   if (/^[\d+-]$/.test(name) && labelForm()) {
-    if (!pressGuard.is()) pressGuard.refuse();
-    else if (!fields.press(labelForm(), name)) fields.deny(labelForm(), keys.keyOfOption);
+    if (pressGuard.takes(event) && !fields.press(labelForm(), name)) fields.deny(labelForm(), keys.keyOfOption);
     return true;
   }
   if (!Object.hasOwn(ACTIONS, name)) return false;

@@ -7,13 +7,17 @@ const GUARD = 300;
 // So long nothing is pressed before keys count, where a text that was being written has gone.
 const PAUSE = 1000;
 const SIGN = 800;
+// Two presses of one key within this time are one press of a worn key, or of a hand that trembles.
+const BOUNCE = 100;
 const EARLY = "Key ignored: this item has just appeared. Look at it first.";
 const WRITING = "Key ignored: a new item appeared while you were typing. Pause a moment.";
+const TWICE = "Key ignored: it was pressed twice at once.";
 const OUT = "Key ignored: your last answer is still being sent.";
 
 let isOnWay = true; // something was sent, and its answer or the next item is not here yet
 let opened = Infinity; // since when presses count
 let pause = 0; // how long nothing may be pressed before
+let last = null; // the press that gave the last answer about the painted item
 let isEarly = false; // whether the press that goes on now began before that
 let frame = 0;
 let timer = 0;
@@ -23,6 +27,14 @@ let fading = 0;
 export const isOut = () => isOnWay;
 
 export const is = () => !isEarly && opened !== Infinity;
+
+// Whether this press of a key gives an answer; if not, that is shown.
+export function takes({ key, timeStamp }) {
+  if (!is()) return refuse();
+  if (last?.key === key && timeStamp - last.timeStamp < BOUNCE) return refuse(TWICE);
+  last = { key, timeStamp };
+  return true;
+}
 
 // Nothing counts from now on, and the choices show it.
 export function hold() {
@@ -44,6 +56,7 @@ function lock(isLocked) {
 function open() {
   isOnWay = false;
   opened = performance.now();
+  last = null;
   delete panel().dataset.guarded;
   panel().dataset.ready = "";
 }
@@ -60,14 +73,14 @@ export function release(wasWriting = false) {
   });
 }
 
-// The sign that a press was seen and not taken, at the form that it was meant for.
-export function refuse() {
-  const why = pause ? WRITING : isOut() ? OUT : EARLY;
+// The sign that a press was seen and not taken, at the form that it was meant for. Returns false.
+export function refuse(why = pause ? WRITING : isOut() ? OUT : EARLY) {
   say(why);
   screen().style.setProperty("--refused", `"${why}"`);
   screen().dataset.refused = "";
   clearTimeout(fading);
   fading = setTimeout(() => delete screen().dataset.refused, SIGN);
+  return false;
 }
 
 // By the time of the press itself: where the page was busy, presses wait and come all at once. A key

@@ -55,7 +55,8 @@ def places(page: Page) -> list[Any]:
 def test_one_key_is_a_label_and_names_the_response(open_page: OpenPage, member: Membership) -> None:
     first = first_shown(member)
     page = screen.label_screen(open_page, member, "item-1")
-    names = page.locator("#panel [data-text]").evaluate_all("all => all.map(o => o.dataset.text)")
+    names = page.locator("[data-reading] [data-text]")
+    names = names.evaluate_all("all => all.map(one => one.dataset.text)")
     assert names == ["prompt", first, *{"response_1", "response_2"} - {first}]
     assert "secret" not in page.content()
     page.keyboard.press("1")

@@ -4,6 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from annotation.models import Label
+from tests.browser import screen
 from tests.browser.conftest import OpenPage
 from tests.browser.screen import the_label, wait_for
 from tests.browser.test_fields import active, at_work, label_screen, press, said
@@ -78,6 +79,7 @@ def test_a_pick_waits_for_the_claim_check_and_goes_out_with_its_last_piece(
     press(page, "1")
     assert active(page) == "claim_check"
     assert said(page).startswith("Valid. Does the claim explain each change?")
+    page.wait_for_timeout(150)  # at once, it would count as one press
     press(page, "1")
     page.wait_for_timeout(500)
     assert not Label.objects.exists()
@@ -156,6 +158,25 @@ def test_the_expected_effect_does_not_send_an_open_claim_check(open_page: OpenPa
     answers = the_label().answers
     assert answers["effect"] == "little"
     assert list(answers["claim_check"].values()) == ["explained", "explained"]
+
+
+def test_a_key_that_bounces_answers_once_and_says_so(open_page: OpenPage) -> None:
+    page = label_screen(open_page, at_work(SLUG, texts=TWO_CHANGES, claim_check=True))
+    page.evaluate(
+        """() => {
+            const at = performance.now();
+            for (const after of [0, 40]) {
+                const press = new KeyboardEvent("keydown", {key: "1", code: "Digit1", bubbles: true});
+                Object.defineProperty(press, "timeStamp", {value: at + after});
+                document.body.dispatchEvent(press);
+            }
+        }"""
+    )
+    assert active(page) == "claim_check"
+    assert page.locator("[data-claim-check] :checked").count() == 0
+    assert screen.said(page) == "Key ignored: it was pressed twice at once."
+    press(page, "2")
+    assert page.locator("[data-claim-check] :checked").count() == 1
 
 
 def test_a_key_that_no_piece_has_names_the_two(open_page: OpenPage) -> None:

@@ -14,7 +14,7 @@ from annotation.tasktypes.toml_tables import describe_place
 def check_taxonomy(**kwargs: Any) -> list[CheckMessage]:
     """Check that the taxonomy can be loaded."""
     try:
-        taxonomy.load()
+        taxonomy.load_shipped()
     except (taxonomy.TaxonomyError, OSError) as error:
         return [
             Error(str(error), hint="Correct annotation/items/taxonomy.toml.", id="annotation.E001")

@@ -24,6 +24,7 @@ from annotation.projects.models import (
     Project,
     Role,
     TaskTypeVersion,
+    TaxonomyVersion,
     TextFormat,
 )
 
@@ -58,6 +59,7 @@ __all__ = [
     "Snapshot",
     "Stage",
     "TaskTypeVersion",
+    "TaxonomyVersion",
     "TextFormat",
     "digest_texts",
 ]

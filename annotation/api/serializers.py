@@ -303,7 +303,7 @@ def _offer_fields(offer: queue.Offer) -> dict[str, Any]:
         blind = tasktypes.load_version(offer.item.project.task_type).blind
         first = {name: texts[name] for name in (blind.shows if blind else ()) if name in texts}
         return {"key": offer.name, "category": None, "texts": first, "diff": None, "order": order}
-    category = taxonomy.load().find(offer.item.category)
+    category = taxonomy.load_taxonomy(offer.item.project).find(offer.item.category)
     return {
         "key": offer.item.key,
         "category": _category(category) if category else None,

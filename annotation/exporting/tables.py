@@ -51,7 +51,7 @@ def category_rows(project: Project) -> Iterator[dict[str, Any]]:
 
     Duplicates are counted in their category. Categories without items have no row.
     """
-    place = {category.slug: number for number, category in enumerate(taxonomy.load())}
+    place = taxonomy.load_taxonomy(project).places()
     counts = Item.objects.in_project(project).by_category()
     yield from sorted(counts, key=lambda row: place.get(row["category"], len(place)))
 

@@ -92,7 +92,9 @@ def store_items(
 
     def noted() -> Iterator[importing.ParsedItem | BadRow]:
         for number, draft in enumerate(
-            importing.parse_items(rows, tasktypes.load_task_type(project))
+            importing.parse_items(
+                rows, tasktypes.load_task_type(project), taxonomy.load_taxonomy(project)
+            )
         ):
             if number % BATCH == 0:
                 subprocesses.send_heartbeat()
@@ -229,7 +231,7 @@ def _open_slots(project: Project, ids: Sequence[int]) -> int:
 def _accept_unreviewed(project: Project, ids: Sequence[int]) -> int:
     """Resolve the waiting items among these ids with the intended final label of their category:
     error item or score-invariant. Return the number of these items."""
-    unchanging = {category.slug for category in taxonomy.load().score_invariant()}
+    unchanging = {category.slug for category in taxonomy.load_taxonomy(project).score_invariant()}
     accepted = 0
     for part in make_batches(ids, BATCH):
         with transactions.transact():

@@ -126,7 +126,7 @@ def count_golds(project: Project) -> dict[str, int]:
     by_ability = Counter[str]()
     for source, own, n in found.annotate(n=Count("pk")):
         by_ability[source or own] += n
-    every = taxonomy.load()
+    every = taxonomy.load_taxonomy(project)
     return {
         slug: sum(n for of, n in by_ability.items() if every.is_made_of(one.category, of))
         for slug, one in PERTURBERS.items()
@@ -157,7 +157,7 @@ def make_items(
         for row in _rows(_gold_items(project)[: wish.limit], wish, done, told)
     )
     if dry_run:
-        drafts = importing.parse_items(rows, task)
+        drafts = importing.parse_items(rows, task, taxonomy.load_taxonomy(project))
         done.brought.report = importing.store_items(project, drafts, dry_run=True)
         return done
     keys: list[str] = []
@@ -195,7 +195,7 @@ def _gold_items(project: Project) -> ItemQuerySet:
 
 
 def _gold_items_for(project: Project, perturber: Perturber) -> ItemQuerySet:
-    every = taxonomy.load()
+    every = taxonomy.load_taxonomy(project)
     own = [one.slug for one in every.abilities if every.is_made_of(perturber.category, one.slug)]
     told = Q(source_ability="", ability__in=own) | Q(source_ability__in=own)
     return _gold_items(project).filter(told)
@@ -211,7 +211,7 @@ def _rows(
     line, total = 0, golds.count()
     for number, part in enumerate(id_batches(golds, BATCH_SIZE)):
         told(number * BATCH_SIZE, total)
-        items = Item.objects.filter(pk__in=part).order_by("position")
+        items = Item.objects.filter(pk__in=part).select_related("project").order_by("position")
         for item, texts in zip(items, _texts(part), strict=True):
             for perturber in chosen:
                 for values, dose in _perturb_gold(item, texts, perturber, wish, done):
@@ -234,7 +234,8 @@ def _perturb_gold(
     done: PerturbResult,
 ) -> Iterator[tuple[dict[str, Any], int]]:
     """Yield the rows that one perturber generates from one gold answer, as (values, dose)."""
-    if not taxonomy.load().is_made_of(perturber.category, item.source_ability or item.ability):
+    of = item.source_ability or item.ability
+    if not taxonomy.load_taxonomy(item.project).is_made_of(perturber.category, of):
         return
     # If an item has several gold answers, each of them is correct on its own.
     gold = texts["gold"] if isinstance(texts["gold"], str) else texts["gold"][0]
@@ -276,7 +277,7 @@ def _with_correct_answer(
     """
     if wish.purpose == TEST_PURPOSE:
         return row
-    category = taxonomy.load().category(row.values["category"])
+    category = taxonomy.load_shipped().category(row.values["category"])
     known, explanation = correct_answers.answer_columns(task)
     like_a_run = 10 + draw_number(wish.seed) % 90
     number, _, dose = row.values["key"].rpartition(".")[2].partition("x")

@@ -11,6 +11,7 @@ from annotation import tasktypes
 from annotation.errors import FieldError
 from annotation.importing import exported_rows
 from annotation.items import taxonomy, text_digest
+from annotation.items.taxonomy import Taxonomy
 from annotation.labelling import correct_answers
 from formats.rows import BadRow, Row
 
@@ -94,10 +95,14 @@ class _ItemFault(ValueError):
 
 
 def parse_items(
-    rows: Iterable[Row | BadRow], task: tasktypes.TaskType, *, accept: bool = False
+    rows: Iterable[Row | BadRow],
+    task: tasktypes.TaskType,
+    known: Taxonomy | None = None,
+    *,
+    accept: bool = False,
 ) -> Iterator[ParsedItem | BadRow]:
     """Yield each row as a parsed item, or as a BadRow with the reason. Errors of the whole file are
-    raised.
+    raised. `known` has the project's categories, by default those that ship.
 
     With `accept`, if the task type has no categories, a row also contains a final label, in columns
     named after the task's fields.
@@ -107,7 +112,7 @@ def parse_items(
             yield row
             continue
         try:
-            yield _parse_item(row, task, accept=accept)
+            yield _parse_item(row, task, known or taxonomy.load_shipped(), accept=accept)
         except _ItemFault as fault:
             yield BadRow(row.file, row.line, fault.field, str(fault))
 
@@ -123,14 +128,17 @@ def required_columns(task: tasktypes.TaskType) -> tuple[str, ...]:
     return (*key, *category, *(text.name for text in task.texts if text.required))
 
 
-def _parse_item(row: Row, task: tasktypes.TaskType, *, accept: bool) -> ParsedItem:
+def _parse_item(
+    row: Row, task: tasktypes.TaskType, categories: Taxonomy, *, accept: bool
+) -> ParsedItem:
     values = {name: value for name, value in row.values.items() if value is not None}
     # Without the taxonomy, a row may give any ability and any category.
     columns = COLUMNS if task.categories else (*COLUMNS, "ability")
     words = {name: _text(values, name).strip() for name in columns}
     texts = _texts(task, values)
     _check_storable(values)
-    kind = _taxonomy_fields(words) if task.categories else _free_fields(words, task)
+    given = _taxonomy_fields if task.categories else _free_fields
+    kind = given(words, task, categories)
     purpose = _short_value("purpose", words["purpose"]) or "test"
     known = _parse_correct_answer(task, purpose, values, words["repeats"])
     was = row if isinstance(row, exported_rows.ExportedRow) else None
@@ -252,36 +260,40 @@ def _short_value(name: str, value: str) -> str:
     return value
 
 
-def _taxonomy_fields(words: dict[str, str]) -> dict[str, str]:
+def _taxonomy_fields(
+    words: dict[str, str], task: tasktypes.TaskType, known: Taxonomy
+) -> dict[str, str]:
     """Return the values that the taxonomy determines for the category of the row."""
     try:
-        category = taxonomy.load().category(words["category"])
+        category = known.category(words["category"])
     except taxonomy.UnknownSlugError as error:
         raise _ItemFault("category", str(error)) from error
     return {
         "category": category.slug,
         "ability": category.ability,
-        "source_ability": _source_ability(words["source_ability"], category),
+        "source_ability": _source_ability(words["source_ability"], category, known),
         "effect": category.expected_effect,
     }
 
 
-def _free_fields(words: dict[str, str], task: tasktypes.TaskType) -> dict[str, str]:
+def _free_fields(
+    words: dict[str, str], task: tasktypes.TaskType, known: Taxonomy
+) -> dict[str, str]:
     """Return the values that the row itself gives, for a task type without categories of the
     taxonomy. A prompt's ability may be given by name: the items made from the prompt need it."""
     kind = {name: words[name] for name in ("category", "ability", "source_ability")}
     if task.awaits:
-        kind["ability"] = taxonomy.load().ability_called(kind["ability"])
+        kind["ability"] = known.ability_called(kind["ability"])
     for name, value in kind.items():
         if len(value) > MAX_CATEGORY_LENGTH or not value.isprintable():
             raise _ItemFault(name, f"must be one line of at most {MAX_CATEGORY_LENGTH} characters.")
     return {**kind, "effect": ""}
 
 
-def _source_ability(slug: str, category: taxonomy.Category) -> str:
+def _source_ability(slug: str, category: taxonomy.Category, every: Taxonomy) -> str:
     """Return the ability of the unchanged answer: for an error item the item's ability, otherwise
     the one in the row."""
-    known = [ability.slug for ability in taxonomy.load().sorts()]
+    known = [ability.slug for ability in every.sorts()]
     slug = slug or (category.ability if category.ability in known else "")
     if slug not in known:
         raise _ItemFault(

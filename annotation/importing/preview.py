@@ -10,6 +10,7 @@ from annotation.importing import column_mapping, sources
 from annotation.importing.item_rows import ParsedItem, required_columns
 from annotation.importing.sources import Source
 from annotation.items.diffing import difference as diffing_difference
+from annotation.items.taxonomy import Taxonomy
 from formats.readers import FORMATS
 from formats.rows import FormatError, Row
 
@@ -59,11 +60,11 @@ def missing_columns(
     return [name for name in required_columns(task) if not chosen.get(name)]
 
 
-def preview_items(task: tasktypes.TaskType, source: Source) -> list[PreviewItem]:
+def preview_items(task: tasktypes.TaskType, known: Taxonomy, source: Source) -> list[PreviewItem]:
     """Return the first items that the file would give, or only the items before an error in the
     file."""
     rows = islice(sources.stream_rows(source), MAX_ROWS)
-    drafts = importing.parse_items(_skip_fault(rows), task, accept=source.accept)
+    drafts = importing.parse_items(_skip_fault(rows), task, known, accept=source.accept)
     good = (draft for draft in drafts if isinstance(draft, ParsedItem))
     return [PreviewItem(draft, _difference(task, draft.texts)) for draft in islice(good, MAX_SHOWN)]
 

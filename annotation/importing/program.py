@@ -11,6 +11,7 @@ from django.conf import settings
 from annotation import importing, tasktypes
 from annotation.db import transactions
 from annotation.importing import sources, upload_files
+from annotation.items import taxonomy
 from annotation.jobs import subprocesses
 from annotation.models import Job
 from annotation.projects import encrypted_archives
@@ -35,8 +36,9 @@ def run_import(job: Job) -> None:
     if source.password and job.result["step"] == upload_files.STORE:
         encrypted_archives.seal_project(job.project, job.member_id)
     task = tasktypes.load_version(job.project.task_type)
+    known = taxonomy.load_taxonomy(job.project)
     try:
-        drafts = importing.parse_items(sources.read_rows(source), task, accept=source.accept)
+        drafts = importing.parse_items(sources.read_rows(source), task, known, accept=source.accept)
         report = importing.store_items(
             job.project,
             _count_rows(job, importing.read_in_subprocess(drafts)),

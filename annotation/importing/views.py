@@ -276,7 +276,7 @@ def _page(
         "missing": preview.missing_columns(task, upload_files.build_source(job), chosen),
         "shown": _preview_items(job, task),
         "rest": _unused_columns(job),
-        "kinds": {one.slug: one.name for one in categories.load()},
+        "kinds": categories.load_taxonomy(job.project).category_names(),
     }
     return render(request, "annotation/import.html", context, status=status)
 
@@ -294,7 +294,8 @@ def _is_unchanged(job: Job) -> bool:
 
 def _preview_items(job: Job, task: tasktypes.TaskType) -> list[preview.PreviewItem]:
     there = not job.finished_at and upload_files.uploaded_path(job).exists()
-    return preview.preview_items(task, upload_files.build_source(job)) if there else []
+    known = categories.load_taxonomy(job.project)
+    return preview.preview_items(task, known, upload_files.build_source(job)) if there else []
 
 
 def _unused_columns(job: Job) -> list[str]:

@@ -81,7 +81,13 @@ def list_prompts(project: Project, which: str = "all") -> ItemQuerySet:
     narrow = {"unsorted": abilities.filter_unsorted, "suggested": abilities.filter_suggested}.get(
         which
     )
-    return abilities.order_unsorted_first(narrow(found) if narrow else found)
+    known = sorted_slugs(project)
+    return abilities.order_unsorted_first(narrow(found, known) if narrow else found, known)
+
+
+def sorted_slugs(project: Project) -> list[str]:
+    """Return the slugs of the abilities into which the project's prompts are sorted."""
+    return [ability.slug for ability in taxonomy.load_taxonomy(project).sorts()]
 
 
 def count_prompts(project: Project) -> PromptCounts:
@@ -89,11 +95,15 @@ def count_prompts(project: Project) -> PromptCounts:
     unsorted if prompts are not sorted into its ability."""
     found = list_prompts(project)
     by_ability = counting.count_by(found, "ability")
-    known = tuple((one, by_ability.get(one.slug, 0)) for one in taxonomy.load().sorts())
+    into = taxonomy.load_taxonomy(project).sorts()
+    known = tuple((one, by_ability.get(one.slug, 0)) for one in into)
     total = sum(by_ability.values())
     unsorted = total - sum(number for _, number in known)
     return PromptCounts(
-        total, unsorted, abilities.filter_suggested(found).count() if unsorted else 0, known
+        total,
+        unsorted,
+        abilities.filter_suggested(found, sorted_slugs(project)).count() if unsorted else 0,
+        known,
     )
 
 
@@ -104,7 +114,7 @@ def set_abilities(member: Membership, wishes: Sequence[AbilityChange]) -> SortRe
     project whose items have categories, and `FieldError` for an unknown ability.
     """
     check_sortable(member.project)
-    known = [ability.slug for ability in taxonomy.load().sorts()]
+    known = sorted_slugs(member.project)
     if wrong := [wish.ability for wish in wishes if wish.ability not in known]:
         raise FieldError(f"{wrong[0]!r} is not an ability; use {', '.join(known)}.", "ability")
     if len(wishes) > MAX_AT_ONCE:
@@ -146,7 +156,7 @@ def store_suggestions(
     `member` is the person who requested the suggestions; None for a command.
     """
     check_sortable(project)
-    known = {ability.slug for ability in taxonomy.load().sorts()}
+    known = sorted_slugs(project)
     new = 0
     for part in make_batches(said, BATCH):
         wanted = {one.item: one.ability for one in part if one.ability in known}

@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from functools import cached_property
 from typing import Any
 
 import django_filters as filters
@@ -13,6 +14,7 @@ from annotation import tasktypes
 from annotation.importing import flags
 from annotation.items import taxonomy
 from annotation.items.models import ItemQuerySet
+from annotation.items.taxonomy import Taxonomy
 from annotation.labelling.models.labels import LabelQuerySet
 from annotation.models import Item, Label, Project, Resolution
 from annotation.reports import agreement_items, pairwise
@@ -22,14 +24,6 @@ UNRESOLVED = "none"
 PURPOSE_CHOICES = [("tests", "Without duplicates, qualification and control items")]
 # These filters together must match one label.
 LABEL_FILTERS = ("annotator", "choice", "longer_than")
-
-
-def _categories() -> list[tuple[str, str]]:
-    return [(category.slug, category.name) for category in taxonomy.load()]
-
-
-def _abilities() -> list[tuple[str, str]]:
-    return [(ability.slug, ability.name) for ability in taxonomy.load().abilities]
 
 
 def _parse_object(text: str) -> dict[str, Any] | None:
@@ -74,8 +68,8 @@ class ItemFilter(filters.FilterSet):
     system_b.
     """
 
-    category = filters.ChoiceFilter(choices=_categories, empty_label="Any", label="Category")
-    ability = filters.ChoiceFilter(choices=_abilities, empty_label="Any", label="Ability")
+    category = filters.CharFilter(label="Category", max_length=80)
+    ability = filters.CharFilter(label="Ability", max_length=80)
     resolution = filters.CharFilter(method="resolved_as", label="Resolution", max_length=40)
     flag = filters.ChoiceFilter(
         choices=[*flags.FLAG_TITLES.items()], method="flagged", empty_label="Any", label="Flag"
@@ -104,13 +98,44 @@ class ItemFilter(filters.FilterSet):
 
     def __init__(self, *args: Any, **values: Any) -> None:
         super().__init__(*args, **values)
-        self.form.fields["resolution"].validators.append(self._check_resolution)
+        for name, check in (
+            ("category", self._check_category),
+            ("ability", self._check_ability),
+            ("resolution", self._check_resolution),
+        ):
+            self.form.fields[name].validators.append(check)
+
+    @cached_property
+    def _project(self) -> Project | None:
+        """The project of the items; None without items."""
+        first = self.queryset.order_by().values("project")[:1]
+        return Project.objects.filter(pk__in=first).select_related("task_type").first()
+
+    def _check_category(self, value: str) -> None:
+        """Raise `ValidationError` for a category that neither the project nor an item has."""
+        known = taxonomy.load_taxonomy(self._project).category_names() if self._project else {}
+        self._check_known(value, "category", known)
+
+    def _check_ability(self, value: str) -> None:
+        """Raise `ValidationError` for an ability that neither the project nor an item has."""
+        known = taxonomy.load_taxonomy(self._project).ability_names() if self._project else {}
+        self._check_known(value, "ability", known)
+
+    def _check_known(self, value: str, name: str, known: Collection[str]) -> None:
+        items: Any = self.queryset
+        if self._project is None or value in known:
+            return
+        # A database may refuse to search for characters that cannot be printed.
+        if not value.isprintable() or not items.filter(**{name: value}).exists():
+            raise ValidationError(
+                f"Select a valid choice. {value} is not one of the available choices:"
+                f" {', '.join(known)}."
+            )
 
     def _check_resolution(self, value: str) -> None:
         """Raise `ValidationError` for a value that no resolution in the project can have. Without
         items the project is unknown, so that every value is accepted."""
-        first = self.queryset.order_by().values("project")[:1]
-        project = Project.objects.filter(pk__in=first).select_related("task_type").first()
+        project = self._project
         if value == UNRESOLVED or project is None:
             return
         task = tasktypes.load_version(project.task_type)
@@ -172,9 +197,9 @@ class ItemFilter(filters.FilterSet):
 
 
 class ItemPageFilter(ItemFilter):
-    """An `ItemFilter` whose form offers the project's choices and people.
+    """An `ItemFilter` whose form offers the project's choices, people and categories.
 
-    It has no category and ability fields if the items have no category.
+    It has no category and ability fields if the items have no category: `categories` is None.
     """
 
     def __init__(
@@ -182,13 +207,16 @@ class ItemPageFilter(ItemFilter):
         *args: Any,
         choices: list[tuple[str, str]],
         people: list[str],
-        categories: bool,
+        categories: Taxonomy | None,
         **values: Any,
     ) -> None:
         super().__init__(*args, **values)
         self._offer("resolution", [(UNRESOLVED, "Unresolved"), *choices])
         self._offer("choice", choices)
         self._offer("annotator", [(alias, alias) for alias in people])
+        if categories:
+            self._offer("category", [*categories.category_names().items()])
+            self._offer("ability", [*categories.ability_names().items()])
         rare = ("fields", "items", "answers", "agreement", "pairwise", "longer_than")
         unused = [name for name in rare if not self.data.get(name)]
         for name in (*unused, *(() if categories else ("category", "ability"))):

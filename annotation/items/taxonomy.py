@@ -1,5 +1,8 @@
-"""Categories and their abilities, as `taxonomy.toml` declares them."""
+"""Categories and their abilities, which each project has in versions. `taxonomy.toml` is the one
+that ships: the template of new projects."""
 
+import hashlib
+import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
@@ -82,6 +85,18 @@ class Taxonomy:
         """Return the category with this slug, or None."""
         return next((category for category in self.categories if category.slug == slug), None)
 
+    def ability_names(self) -> dict[str, str]:
+        """Return the name of each ability, by slug."""
+        return {ability.slug: ability.name for ability in self.abilities}
+
+    def category_names(self) -> dict[str, str]:
+        """Return the name of each category, by slug."""
+        return {category.slug: category.name for category in self.categories}
+
+    def places(self) -> dict[str, int]:
+        """Return the place of each category in the order of the taxonomy, by slug."""
+        return {category.slug: place for place, category in enumerate(self.categories)}
+
     def category(self, slug: str) -> Category:
         """Return the category with this slug. Raises `UnknownSlugError`."""
         return _find("category", self.categories, slug)
@@ -108,9 +123,10 @@ class Taxonomy:
     def is_made_of(self, category: str, ability: str) -> bool:
         """True if items of the category are made from answers of the ability. This must be the
         ability of the category, unless the category's ability has no axis (score-invariant): then
-        it can be any. Raises `UnknownSlugError`."""
-        own = self.ability(self.category(category).ability)
-        return not own.axis or own.slug == ability
+        it can be any. No item is made for a category that is not in the taxonomy."""
+        found = self.find(category)
+        own = self.ability(found.ability) if found else None
+        return own is not None and (not own.axis or own.slug == ability)
 
     def score_invariant(self) -> tuple[Category, ...]:
         """The categories whose changes should not affect a score."""
@@ -121,18 +137,61 @@ class Taxonomy:
         return tuple(c for c in self.categories if c.in_paper)
 
 
+def load_taxonomy(project: Any) -> Taxonomy:
+    """Return the categories of a project as they are now; each version is parsed once per
+    process."""
+    digest = project.taxonomy_id
+    if digest == shipped_digest():
+        return load_shipped()
+    known = _PARSED.get(digest)
+    if known is None:
+        known = _PARSED[digest] = parse_definition(project.taxonomy.definition)
+    return known
+
+
+# By digest, so that no version needs to be read, or checked for changes, for a page.
+_PARSED: dict[str, Taxonomy] = {}
+
+
 @cache
-def load() -> Taxonomy:
-    """The project's taxonomy. Raises `TaxonomyError`."""
-    return parse(FILE.read_text(encoding="utf-8"))
+def load_shipped() -> Taxonomy:
+    """Return the taxonomy of `taxonomy.toml`. Raises `TaxonomyError`."""
+    return parse_definition(shipped_definition())
+
+
+@cache
+def shipped_definition() -> dict[str, Any]:
+    """Return the content of `taxonomy.toml`. Raises `TaxonomyError`."""
+    return read_toml(FILE.read_text(encoding="utf-8"))
+
+
+@cache
+def shipped_digest() -> str:
+    """Return the digest of `taxonomy.toml`."""
+    return digest_definition(shipped_definition())
+
+
+def digest_definition(definition: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a definition in hex; the order of the keys does not matter."""
+    canonical = json.dumps(definition, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def parse(text: str) -> Taxonomy:
-    """The taxonomy that a TOML text declares. Raises `TaxonomyError`."""
+    """Return the taxonomy that a TOML text declares. Raises `TaxonomyError`."""
+    return parse_definition(read_toml(text))
+
+
+def read_toml(text: str) -> dict[str, Any]:
+    """Return the tables of a TOML text. Raises `TaxonomyError`."""
     try:
-        content = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise TaxonomyError(f"The taxonomy is not valid TOML: {error}.") from error
+
+
+def parse_definition(content: Mapping[str, Any]) -> Taxonomy:
+    """Return the taxonomy that tables declare. Raises `TaxonomyError`."""
     _check_tables(content)
     taxonomy = Taxonomy(
         abilities=tuple(_ability(entry) for entry in content["ability"]),
@@ -189,7 +248,7 @@ def _check_tables(content: Mapping[str, Any]) -> None:
             raise TaxonomyError(
                 f"{table!r} is not a list of tables; write it as [[{table}]] entries."
             )
-    if unknown := sorted(set(content) - {"ability", "category"}):
+    if unknown := sorted(set(content) - {"slug", "ability", "category"}):
         raise TaxonomyError(f"Unknown table {unknown[0]!r}; use [[ability]] and [[category]].")
 
 

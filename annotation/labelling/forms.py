@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 
 from annotation.accounts import keymap
-from annotation.items import taxonomy
+from annotation.items.taxonomy import Taxonomy
 from annotation.labelling.submissions import Submission
 from annotation.models import Account
 from annotation.tasktypes import TaskType
@@ -60,10 +60,10 @@ class LabelSearchForm(forms.Form):
     choice = forms.ChoiceField(label="Choice", required=False)
     category = forms.ChoiceField(label="Category", required=False)
 
-    def __init__(self, data: Any, task: TaskType) -> None:
+    def __init__(self, data: Any, task: TaskType, known: Taxonomy) -> None:
         super().__init__(data)
         options = [(str(option.value), option.title) for option in task.deciding.options]
-        categories = [(one.slug, one.name) for one in taxonomy.load()]
+        categories = list(known.category_names().items())
         choices = {"choice": options, "category": categories if task.categories else []}
         for name, values in choices.items():
             field = self.fields[name]

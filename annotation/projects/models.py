@@ -303,6 +303,23 @@ class TaskTypeVersion(models.Model):
         return f"{self.slug} v{self.number}"
 
 
+class TaxonomyVersion(models.Model):
+    """A version of a list of categories. It is kept so that items, runs and figures can refer to
+    the categories under which they were made. Rows never change; `digest` names the content."""
+
+    slug = models.SlugField(max_length=80)
+    number = models.PositiveIntegerField()
+    digest = models.CharField(max_length=64, unique=True)
+    definition = models.JSONField()
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["slug", "number"], name="taxonomy_number")]
+
+    def __str__(self) -> str:
+        return f"{self.slug} v{self.number}"
+
+
 class TextFormat(models.TextChoices):
     FOUND = "found", "as each item needs: plain, Markdown or formulas"
     PLAIN = "plain", "plain text"
@@ -317,6 +334,10 @@ class Project(models.Model):
     name = models.CharField(max_length=200)
     description = models.TextField(blank=True)
     task_type = models.ForeignKey(TaskTypeVersion, models.PROTECT, related_name="projects")
+    # By its digest, so that pages know the categories without reading the row.
+    taxonomy = models.ForeignKey(
+        TaxonomyVersion, models.PROTECT, to_field="digest", related_name="projects"
+    )
     overlap = models.PositiveSmallIntegerField(default=1, help_text="Annotators per item.")
     hold_minutes = models.PositiveSmallIntegerField(
         default=30, help_text="Minutes that an opened item stays reserved."

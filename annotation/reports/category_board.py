@@ -307,7 +307,7 @@ def measure_board(
     tests = Item.objects.in_project(project).originals().of_tests()
     items: dict[str, int] = defaultdict(int)
     wanted: dict[str, set[str]] = defaultdict(set)
-    for found in count_by_keys(tests, group=by.expression(), wanted=_wanted_answer(value)):
+    for found in count_by_keys(tests, group=by.expression(), wanted=_wanted_answer(project, value)):
         items[key_as_text(found["group"])] += found["n"]
         wanted[key_as_text(found["group"])].add(found["wanted"])
     labels = Label.objects.in_project(project).of_tests().at_stage(Stage.LABEL)
@@ -360,12 +360,12 @@ def default_answer(project: Project) -> str:
     return known or values[-1 if main_field.load_main_field(project).name else 0]
 
 
-def _wanted_answer(value: str, prefix: str = "") -> Any:
+def _wanted_answer(project: Project, value: str, prefix: str = "") -> Any:
     """Return the wanted answer of an item as SQL; for AS_INTENDED it is the answer intended for its
     category."""
     if value != AS_INTENDED:
         return Value(value)
-    unchanging = [category.slug for category in taxonomy.load().score_invariant()]
+    unchanging = [category.slug for category in taxonomy.load_taxonomy(project).score_invariant()]
     made_for_none = Q((f"{prefix}category__in", unchanging))
     return Case(When(made_for_none, then=Value(SI_ITEM)), default=Value(ERROR_ITEM))
 
@@ -381,7 +381,7 @@ def _sums(project: Project, decides: MainField, by: Grouping, value: str) -> dic
             group=by.expression("item__"),
             cluster=F("item__cluster"),
             held=decides.of_resolution(),
-            wanted=_wanted_answer(value, "item__"),
+            wanted=_wanted_answer(project, value, "item__"),
         )
         .annotate(n=Count("pk"), corrected=Count("pk", filter=Q(Exists(revised))))
     )
@@ -470,7 +470,7 @@ def count_reasons(
     keys = {
         "group": by.expression("item__"),
         "said": decides.of_label(),
-        "wanted": _wanted_answer(meant, "item__"),
+        "wanted": _wanted_answer(project, meant, "item__"),
     }
     found: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for row in count_by_keys(labels, **keys) if decides.kept is not None else []:

@@ -204,7 +204,7 @@ def _intended_answer(project: Project, category: str) -> str:
     usual = category_board.default_answer(project)
     if usual != category_board.AS_INTENDED:
         return usual
-    unchanging = {one.slug for one in taxonomy.load().score_invariant()}
+    unchanging = {one.slug for one in taxonomy.load_taxonomy(project).score_invariant()}
     return SI_ITEM if category in unchanging else ERROR_ITEM
 
 

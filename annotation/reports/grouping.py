@@ -2,7 +2,7 @@
 fields."""
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.db.models import F
@@ -10,6 +10,7 @@ from django.db.models.fields.json import KeyTextTransform
 
 from annotation import tasktypes
 from annotation.items import taxonomy
+from annotation.items.taxonomy import Taxonomy
 from annotation.models import Item, Project
 
 CATEGORY = "category"
@@ -27,10 +28,12 @@ MAX_GROUPS = 50
 
 @dataclass(frozen=True)
 class Grouping:
-    """One way to group the items of a project; if the name is empty, all items form one group."""
+    """One way to group the items of a project; if the name is empty, all items form one group.
+    `categories` are the project's."""
 
     name: str
     title: str
+    categories: Taxonomy = field(default_factory=taxonomy.load_shipped)
 
     def expression(self, prefix: str = "") -> Any:
         """Return the group of an item as SQL; `prefix` leads to the item, such as "item__" from a
@@ -44,17 +47,16 @@ class Grouping:
         if not group:
             return "(none)"
         if self.name == CATEGORY:
-            found = taxonomy.load().find(group)
+            found = self.categories.find(group)
             return found.name if found else group
         if self.name in GROUPING_COLUMNS:
-            names = {ability.slug: ability.name for ability in taxonomy.load().abilities}
-            return names.get(group, group)
+            return self.categories.ability_names().get(group, group)
         return group
 
     def place_of(self, group: str) -> tuple[int, str]:
         """Return the sort key of a group: categories and abilities in the order of the taxonomy,
         others by name."""
-        known = taxonomy.load()
+        known = self.categories
         order = [one.slug for one in known] if self.name == CATEGORY else []
         if self.name in ("ability", "source_ability"):
             order = [one.slug for one in known.abilities]
@@ -69,17 +71,19 @@ def list_groupings(project: Project) -> list[Grouping]:
     sample = list(
         Item.objects.in_project(project).values("fields", *GROUPING_COLUMNS)[:SAMPLE_ITEMS]
     )
+    known = taxonomy.load_taxonomy(project)
     fields = [
-        Grouping(name, name.replace("_", " ").capitalize()) for name in _grouping_fields(sample)
+        Grouping(name, name.replace("_", " ").capitalize(), known)
+        for name in _grouping_fields(sample)
     ]
     with_categories = tasktypes.load_task_type(project).categories
     shared = [
-        Grouping(name, title)
+        Grouping(name, title, known)
         for name, title in GROUPING_COLUMNS.items()
         if any(row[name] for row in sample) and (with_categories or name not in TAXONOMY_COLUMNS)
     ]
     found = [*shared, *fields] if with_categories else [*fields, *shared]
-    return found or [Grouping("origin", "Origin")]
+    return found or [Grouping("origin", "Origin", known)]
 
 
 def _grouping_fields(sample: list[dict[str, Any]]) -> list[str]:

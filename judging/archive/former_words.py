@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from annotation.items import taxonomy
 from annotation.items.diffing.difference import FORMER_ALGORITHM
 from annotation.labelling.models.slots import FORMER_STAGES
 from judging.strategies.replies.causes import FORMER_CAUSES
@@ -15,6 +16,8 @@ def update_row(part: str, row: dict[str, Any]) -> dict[str, Any]:
         changed |= _update_stages(row)
     if part == "outcomes" and "values" in row:
         changed["values"] = _update_causes(row["values"])
+    if part == "project":
+        changed.setdefault("taxonomy", taxonomy.shipped_digest())
     if part == "runs":
         changed.setdefault("diff_algorithm", FORMER_ALGORITHM)
     return changed

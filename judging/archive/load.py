@@ -16,6 +16,7 @@ from django.db.models import Count, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 
 from annotation import tasktypes
+from annotation.items import taxonomy
 from annotation.items.diffing.difference import FORMER_ALGORITHM
 from annotation.models import (
     WORK_LIKE_STAGES,
@@ -25,7 +26,9 @@ from annotation.models import (
     Membership,
     Project,
     TaskTypeVersion,
+    TaxonomyVersion,
 )
+from annotation.projects.creation import store_taxonomy
 from formats import jsonlines, sealed
 from formats.rows import BadRow, FormatError, Limits
 from formats.sealed import Opener
@@ -80,6 +83,8 @@ def load_archive(path: Path) -> LoadedProject:
             for part in PARTS:
                 if part.path in members:
                     _load_part(path, part, members)
+                elif part.model is TaxonomyVersion:
+                    store_taxonomy(taxonomy.shipped_definition())  # from before projects had theirs
             project = Project.objects.filter(slug=str(facts.get("project"))).first()
             if project is None:
                 raise FormatError(f"{path}: contains no project. Use an archive of results.")
@@ -239,19 +244,20 @@ def _plain_loader(field: Any) -> _ColumnLoader:
 
 
 def _reference_loader(field: Any) -> _ColumnLoader:
-    found = _lookup(field.related_model)
+    found = _lookup(field.related_model, field.target_field.column)
     return _ColumnLoader(field.name, found.sql, found.take)
 
 
-def _lookup(model: type[models.Model]) -> _ColumnLoader:
-    """Return a loader that finds the id of a row by its key in the archive."""
+def _lookup(model: type[models.Model], wanted: str = "id") -> _ColumnLoader:
+    """Return a loader that finds the id of a row, or another column of it, by its key in the
+    archive."""
     key, own = KEY_COLUMNS[model], "project" in {one.name for one in model._meta.fields}
     parts = [_key_component_loader(model, name) for name in key]
     conditions = [f'"{one.name}" IS {one.sql}' for one in parts]
     if own and "project" not in key:
         # The unique index starts with the project.
         conditions.append(f'project_id = (SELECT MIN(id) FROM "{Project._meta.db_table}")')
-    sql = f'(SELECT id FROM "{model._meta.db_table}" WHERE {" AND ".join(conditions)})'
+    sql = f'(SELECT "{wanted}" FROM "{model._meta.db_table}" WHERE {" AND ".join(conditions)})'
 
     def take(named: Any) -> tuple[Any, ...]:
         given = _flatten_key(named, [len(one.take(None)) for one in parts])

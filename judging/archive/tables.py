@@ -21,6 +21,7 @@ from annotation.models import (
     Revision,
     Slot,
     TaskTypeVersion,
+    TaxonomyVersion,
 )
 from judging.archive import redact
 from judging.archive.redact import ArchiveScope, Mask
@@ -143,9 +144,13 @@ PARTS: tuple[ArchivePart, ...] = (
         ("slug", "number", "digest", "definition", "source"), _task_types,
     ),
     ArchivePart(
+        "taxonomies", TaxonomyVersion, ("digest",), ("slug", "number", "digest", "definition"),
+        lambda scope: TaxonomyVersion.objects.filter(digest=scope.project.taxonomy_id),
+    ),
+    ArchivePart(
         "project", Project, ("slug",),
         (
-            "slug", "name", "description", "task_type", "overlap", "hold_minutes",
+            "slug", "name", "description", "task_type", "taxonomy", "overlap", "hold_minutes",
             "share_percent", "share_overlap", "disputed_overlap", "rules", "verify",
             "blind_first", "claim_check", "expected_effect", "practice_items", "practice_pass",
             "probe_every", "text_format", "guidelines_field", "created_at",

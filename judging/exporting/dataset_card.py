@@ -129,7 +129,7 @@ def _describe_texts(project: Project) -> Iterator[tuple[str, str]]:
 
 def _category_rows(held: FolderCounts) -> Iterator[Row]:
     """Count the items of each category by final label, and the totals."""
-    place = {category.slug: number for number, category in enumerate(taxonomy.load())}
+    place = {category.slug: number for number, category in enumerate(taxonomy.load_shipped())}
     groups = sorted(
         {(ability, category) for ability, category, _ in held.counts},
         key=lambda group: (place.get(group[1], len(place)), group),

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from annotation import tasktypes
 from annotation.errors import FieldError
+from annotation.items import taxonomy
 from annotation.items.filters import ItemPageFilter
 from annotation.jobs import job_queue
 from annotation.models import Item, Job, Membership, Snapshot
@@ -186,7 +187,7 @@ def _build_filters(request: HttpRequest, member: Membership) -> ItemPageFilter:
         Item.objects.in_project(member.project),
         choices=[(str(option.value), option.title) for option in task.deciding.options],
         people=[person.alias for person in people],
-        categories=task.categories,
+        categories=taxonomy.load_taxonomy(member.project) if task.categories else None,
     )
 
 

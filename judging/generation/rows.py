@@ -75,7 +75,8 @@ def explain_unfinished(run: Run) -> str:
 def can_skip_review(run: Run) -> bool:
     """True if held items may be accepted without review, because the change is score-invariant:
     then a wrong change does not count as an error that an evaluator missed."""
-    return run.pinned_strategy().category in {one.slug for one in taxonomy.load().score_invariant()}
+    unchanging = taxonomy.load_taxonomy(run.project).score_invariant()
+    return run.pinned_strategy().category in {one.slug for one in unchanging}
 
 
 def fills_own_items(run: Run, target: Project) -> bool:

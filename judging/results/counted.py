@@ -185,7 +185,7 @@ def estimate_columns(one: Estimate) -> dict[str, Any]:
 
 def taxonomy_order(group: Mapping[str, str]) -> list[int]:
     """Sort key: abilities and categories in the order of the taxonomy, unknown ones last."""
-    known = taxonomy.load()
+    known = taxonomy.load_shipped()
     abilities = [ability.slug for ability in known.abilities]
     slugs = [category.slug for category in known.categories]
     orders = {"ability": abilities, "source_ability": abilities, "category": slugs}

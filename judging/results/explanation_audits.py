@@ -436,7 +436,7 @@ def _truth_text(run: Run, outcome: Outcome, truth: ItemTruth) -> str:
         return _resolution_text(run, truth)
     if outcome.invariant:
         return "The answer was changed, and is worth as much as before."
-    category = taxonomy.load().find(outcome.category)
+    category = taxonomy.load_taxonomy(run.project).find(outcome.category)
     name = category.name.lower() if category else outcome.category
     return f"The answer was changed so that it has an error ({name})."
 

@@ -274,7 +274,7 @@ def _missing_choice(chosen: str | None, held: Mapping[str, None]) -> list[str]:
 
 
 def _title(name: str, value: str) -> str:
-    known = taxonomy.load()
+    known = taxonomy.load_shipped()
     if name == "category":
         found = known.find(value)
         return found.name if found else value

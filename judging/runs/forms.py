@@ -220,12 +220,14 @@ class StartForm(forms.Form):
     def ability_options(self) -> list[Option]:
         """The abilities of the items, each with its number of items; the chosen abilities are
         marked."""
-        return self._counted("ability", {one.slug: one.name for one in taxonomy.load().abilities})
+        return self._counted(
+            "ability", {one.slug: one.name for one in taxonomy.load_shipped().abilities}
+        )
 
     def category_options(self) -> list[Option]:
         """The categories of the items, each with its number of items; the chosen categories are
         marked."""
-        return self._counted("category", {one.slug: one.name for one in taxonomy.load()})
+        return self._counted("category", {one.slug: one.name for one in taxonomy.load_shipped()})
 
     def axis_options(self) -> list[Option]:
         """The axes of all strategies on the form; the chosen axes are marked."""

@@ -160,7 +160,7 @@ def accepts_item(project: Project, needs: str, item: Item) -> bool:
 def filter_by_category(rows: Iterable[dict[str, Any]], category: str) -> list[dict[str, Any]]:
     """Keep the rows with an ability for which this category is generated. The source ability, if
     there is one, takes precedence."""
-    made_of = taxonomy.load().is_made_of
+    made_of = taxonomy.load_shipped().is_made_of
     return [row for row in rows if made_of(category, row["source_ability"] or row["ability"])]
 
 

@@ -506,7 +506,7 @@ def _check_generator(definition: Mapping[str, Any], source: str) -> None:
             not category, source, "category", "only the frame perturbation has one; leave it out"
         )
         return
-    known = [one.slug for one in taxonomy.load().categories]
+    known = [one.slug for one in taxonomy.load_shipped().categories]
     require(
         category in known,
         source,

@@ -263,7 +263,7 @@ class Strategy:
         if output == "input":
             return {name: {"type": "string"} for name in (INPUT, CONTEXT, RATIONALE)}
         if output == "ability":
-            known = [ability.slug for ability in taxonomy.load().sorts()]
+            known = [ability.slug for ability in taxonomy.load_shipped().sorts()]
             return {ABILITY: {"type": "string", "enum": known}, RATIONALE: {"type": "string"}}
         return {"flag": {"type": "boolean"}} if output == "flag" else None
 

@@ -304,4 +304,4 @@ def test_what_became_of_sorting_is_said_in_words(
         [Item(key=key, ability="factual") for key in changed],
         [Item(key=key, ability="factual") for key in missed],
     )
-    assert sorting_page._describe_result(done, undone=undone) == words
+    assert sorting_page._describe_result(done, {"factual": "Factual"}, undone=undone) == words

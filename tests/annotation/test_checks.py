@@ -38,7 +38,7 @@ def test_a_broken_taxonomy_is_an_error_of_the_check_and_not_of_the_first_page(
     def broken() -> None:
         raise taxonomy.TaxonomyError("Two entries have the same slug.")
 
-    monkeypatch.setattr(taxonomy, "load", broken)
+    monkeypatch.setattr(taxonomy, "load_shipped", broken)
     assert "annotation.E001" in [message.id for message in run_checks()]
 
 

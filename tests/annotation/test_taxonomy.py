@@ -34,30 +34,30 @@ expected_effect = "penalty"
 
 
 def test_the_order_is_that_of_table_1() -> None:
-    rows = [(category.ability, category.slug) for category in taxonomy.load().in_paper()]
+    rows = [(category.ability, category.slug) for category in taxonomy.load_shipped().in_paper()]
     expected = [(ability, slug) for ability, slugs in TABLE_1.items() for slug in slugs.split()]
     assert rows == expected
 
 
 def test_the_abilities_hold_6_6_5_and_5_categories() -> None:
-    loaded = taxonomy.load()
+    loaded = taxonomy.load_shipped()
     sizes = Counter(category.ability for category in loaded)
     assert [sizes[ability.slug] for ability in loaded.abilities] == [6, 6, 5, 5, 3]
 
 
 def test_only_formatting_and_superficial_are_outside_the_paper() -> None:
-    outside = [category.slug for category in taxonomy.load() if not category.in_paper]
+    outside = [category.slug for category in taxonomy.load_shipped() if not category.in_paper]
     assert outside == ["formatting", "superficial"]
 
 
 def test_only_score_invariant_categories_expect_no_effect() -> None:
-    for category in taxonomy.load():
+    for category in taxonomy.load_shipped():
         unharmed = category.ability == "score-invariant"
         assert category.expected_effect == ("none" if unharmed else "penalty")
 
 
 def test_every_category_can_be_decided_by_its_texts() -> None:
-    for category in taxonomy.load():
+    for category in taxonomy.load_shipped():
         assert category.name
         assert 40 <= len(category.description) <= 200
         assert category.description.endswith(".")
@@ -65,7 +65,7 @@ def test_every_category_can_be_decided_by_its_texts() -> None:
 
 
 def test_abilities_carry_their_code_and_axis() -> None:
-    axes = {ability.code: ability.axis for ability in taxonomy.load().abilities}
+    axes = {ability.code: ability.axis for ability in taxonomy.load_shipped().abilities}
     assert axes == {
         "LF": "content-quality",
         "F": "hallucination",
@@ -76,15 +76,18 @@ def test_abilities_carry_their_code_and_axis() -> None:
 
 
 def test_a_category_leads_to_its_ability() -> None:
-    assert taxonomy.load().category("do-more").name == "Do more"
-    assert taxonomy.load().ability(taxonomy.load().category("do-more").ability).code == "IF"
+    assert taxonomy.load_shipped().category("do-more").name == "Do more"
+    assert (
+        taxonomy.load_shipped().ability(taxonomy.load_shipped().category("do-more").ability).code
+        == "IF"
+    )
 
 
 def test_an_unknown_slug_is_answered_with_the_known_ones() -> None:
     with pytest.raises(UnknownSlugError, match=r"no category 'gramar'; use one of grammar, "):
-        taxonomy.load().category("gramar")
+        taxonomy.load_shipped().category("gramar")
     with pytest.raises(UnknownSlugError, match=r"no ability 'lf'; use one of long-form, "):
-        taxonomy.load().ability("lf")
+        taxonomy.load_shipped().ability("lf")
 
 
 def test_a_text_of_one_ability_and_category_is_read() -> None:
@@ -123,10 +126,9 @@ def test_a_bad_taxonomy_names_the_entry_and_the_remedy(text: str, message: str) 
 
 
 def test_a_category_is_made_of_answers_of_its_ability_and_invariance_of_any() -> None:
-    loaded = taxonomy.load()
+    loaded = taxonomy.load_shipped()
     assert loaded.is_made_of("spelling", "long-form")
     assert not loaded.is_made_of("spelling", "factual")
     assert loaded.is_made_of("score-invariant", "factual")
     assert loaded.is_made_of("formatting", "reasoning")
-    with pytest.raises(UnknownSlugError):
-        loaded.is_made_of("none", "factual")
+    assert not loaded.is_made_of("none", "factual")

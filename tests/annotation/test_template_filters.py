@@ -7,7 +7,7 @@ import pytest
 from annotation import tasktypes
 from annotation.items import taxonomy
 from annotation.items.rendering.sheet import ReadingPreferences, build_side_sheets
-from annotation.models import Item, Label, Reason
+from annotation.models import Item, Label, Project, Reason
 from annotation.tasktypes import TaskType, field_schema
 from annotation.tasktypes.fields import Field
 from annotation.tasktypes.toml_tables import TomlTable
@@ -104,11 +104,12 @@ def test_why_an_item_waits_is_said_in_words() -> None:
 
 def test_categories_and_abilities_go_by_their_names() -> None:
     slug, ability = "number-errors", "factual"
-    known = taxonomy.load()
-    assert names.category_name(slug) == known.category(slug).name != slug
-    assert names.ability_name(ability) == known.ability(ability).name != ability
-    assert [names.category_name(one) for one in ("", "of-old")] == ["No category", "of-old"]
-    assert [names.ability_name(one) for one in ("", "of-old")] == ["No ability", "of-old"]
+    known, project = taxonomy.load_shipped(), Project(taxonomy_id=taxonomy.shipped_digest())
+    assert names.category_name(slug, project) == known.category(slug).name != slug
+    assert names.ability_name(ability, project) == known.ability(ability).name != ability
+    unknown = [names.category_name(one, project) for one in ("", "of-old")]
+    assert unknown == ["No category", "of-old"]
+    assert [names.ability_name(one, project) for one in ("", "of-old")] == ["No ability", "of-old"]
 
 
 def test_a_label_is_said_in_the_words_of_its_task_type() -> None:

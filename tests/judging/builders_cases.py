@@ -99,7 +99,7 @@ CASES = {
     "suggest-ability": Case(perturbed, ITEMS, MADE),
     **{
         f"generate-{one.slug}": Case(partial(answered, one.ability), ITEMS, MADE)
-        for one in taxonomy.load()
+        for one in taxonomy.load_shipped()
         if one.in_paper
     },
     "length": Case(perturbed, 2 * ITEMS, baseline=True),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from annotation import tasktypes
+from annotation.items import taxonomy
 from annotation.models import Project, TaskTypeVersion
 from judging.models import Endpoint, StrategyVersion
 from judging.runs import pinning
@@ -70,7 +71,9 @@ def requests(values: Mapping[str, Any]) -> str:
         if shipped.frame == "fold" or shipped.metric:
             continue
         version = StrategyVersion(slug=slug, definition=shipped.definition)
-        run = pinning.draft_run(Project(task_type=task), version, endpoint)
+        run = pinning.draft_run(
+            Project(task_type=task, taxonomy_id=taxonomy.shipped_digest()), version, endpoint
+        )
         strategy, digest_of = run.pinned_strategy(), rendering.build_digest_function(run)
         more = {step.name: "said" for step in strategy.steps} | dict.fromkeys(MORE, "more")
         for spec in frames.list_all_calls(strategy):

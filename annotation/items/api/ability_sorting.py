@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api.responses import PROBLEM_RESPONSES, SUBMISSION_RESPONSES, validate_body
-from annotation.items import ability_sorting, taxonomy
+from annotation.items import ability_sorting
 from annotation.items.ability_sorting import AbilityChange, SortResult
 from annotation.projects import access
 
@@ -35,7 +35,7 @@ class WishSerializer(serializers.Serializer[AbilityChange]):
     item has a different ability by now, it is not changed."""
 
     item = serializers.CharField(max_length=200, trim_whitespace=False)
-    ability = serializers.ChoiceField([ability.slug for ability in taxonomy.load().sorts()])
+    ability = serializers.CharField(max_length=80)
     shown = serializers.CharField(default=None, allow_null=True, allow_blank=True, max_length=80)
 
     def to_internal_value(self, data: Any) -> Any:

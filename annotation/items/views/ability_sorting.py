@@ -1,5 +1,6 @@
 """The page that sorts prompts into abilities, with hotkeys; forms work without JavaScript."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,7 @@ from annotation.htmx import HtmxRequest
 from annotation.items import ability_sorting, taxonomy
 from annotation.items.abilities import SUGGESTED, SUGGESTED_BY, text_beginnings
 from annotation.items.ability_sorting import AbilityChange, SortResult
-from annotation.models import Account, Item, Membership
+from annotation.models import Account, Item, Membership, Project
 from annotation.projects import access
 from annotation.tasktypes import TaskType
 
@@ -85,13 +86,14 @@ def _sort(request: HtmxRequest, lead: Membership, which: str) -> HttpResponse:
         done = (
             ability_sorting.undo_last(lead)
             if "undo" in request.POST
-            else ability_sorting.set_abilities(lead, _parse_changes(request))
+            else ability_sorting.set_abilities(lead, _parse_changes(request, lead.project))
         )
     except Refused as refused:
         if not request.htmx:
             messages.error(request, str(refused))
         return _render_result(request, lead, which, SortResult(), str(refused), status=422)
-    said = _describe_result(done, undone="undo" in request.POST)
+    names = taxonomy.load_taxonomy(lead.project).ability_names()
+    said = _describe_result(done, names, undone="undo" in request.POST)
     if not request.htmx:
         messages.info(request, said)
     return _render_result(request, lead, which, done, said)
@@ -115,7 +117,7 @@ def _render_result(
     return render(request, "annotation/abilities.html#changed", context, status=status)
 
 
-def _parse_changes(request: HttpRequest) -> list[AbilityChange]:
+def _parse_changes(request: HttpRequest, project: Project) -> list[AbilityChange]:
     """Return the changes that a form requests: for one row, for the selected rows, or for all
     suggestions.
 
@@ -125,7 +127,7 @@ def _parse_changes(request: HttpRequest) -> list[AbilityChange]:
     keys = sent.getlist("key")
     shown = dict(zip(keys, sent.getlist("shown"), strict=False))
     if "suggested" in sent:
-        sorted_already = {ability.slug for ability in taxonomy.load().sorts()}
+        sorted_already = ability_sorting.sorted_slugs(project)
         offered = zip(keys, sent.getlist("offered"), strict=False)
         found = [
             (key, one) for key, one in offered if one and shown.get(key, "") not in sorted_already
@@ -142,8 +144,7 @@ def _parse_changes(request: HttpRequest) -> list[AbilityChange]:
     return [AbilityChange(key, ability, shown.get(key, "")) for key, ability in found]
 
 
-def _describe_result(done: SortResult, *, undone: bool) -> str:
-    names = {ability.slug: ability.name for ability in taxonomy.load().abilities}
+def _describe_result(done: SortResult, names: Mapping[str, str], *, undone: bool) -> str:
     said = []
     if len(done.changed) == 1:
         [item] = done.changed

@@ -13,6 +13,7 @@ from django.views.decorators.vary import vary_on_headers
 from annotation import tasktypes
 from annotation.htmx import HtmxRequest
 from annotation.importing import flags
+from annotation.items import taxonomy
 from annotation.items.diffing import stored
 from annotation.items.filters import ItemPageFilter
 from annotation.labelling import comments, correct_answers, visibility
@@ -40,7 +41,7 @@ def items(request: HtmxRequest, slug: str) -> HttpResponse:
         Item.objects.in_project(member.project).for_list(),
         choices=choices,
         people=[person.alias for person in people],
-        categories=task.categories,
+        categories=taxonomy.load_taxonomy(member.project) if task.categories else None,
     )
     page = Paginator(found.qs, PAGE_SIZE).get_page(request.GET.get("page"))
     visibility.record_list_seen(member, page.object_list, asked=request.GET, now=timezone.now())

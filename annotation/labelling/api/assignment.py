@@ -43,7 +43,8 @@ class ChosenSerializer(serializers.Serializer[Any]):
     )
 
     def validate_category(self, category: str) -> str:
-        if category and taxonomy.load().find(category) is None:
+        known = taxonomy.load_taxonomy(self.context["project"])
+        if category and known.find(category) is None:
             raise serializers.ValidationError("There is no such category.")
         return category
 
@@ -101,7 +102,7 @@ def assignments(request: Request, slug: str) -> Response:
     if request.method == "GET":
         kept: Any = assignment.list_reserved(lead.project)
         return Response(ReservedSerializer(kept, many=True).data)
-    body = validate_body(AssignSerializer(data=request.data))
+    body = validate_body(AssignSerializer(data=request.data, context={"project": lead.project}))
     people, items = _people(lead, body["people"]), _items(lead, body)
     made = assignment.reserve_slots(
         access.ensure_membership(lead),
@@ -131,7 +132,7 @@ def take_back(request: Request, slug: str) -> Response:
 def priorities(request: Request, slug: str) -> Response:
     """Offer items first, last or in normal order; the response has the number of items."""
     lead = access.member_for(request, slug, right="manage")
-    body = validate_body(PrioritySerializer(data=request.data))
+    body = validate_body(PrioritySerializer(data=request.data, context={"project": lead.project}))
     items = _items(lead, body)
     return Response(
         {"items": assignment.set_priority(access.ensure_membership(lead), items, body["priority"])}

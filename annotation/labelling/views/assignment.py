@@ -44,7 +44,7 @@ class ChoiceForm(forms.Form):
     def __init__(self, data: Any, project: Project, people: list[Membership]) -> None:
         super().__init__(data)
         self.project = project
-        named = [(category.slug, category.name) for category in taxonomy.load()]
+        named = taxonomy.load_taxonomy(project).category_names().items()
         category: Any = self.fields["category"]
         category.choices = [("", "Any"), *named]
         if not tasktypes.load_task_type(project).categories:

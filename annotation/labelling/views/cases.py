@@ -205,7 +205,7 @@ def _render_case(
         "item": item,
         "shown": revision,
         "texts": revision.texts,
-        "category": categories.load().find(item.category),
+        "category": categories.load_taxonomy(member.project).find(item.category),
         "difference": stored.load_difference(revision) if task.diff else None,
         "flags": _flags(task, item, revision) if member.is_lead else [],
         "said": [_describe_opinion(task, said) for said in shown.said],

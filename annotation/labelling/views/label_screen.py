@@ -366,14 +366,14 @@ def _item_context(member: Membership, offer: Offer) -> dict[str, Any]:
     if offer.phase == "blind" and task.blind:
         texts = {name: offer.revision.texts.get(name, "") for name in task.blind.shows}
         return context | {"texts": texts, "task": task.at_first_look()}
-    return context | _revealed_context(task, offer)
+    return context | _revealed_context(member, task, offer)
 
 
-def _revealed_context(task: tasktypes.TaskType, offer: Offer) -> dict[str, Any]:
+def _revealed_context(member: Membership, task: tasktypes.TaskType, offer: Offer) -> dict[str, Any]:
     return {
         "texts": offer.revision.texts,
         "correctable": offer.revision.texts.get(task.correctable, ""),
-        "category": categories.load().find(offer.item.category),
+        "category": categories.load_taxonomy(member.project).find(offer.item.category),
         "difference": stored.load_difference(offer.revision) if task.diff else None,
     }
 
@@ -398,7 +398,7 @@ def _lesson(member: Membership, label: Label) -> dict[str, Any]:
             if field.name in lesson.known
         ],
         "texts": label.revision.texts,
-        "category": categories.load().find(label.item.category),
+        "category": categories.load_taxonomy(member.project).find(label.item.category),
         "difference": stored.load_difference(label.revision) if task.diff else None,
     }
 

@@ -11,6 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from annotation import tasktypes
+from annotation.items import taxonomy
 from annotation.labelling import blind_names, drafts, queue
 from annotation.labelling import my_items as labelling_my_items
 from annotation.labelling.forms import LabelSearchForm
@@ -34,7 +35,7 @@ def my_items(request: HttpRequest, slug: str) -> HttpResponse:
     searched."""
     member = access.member_for(request, slug, right="label")
     task = tasktypes.load_task_type(member.project)
-    form = LabelSearchForm(request.GET, task)
+    form = LabelSearchForm(request.GET, task, taxonomy.load_taxonomy(member.project))
     progress = queue.load_progress(member)
     name = request.GET.get("list", "")
     name = name if name in LIST_TITLES else "todo"

@@ -109,7 +109,7 @@ def _case(
         "case": case,
         "offer": case.offer,
         "said": correct_answers.describe_answers(task, case.first.answers),
-        "category": categories.load().find(case.offer.item.category),
+        "category": categories.load_taxonomy(member.project).find(case.offer.item.category),
         "texts": revision.texts,
         "difference": stored.load_difference(revision) if task.diff else None,
         "asked": (*task.fields, _COMMENT_FIELD),

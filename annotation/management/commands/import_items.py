@@ -15,6 +15,8 @@ from annotation.importing import sources
 from annotation.importing.column_mapping import guess_columns, needed_columns
 from annotation.importing.item_rows import ParsedItem
 from annotation.importing.sources import Source
+from annotation.items import taxonomy
+from annotation.items.taxonomy import Taxonomy
 from annotation.management import files
 from annotation.models import Project
 from annotation.projects import encrypted_archives
@@ -73,7 +75,8 @@ class Command(BaseCommand):
         task = _task_type(project, wanted)
         columns = _columns(options["column"])
         source = Source(options["path"], form, columns, options["password"], options["accept"])
-        drafts = _drafts(_rows(source), source, task)
+        known = taxonomy.load_taxonomy(project) if project else taxonomy.load_shipped()
+        drafts = _drafts(_rows(source), source, task, known)
         bad, first = _until_good(drafts)
         with files.open_error_file(options["errors"]) as report_file:
             if first is None:
@@ -196,7 +199,7 @@ def _rows(source: Source) -> Iterator[Row | BadRow]:
 
 
 def _drafts(
-    rows: Iterator[Row | BadRow], source: Source, task: tasktypes.TaskType
+    rows: Iterator[Row | BadRow], source: Source, task: tasktypes.TaskType, known: Taxonomy
 ) -> Iterator[ParsedItem | BadRow]:
     decides = (task.deciding.name,) if source.accept and not task.categories else ()
     try:
@@ -206,7 +209,9 @@ def _drafts(
             )
     except FormatError as error:
         raise files.command_error(str(error)) from error
-    return importing.read_in_subprocess(importing.parse_items(rows, task, accept=source.accept))
+    return importing.read_in_subprocess(
+        importing.parse_items(rows, task, known, accept=source.accept)
+    )
 
 
 def _hint(task: tasktypes.TaskType, found: Sequence[str]) -> str:

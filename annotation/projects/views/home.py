@@ -145,7 +145,7 @@ def count_by_ability(project: Project, *, role: str = "") -> list[AbilityCount]:
         project, "abilities", role, lambda: found.per_category(project)
     )
     counts: dict[str, list[CategoryCount]] = {}
-    order = {category.slug: place for place, category in enumerate(taxonomy.load())}
+    order = taxonomy.load_taxonomy(project).places()
     items = Item.objects.in_project(project).of_tests()
     rows = project_counts.get_cached_count(
         project, "items", role, lambda: list(items.by_category_and_repeats())
@@ -216,7 +216,7 @@ def manual(request: HttpRequest) -> HttpResponse:
     """Show the help: terms, hotkeys and the rights of each role."""
     definitions = tasktypes.load_definitions().values()
     context = {
-        "taxonomy": taxonomy.load(),
+        "taxonomy": taxonomy.load_shipped(),
         "tasks": [tasktypes.parse_definition(definition) for definition in definitions],
         "roles": [
             (role, [words for right, words in RIGHT_TITLES.items() if role in RIGHTS[right]])

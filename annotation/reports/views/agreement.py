@@ -75,7 +75,7 @@ class AgreementForm(forms.Form):
 
     def __init__(self, data: QueryDict, questions: Sequence[Question], project: Project) -> None:
         super().__init__(data)
-        names = {category.slug: category.name for category in taxonomy.load()}
+        names = taxonomy.load_taxonomy(project).category_names()
         found = [row["category"] for row in Item.objects.in_project(project).by_category()]
         used = sorted((names.get(slug, slug), slug) for slug in found if slug)
         asked = [(question.name, question.title) for question in questions]

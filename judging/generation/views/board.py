@@ -125,7 +125,7 @@ def release_items(request: HttpRequest, slug: str) -> HttpResponse:
     """Release a category's held items to annotators, with or without flagged items."""
     member = access.member_for(request, slug, right="manage")
     category = request.POST.get("category", "")
-    if category and taxonomy.load().find(category) is None:
+    if category and taxonomy.load_taxonomy(member.project).find(category) is None:
         messages.error(request, "This category does not exist. Nothing was changed.")
         return redirect("generation-board", slug)
     flagged = request.POST.get("flagged") == "yes"
@@ -147,7 +147,7 @@ def regenerate_items(request: HttpRequest, slug: str, category: str) -> HttpResp
     """Show a category's rejected items with people's comments; a POST regenerates the chosen
     items."""
     member = access.member_for(request, slug, right="manage")
-    named = taxonomy.load().find(category)
+    named = taxonomy.load_taxonomy(member.project).find(category)
     if named is None:
         raise Http404
     found = regenerate.load_rejected(member.project, category, most=MOST_AT_ONCE)

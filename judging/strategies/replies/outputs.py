@@ -185,7 +185,7 @@ def _format_offered(strategy: Strategy) -> str:
     if strategy.needs_context:
         return "with-context"
     if strategy.output == "ability":
-        return "+".join(ability.slug for ability in taxonomy.load().sorts())
+        return "+".join(ability.slug for ability in taxonomy.load_shipped().sorts())
     return "+".join(verdict.replace(" ", "-") for verdict in strategy.verdicts)
 
 
@@ -239,7 +239,7 @@ def _parse_input(raw: Fields | str, strategy: Strategy) -> tuple[dict[str, str] 
 
 def _parse_ability(raw: Fields | str, _: Strategy) -> tuple[dict[str, str] | None, str]:
     said = raw if isinstance(raw, dict) else {}
-    known, named, why = taxonomy.load(), said.get(ABILITY), said.get(RATIONALE)
+    known, named, why = taxonomy.load_shipped(), said.get(ABILITY), said.get(RATIONALE)
     slug = known.ability_called(named.strip()) if isinstance(named, str) else ""
     if slug not in [ability.slug for ability in known.sorts()]:
         return None, "unparsable"

@@ -79,7 +79,7 @@ def _find_perturbation_cause(strategy: Strategy, value: Mapping[str, str], gold:
         return SWAPPED
     if flags.describe_language_change(gold, answer):
         return LANGUAGE
-    category = taxonomy.load().find(strategy.category)
+    category = taxonomy.load_shipped().find(strategy.category)
     if category is None or category.expected_effect == "none":
         return ""  # the task was to reword everything
     reference, said = _plain_words(gold), _plain_words(answer)

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from annotation import tasktypes
-from annotation.models import Event, TaskTypeVersion
+from annotation.items import taxonomy
+from annotation.models import Event, TaskTypeVersion, TaxonomyVersion
 from judging import strategies
 from judging.models import Budget, Run, StrategyVersion, Tally
 from judging.runs import counts, pinning
@@ -54,14 +55,17 @@ def _has_reparsed_source(run: Run) -> bool:
 
 
 def find_changed_definitions() -> Iterator[Breach]:
-    """Yield the versions of strategies and task types whose definition does not have the stored
-    digest."""
+    """Yield the versions of strategies, task types and taxonomies whose definition does not have
+    the stored digest."""
     for version in StrategyVersion.objects.order_by("pk").iterator():
         if strategies.compute_digest(version.definition) != version.digest:
             yield {"strategy": str(version), "stored": version.digest}
     for task in TaskTypeVersion.objects.order_by("pk").iterator():
         if tasktypes.digest_definition(task.definition) != task.digest:
             yield {"task type": str(task), "stored": task.digest}
+    for categories in TaxonomyVersion.objects.order_by("pk").iterator():
+        if taxonomy.digest_definition(categories.definition) != categories.digest:
+            yield {"taxonomy": str(categories), "stored": categories.digest}
 
 
 def find_wrong_counts() -> Iterator[Breach]:
@@ -300,7 +304,7 @@ CHECKS = (
     ),
     Check(
         "definitions",
-        "Every version of a strategy or a task type has the digest of its definition.",
+        "Every version of a strategy, a task type or a taxonomy has the digest of its definition.",
         "A definition was changed after it was used. Labels and runs belong to the earlier one.",
         find_changed_definitions,
     ),

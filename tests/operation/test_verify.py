@@ -29,6 +29,7 @@ from annotation.models import (
     Revision,
     Slot,
     Snapshot,
+    TaxonomyVersion,
 )
 from judging.archive import jobs as archive_jobs
 from judging.archive.load import LOADED_EVENT
@@ -424,6 +425,14 @@ def test_a_database_that_cannot_be_read_ends_with_a_sentence_and_another_code(
     with pytest.raises(CommandError, match=r"could not be checked: .*nowhere") as ended:
         call_command("verify", stdout=StringIO())
     assert ended.value.returncode == 2
+
+
+@pytest.mark.django_db
+def test_changed_categories_are_found(world: World) -> None:
+    version = TaxonomyVersion.objects.get()
+    version.definition["category"][0]["name"] = "Renamed"
+    version.save()
+    assert broken() == {"definitions": [{"taxonomy": "fbi v1", "stored": version.digest}]}
 
 
 def test_it_says_what_a_breach_means_and_ends_badly(world: World) -> None:

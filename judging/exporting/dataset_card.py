@@ -76,7 +76,7 @@ def _card_context(project: Project, wish: ExportRequest, held: FolderCounts) -> 
         "task": project.task_type,
         "held": held,
         "texts": list(_describe_texts(project)),
-        "counts": _markdown_table(list(_category_rows(held))),
+        "counts": _markdown_table(list(_category_rows(project, held))),
         "categories": len({category for _, category, _ in held.counts}),
         "sources": _markdown_table(list(_source_rows(held)), _SOURCE)
         if any(map(any, held.sources))
@@ -127,9 +127,9 @@ def _describe_texts(project: Project) -> Iterator[tuple[str, str]]:
     yield others, "shown by other task types, null here"
 
 
-def _category_rows(held: FolderCounts) -> Iterator[Row]:
+def _category_rows(project: Project, held: FolderCounts) -> Iterator[Row]:
     """Count the items of each category by final label, and the totals."""
-    place = {category.slug: number for number, category in enumerate(taxonomy.load_shipped())}
+    place = taxonomy.load_taxonomy(project).places()
     groups = sorted(
         {(ability, category) for ability, category, _ in held.counts},
         key=lambda group: (place.get(group[1], len(place)), group),

@@ -296,6 +296,18 @@ class Text(Column):
         return cells.text_cell(text, place, note=self.note_of(row))
 
 
+@dataclass(frozen=True)
+class Titled(Column):
+    """The title of a row on this page, which may depend on the project."""
+
+    _: KW_ONLY
+    title_of: Callable[["PageQuery", Row], str]
+    is_number: ClassVar[bool] = False
+
+    def cell(self, row: Row, of: Leading) -> Cell:
+        return cells.text_cell(self.title_of(of.asked, row), note=self.note_of(row))
+
+
 class RunNumber(Column):
     """The number of a run, with a link to its page."""
 

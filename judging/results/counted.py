@@ -10,6 +10,7 @@ from typing import Any
 from django.db import connection
 
 from annotation.items import taxonomy
+from annotation.items.taxonomy import Taxonomy
 from annotation.models import Project, Resolution
 from judging.models import Outcome, Run
 from judging.results import progress
@@ -114,9 +115,9 @@ def sum_outcomes(
         for record in fetch_dicts(_build_statement(some, by, rates, counts, joined))
     ]
     rows = [_to_group_sums(known, by, rates, counts, record) for record in found]
-    order = {pk: place for place, pk in enumerate(known)}
+    order, categories = {pk: place for place, pk in enumerate(known)}, load_categories(runs)
     return sorted(
-        rows, key=lambda row: (order[row.run.pk], taxonomy_order(row.group), row.invariant)
+        rows, key=lambda row: (order[row.run.pk], categories.order_of(row.group), row.invariant)
     )
 
 
@@ -183,16 +184,10 @@ def estimate_columns(one: Estimate) -> dict[str, Any]:
     return {"rate": one.value, "low": one.low, "high": one.high, "reason": one.reason or None}
 
 
-def taxonomy_order(group: Mapping[str, str]) -> list[int]:
-    """Sort key: abilities and categories in the order of the taxonomy, unknown ones last."""
-    known = taxonomy.load_shipped()
-    abilities = [ability.slug for ability in known.abilities]
-    slugs = [category.slug for category in known.categories]
-    orders = {"ability": abilities, "source_ability": abilities, "category": slugs}
-    return [
-        orders[name].index(value) if value in orders[name] else len(orders[name])
-        for name, value in group.items()
-    ]
+def load_categories(runs: Iterable[Run]) -> Taxonomy:
+    """The categories of the project whose runs these are; those that ship if there is no run."""
+    first = next(iter(runs), None)
+    return taxonomy.load_taxonomy(first.project) if first else taxonomy.load_shipped()
 
 
 def load_strategies(runs: Iterable[Run]) -> dict[int, Strategy]:

@@ -55,7 +55,7 @@ class Detectors(Leading):
 
     def ordered(self, rows: Iterable[Row]) -> Rows:
         """Sort the rows by group and detector; baselines come last."""
-        places = [Grouping(name, name) for name in self.fields]
+        places = [Grouping(name, name, self.asked.categories) for name in self.fields]
 
         def place(row: Row) -> tuple[Any, ...]:
             group = [one.place_of(row[one.name] or "") for one in places]
@@ -133,7 +133,7 @@ class Detectors(Leading):
 
     def _group(self, field: str, row: Row) -> str:
         value = row[field]
-        return "all groups" if value is None else Grouping(field, field).title_of(value)
+        return "all groups" if value is None else self.asked.group_title(field, value)
 
 
 def _names(row: Row) -> tuple[str, str]:

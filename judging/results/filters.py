@@ -11,7 +11,7 @@ from django.db.models import Q, TextField
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast
 
-from annotation.items import taxonomy
+from annotation.items.taxonomy import Taxonomy
 from annotation.models import Resolution
 from judging.models import Outcome, Run
 from judging.results import drilldown, explanation_audits, raters
@@ -250,14 +250,15 @@ class OutcomeFilter(django_filters.FilterSet):
         own = found.main()
         return own.counted() if value == "yes" else own.not_counted()
 
-    def offer(self, kinds: Iterable[Mapping[str, Any]]) -> forms.Form:
+    def offer(self, kinds: Iterable[Mapping[str, Any]], known: Taxonomy) -> forms.Form:
         """Build the form of the filter, with only the values that occur in the run as choices."""
         kinds = list(kinds)
         for name in ("ability", "category", "source_ability", "detail", "cause"):
             held = dict.fromkeys(kind[name] for kind in kinds if kind[name])
             chosen = self.data.get(name)
             choices = [
-                (value, _title(name, value)) for value in (*held, *_missing_choice(chosen, held))
+                (value, _title(known, name, value))
+                for value in (*held, *_missing_choice(chosen, held))
             ]
             self.form.fields[name].widget = forms.Select(choices=[("", "All"), *choices])
         for name in (*FIGURE_FILTERS, "truth", "kind"):
@@ -273,11 +274,10 @@ def _missing_choice(chosen: str | None, held: Mapping[str, None]) -> list[str]:
     return [chosen] if chosen and chosen not in held else []
 
 
-def _title(name: str, value: str) -> str:
-    known = taxonomy.load_shipped()
+def _title(known: Taxonomy, name: str, value: str) -> str:
     if name == "category":
         found = known.find(value)
         return found.name if found else value
     if name in {"ability", "source_ability"}:
-        return next((one.name for one in known.abilities if one.slug == value), value)
+        return known.ability_names().get(value, value)
     return value

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.labelling.models.labels import SI_ITEM
-from annotation.reports.grouping import Grouping
 from judging.results import cells, chart_parts
 from judging.results.cells import Cell, GridLine, Header, Row
 from judging.results.columns import Column, Leading, Rate, Table
@@ -60,7 +59,7 @@ class RunGroups(Leading):
         return [*found, Header("Run", "run", is_number=False)] if self.has_run else found
 
     def cells(self, row: Row) -> list[Cell]:
-        found = [cells.text_cell(group_title(field, row)) for field in self.fields]
+        found = [cells.text_cell(group_title(self.asked, field, row)) for field in self.fields]
         return [*found, cells.run_cell(self.runs[row["run"]])] if self.has_run else found
 
 
@@ -70,9 +69,9 @@ def group_fields(rows: Iterable[Row]) -> list[str]:
     return [name for name in ("category", "source_ability", "ability") if name in first]
 
 
-def group_title(field: str, row: Row) -> str:
+def group_title(asked: PageQuery, field: str, row: Row) -> str:
     """The title of a row's group."""
-    title = Grouping(field, field).title_of(row[field])
+    title = asked.group_title(field, row[field])
     invariant = field == "category" and row["score_invariant"] and row[field] != SI_ITEM
     # If the URL groups by category only, there is no ability column to mark score-invariant rows.
     return f"{title}, score-invariant" if invariant and not row.get("ability") else title
@@ -81,7 +80,7 @@ def group_title(field: str, row: Row) -> str:
 def chart_label(asked: PageQuery, row: Row) -> str:
     """The label of a group and its run on a chart's axis, on several lines, one of them for the
     endpoint. If there is only one run, it is not named."""
-    parts = [group_title(field, row) for field in group_fields([row])][:1]
+    parts = [group_title(asked, field, row) for field in group_fields([row])][:1]
     if len(asked.runs) > 1 or not parts:
         parts.append(cells.run_name(asked.runs_by_number[row["run"]], ": "))
     return ": ".join(parts)

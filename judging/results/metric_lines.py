@@ -69,7 +69,7 @@ class Metrics(Leading):
         """Rows sorted by metric and group, so that runs are next to each other."""
         metrics = list(dict.fromkeys(row["metric"] for row in rows))
         kept = [field for field in self.fields if rows and field in rows[0]]
-        places = {field: grouping.Grouping(field, field) for field in kept}
+        places = {field: grouping.Grouping(field, field, self.asked.categories) for field in kept}
 
         def place(row: Row) -> tuple[Any, ...]:
             return metrics.index(row["metric"]), *(places[f].place_of(row[f]) for f in kept)
@@ -89,7 +89,7 @@ class Metrics(Leading):
         ]
 
     def cells(self, row: Row) -> list[Cell]:
-        named = [cells.text_cell(_title(field, row)) for field in self.kept]
+        named = [cells.text_cell(self.asked.group_title(field, row[field])) for field in self.kept]
         return [*named, *self.metric_cells(row)]
 
     def metric_cells(self, row: Row) -> list[Cell]:
@@ -102,7 +102,9 @@ class Metrics(Leading):
 
     def group(self, row: Row) -> str:
         """The titles of a row's groups."""
-        return ", ".join(_title(field, row) for field in self.fields if field in row)
+        return ", ".join(
+            self.asked.group_title(field, row[field]) for field in self.fields if field in row
+        )
 
     def title_of(self, row: Row) -> str:
         """The title of the row's metric; its name if annotators have no such field."""
@@ -177,7 +179,3 @@ def run_name(run: Run) -> str:
 def off_scale_text(row: Row) -> str:
     """The text on how a row treats numbers off the scale; "" if there are none."""
     return f"off the scale {row['off_scale']}" if row.get("off_scale") in _OFF_SCALE_OPTIONS else ""
-
-
-def _title(field: str, row: Row) -> str:
-    return grouping.Grouping(field, field).title_of(row[field])

@@ -7,7 +7,10 @@ from typing import Any
 
 from django.http import QueryDict
 
+from annotation.items import taxonomy
+from annotation.items.taxonomy import Taxonomy
 from annotation.models import Membership, Project
+from annotation.reports.grouping import Grouping
 from judging.models import Run
 from judging.results import columns
 from judging.results.cells import Grid, Row
@@ -182,6 +185,15 @@ class PageQuery:
     @property
     def project(self) -> Project:
         return self.member.project
+
+    @property
+    def categories(self) -> Taxonomy:
+        """The categories of the project."""
+        return taxonomy.load_taxonomy(self.project)
+
+    def group_title(self, name: str, group: str) -> str:
+        """The title of a group of items by this field."""
+        return Grouping(name, name, self.categories).title_of(group)
 
     @cached_property
     def runs_by_number(self) -> dict[int, Run]:

@@ -9,7 +9,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
-from annotation.items import taxonomy
+from annotation.items.taxonomy import Taxonomy
 from judging.models import Endpoint, Run, StrategyVersion
 from judging.runs.run_config import MAIN_AXIS, RunOverrides
 from judging.strategies import Strategy
@@ -142,11 +142,13 @@ class StartForm(forms.Form):
         explained: QuerySet[Run],
         abilities: Sequence[tuple[str, int]],
         categories: Sequence[tuple[str, int]],
+        taxonomy: Taxonomy,
         is_lead: bool,
         **kwargs: Any,
     ) -> None:
         super().__init__(data, **kwargs)
         self.strategies = {one.slug: one for one in strategies}
+        self.taxonomy = taxonomy
         self.counts = {"ability": dict(abilities), "category": dict(categories)}
         known = {version.slug: version.strategy() for version in self.strategies.values()}
         self.known = {slug: one for slug, one in known.items() if one.frame != "fold"}
@@ -220,14 +222,12 @@ class StartForm(forms.Form):
     def ability_options(self) -> list[Option]:
         """The abilities of the items, each with its number of items; the chosen abilities are
         marked."""
-        return self._counted(
-            "ability", {one.slug: one.name for one in taxonomy.load_shipped().abilities}
-        )
+        return self._counted("ability", self.taxonomy.ability_names())
 
     def category_options(self) -> list[Option]:
         """The categories of the items, each with its number of items; the chosen categories are
         marked."""
-        return self._counted("category", {one.slug: one.name for one in taxonomy.load_shipped()})
+        return self._counted("category", self.taxonomy.category_names())
 
     def axis_options(self) -> list[Option]:
         """The axes of all strategies on the form; the chosen axes are marked."""

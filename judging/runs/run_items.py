@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db.models import F
 
+from annotation.items import taxonomy
 from annotation.labelling.models.labels import SI_ITEM
 from annotation.models import Project, Resolution
 from judging import strategies
@@ -71,7 +72,10 @@ def draw_items(
     again = only if own.guidance else None
     rows = selection.load_rows(project, needs, with_duplicates=with_duplicates, again=again)
     asked = rows if only is None else [row for row in rows if row["item_id"] in only]
-    able = selection.filter_by_category(rows, strategy.category) if strategy.category else rows
+    able = rows
+    if strategy.category:
+        known = taxonomy.load_taxonomy(project)
+        able = selection.filter_by_category(rows, strategy.category, known)
     if only is None:
         asked = able
     examples = _examples(strategy, rows, asked if only is not None else (), seed)

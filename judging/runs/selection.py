@@ -9,8 +9,8 @@ from django.db.models import F, Max, OuterRef, Subquery, Value
 
 from annotation import tasktypes
 from annotation.db import transactions
-from annotation.items import taxonomy
 from annotation.items.models import ItemQuerySet
+from annotation.items.taxonomy import Taxonomy
 from annotation.labelling.models.labels import ERROR_ITEM, SI_ITEM, ResolutionQuerySet
 from annotation.models import Item, Project, Resolution, Revision
 from judging import strategies
@@ -157,11 +157,14 @@ def accepts_item(project: Project, needs: str, item: Item) -> bool:
     return select_resolutions(project, needs, with_duplicates=True).filter(item=item).exists()
 
 
-def filter_by_category(rows: Iterable[dict[str, Any]], category: str) -> list[dict[str, Any]]:
+def filter_by_category(
+    rows: Iterable[dict[str, Any]], category: str, known: Taxonomy
+) -> list[dict[str, Any]]:
     """Keep the rows with an ability for which this category is generated. The source ability, if
     there is one, takes precedence."""
-    made_of = taxonomy.load_shipped().is_made_of
-    return [row for row in rows if made_of(category, row["source_ability"] or row["ability"])]
+    return [
+        row for row in rows if known.is_made_of(category, row["source_ability"] or row["ability"])
+    ]
 
 
 def sample_rows(

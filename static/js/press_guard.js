@@ -17,7 +17,7 @@ const OUT = "Key ignored: your last answer is still being sent.";
 let isOnWay = true; // something was sent, and its answer or the next item is not here yet
 let opened = Infinity; // since when presses count
 let pause = 0; // how long nothing may be pressed before
-let last = null; // the press that gave the last answer about the painted item
+let last = null; // the press that gave the last answer, while no other key was pressed since
 let isEarly = false; // whether the press that goes on now began before that
 let frame = 0;
 let timer = 0;
@@ -88,6 +88,7 @@ export function refuse(why = pause ? WRITING : isOut() ? OUT : EARLY) {
 function look(event) {
   if (event.repeat) return;
   isEarly = event.timeStamp < opened;
+  if (event.key !== last?.key) last = null;
   if (!pause || opened !== Infinity || event.type !== "keydown") return;
   clearTimeout(timer);
   timer = setTimeout(open, pause);

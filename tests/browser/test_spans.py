@@ -12,6 +12,7 @@ from tests.annotation.spans import with_spans
 from tests.browser.conftest import OpenPage
 from tests.browser.screen import label_screen, wait_for
 from tests.browser.test_accessibility import LOOKS, checked, look
+from tests.browser.test_fields import press
 from tests.builders import make_item, make_member, make_project, take
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -173,8 +174,7 @@ def test_typing_finds_words_and_escape_leaves_everything_as_it_was(open_page: Op
 def test_labels_and_severities_are_chosen_by_digits(open_page: OpenPage) -> None:
     member = at_errors("2 + 2 = 5 👩‍🔬 and 3 + 3 = 7.")
     page = label_screen(open_page, member, "item-1")
-    for key in ("1", "1"):  # the verdict, and an error category
-        page.keyboard.press(key)
+    press(page, "1", "1")  # the verdict, and an error category
     page.fill("[name=explanation]", "Sums")
     page.locator('[data-field="spans"] [data-mark]').focus()
     select(page, "5", pane="response-1")
@@ -259,13 +259,11 @@ def test_each_view_of_a_difference_leads_to_the_same_place(open_page: OpenPage) 
 def test_line_breaks_of_other_systems_do_not_shift_a_place(open_page: OpenPage) -> None:
     member = at_errors("One\r\ntwo\rthree\r\nfour.")
     page = label_screen(open_page, member, "item-1")
-    for key in ("1", "1"):
-        page.keyboard.press(key)
+    press(page, "1", "1")
     page.fill("[name=explanation]", "Words")
     page.locator('[data-field="spans"] [data-mark]').focus()
     select(page, "three", "four", pane="response-1")
-    for key in ("1", "1", "Control+Enter"):
-        page.keyboard.press(key)
+    press(page, "1", "1", "Control+Enter")
     wait_for(page, "item-2")
     [passage] = Label.objects.get().answers["spans"]
     assert (passage["start"], passage["quote"]) == (9, "three\r\nfour")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from annotation.items import taxonomy
 from annotation.models import Project
 from judging.results import cells, chart_parts
 from judging.results.tables import blindspots, sensitivity
@@ -119,12 +120,11 @@ def test_the_parts_of_a_slice_stand_on_lines_of_their_own_in_the_chart() -> None
     run = {"run": 3, "strategy": "vanilla", "endpoint": "gpt"}
     of = {**run, "field": "category", "value": "spelling", "second_field": "topic"}
     row = {**of, "second_value": "art"}
-    assert blindspots.slice_title(row) == "Spelling · Topic: art"
-    assert blindspots._name(row, several=True) == "Spelling: Topic art: 3 · vanilla: gpt"
-    assert (
-        blindspots._name({**of, "second_field": "", "second_value": ""}, several=False)
-        == "Spelling"
-    )
+    known = taxonomy.load_shipped()
+    assert blindspots.slice_title(known, row) == "Spelling · Topic: art"
+    assert blindspots._name(known, row, several=True) == "Spelling: Topic art: 3 · vanilla: gpt"
+    alone = {**of, "second_field": "", "second_value": ""}
+    assert blindspots._name(known, alone, several=False) == "Spelling"
 
 
 # --- what is written ------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from annotation.items import taxonomy
 from annotation.models import Project
 from judging.models import Endpoint, Run
 from judging.runs import forms
@@ -26,6 +27,7 @@ def start_form(data: dict[str, Any] | None = None, **values: Any) -> StartForm:
         "explained": Run.objects.none(),
         "abilities": [("factual", 1200), ("of-old", 1)],
         "categories": [("number-errors", 3)],
+        "taxonomy": taxonomy.load_shipped(),
         "is_lead": True,
     }
     return StartForm(data, **{**told, **values})

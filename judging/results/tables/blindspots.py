@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from django.db.models import Exists, OuterRef
 
+from annotation.items import taxonomy
 from annotation.items.diffing.difference import ALGORITHM
+from annotation.items.taxonomy import Taxonomy
 from annotation.models import Item, Project, Revision
 from annotation.reports.grouping import GROUPING_COLUMNS, Grouping
 from annotation.templatetags import figures as written
@@ -166,7 +168,7 @@ def _load_columns(project: Project, runs: Sequence[Run], by: Sequence[str]) -> I
     measures = [name for name in by if name in FEATURES]
     own = item_features.shadowed_features(project, measures) if measures else set()
     named = [
-        Grouping(name, name)
+        Grouping(name, name, taxonomy.load_taxonomy(project))
         for name in by
         if name not in OUTCOME_FIELDS and (name not in FEATURES or name in own)
     ]
@@ -307,28 +309,28 @@ def _sort_key(row: dict[str, Any]) -> tuple[bool, float, str]:
     return row["q"] is None, -(row["difference"] or 0), row["slice"]
 
 
-def slice_title(row: Row) -> str:
+def slice_title(known: Taxonomy, row: Row) -> str:
     """The title of a slice."""
-    return " · ".join(_values(row))
+    return " · ".join(_values(known, row))
 
 
-def _name(row: Row, *, several: bool) -> str:
+def _name(known: Taxonomy, row: Row, *, several: bool) -> str:
     """The title on several lines for the chart, with the run if there are several runs."""
-    lines = [one.replace(": ", " ") for one in _values(row)]
+    lines = [one.replace(": ", " ") for one in _values(known, row)]
     run = (f"{row['run']} · {row['strategy']}", row["endpoint"])
     return ": ".join([*lines, *run] if several else lines)
 
 
-def _values(row: Row) -> list[str]:
+def _values(known: Taxonomy, row: Row) -> list[str]:
     pairs = [(row["field"], row["value"]), (row["second_field"], row["second_value"])]
-    return [_value(name, value) for name, value in pairs if name]
+    return [_value(known, name, value) for name, value in pairs if name]
 
 
-def _value(name: str, value: str) -> str:
+def _value(known: Taxonomy, name: str, value: str) -> str:
     if name in item_features.FEATURES:
         return item_features.bin_title(name, value)
     if name in GROUPING_COLUMNS:
-        return Grouping(name, name).title_of(value)
+        return Grouping(name, name, known).title_of(value)
     return f"{name.replace('_', ' ').capitalize()}: {value}"
 
 
@@ -356,7 +358,7 @@ def _verdict_cell(row: Row, of: columns.Leading) -> Cell:
 
 def _slice_cell(row: Row, of: columns.Leading) -> Cell:
     href = of.items_url(row, result="parsed")
-    return Cell(slice_title(row), row["slice"], href=href, is_number=False)
+    return Cell(slice_title(of.asked.categories, row), row["slice"], href=href, is_number=False)
 
 
 BY_SLICE_FIELDS = counted.GroupBy(
@@ -535,7 +537,7 @@ def _draw(asked: PageQuery, rows: Rows) -> ChartSpec | None:
     there = [row for row in rows if row["rate"] is not None and row["rest"] is not None]
     found = [
         slices.SliceRates(
-            _name(row, several=len(asked.judging_runs) > 1),
+            _name(asked.categories, row, several=len(asked.judging_runs) > 1),
             rate=row["rate"],
             low=row["low"],
             high=row["high"],

@@ -1,15 +1,13 @@
 """Which of two runs detects more on the same items, and how sure is it? The table `compare` of
 differences, intervals and tests, and its page."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from annotation.items import taxonomy
 from annotation.labelling.models.labels import SI_ITEM
-from annotation.reports.grouping import Grouping
 from annotation.templatetags import figures as written
 from judging.models import Run
 from judging.results import arrays, cells, chart_parts, columns, counted, drilldown, lines, progress
@@ -54,7 +52,8 @@ def compare(runs: Iterable[Run]) -> list[dict[str, Any]]:
     pairs = list(combinations(found, 2))
     headline = [_row(RunPair(a, b, "")) for a, b in progress.iterate(pairs, "comparing runs")]
     by_ability = progress.iterate(pairs, "comparing runs by ability")
-    exploratory = [_row(part) for a, b in by_ability for part in _pair_by_ability(a, b)]
+    slugs = [one.slug for one in counted.load_categories(runs).abilities if one.slug != SI_ITEM]
+    exploratory = [_row(part) for a, b in by_ability for part in _pair_by_ability(a, b, slugs)]
     _adjust(headline, "p_holm", families.holm([row["p"] for row in headline]))
     _adjust(exploratory, "q", families.benjamini_hochberg([row["p"] for row in exploratory]))
     apart = families.different_pairs([row["p_holm"] for row in headline], len(found))
@@ -64,8 +63,8 @@ def compare(runs: Iterable[Run]) -> list[dict[str, Any]]:
     return [*headline, *exploratory]
 
 
-def _pair_by_ability(a: RunArrays, b: RunArrays) -> Iterator[RunPair]:
-    for ability in (one.slug for one in taxonomy.load_shipped().abilities if one.slug != SI_ITEM):
+def _pair_by_ability(a: RunArrays, b: RunArrays, slugs: Iterable[str]) -> Iterator[RunPair]:
+    for ability in slugs:
         first, second = (one.only(one.fields[ABILITY] == ability) for one in (a, b))
         if len(first.item) or len(second.item):
             yield RunPair(first, second, ability)
@@ -141,8 +140,8 @@ def _adjust(rows: Sequence[dict[str, Any]], name: str, ps: Iterable[float | None
         row[name] = p
 
 
-def _group(row: Row) -> str:
-    return Grouping("ability", "ability").title_of(row["ability"]) if row["ability"] else "All"
+def _group(asked: PageQuery, row: Row) -> str:
+    return asked.group_title("ability", row["ability"]) if row["ability"] else "All"
 
 
 def _left_out_note(row: Row) -> str:
@@ -168,7 +167,7 @@ COMPARE = Table(
         *columns.plain("endpoint_a", "strategy_a"),
         columns.RunNumber("run_b", "Run b"),
         *columns.plain("endpoint_b", "strategy_b"),
-        columns.Text("ability", "Items", sort="items", write=_group),
+        columns.Titled("ability", "Items", sort="items", title_of=_group),
         *columns.plain("total", "missing"),
         columns.Count("n", "In both", _errors(drilldown.IN_BOTH), note=_left_out_note),
         columns.Count("only_a", "Detected only by a", _errors(drilldown.ONLY_HERE)),
@@ -219,10 +218,10 @@ def _select(asked: PageQuery, tables: Sequence[Rows]) -> Rows:
     ]
 
 
-def _name(row: Row, runs: Mapping[int, Run]) -> str:
+def _name(asked: PageQuery, row: Row) -> str:
     """The group, unless it is all items, and the two runs, on separate lines."""
-    a, b = (cells.run_name(runs[row[name]], ": ") for name in ("run_a", "run_b"))
-    return ": ".join((*([_group(row)] if row["ability"] else []), a, f"minus {b}"))
+    a, b = (cells.run_name(asked.runs_by_number[row[name]], ": ") for name in ("run_a", "run_b"))
+    return ": ".join((*([_group(asked, row)] if row["ability"] else []), a, f"minus {b}"))
 
 
 def _draw(asked: PageQuery, rows: Rows) -> ChartSpec | None:
@@ -232,7 +231,7 @@ def _draw(asked: PageQuery, rows: Rows) -> ChartSpec | None:
     there = [row for row in rows if row["difference"] is not None]
     found = [
         differences.Difference(
-            _name(row, asked.runs_by_number),
+            _name(asked, row),
             100 * row["difference"],
             _points(row["low"]),
             _points(row["high"]),

@@ -17,7 +17,7 @@ from annotation.models import Item, Project, Resolution, Revision
 from annotation.reports.grouping import MAX_GROUPS, Grouping
 from annotation.tasktypes import main_field
 from annotation.templatetags import figures as written
-from judging.results import cells, chart_parts, columns, counted, detectors, group_fields
+from judging.results import cells, chart_parts, columns, detectors, group_fields
 from judging.results.cells import Cell, Grid, GridLine, Header, LineBlock, Row
 from judging.results.columns import Table
 from judging.results.detectors import GroupKey
@@ -207,14 +207,14 @@ def title_kind(asked: PageQuery, column: str, value: str) -> str:
     return kind_title(value) if column == "of" else ""
 
 
-def group_rows(rows: Rows, by: Sequence[str]) -> dict[GroupValues, RowsOfGroup]:
+def group_rows(asked: PageQuery, rows: Rows, by: Sequence[str]) -> dict[GroupValues, RowsOfGroup]:
     """The rows by group, then by kind and value; groups are in the order of their fields'
     values."""
     found: dict[GroupValues, RowsOfGroup] = {}
     for row in rows:
         of_group = found.setdefault(tuple(row[name] for name in by), {})
         of_group[row["of"], row["value"]] = row
-    order = [Grouping(name, name) for name in by]
+    order = [Grouping(name, name, asked.categories) for name in by]
     return dict(
         sorted(
             found.items(),
@@ -271,13 +271,20 @@ class GroupedItems:
         """The first cells of a group's line: the title of each value."""
         named = zip(self.by, group, strict=True)
         return [
-            cells.text_cell(Grouping(name, name).title_of(value), value) for name, value in named
+            cells.text_cell(self.asked.group_title(name, value), value) for name, value in named
         ]
+
+    def value_title(self, of: str, value: str | None) -> str:
+        """The title of a value of this kind: a final label, or a field's value; None is shown like
+        ""."""
+        if of == LABEL:
+            return label_title(value, self.labels)
+        return self.asked.group_title(of, value or "")
 
     def column(self, of: str, value: str | None) -> Header:
         """The column of one value, with its field as a note."""
         note = "" if of == LABEL else kind_title(of)
-        return Header(value_title(of, value, self.labels), f"{of}-{value}", note)
+        return Header(self.value_title(of, value), f"{of}-{value}", note)
 
     def count(self, group: GroupValues, rows: RowsOfGroup) -> Cell:
         """The number of all items of a group."""
@@ -321,27 +328,12 @@ def kind_title(of: str) -> str:
     return name.replace("_", " ").capitalize()
 
 
-def field_value_title(of: str, value: str | None) -> str:
-    """The title of a value; None is shown like ""."""
-    return Grouping(of, of).title_of(value or "")
-
-
 def label_title(value: str | None, labels: Mapping[str, str]) -> str:
     """The title of a final label; `OPEN` for None, the value itself if it has no title."""
     return OPEN if value is None else labels.get(value, value)
 
 
-def value_title(of: str, value: str | None, labels: Mapping[str, str]) -> str:
-    """The title of a value of this kind: a final label, or a field's value."""
-    return label_title(value, labels) if of == LABEL else field_value_title(of, value)
-
-
-def category_order(row: Row) -> Any:
-    """Sort key of a category in the order of the taxonomy."""
-    return counted.taxonomy_order({"category": row["value"]}), row["value"]
-
-
-ABILITY = Grouping("ability", "Ability")
+ABILITY = "ability"
 EMPTY = "The project has no items yet. Import items to see this page."
 ITEMS_WORDS = (
     "Duplicates and qualification items are left out. Shares are of all items in the row, "
@@ -363,7 +355,7 @@ MOST_BARS = 40
 def build_items(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """One line per group: number of items, final labels, and length of texts."""
     page = GroupedItems(asked, asked.fields())
-    groups = group_rows(tables[0], page.by)
+    groups = group_rows(asked, tables[0], page.by)
     every = sum(get_size(rows) for rows in groups.values())
     counted, texts = _counted_values(tables[0]), list_values(tables[0], WORDS)
     columns = (
@@ -388,16 +380,20 @@ def build_items(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 def build_categories(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """Categories below their abilities, with their numbers of items (study 000, table 1)."""
-    page = GroupedItems(asked, [ABILITY.name])
-    groups = group_rows(tables[0], page.by)
+    page = GroupedItems(asked, [ABILITY])
+    groups = group_rows(asked, tables[0], page.by)
     every = sum(get_size(rows) for rows in groups.values())
+
+    def place(row: Row) -> Any:
+        return asked.categories.order_of({"category": row["value"]}), row["value"]
+
     found = [
         (
             group,
             rows,
-            sorted(select_kind(rows, CATEGORY), key=category_order),
+            sorted(select_kind(rows, CATEGORY), key=place),
         )
-        for group, rows in sorted(groups.items(), key=lambda one: ABILITY.place_of(one[0][0]))
+        for group, rows in groups.items()
     ]
     columns = (
         Header("Ability and category", is_number=False),
@@ -407,7 +403,7 @@ def build_categories(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     )
     bars = [
         (
-            field_value_title(CATEGORY, row["value"]),
+            page.value_title(CATEGORY, row["value"]),
             row["count"] / every,
             row["count"],
         )
@@ -459,7 +455,7 @@ def _line(page: GroupedItems, row: Row) -> GridLine:
     group = tuple(row[name] for name in page.by)
     return GridLine(
         (
-            cells.text_cell(value_title(row["of"], row["value"], page.labels)),
+            cells.text_cell(page.value_title(row["of"], row["value"])),
             *page.heads(group),
             page.count_of(group, row),
             Cell(written.share(row["share"]), row["share"], n=row["n"]),
@@ -471,11 +467,11 @@ def _block(
     page: GroupedItems, group: GroupValues, of_group: RowsOfGroup, rows: list[Row], every: int
 ) -> LineBlock:
     share = cells.percent_cell(get_size(of_group) / every)
-    head = Cell(ABILITY.title_of(group[0]), is_number=False)
+    head = Cell(page.asked.group_title(ABILITY, group[0]), is_number=False)
     lines = [
         GridLine(
             (
-                cells.text_cell(field_value_title(CATEGORY, row["value"])),
+                cells.text_cell(page.value_title(CATEGORY, row["value"])),
                 page.count_of(group, row),
                 cells.percent_cell(row["count"] / every),
                 cells.percent_cell(row["share"]),
@@ -526,7 +522,7 @@ def _draw_first(page: GroupedItems, rows: Rows, kinds: Sequence[str]) -> ChartSp
 
 def _label(page: GroupedItems, row: Row) -> str:
     """A value, and on a second line its group."""
-    value = value_title(row["of"], row["value"], page.labels)
+    value = page.value_title(row["of"], row["value"])
     heads = page.heads(tuple(row[name] for name in page.by))
     return ": ".join((value, *(cell.text for cell in heads[:1])))
 

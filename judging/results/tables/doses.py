@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from annotation.items.taxonomy import Taxonomy
 from annotation.labelling.models.labels import SI_ITEM
 from annotation.models import Project
 from annotation.tasktypes.fields import Field
@@ -60,6 +61,7 @@ def tabulate_doses(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any
     `UnknownField`.
     """
     runs = list(runs)
+    known = counted.load_categories(runs)
     counted.check_fields(by)
     asked, further = counted.load_strategies(runs), (drilldown.DOSE, *by, SCORE_CHANGE)
     dosed = drilldown.filter_dosed(Outcome.objects.with_moved())
@@ -67,7 +69,7 @@ def tabulate_doses(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any
     return [
         _row(part, group, ("dose", dose), asked[found.run.pk])
         for found in progress.iterate(gathered, DRAWING_STEP)
-        for group, dose, part in _split_items(found, by, _dose_array(found))
+        for group, dose, part in _split_items(found, by, _dose_array(found), known)
     ]
 
 
@@ -83,6 +85,7 @@ def tabulate_penalties(
     `detection` is the false-alarm rate. Raises `UnknownField`.
     """
     runs = list(runs)
+    known = counted.load_categories(runs)
     counted.check_fields(by)
     asked, said = counted.load_strategies(runs), expected_effect.load_expected_effects(project)
     gathered = arrays.load_arrays(runs, (*by, SCORE_CHANGE), among=Outcome.objects.with_moved())
@@ -95,7 +98,9 @@ def tabulate_penalties(
     return [
         _row(part, group, ("expected", order[place]), asked[found.run.pk])
         for found in progress.iterate(gathered, DRAWING_STEP)
-        for group, place, part in _split_items(found, by, _expected_array(found, said, order))
+        for group, place, part in _split_items(
+            found, by, _expected_array(found, said, order), known
+        )
     ]
 
 
@@ -114,7 +119,7 @@ def _expected_array(found: RunArrays, said: Mapping[int, str], order: Sequence[s
 
 
 def _split_items(
-    found: RunArrays, by: Sequence[str], keys: Ints
+    found: RunArrays, by: Sequence[str], keys: Ints, known: Taxonomy
 ) -> Iterator[tuple[dict[str, str], int, RunArrays]]:
     """The items by group and key, sorted; those with a key below 0 are left out."""
     places: dict[tuple[tuple[str, ...], int], list[int]] = defaultdict(list)
@@ -123,7 +128,7 @@ def _split_items(
         if key >= 0:
             places[group, key].append(place)
     named = {group: dict(zip(by, group, strict=True)) for group, _ in places}
-    order = sorted(places, key=lambda one: (counted.taxonomy_order(named[one[0]]), one[0], one[1]))
+    order = sorted(places, key=lambda one: (known.order_of(named[one[0]]), one[0], one[1]))
     for group, key in order:
         yield named[group], key, found.only(np.array(places[group, key]))
 

@@ -78,7 +78,12 @@ def _rows_without_rates(runs: Sequence[Run], by: Sequence[str]) -> Iterable[dict
         for row in counted.fetch_dicts(statement):
             key = (row["run_id"], *(row[name] for name in by))
             found.setdefault(key, {})[row["cause"]] = int(row["n"])
-    for (pk, *group), causes in sorted(found.items(), key=lambda one: _sort_key(by, one[0])):
+    categories = counted.load_categories(runs)
+
+    def place(one: tuple[Key, Any]) -> list[int]:
+        return categories.order_of(dict(zip(by, one[0][1:], strict=True)))
+
+    for (pk, *group), causes in sorted(found.items(), key=place):
         parsed = causes.pop("", 0)
         bare = GroupSums(
             run=known[pk],
@@ -90,10 +95,6 @@ def _rows_without_rates(runs: Sequence[Run], by: Sequence[str]) -> Iterable[dict
             counts={},
         )
         yield from _rows(bare, causes, None)
-
-
-def _sort_key(by: Sequence[str], key: Key) -> list[int]:
-    return counted.taxonomy_order(dict(zip(by, key[1:], strict=True)))
 
 
 def _lost_sql() -> str:

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from annotation.items import taxonomy
+from annotation.items.taxonomy import Taxonomy
 from annotation.labelling.models.labels import SI_ITEM
-from annotation.reports.grouping import Grouping
 from judging.models import Run
 from judging.results import arrays, cells, columns, counted, lines, progress
 from judging.results.arrays import Bools, RunArrays
@@ -41,17 +40,18 @@ def tabulate(runs: Iterable[Run]) -> list[dict[str, Any]]:
     runs = list(runs)
     asked = counted.load_strategies(runs)
     gathered = arrays.load_arrays(runs, (ABILITY, SOURCE, ORIGIN))
+    known = counted.load_categories(runs)
     return [
         _row(part, ability, origin, of_pairs=asked[found.run.pk].frame == "pair")
         for found in progress.iterate(gathered, "drawing clusters")
-        for ability, origin, part in _split_items(found)
+        for ability, origin, part in _split_items(found, known)
     ]
 
 
-def _split_items(found: RunArrays) -> Iterator[tuple[str, str, RunArrays]]:
+def _split_items(found: RunArrays, known: Taxonomy) -> Iterator[tuple[str, str, RunArrays]]:
     yield "", "", found
     of = np.where(found.invariant, found.fields[SOURCE], found.fields[ABILITY])
-    for ability in taxonomy.load_shipped().abilities:
+    for ability in known.abilities:
         these: Bools = of == ability.slug
         if ability.slug != SI_ITEM and these.any():
             yield ability.slug, "", found.only(these)
@@ -98,10 +98,10 @@ def _is_whole(row: Row) -> bool:
     return not (row["ability"] or row["origin"])
 
 
-def _group(row: Row) -> str:
+def _group(asked: PageQuery, row: Row) -> str:
     if row["origin"]:
         return f"Score-invariant by origin: {row['origin']}"
-    return Grouping("ability", "ability").title_of(row["ability"]) if row["ability"] else "All"
+    return asked.group_title("ability", row["ability"]) if row["ability"] else "All"
 
 
 SENSITIVITY = Table(
@@ -109,7 +109,7 @@ SENSITIVITY = Table(
     (
         columns.RunNumber("run", "Run"),
         *columns.plain("endpoint", "strategy"),
-        columns.Text("ability", "Items", write=_group, sort="items"),
+        columns.Titled("ability", "Items", title_of=_group, sort="items"),
         *columns.plain("origin", "total", "missing", "errors"),
         columns.Rate(
             "detection",
@@ -164,7 +164,7 @@ def _draw(asked: PageQuery, rows: Rows) -> ChartSpec | None:
     points = [
         plane.SensitivityPoint(
             cells.run_name(asked.runs_by_number[row["run"]]),
-            _group(row),
+            _group(asked, row),
             _is_whole(row),
             *(row[f"detection{end}"] for end in ("", "_low", "_high")),
             *(row[f"false_alarm{end}"] for end in ("", "_low", "_high")),

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from annotation.labelling.models.labels import SI_ITEM
-from annotation.reports.grouping import Grouping
 from judging.models import Run
 from judging.results import (
     cells,
@@ -126,7 +125,6 @@ NOTHING_DECIDED = (
     "and ratings, see the pages Detector and Against people."
 )
 MEASURE_SWITCH = Switch("measure", "Rate", {"detection": "Detection", "undetected": "Undetected"})
-ABILITY = Grouping("ability", "Ability")
 
 
 def _get_measure(asked: PageQuery) -> RateMeasure:
@@ -141,7 +139,7 @@ def build_overview(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     runs = {run.number: run for run in asked.judging_runs}
     alone = {row["run"]: row for row in tables[0]}
     rows = [row for row in tables[1] if row["run"] in runs]
-    rows.sort(key=lambda row: counted.taxonomy_order({"ability": row["ability"]}))
+    rows.sort(key=lambda row: asked.categories.order_of({"ability": row["ability"]}))
     by_ability: dict[str, dict[int, Row]] = {}
     for row in rows:
         by_ability.setdefault(row["ability"], {})[row["run"]] = row
@@ -159,7 +157,9 @@ def build_overview(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     ]
     headers = [Header("Run", "run", is_number=False), Header("All errors", "all")]
     headers += [
-        Header(ABILITY.title_of(one), one, measure.on_invariant if one == SI_ITEM else "")
+        Header(
+            asked.group_title("ability", one), one, measure.on_invariant if one == SI_ITEM else ""
+        )
         for one in by_ability
     ]
     published = published_rates.build_lines(asked, by_ability, measure.rate) if found else []
@@ -170,7 +170,7 @@ def build_overview(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 def _draw_overview(asked: PageQuery, rows: Rows, measure: RateMeasure) -> ChartSpec | None:
     def group(row: Row) -> str:
-        title = ABILITY.title_of(row["ability"])
+        title = asked.group_title("ability", row["ability"])
         return f"{title}: {measure.on_invariant}" if columns.is_invariant(row) else title
 
     found = [
@@ -216,18 +216,12 @@ class MatrixKey(NamedTuple):
         """True if the line is a part of an ability: a category or an origin."""
         return bool(self.category or self.source_ability)
 
-    @property
-    def place(self) -> tuple[list[int], bool]:
-        """Sort key in the order of the taxonomy."""
-        return counted.taxonomy_order(self.group), self.invariant
-
-    @property
-    def title(self) -> str:
+    def title(self, asked: PageQuery) -> str:
         """The title of the line."""
         if self.source_ability:
-            return f"made from {ABILITY.title_of(self.source_ability)}"
+            return f"made from {asked.group_title('ability', self.source_ability)}"
         name = "category" if self.category else "ability"
-        return Grouping(name, "").title_of(getattr(self, name))
+        return asked.group_title(name, getattr(self, name))
 
     def note(self, measure: RateMeasure) -> str:
         """A note if the rate of the line has the opposite meaning."""
@@ -249,8 +243,11 @@ def build_side_by_side(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     heads, parts, made_from = (_group_by_key(rows) for rows in tables)
     leading = columns.Leading(asked, tables[0])
 
+    def place(key: MatrixKey) -> tuple[list[int], bool]:
+        return asked.categories.order_of(key.group), key.invariant
+
     def line(key: MatrixKey, rows: dict[int, Row], kind: str = "") -> GridLine:
-        title = Cell(key.title, note=key.note(measure), is_number=False)
+        title = Cell(key.title(asked), note=key.note(measure), is_number=False)
         # Items that were meant to be score-invariant may be labelled as errors.
         bad = measure.rate.bad if key.invariant else measure.good_on_invariant
         rate = replace(measure.rate, bad=bad)
@@ -261,7 +258,7 @@ def build_side_by_side(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         below = made_from if invariant else parts
         found = [
             line(key, below[key])
-            for key in sorted(below, key=lambda key: key.place)
+            for key in sorted(below, key=place)
             if key.ability == ability and key.is_part
         ]
         head = GridLine((Cell(REPEATS, is_number=False), *(Cell("") for _ in runs)), "group")
@@ -270,14 +267,14 @@ def build_side_by_side(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
             head = line(key, heads.get(key, {}), "group")
         return LineBlock((head, *found), "invariant" if invariant else "")
 
-    known = sorted({*heads, *parts}, key=lambda key: key.place)
+    known = sorted({*heads, *parts}, key=place)
     blocks = [block(ability) for ability in dict.fromkeys(key.ability for key in known)]
     headers = (Header("Ability and category", is_number=False), *map(_run_header, runs))
     grid = Grid(f"{measure.rate.title}s by ability and category", headers, tuple(blocks))
     dots = [
-        (cells.run_name(run), key.title, measure.rate.estimate(parts[key][run.number]))
+        (cells.run_name(run), key.title(asked), measure.rate.estimate(parts[key][run.number]))
         for run in runs
-        for key in sorted(parts, key=lambda key: key.place)
+        for key in sorted(parts, key=place)
         if key.category and not key.invariant and run.number in parts[key]
     ]
     caption = (

@@ -149,7 +149,7 @@ def _request_table(wish: PageQuery, ask: TableQuery) -> figures.FigureTable | fi
 
 
 def _build_filter(wish: PageQuery, field: str, tables: Sequence[Rows]) -> ChoiceGroup:
-    grouping, said = Grouping(field, field), wish.query.get(field, "")
+    grouping, said = Grouping(field, field, wish.categories), wish.query.get(field, "")
     given = (row.get(field) for rows in tables for row in rows)
     held = {figures.format_value(value) for value in given if value not in (None, "")}
     values = sorted(held | ({said} if said else set()), key=grouping.place_of)

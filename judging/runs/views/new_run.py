@@ -11,6 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
 from annotation.htmx import HtmxRequest
+from annotation.items import taxonomy
 from annotation.models import Membership
 from annotation.projects import access
 from judging import tasks
@@ -94,6 +95,7 @@ def _build_form(request: HttpRequest, member: Membership) -> StartForm:
         explained=choices.list_explained_runs(project),
         abilities=choices.count_by_field(project, "ability"),
         categories=choices.count_by_field(project, "category"),
+        taxonomy=taxonomy.load_taxonomy(project),
         is_lead=member.is_lead,
         initial={"seed": secrets.randbits(48), **given},
     )

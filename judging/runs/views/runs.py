@@ -14,6 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotation.htmx import HtmxRequest
+from annotation.items import taxonomy
 from annotation.models import Membership
 from annotation.projects import access
 from judging import tasks
@@ -164,7 +165,7 @@ def _outcomes_context(request: HttpRequest, run: Run) -> dict[str, Any]:
     narrowed = OutcomeFilter(request.GET, queryset=run.outcomes.for_list())
     pages = Paginator(narrowed.qs, ROWS_PER_PAGE)
     return {
-        "filters": narrowed.offer(run.outcomes.kinds()),
+        "filters": narrowed.offer(run.outcomes.kinds(), taxonomy.load_taxonomy(run.project)),
         "page": pages.get_page(request.GET.get("page")),
         "recorded": differences.compare_verdicts(run),
         "strategy": run.strategy.strategy(),

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from annotation import tasktypes
 from annotation.generation.generated_items import GeneratedText
 from annotation.importing.exported_rows import DerivedRow
-from annotation.items import taxonomy
 from annotation.models import Project
 from annotation.tasktypes import TaskType
 from judging.errors import Refused
@@ -75,8 +74,8 @@ def explain_unfinished(run: Run) -> str:
 def can_skip_review(run: Run) -> bool:
     """True if held items may be accepted without review, because the change is score-invariant:
     then a wrong change does not count as an error that an evaluator missed."""
-    unchanging = taxonomy.load_taxonomy(run.project).score_invariant()
-    return run.pinned_strategy().category in {one.slug for one in unchanging}
+    made = run.pinned_strategy().made
+    return made is not None and made.expected_effect == "none"
 
 
 def fills_own_items(run: Run, target: Project) -> bool:

@@ -65,6 +65,7 @@ def compute_fingerprint(project: Project, runs: Sequence[Run], table: Table) -> 
             [_run_state(run) for run in runs],
             checks,
             people,
+            project.taxonomy_id,
             counted,
         ]
     )

@@ -9,6 +9,7 @@ from django.db.models import Max
 from django.db.models.functions import Collate
 
 from annotation import tasktypes
+from annotation.items import taxonomy
 from annotation.models import Project
 from judging.errors import Refused
 from judging.models import Endpoint, Outcome, Run, StrategyVersion
@@ -99,6 +100,7 @@ def draft_run(
     """
     asked = version.strategy()
     pinned = endpoint.pinned(asked.parameters, own.parameters) | _pin_task_metrics(project, asked)
+    pinned |= _pin_categories(project, asked)
     if held := own.pinned():
         check_overrides(asked, own, values.get("samples", asked.samples))
         pinned[run_config.OVERRIDES_KEY] = held
@@ -122,6 +124,15 @@ def repin_endpoint(run: Run, endpoint: Endpoint) -> dict[str, Any]:
     """Return the pins that a stored run would have with another endpoint and no other change."""
     asked, own = run.strategy.strategy(), run_config.load_overrides(run.pinned)
     return run.pinned | endpoint.pinned(asked.parameters, own.parameters)
+
+
+def _pin_categories(project: Project, strategy: Strategy) -> dict[str, Any]:
+    """Return the project's categories, for a strategy that sorts into abilities or generates a
+    category. The shipped ones need no pin."""
+    uses = strategy.category or strategy.output == "ability"
+    if not uses or project.taxonomy_id == taxonomy.shipped_digest():
+        return {}
+    return {"taxonomy": project.taxonomy.definition}
 
 
 def _pin_task_metrics(project: Project, strategy: Strategy) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from annotation.items import taxonomy
 from judging.strategies import Metric, Scale, Strategy, with_metrics
 
 OVERRIDES_KEY = "own"
@@ -65,8 +66,10 @@ def serialize_metrics(metrics: Iterable[Metric]) -> list[dict[str, Any]]:
 
 
 def build_strategy(asked: Strategy, pinned: Mapping[str, Any]) -> Strategy:
-    """Build a strategy with the pinned settings of a run: metrics of the task type, overrides, and
-    parser."""
+    """Build a strategy with the pinned settings of a run: metrics of the task type, categories of
+    the project, overrides, and parser."""
+    if "taxonomy" in pinned:
+        asked = asked.with_categories(taxonomy.parse_definition(pinned["taxonomy"]))
     if "metrics" in pinned:
         decides = pinned.get("decides", "")
         asked = with_metrics(asked, _metrics(pinned["metrics"]), decides=decides)

@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import F
 
 from annotation.items import taxonomy
+from annotation.items.taxonomy import Taxonomy
 from annotation.labelling.models.labels import SI_ITEM
 from annotation.models import Project, Resolution
 from judging import strategies
@@ -72,10 +73,10 @@ def draw_items(
     again = only if own.guidance else None
     rows = selection.load_rows(project, needs, with_duplicates=with_duplicates, again=again)
     asked = rows if only is None else [row for row in rows if row["item_id"] in only]
-    able = rows
-    if strategy.category:
-        known = taxonomy.load_taxonomy(project)
-        able = selection.filter_by_category(rows, strategy.category, known)
+    known = taxonomy.load_taxonomy(project)
+    able = (
+        selection.filter_by_category(rows, strategy.category, known) if strategy.category else rows
+    )
     if only is None:
         asked = able
     examples = _examples(strategy, rows, asked if only is not None else (), seed)
@@ -87,12 +88,12 @@ def draw_items(
     asked = [
         row
         for row in asked
-        if any(is_on_axes(own.axes, place) for place in build_places(strategy, row))
+        if any(is_on_axes(own.axes, place) for place in build_places(strategy, row, known))
     ]
     if not asked:
         raise Refused("No items use these axes. Choose other axes, or all.")
     kept = selection.sample_rows(asked, seed, limit)
-    every = (place for row in kept for place in build_places(strategy, row))
+    every = (place for row in kept for place in build_places(strategy, row, known))
     is_part = not whole <= {row["key"] for row in kept}
     return DrawnItems([place for place in every if is_on_axes(own.axes, place)], examples, is_part)
 
@@ -148,7 +149,9 @@ def load_places(outcomes: OutcomeQuerySet) -> list[dict[str, Any]]:
     return list(found.values(*COPIED_COLUMNS, key=F("item__key"), texts=F("revision__digest")))
 
 
-def build_places(strategy: Strategy, row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def build_places(
+    strategy: Strategy, row: Mapping[str, Any], categories: Taxonomy
+) -> Iterator[dict[str, Any]]:
     """Build the places of a row of `selection.load_rows`, one place for each axis of the
     strategy."""
     truth = row["truth"] if frames.get_item_needs(strategy) in selection.REQUIRED_RESULTS else ""
@@ -164,7 +167,7 @@ def build_places(strategy: Strategy, row: Mapping[str, Any]) -> Iterator[dict[st
         **_build_table_columns(row),
     }
     own = SI_ITEM if truth == SI_ITEM else row["ability"]
-    for axis, main in strategies.list_item_axes(strategy, own, row["source_ability"]):
+    for axis, main in strategies.list_item_axes(strategy, own, row["source_ability"], categories):
         yield {**place, "axis": axis, "main": main}
 
 

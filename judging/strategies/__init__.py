@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from annotation.items.taxonomy import Taxonomy
 from judging.strategies.definitions import (
     FRAMES_OF_METRIC,
     METRICS,
@@ -92,20 +93,25 @@ def read_source(slug: str) -> str:
     return (FOLDER / f"{slug}.toml").read_text(encoding="utf-8")
 
 
-def list_item_axes(strategy: Strategy, ability: str, source_ability: str) -> list[tuple[str, bool]]:
+def list_item_axes(
+    strategy: Strategy, ability: str, source_ability: str, categories: Taxonomy
+) -> list[tuple[str, bool]]:
     """Return the axes along which an item is judged, as pairs: the slug, and True if the axis
     decides the outcome of the item.
 
-    For a strategy without axes the result is [("", True)]. The axis of the item's ability decides
-    the item. If this ability has no axis, as with score-invariant items, the axis of the source
-    ability decides. If the source ability has no axis either, no axis decides, unless there is only
-    one axis.
+    For a strategy without axes the result is [("", True)]. The axis decides that the strategy, or
+    else the project's categories, name for the item's ability. If there is none, as with
+    score-invariant items, it is the axis of the source ability. If that has none either, the first
+    axis decides the items of an ability of the project; other items have no deciding axis, unless
+    there is only one axis.
     """
     if not strategy.axes:
         return [("", True)]
-    known = {name: axis.slug for axis in strategy.axes for name in axis.abilities}
+    there = {axis.slug for axis in strategy.axes}
+    known = {one.slug: one.axis for one in categories.abilities if one.axis in there}
+    known |= {name: axis.slug for axis in strategy.axes for name in axis.abilities}
     main = known.get(ability) or known.get(source_ability)
-    if main is None and len(strategy.axes) == 1:
+    if main is None and (len(there) == 1 or ability in categories.ability_names()):
         main = strategy.axes[0].slug
     return [(axis.slug, axis.slug == main) for axis in strategy.axes]
 

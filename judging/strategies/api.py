@@ -22,6 +22,7 @@ from annotation.api.responses import (
     Unprocessable,
     validate_body,
 )
+from annotation.items import taxonomy
 from annotation.models import Membership
 from annotation.projects import access
 from judging import errors
@@ -406,7 +407,8 @@ def _get_tried_version(newest: StrategyVersion, body: dict[str, Any]) -> Strateg
 
 
 def _parse_draft(newest: StrategyVersion, source: str) -> StrategyDraft:
-    draft = editing.parse_source(source, newest.slug)
+    known = taxonomy.load_taxonomy(newest.project) if newest.project_id else None
+    draft = editing.parse_source(source, newest.slug, known)
     if draft.strategy is None:
         raise _field_error("toml", *(editing.format_problem(problem) for problem in draft.problems))
     return draft

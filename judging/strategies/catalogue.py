@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count
 
+from annotation.items import taxonomy
 from annotation.models import Project
 from annotation.tasktypes import toml_text
 from judging import strategies
@@ -44,13 +45,15 @@ class FrameGroup:
 
 def list_strategies(project: Project) -> list[CatalogueEntry]:
     """All strategies, sorted by slug. The project's own strategy replaces a built-in one with the
-    same slug."""
-    used = _runs(project)
+    same slug. A built-in generator of a category that the project does not have is left out."""
+    used, known = _runs(project), taxonomy.load_taxonomy(project)
     own = StrategyVersion.objects.own(project).newest()
     found = {one.slug: one for one in [*_list_shipped(), *own]}
+    read = [(one, one.strategy().with_categories(known)) for _, one in sorted(found.items())]
     return [
-        CatalogueEntry(one, one.strategy(), used[one.slug, one.project_id is not None])
-        for _, one in sorted(found.items())
+        CatalogueEntry(one, strategy, used[one.slug, one.project_id is not None])
+        for one, strategy in read
+        if one.project_id or strategy.made or not strategy.category
     ]
 
 

@@ -3,11 +3,13 @@
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from annotation.db import transactions
 from annotation.errors import Refused, Stale
+from annotation.items import taxonomy
+from annotation.items.taxonomy import Taxonomy
 from annotation.models import Event, Membership, Project
 from annotation.tasktypes import toml_text
 from annotation.tasktypes.toml_text import Place, TomlProblem
@@ -47,8 +49,9 @@ class StrategyDraft:
         )
 
 
-def parse_source(source: str, slug: str) -> StrategyDraft:
-    """Parse a source into a draft; the slug in the source is replaced by `slug`. Never raises."""
+def parse_source(source: str, slug: str, known: Taxonomy | None = None) -> StrategyDraft:
+    """Parse a source into a draft; the slug in the source is replaced by `slug`. `known` has the
+    project's categories, by default those that ship. Never raises."""
     source = source.replace("\r\n", "\n")
     if len(source) > MAX_SOURCE_LENGTH:
         return StrategyDraft(
@@ -59,7 +62,8 @@ def parse_source(source: str, slug: str) -> StrategyDraft:
         )
     source = toml_text.set_slug(source, slug)
     try:
-        return _parse_toml(source)
+        draft = _parse_toml(source)
+        return _in_project(draft, known or taxonomy.load_shipped())
     except tomllib.TOMLDecodeError as error:
         problem = toml_text.describe_parse_error(error, source)
     except StrategyError as error:
@@ -69,6 +73,19 @@ def parse_source(source: str, slug: str) -> StrategyDraft:
     except (OverflowError, ValueError):
         problem = TomlProblem(None, "A number is too large to be used. Make it smaller.")
     return StrategyDraft(source, {}, None, (problem,))
+
+
+def _in_project(draft: StrategyDraft, known: Taxonomy) -> StrategyDraft:
+    """Return the draft as it is in a project with these categories. Raises `StrategyError` if it
+    generates a category that the project does not have."""
+    if draft.strategy is None:
+        return draft
+    strategy = draft.strategy.with_categories(known)
+    names = strategies.definitions.format_names(known.category_names())
+    right = not strategy.category or strategy.made is not None
+    remedy = f"the project has no such category; use one of {names}"
+    strategies.definitions.require(right, strategy.slug, "category", remedy)
+    return replace(draft, strategy=strategy)
 
 
 def copy_strategy(
@@ -88,7 +105,7 @@ def copy_strategy(
     source = catalogue.get_source(parent)
     if title:
         source = toml_text.set_value(source, "title", title)
-    draft = parse_source(source, slug)
+    draft = parse_source(source, slug, taxonomy.load_taxonomy(project))
     if draft.strategy is None:
         raise Refused(f"The copy cannot be used: {draft.problems[0].text}")
     parent = catalogue.store_version(parent)

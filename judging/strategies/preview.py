@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from annotation.items import taxonomy
 from annotation.labelling import visibility
 from annotation.models import Item, Membership, Project
 from judging import strategies
@@ -95,7 +96,7 @@ def build_preview(
     if not specs:
         return CallPreview(problem="This strategy sends no requests: it combines other runs.")
     spec = (descriptions.find_call(strategy, call) if call else None) or _choose_first_call(
-        strategy, item
+        strategy, item, project
     )
     made = CallPreview(
         calls=tuple(
@@ -163,10 +164,10 @@ def _draft(project: Project, version: StrategyVersion, endpoint: Endpoint | None
     return pinning.draft_run(project, version, endpoint or Endpoint(**_DUMMY_ENDPOINT), seed=0)
 
 
-def _choose_first_call(strategy: Strategy, item: Item | None) -> CallSpec:
+def _choose_first_call(strategy: Strategy, item: Item | None, project: Project) -> CallSpec:
     """Return the first call along the axis that decides the item."""
     ability, source = (item.ability, item.source_ability) if item else ("", "")
-    axes = strategies.list_item_axes(strategy, ability, source)
+    axes = strategies.list_item_axes(strategy, ability, source, taxonomy.load_taxonomy(project))
     main = next((axis for axis, decides in axes if decides), axes[0][0])
     return frames.list_calls(strategy, axis=main)[0]
 

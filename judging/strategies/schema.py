@@ -11,10 +11,10 @@ the reviewer's remark about it; "" for the first attempt.
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from annotation.items import taxonomy
+from annotation.items.taxonomy import Ability, Category, Taxonomy
 
 PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 # Names that a step of a chain cannot have.
@@ -177,7 +177,8 @@ class Strategy:
     "mean". `parser` is a named parser, "" for the default; `decides` the metric (or "total") that
     decides the item; `about` whose explanation is checked: "perturbed" or "gold". With `worded` the
     answer is not JSON. `category` is what a generator of perturbations generates, "" for others.
-    With `needs_context` an input without its context is incomplete.
+    With `needs_context` an input without its context is incomplete. `abilities` and `made` come
+    from the project, see `with_categories`.
     """
 
     slug: str
@@ -208,6 +209,18 @@ class Strategy:
     worded: bool = False
     category: str = ""
     needs_context: bool = False
+    abilities: tuple[Ability, ...] = ()
+    made: Category | None = None
+
+    def with_categories(self, known: Taxonomy) -> "Strategy":
+        """Return the same strategy in a project with these categories: with the `abilities` into
+        which it sorts prompts, and `made`, the category of what it generates (None if the project
+        has no such category)."""
+        sorts = known.sorts() if self.output == "ability" else ()
+        made = known.find(self.category) if self.category else None
+        if (sorts, made) == (self.abilities, self.made):
+            return self
+        return replace(self, abilities=sorts, made=made)
 
     @property
     def generates(self) -> bool:
@@ -263,7 +276,7 @@ class Strategy:
         if output == "input":
             return {name: {"type": "string"} for name in (INPUT, CONTEXT, RATIONALE)}
         if output == "ability":
-            known = [ability.slug for ability in taxonomy.load_shipped().sorts()]
+            known = [ability.slug for ability in self.abilities]
             return {ABILITY: {"type": "string", "enum": known}, RATIONALE: {"type": "string"}}
         return {"flag": {"type": "boolean"}} if output == "flag" else None
 

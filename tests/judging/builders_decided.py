@@ -5,6 +5,7 @@ from functools import cache
 from itertools import chain, count, cycle
 from typing import Any
 
+from annotation.items import taxonomy
 from annotation.models import Item, Project
 from judging import strategies
 from judging.models import Endpoint, Outcome, Run
@@ -123,7 +124,9 @@ def _outcomes(
 
 
 def _axes(strategy: Strategy, item: Item) -> list[tuple[str, bool]]:
-    return strategies.list_item_axes(strategy, item.ability, item.source_ability)
+    return strategies.list_item_axes(
+        strategy, item.ability, item.source_ability, taxonomy.load_taxonomy(item.project)
+    )
 
 
 def _decide(strategy: Strategy, axis: str, texts: Replies) -> Decision:

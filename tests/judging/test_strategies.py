@@ -23,7 +23,9 @@ from judging.strategies import (
     load_all,
     with_metrics,
 )
+from judging.strategies.replies import outputs
 from judging.strategies.schema import FRAME_PLACEHOLDERS
+from tests.annotation.own_categories import TEXT
 
 
 def test_shipped_strategies_lie_beside_the_code_that_reads_them():
@@ -184,6 +186,7 @@ def test_what_json_cannot_say_has_no_digest(value):
         compute_digest(value)
 
 
+FBI = taxonomy.load_shipped()
 SCHEMA = {"type": "object", "additionalProperties": False}
 
 
@@ -247,7 +250,7 @@ def test_each_axis_decides_the_items_of_the_ability_that_the_taxonomy_names():
     assert len(known) == 4
     for slug in ("axis", "axis-rubric", "axis-rubric-5", "pairwise-axis", "prometheus-axis"):
         for ability, axis in known.items():
-            found = list_item_axes(load_all()[slug], ability, ability)
+            found = list_item_axes(load_all()[slug], ability, ability, FBI)
             assert [name for name, main in found if main] == [axis]
             assert len(found) == 4
 
@@ -255,16 +258,39 @@ def test_each_axis_decides_the_items_of_the_ability_that_the_taxonomy_names():
 def test_a_score_invariant_item_is_decided_by_the_axis_of_its_source():
     strategy = load_all()["axis"]
     assert ("task-quality", True) in list_item_axes(
-        strategy, "score-invariant", "instruction-following"
+        strategy, "score-invariant", "instruction-following", FBI
     )
-    assert not any(main for _, main in list_item_axes(strategy, "score-invariant", ""))
 
 
 def test_without_axes_an_item_has_one_outcome_and_a_lone_axis_decides_every_item():
-    assert list_item_axes(load_all()["vanilla"], "factual", "factual") == [("", True)]
+    assert list_item_axes(load_all()["vanilla"], "factual", "factual", FBI) == [("", True)]
     strategy = load_all()["axis"]
     lone = replace(strategy, axes=strategy.axes[:1])
-    assert list_item_axes(lone, "factual", "factual") == [("content-quality", True)]
+    assert list_item_axes(lone, "factual", "factual", FBI) == [("content-quality", True)]
+
+
+def test_an_ability_of_the_project_is_decided_by_its_axis_or_by_the_first():
+    own = taxonomy.parse(TEXT.replace('axis = "hallucination"\n', ""))
+    main = [
+        [axis for axis, decides in list_item_axes(load_all()["axis"], ability, "", own) if decides]
+        for ability in ("tone", "evidence", "elsewhere")
+    ]
+    assert main == [["content-quality"], ["content-quality"], []]
+    reasoned = taxonomy.parse(TEXT.replace('"content-quality"', '"reasoning-accuracy"'))
+    assert ("reasoning-accuracy", True) in list_item_axes(load_all()["axis"], "tone", "", reasoned)
+
+
+def test_a_strategy_sorts_into_the_abilities_of_the_project_and_knows_its_category():
+    own = taxonomy.parse(TEXT)
+    sorting = load_all()["suggest-ability"].with_categories(own)
+    assert sorting.schema["properties"]["ability"]["enum"] == ["tone", "evidence"]
+    kept = outputs.parse_reply(sorting, '{"ability": "Tone of voice", "rationale": "It is rude."}')
+    assert kept.value["ability"] == "tone"
+    assert outputs.parse_reply(sorting, '{"ability": "factual", "rationale": ""}').value is None
+    assert outputs.get_parser_version(sorting).endswith("tone+evidence")
+    numbers = load_all()["generate-number-errors"]
+    assert numbers.made == FBI.category("number-errors")
+    assert numbers.with_categories(own).made is None
 
 
 def test_metrics_of_a_task_type_come_with_what_decides_there():

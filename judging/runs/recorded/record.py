@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from annotation.items import taxonomy
 from annotation.models import Item, Membership, Project
 from formats.rows import BadRow
 from judging.models import Endpoint, Run, StrategyVersion
@@ -129,7 +130,8 @@ def _draw_items(
     keys = {key for key, _ in judged}
     found = selection.load_rows(project, frames.get_item_needs(asked), with_duplicates=True)
     rows = [row for row in found if row["key"] in keys]
-    places = [place for row in rows for place in run_items.build_places(asked, row)]
+    known = taxonomy.load_taxonomy(project)
+    places = [place for row in rows for place in run_items.build_places(asked, row, known)]
     whole = {row["key"] for row in found if not row["duplicate_of"]}
     is_part = len(whole & keys) < NEARLY_ALL_SHARE * len(whole)
     return DrawnItems(

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
-from annotation.items import taxonomy
+from annotation.items.taxonomy import Taxonomy
 from judging.strategies.frames import CallSpec
 from judging.strategies.replies import json_objects, metric_scores, parsing, phrases, values
 from judging.strategies.replies.json_objects import Fields
@@ -185,7 +185,7 @@ def _format_offered(strategy: Strategy) -> str:
     if strategy.needs_context:
         return "with-context"
     if strategy.output == "ability":
-        return "+".join(ability.slug for ability in taxonomy.load_shipped().sorts())
+        return "+".join(ability.slug for ability in strategy.abilities)
     return "+".join(verdict.replace(" ", "-") for verdict in strategy.verdicts)
 
 
@@ -237,11 +237,11 @@ def _parse_input(raw: Fields | str, strategy: Strategy) -> tuple[dict[str, str] 
     return _parse_parts(raw, (INPUT, CONTEXT, RATIONALE), may_be_empty=may_be_empty)
 
 
-def _parse_ability(raw: Fields | str, _: Strategy) -> tuple[dict[str, str] | None, str]:
+def _parse_ability(raw: Fields | str, strategy: Strategy) -> tuple[dict[str, str] | None, str]:
     said = raw if isinstance(raw, dict) else {}
-    known, named, why = taxonomy.load_shipped(), said.get(ABILITY), said.get(RATIONALE)
+    known, named, why = Taxonomy(strategy.abilities, ()), said.get(ABILITY), said.get(RATIONALE)
     slug = known.ability_called(named.strip()) if isinstance(named, str) else ""
-    if slug not in [ability.slug for ability in known.sorts()]:
+    if slug not in known.ability_names():
         return None, "unparsable"
     return {ABILITY: slug, RATIONALE: strip_unstorable(why) if isinstance(why, str) else ""}, ""
 

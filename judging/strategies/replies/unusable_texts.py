@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 from rapidfuzz.distance import LCSseq
 
-from annotation.items import taxonomy
 from judging.strategies.replies.outputs import ParsedReply
 from judging.strategies.schema import CLAIM, INPUT, PERTURBED, RATIONALE, Strategy
 from perturbers import flags
@@ -79,7 +78,7 @@ def _find_perturbation_cause(strategy: Strategy, value: Mapping[str, str], gold:
         return SWAPPED
     if flags.describe_language_change(gold, answer):
         return LANGUAGE
-    category = taxonomy.load_shipped().find(strategy.category)
+    category = strategy.made
     if category is None or category.expected_effect == "none":
         return ""  # the task was to reword everything
     reference, said = _plain_words(gold), _plain_words(answer)

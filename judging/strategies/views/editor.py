@@ -17,6 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.errors import Refused, Stale
 from annotation.htmx import HtmxRequest
+from annotation.items import taxonomy
 from annotation.items.diffing import difference
 from annotation.models import Membership
 from annotation.projects import access
@@ -278,7 +279,8 @@ def _build_draft(newest: StrategyVersion, wish: EditorInput) -> StrategyDraft:
     """
     if wish.source is None or newest.project_id is None:
         return editing.parse_source(catalogue.get_source(newest), newest.slug)
-    return editing.parse_source(wish.source, newest.slug)
+    known = taxonomy.load_taxonomy(newest.project)
+    return editing.parse_source(wish.source, newest.slug, known)
 
 
 def _preview_context(member: Membership, draft: StrategyDraft, wish: EditorInput) -> dict[str, Any]:

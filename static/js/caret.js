@@ -1,6 +1,6 @@
 // Choosing words of a text by keyboard. The chosen words are the selection of the page.
 //
-//   ← →               the word before or after         Shift: from the first word to this one
+//   ← →               the word on the left or right    Shift: from the first word to this one
 //   ↑ ↓               the line above or below           Shift: as well
 //   Ctrl Shift ← →    one letter less or more at the end
 //   Home End          the first or the last word        Page Up, Page Down: the text above or below
@@ -27,10 +27,8 @@ function wordsOf(string) {
 // `say(text)` tells what is chosen. False if no text is there to choose from.
 export function begin({ take, say, leave }) {
   const there = sources().map((source) => ({ source, string: stringOf(source) }));
-  const isShown = ({ source, string }) => {
-    const [first] = wordsOf(string);
-    return Boolean(first && rangesOf(passageOf(source, string, first))[0]?.getClientRects().length);
-  };
+  const isShown = ({ source, string }) =>
+    wordsOf(string).slice(0, 20).some((word) => rangesOf(passageOf(source, string, word))[0]?.getClientRects().length);
   const texts = there.filter((one) => one.string !== null).filter(isShown);
   if (!texts.length) return false;
   const judged = texts.findIndex(({ source }) => source.side === "after");
@@ -42,8 +40,9 @@ export function begin({ take, say, leave }) {
 
 function enter(at, word) {
   const words = wordsOf(state.texts[at].string);
-  const place = word < 0 ? words.length - 1 : word;
-  Object.assign(state, { at, words, anchor: place, focus: place, more: 0 });
+  Object.assign(state, { at, words, more: 0 });
+  const place = word < 0 ? seen(words.length - 1, -1) : seen(word, 1);
+  Object.assign(state, { anchor: place, focus: place });
   show();
 }
 
@@ -80,8 +79,27 @@ function show() {
 
 // -------------------------------------------------------------------------------------------- moving
 
-function go(word, isLonger) {
+// Words in a drawn formula cannot be shown one by one: they are passed over.
+function seen(word, step) {
   const { words, texts, at } = state;
+  const { source, string } = texts[at];
+  const isShown = (place) => rangesOf(passageOf(source, string, words[place])).length > 0;
+  while (words[word] && !isShown(word)) word += step;
+  return word;
+}
+
+// The word on the left or the right comes before or after as the text is written.
+function goSideways(step, isLonger) {
+  const { source, string } = state.texts[state.at];
+  const [range] = rangesOf(passageOf(source, string, state.words[state.focus]));
+  const isRightToLeft = range && getComputedStyle(range.startContainer.parentElement).direction === "rtl";
+  const turned = isRightToLeft ? -step : step;
+  go(state.focus + turned, isLonger, turned);
+}
+
+function go(wanted, isLonger, step) {
+  const { words, texts, at } = state;
+  const word = seen(wanted, step);
   const beyond = word < 0 ? -1 : word >= words.length ? 1 : 0;
   if (beyond && !isLonger && texts[at + beyond]) return enter(at + beyond, beyond < 0 ? -1 : 0);
   state.focus = Math.min(Math.max(word, 0), words.length - 1);
@@ -142,12 +160,12 @@ function seek(sought) {
 }
 
 const MOVES = {
-  ArrowLeft: ({ shiftKey }) => go(state.focus - 1, shiftKey),
-  ArrowRight: ({ shiftKey }) => go(state.focus + 1, shiftKey),
-  ArrowUp: ({ shiftKey }) => go(wordOfLine(-1), shiftKey),
-  ArrowDown: ({ shiftKey }) => go(wordOfLine(1), shiftKey),
-  Home: ({ shiftKey }) => go(0, shiftKey),
-  End: ({ shiftKey }) => go(state.words.length - 1, shiftKey),
+  ArrowLeft: ({ shiftKey }) => goSideways(-1, shiftKey),
+  ArrowRight: ({ shiftKey }) => goSideways(1, shiftKey),
+  ArrowUp: ({ shiftKey }) => go(wordOfLine(-1), shiftKey, -1),
+  ArrowDown: ({ shiftKey }) => go(wordOfLine(1), shiftKey, 1),
+  Home: ({ shiftKey }) => go(0, shiftKey, 1),
+  End: ({ shiftKey }) => go(state.words.length - 1, shiftKey, -1),
   PageUp: () => otherText(-1),
   PageDown: () => otherText(1),
 };

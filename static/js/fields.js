@@ -141,8 +141,10 @@ export function move(form, step) {
 function moveOn(form, field, said = `${title(field)}: ${chosenTitle(form, field)}.`) {
   const fields = shown(form);
   const open = fields.filter((other) => other !== field && isOpen(form, other));
+  // Several passages are marked one after the other.
+  const stays = marksTexts(field) && field.dataset.required === undefined;
   const next = open.find((other) => fields.indexOf(other) > fields.indexOf(field)) ?? missing(form);
-  if (next) {
+  if (next && !stays) {
     goTo(form, next);
     say(form, `${said} Next: ${title(next)}.`);
   } else if (picks.has(form) && !open.length && !marksTexts(field)) {
@@ -182,14 +184,15 @@ export function cancel(form) {
 }
 
 // A text takes no keys once it is left, and passages without labels take no digits: they go to the
-// next field below that does.
+// next field below that does, or else to the first that is open.
 const isKeyless = (field) => isWritten(field) || (marksTexts(field) && !field.querySelector("[data-key]"));
 
 function takesKeys(form) {
   const field = active(form);
   if (!field || !isKeyless(field)) return field;
-  const below = shown(form).slice(shown(form).indexOf(field) + 1);
-  return below.find((other) => !isKeyless(other));
+  const others = shown(form).filter((other) => !isKeyless(other));
+  const below = others.filter((other) => field.compareDocumentPosition(other) & Node.DOCUMENT_POSITION_FOLLOWING);
+  return below[0] ?? others.find((other) => isOpen(form, other)) ?? others[0];
 }
 
 function targetOf(field, key) {

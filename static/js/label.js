@@ -131,7 +131,7 @@ document.addEventListener("keydown", (event) => {
   if (event.key !== "Escape" || event.defaultPrevented || document.querySelector("dialog[open]")) return;
   if (form?.matches("[data-editor]")) editor.open(panel(), false);
   else if (keys.isTyping(event)) focusTarget()?.focus();
-  else sidePanel.close();
+  else if (!sidePanel.close() && labelForm()) fields.cancel(labelForm());
 });
 
 function complete(form, event) {

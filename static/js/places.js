@@ -6,6 +6,7 @@
 // Other panes leave characters out: Markdown its signs, side by side the line breaks. There a passage
 // is found again by what is left of it, if it stands as often in the pane as in the text.
 
+const AROUND = 20; // characters on each side that tell equal passages apart
 const LOOSE = /[\s*_`~#>|\\$]/;
 const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 
@@ -125,10 +126,24 @@ function carry(from, to, start, end) {
   if (!wanted) return null;
   const here = everyPlace(one.kept, wanted);
   const there = everyPlace(other.kept, wanted);
-  const which = here.indexOf(one.at.findIndex((place) => place >= start));
-  if (which < 0 || (here.length !== there.length && there.length !== 1)) return null;
-  const at = there.length === 1 ? there[0] : there[which];
-  return { start: other.at[at], end: other.at[at + wanted.length - 1] + 1 };
+  const first = one.at.findIndex((place) => place >= start);
+  const which = here.indexOf(first);
+  if (which < 0) return null;
+  const at = here.length === there.length ? there[which] : mostAlike(one.kept, first, other.kept, there, wanted.length);
+  return at === null ? null : { start: other.at[at], end: other.at[at + wanted.length - 1] + 1 };
+}
+
+// Where the passage that begins at `first` is meant, of several places in another string, by what
+// stands before and after; null if that fits none of them, or several alike.
+function mostAlike(one, first, other, there, length) {
+  const sides = there.map((at) => {
+    let [before, after] = [0, 0];
+    while (before < AROUND && one[first - 1 - before] === other[at - 1 - before]) before += 1;
+    while (after < AROUND && one[first + length + after] === other[at + length + after]) after += 1;
+    return before + after;
+  });
+  const best = Math.max(0, ...sides);
+  return best > 0 && sides.filter((side) => side === best).length === 1 ? there[sides.indexOf(best)] : null;
 }
 
 // Without white space at its ends, and with whole letters: no accent is cut off, no emoji halved.
@@ -159,6 +174,13 @@ function placeOf(string, { start, end, quote }) {
   if (alike(string.slice(at, stop)) === alike(quote)) return { start: at, end: stop };
   const found = everyPlace(string, quote);
   return found.length === 1 ? { start: found[0], end: found[0] + quote.length } : null;
+}
+
+// How often the words of a passage stand in its text.
+export function occurrences(passage) {
+  const source = sourceOf(passage);
+  const string = source && stringOf(source);
+  return string ? everyPlace(string, passage.quote).length : 0;
 }
 
 // The stored passage at its place in the text as it is now; null if the text no longer has it. One

@@ -6,7 +6,7 @@ import { panel, say, screen } from "./page.js";
 const GUARD = 300;
 // So long nothing is pressed before keys count, where a text that was being written has gone.
 const PAUSE = 1000;
-const SIGN = 800;
+const SIGN = 1600;
 // Two presses of one key within this time are one press of a worn key, or of a hand that trembles.
 const BOUNCE = 100;
 const EARLY = "Key ignored: this item has just appeared. Look at it first.";

@@ -4,12 +4,12 @@
 // fields.js calls bind(form, desk) for each painted form, and mark(form) for the key. `desk` has what
 // the form does with an answer: say(form, text), complain(form, field, text), moveOn(form, field, text).
 import * as caret from "./caret.js";
-import { bringIntoView, rangesOf, selected, settled } from "./places.js";
+import { bringIntoView, occurrences, rangesOf, selected, settled } from "./places.js";
 
 const HIGHLIGHT = "passage";
 const CURRENT = "passage-current";
 const KINDS = ["label", "severity"];
-const BUTTONS = "[data-mark], [data-span-kinds] button";
+const BUTTONS = "[data-mark], [data-span-undo], [data-span-kinds] button";
 
 let bound = null; // the form whose passages are drawn
 let desk = null;
@@ -48,12 +48,14 @@ function write(field, passages) {
   inputOf(field).value = passages.length ? JSON.stringify(passages) : "";
 }
 
+const lostText = (passage) => (occurrences(passage) > 1 ? "stands in the changed text more than once" : "is not in the text any more");
+
 // Why the field cannot be sent yet, for the checks of the form.
 function check(field) {
   const { passages, lost } = states.get(field);
   const open = passages.find((one) => lacks(field, one));
   const gone = passages.find((one) => lost.has(one));
-  const problem = gone ? `${short(gone.quote)} is not in the text any more. Remove it, or mark it again.` : open ? `Choose the ${lacks(field, open)} of ${short(open.quote)}.` : "";
+  const problem = gone ? `${short(gone.quote)} ${lostText(gone)}. Remove it (✕), and mark it again if it is still meant.` : open ? `Choose the ${lacks(field, open)} of ${short(open.quote)}.` : "";
   if (problem) field.dataset.incomplete = problem;
   else delete field.dataset.incomplete;
 }
@@ -165,7 +167,7 @@ function entry(field, passage, at) {
   if (passage === current) made.dataset.current = "";
   const show = element("button", { type: "button", class: "span-quote", dir: "auto", "data-span-show": at }, passage.quote);
   made.append(show);
-  if (lost.has(passage)) made.append(element("small", { class: "asked-problem" }, "not in the text any more"));
+  if (lost.has(passage)) made.append(element("small", { class: "asked-problem" }, lostText(passage)));
   made.append(...declared(field).map((kind) => picker(field, kind, passage, at)));
   const remove = element("button", { type: "button", class: "button", "data-kind": "quiet", "data-span-remove": at, "aria-label": `Remove ${short(passage.quote)}` }, "✕");
   made.append(remove);
@@ -257,7 +259,7 @@ function offerSoon() {
 document.addEventListener("selectionchange", offerSoon);
 document.addEventListener("scroll", () => bar && offerSoon(), { capture: true, passive: true });
 
-// A press on a button must not take the selection with it.
+// A press on a button must not take the selection with it, nor unfold a hint above the button.
 for (const kind of ["pointerdown", "mousedown", "keydown"]) {
   document.addEventListener(kind, (event) => {
     const isButton = kind !== "keydown" && event.target.closest?.(BUTTONS);

@@ -180,6 +180,29 @@ def test_a_key_that_bounces_answers_once_and_says_so(open_page: OpenPage) -> Non
     assert page.locator("[data-claim-check] :checked").count() == 1
 
 
+def test_a_restored_choice_is_taken_back_by_escape(open_page: OpenPage) -> None:
+    page = label_screen(open_page, at_work(SLUG, texts=TWO_CHANGES, claim_check=True))
+    press(page, "2", "1")
+    page.wait_for_timeout(1500)  # the draft is stored
+    page.reload()
+    wait_for(page, "item-1")
+    assert active(page) == "claim_check"
+    press(page, "Escape")
+    assert active(page) == "choice"
+    press(page, "1")
+    expect(page.locator('.choice[value="valid"]')).to_have_attribute("data-chosen", "")
+    assert page.locator("[data-claim-check] :checked").count() == 1
+    assert not Label.objects.exists()
+
+
+def test_a_space_after_the_list_of_keys_opened_turns_nothing_off(open_page: OpenPage) -> None:
+    page = label_screen(open_page, at_work(SLUG))
+    press(page, "?", "Space")
+    expect(page.locator("#keys h2")).to_be_in_viewport()
+    press(page, "Escape", "2")
+    wait_for(page, "item-2")
+
+
 def test_a_key_that_no_piece_has_names_the_two(open_page: OpenPage) -> None:
     page = label_screen(open_page, at_work(SLUG, texts=TWO_CHANGES, claim_check=True))
     press(page, "1", "5")

@@ -107,13 +107,19 @@ def test_a_selection_and_one_key_say_where(open_page: OpenPage) -> None:
     expect(page.locator(".label-first-look")).to_contain_text(f"“{word}”")
 
 
+def with_evidence(open_page: OpenPage, **texts: str) -> Page:
+    """The first of three items whose changes are checked against the claim."""
+    project = make_project(claim_check=True)
+    every = {**TEXTS, "claim": "Eight became six.", **texts}
+    for number in (1, 2, 3):
+        make_item(project, f"item-0{number}", texts=every)
+    return label_screen(open_page, make_member(project))
+
+
 def test_words_of_the_claim_are_evidence_and_no_label_waits_for_some(
     open_page: OpenPage,
 ) -> None:
-    project = make_project(claim_check=True)
-    for number in (1, 2, 3):
-        make_item(project, f"item-0{number}", texts={**TEXTS, "claim": "Eight became six."})
-    page = label_screen(open_page, make_member(project))
+    page = with_evidence(open_page)
     select(page, "became six", pane="claim-1")
     page.keyboard.press("q")
     assert quotes(page) == ["became six"]
@@ -124,11 +130,47 @@ def test_words_of_the_claim_are_evidence_and_no_label_waits_for_some(
         page.wait_for_timeout(200)  # a press at once counts as a double press
         page.keyboard.press("1")
         wait_for(page, after)
-    with_evidence, without = Label.objects.order_by("pk")
+    marked, without = Label.objects.order_by("pk")
     place = {"text": "claim", "start": 6, "end": 16, "quote": "became six"}
     checked = {"choice": "valid", "claim_check": {"1": "explained"}}
-    assert with_evidence.answers == {**checked, "evidence": [place]}
+    assert marked.answers == {**checked, "evidence": [place]}
     assert without.answers == checked
+
+
+def test_digits_answer_what_is_open_after_evidence_was_marked(open_page: OpenPage) -> None:
+    page = with_evidence(open_page)
+    for key in ("1", "q", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    assert quotes(page) == ["has"]
+    page.locator("[data-span-undo]").click()
+    assert quotes(page) == []
+    page.keyboard.press("2")
+    wait_for(page, "item-02")
+    assert Label.objects.get().answers == {"choice": "valid", "claim_check": {"1": "collateral"}}
+
+
+def test_words_in_a_drawn_formula_are_passed_over(open_page: OpenPage) -> None:
+    page = with_evidence(open_page, claim="The area $\\pi r^2$ is 28.27 $\\frac{1}{2}$.")
+    expect(page.locator(".label-claims .math[data-drawn]")).to_have_count(2)
+    for key in ("q", "PageDown", "PageDown"):
+        page.keyboard.press(key)
+    words = []
+    for _ in range(4):
+        words.append(said(page))
+        page.keyboard.press("ArrowRight")
+    assert words == ["The", "area", "is", "28.27"]
+
+
+def test_the_word_on_the_left_is_the_next_one_of_a_text_from_right_to_left(
+    open_page: OpenPage,
+) -> None:
+    gold = "העיר נוסדה בשנת 754 על ידי המלך."
+    page = with_evidence(open_page, gold=gold, perturbed=gold.replace("754", "457"))
+    for key in ("q", "ArrowLeft", "ArrowLeft", "ArrowLeft"):
+        page.keyboard.press(key)
+    assert said(page) == "457"
+    arrow = "getComputedStyle(document.querySelector('.diff-inline del'), '::after').content"
+    assert page.evaluate(arrow).startswith('"←"')
 
 
 def test_words_are_chosen_and_marked_by_keyboard_alone(open_page: OpenPage) -> None:
@@ -263,6 +305,7 @@ def test_line_breaks_of_other_systems_do_not_shift_a_place(open_page: OpenPage) 
     page.fill("[name=explanation]", "Words")
     page.locator('[data-field="spans"] [data-mark]').focus()
     select(page, "three", "four", pane="response-1")
+    page.wait_for_timeout(150)  # the same digit at once would count as one press
     press(page, "1", "1", "Control+Enter")
     wait_for(page, "item-2")
     [passage] = Label.objects.get().answers["spans"]
@@ -286,7 +329,7 @@ def test_a_correction_moves_what_is_marked_or_says_that_it_is_gone(open_page: Op
     for key in ("1", "Control+Enter"):
         page.keyboard.press(key)
     expect(page.locator('[data-field="spans"] [data-problem]')).to_have_text(
-        "“six” is not in the text any more. Remove it, or mark it again."
+        "“six” is not in the text any more. Remove it (✕), and mark it again if it is still meant."
     )
     page.get_by_role("button", name="Remove “six”").click()
     page.keyboard.press("Control+Enter")

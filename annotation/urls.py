@@ -19,7 +19,7 @@ from annotation.labelling.views import (
 )
 from annotation.projects.views import audit, guidelines, home, invitations, members
 from annotation.reports.views import agreement, boards, personal_data
-from annotation.settings.views import project_settings, task_type
+from annotation.settings.views import categories, project_settings, task_type
 
 account_urls = [
     path("", home.home, name="home"),
@@ -113,6 +113,19 @@ settings_urls = [
     path("task/", task_type.edit_task_type, name="task"),
     path("task/preview/", task_type.preview_task_type, name="task-preview"),
     path("settings/", project_settings.edit_settings, name="settings"),
+    path("categories/", categories.category_list, name="categories"),
+    path("categories/file.toml", categories.category_file, name="categories-file"),
+    path("categories/new/", categories.edit_entry, {"table": "category"}, name="category-new"),
+    path("categories/new-group/", categories.edit_entry, {"table": "ability"}, name="group-new"),
+    path(
+        "categories/group/<slug:group>/", categories.edit_entry, {"table": "ability"}, name="group"
+    ),
+    path(
+        "categories/category/<slug:category>/",
+        categories.edit_entry,
+        {"table": "category"},
+        name="category",
+    ),
 ]
 
 report_urls = [

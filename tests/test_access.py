@@ -144,6 +144,15 @@ RULES: dict[str, dict[str, str]] = {
     "projects/<slug:slug>/guidelines/": {"GET": "enter", "POST": "enter"},
     "projects/<slug:slug>/guidelines/edit/": {"GET": "manage", "POST": "manage"},
     "projects/<slug:slug>/settings/": {"GET": "manage", "POST": "manage"},
+    "projects/<slug:slug>/categories/": {"GET": "manage", "POST": "manage"},
+    "projects/<slug:slug>/categories/file.toml": {"GET": "items"},
+    "projects/<slug:slug>/categories/new/": {"GET": "manage", "POST": "manage"},
+    "projects/<slug:slug>/categories/new-group/": {"GET": "manage", "POST": "manage"},
+    "projects/<slug:slug>/categories/group/<slug:group>/": {"GET": "manage", "POST": "manage"},
+    "projects/<slug:slug>/categories/category/<slug:category>/": {
+        "GET": "manage",
+        "POST": "manage",
+    },
     "projects/<slug:slug>/runs/": {"GET": "results"},
     "projects/<slug:slug>/runs/new/": {"GET": "run", "POST": "run"},
     "projects/<slug:slug>/runs/pilots/": {"GET": "run"},
@@ -377,11 +386,18 @@ def make_world() -> World:
 
 def names_in(people: Cast, key: str) -> dict[str, str]:
     """What addresses name, by what their routes call it."""
-    names = {"slug": people.project.slug, "key": key, "number": "1", "table": "categories"}
+    names = {
+        "slug": people.project.slug,
+        "key": key,
+        "group": "factual",
+        "number": "1",
+        "table": "categories",
+    }
     names |= {"form": "csv", "object_id": "1", "content_type_id": "1", "app_label": "annotation"}
     names |= {"name": selection.BASELINE, "strategy": "vanilla", "page": "overview"}
     names |= {
         "category": "number-errors",
+        "group": "factual",
         "picture": "svg",
         "text": "txt",
         "uidb36": "1",

@@ -1,5 +1,6 @@
 """Serializers of the API. They use keys and aliases, and never database ids or stages of slots."""
 
+from dataclasses import asdict
 from math import isfinite
 from typing import Any
 
@@ -136,7 +137,9 @@ class CategorySerializer(serializers.Serializer[taxonomy.Category]):
     ability = serializers.CharField()
     description = serializers.CharField()
     example = inline_serializer(
-        "Example", {"before": serializers.CharField(), "after": serializers.CharField()}
+        "Example",
+        {"before": serializers.CharField(), "after": serializers.CharField()},
+        allow_null=True,
     )
 
 
@@ -316,5 +319,5 @@ def _offer_fields(offer: queue.Offer) -> dict[str, Any]:
 def _category(category: taxonomy.Category) -> dict[str, Any]:
     """The category without its expected effect, which would reveal the answer."""
     names = ("slug", "name", "ability", "description")
-    example = {"before": category.example.before, "after": category.example.after}
+    example = asdict(category.example) if category.example else None
     return {name: getattr(category, name) for name in names} | {"example": example}

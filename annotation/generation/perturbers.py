@@ -285,7 +285,7 @@ def _with_correct_answer(
     values = {
         "key": f"{row.parent}+{category.slug}.{like_a_run}.{like_a_sample}",
         "purpose": wish.purpose,
-        known: ERROR_ITEM if category.expected_effect == "penalty" else SI_ITEM,
+        known: SI_ITEM if category.expected_effect == "none" else ERROR_ITEM,
         explanation: row.values["claim"],
     }
     return replace(row, values={**row.values, **values})

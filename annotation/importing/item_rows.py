@@ -268,6 +268,10 @@ def _taxonomy_fields(
         category = known.category(words["category"])
     except taxonomy.UnknownSlugError as error:
         raise _ItemFault("category", str(error)) from error
+    if category.merged_into:
+        category = known.category(category.merged_into)
+    if category.retired:
+        raise _ItemFault("category", f"is {category.slug!r}, which is retired. Use another one.")
     return {
         "category": category.slug,
         "ability": category.ability,
@@ -295,6 +299,9 @@ def _source_ability(slug: str, category: taxonomy.Category, every: Taxonomy) -> 
     the one in the row."""
     known = [ability.slug for ability in every.sorts()]
     slug = slug or (category.ability if category.ability in known else "")
+    # Without axes, nothing depends on it.
+    if not slug and not any(ability.axis for ability in every.abilities):
+        return ""
     if slug not in known:
         raise _ItemFault(
             "source_ability",

@@ -264,8 +264,11 @@ def _number(entry: "_Entry") -> int:
 
 
 def _is_decided(entry: "_Entry") -> bool:
-    """True if the draft has a final label; an exported item may have had none."""
-    return entry.draft.was is None or entry.draft.was.held is not None
+    """True if the draft has a final label; an exported item may have had none, and a category of
+    which a change may cost points or nothing has none."""
+    if entry.draft.was:
+        return entry.draft.was.held is not None
+    return entry.draft.effect != "either"
 
 
 def _slots(project: Project, entry: "_Entry") -> Iterator[dict[str, Any]]:

@@ -3,6 +3,7 @@ that ships: the template of new projects."""
 
 import hashlib
 import json
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
@@ -11,7 +12,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 FILE = Path(__file__).with_suffix(".toml")
-EFFECTS = ("penalty", "none")
+EFFECTS = ("penalty", "none", "either")
+"""What a change of a category should cost: points, nothing, or either."""
+
+LONGEST, MOST = 2_000, 500
+"""Characters of a text, and entries of a list."""
+
+LONGEST_SLUG = 50
+COLOURS = 8
+"""Groups have a colour from 1 to this number, or 0 for none."""
 
 
 class TaxonomyError(ValueError):
@@ -27,14 +36,16 @@ class Ability:
     """A group of categories.
 
     `axis` is the axis that determines the outcome of the ability's items (study 000, section 4). It
-    is empty for score-invariant, whose items take the axis of their source ability.
+    is empty for score-invariant, whose items take the axis of their source ability. `colour` is a
+    number up to `COLOURS`.
     """
 
     slug: str
     name: str
-    code: str
-    description: str
+    code: str = ""
+    description: str = ""
     axis: str = ""
+    colour: int = 0
 
 
 @dataclass(frozen=True)
@@ -47,8 +58,9 @@ class Example:
 
 @dataclass(frozen=True)
 class Category:
-    """A perturbation category. `expected_effect` on the score is "penalty" or "none".
+    """A category. `expected_effect` on the score is one of `EFFECTS`.
 
+    No new item gets a `retired` category; `merged_into` is the category that new items get instead.
     `in_paper` is False for categories that only study 000's published archive has. `keeps_text` is
     False for categories whose answers may be rewritten, so that little of the gold answer may
     remain.
@@ -57,11 +69,13 @@ class Category:
     slug: str
     name: str
     ability: str
-    description: str
-    example: Example
-    expected_effect: str
+    description: str = ""
+    example: Example | None = None
+    expected_effect: str = "penalty"
     in_paper: bool = True
     keeps_text: bool = True
+    retired: bool = False
+    merged_into: str = ""
 
 
 Entry = TypeVar("Entry", Ability, Category, Example)
@@ -80,6 +94,11 @@ class Taxonomy:
 
     def __len__(self) -> int:
         return len(self.categories)
+
+    @property
+    def offered(self) -> tuple[Category, ...]:
+        """The categories that new items can have."""
+        return tuple(category for category in self.categories if not category.retired)
 
     def find(self, slug: str) -> Category | None:
         """Return the category with this slug, or None."""
@@ -114,8 +133,9 @@ class Taxonomy:
         return _find("ability", self.abilities, slug)
 
     def sorts(self) -> tuple[Ability, ...]:
-        """The abilities that prompts are sorted into: those with an axis."""
-        return tuple(ability for ability in self.abilities if ability.axis)
+        """The abilities that prompts are sorted into: all but those whose items are made from
+        answers of any ability, see `is_made_of`."""
+        return tuple(one for one in self.abilities if not self._is_made_of_any(one))
 
     def ability_called(self, word: str) -> str:
         """Return the slug of the ability with this slug, name or code, ignoring case. If there is
@@ -130,11 +150,20 @@ class Taxonomy:
 
     def is_made_of(self, category: str, ability: str) -> bool:
         """True if items of the category are made from answers of the ability. This must be the
-        ability of the category, unless the category's ability has no axis (score-invariant): then
-        it can be any. No item is made for a category that is not in the taxonomy."""
+        ability of the category, unless no change of that ability costs points and it has no axis
+        (score-invariant): then it can be any. No item is made for a category that is not in the
+        taxonomy."""
         found = self.find(category)
         own = self.ability(found.ability) if found else None
-        return own is not None and (not own.axis or own.slug == ability)
+        return own is not None and (own.slug == ability or self._is_made_of_any(own))
+
+    def _is_made_of_any(self, ability: Ability) -> bool:
+        effects = {one.expected_effect for one in self.categories if one.ability == ability.slug}
+        return not ability.axis and effects == {"none"}
+
+    def with_effect(self, effect: str) -> list[str]:
+        """The slugs of the categories with this expected effect."""
+        return [one.slug for one in self.categories if one.expected_effect == effect]
 
     def score_invariant(self) -> tuple[Category, ...]:
         """The categories whose changes should not affect a score."""
@@ -202,8 +231,8 @@ def parse_definition(content: Mapping[str, Any]) -> Taxonomy:
     """Return the taxonomy that tables declare. Raises `TaxonomyError`."""
     _check_tables(content)
     taxonomy = Taxonomy(
-        abilities=tuple(_ability(entry) for entry in content["ability"]),
-        categories=tuple(_category(entry) for entry in content["category"]),
+        abilities=tuple(_ability(entry) for entry in content.get("ability", ())),
+        categories=tuple(_category(entry) for entry in content.get("category", ())),
     )
     _check_unique("ability", taxonomy.abilities)
     _check_unique("category", taxonomy.categories)
@@ -212,7 +241,19 @@ def parse_definition(content: Mapping[str, Any]) -> Taxonomy:
 
 
 def _ability(entry: Mapping[str, Any]) -> Ability:
-    return _entry(Ability, entry, f"Ability {entry.get('slug', '?')!r}")
+    where = f"Ability {entry.get('slug', '?')!r}"
+    ability = _entry(Ability, entry, where)
+    _check_slug(ability.slug, where)
+    if not 0 <= ability.colour <= COLOURS:
+        raise TaxonomyError(f"{where}: colour is {ability.colour}; use 1 to {COLOURS}, or 0.")
+    return ability
+
+
+def _check_slug(slug: str, where: str) -> None:
+    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", slug) or len(slug) > LONGEST_SLUG:
+        raise TaxonomyError(
+            f"{where}: the slug has up to {LONGEST_SLUG} small letters, digits and single hyphens."
+        )
 
 
 def _category(entry: Mapping[str, Any]) -> Category:
@@ -221,6 +262,7 @@ def _category(entry: Mapping[str, Any]) -> Category:
     if isinstance(example, dict):
         entry = {**entry, "example": _entry(Example, example, f"{where}, example")}
     category = _entry(Category, entry, where)
+    _check_slug(category.slug, where)
     if category.expected_effect not in EFFECTS:
         raise TaxonomyError(
             f"{where}: expected_effect is {category.expected_effect!r}; "
@@ -237,25 +279,32 @@ def _entry(kind: type[Entry], entry: Mapping[str, Any], where: str) -> Entry:
         if name not in entry and field.default is MISSING:
             raise TaxonomyError(f"{where}: {name} is missing; add it.")
         if name in entry:
-            _check_value(entry[name], field.type, f"{where}: {name}")
+            needed = field.default is MISSING
+            _check_value(entry[name], field.type, f"{where}: {name}", needed=needed)
     return kind(**entry)
 
 
-def _check_value(value: object, wanted: Any, where: str) -> None:
-    if not isinstance(value, wanted):
-        raise TaxonomyError(f"{where} must be of type {wanted.__name__}, not {value!r}.")
-    if isinstance(value, str) and not value.strip():
+def _check_value(value: object, wanted: Any, where: str, *, needed: bool) -> None:
+    if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
+        name = getattr(wanted, "__name__", "a table with before and after")
+        raise TaxonomyError(f"{where} must be of type {name}, not {value!r}.")
+    if not isinstance(value, str):
+        return
+    if needed and not value.strip():
         raise TaxonomyError(f"{where} is empty; fill it in.")
+    if len(value) > LONGEST or "\0" in value:
+        raise TaxonomyError(f"{where} must have at most {LONGEST:,} characters, and no NUL.")
 
 
 def _check_tables(content: Mapping[str, Any]) -> None:
     for table in ("ability", "category"):
-        if not content.get(table):
-            raise TaxonomyError(f"The taxonomy has no [[{table}]] entry; add at least one.")
-        if not isinstance(content[table], list):
+        entries = content.get(table, [])
+        if not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):
             raise TaxonomyError(
                 f"{table!r} is not a list of tables; write it as [[{table}]] entries."
             )
+        if len(entries) > MOST:
+            raise TaxonomyError(f"There are {len(entries)} [[{table}]] entries; use up to {MOST}.")
     if unknown := sorted(set(content) - {"slug", "ability", "category"}):
         raise TaxonomyError(f"Unknown table {unknown[0]!r}; use [[ability]] and [[category]].")
 
@@ -271,6 +320,12 @@ def _check_unique(kind: str, entries: Iterable[Ability] | Iterable[Category]) ->
 def _check_abilities(taxonomy: Taxonomy) -> None:
     known = [ability.slug for ability in taxonomy.abilities]
     for category in taxonomy:
+        other = taxonomy.find(category.merged_into) if category.merged_into else None
+        if category.merged_into and (not category.retired or other is None or other.merged_into):
+            raise TaxonomyError(
+                f"Category {category.slug!r}: merged_into must name another category that is not "
+                "merged itself, and the merged one must be retired."
+            )
         if category.ability not in known:
             raise TaxonomyError(
                 f"Category {category.slug!r}: there is no ability {category.ability!r}; "

@@ -10,6 +10,7 @@ EVENT_TITLES = {
     "answers": "answers given to prompts",
     "ask for adjudication": "adjudication requested",
     "baseline": "human baseline started",
+    "categories": "categories changed",
     "comment": "comment",
     "correct": "correction",
     "end baseline": "human baseline ended",

@@ -105,6 +105,9 @@ def _as_numbers(names: Sequence[str], level: str, options: Sequence[str]) -> lis
 DEFAULT_THRESHOLD = 0.5
 # Stands for the answer that is intended for each item's category, see `_wanted_answer`.
 AS_INTENDED = "as-meant"
+# The answer that is intended for the categories of an effect; for any other it is an error item.
+EITHER = "either"
+INTENDED = {"none": SI_ITEM, "either": EITHER}
 
 
 @dataclass(frozen=True)
@@ -324,7 +327,7 @@ def measure_board(
             title=by.title_of(name),
             items=items[name],
             resolved=sums[name].resolved,
-            answer=next(iter(wanted[name])) if len(wanted[name]) == 1 else value,
+            answer=_one_answer(wanted[name]) or value,
             share=clustered_wilson(shares),
             corrected=clustered_wilson(sum_clusters(sums[name].corrected)),
             surgicality=clustered_wilson(surgical[name]),
@@ -360,14 +363,36 @@ def default_answer(project: Project) -> str:
     return known or values[-1 if main_field.load_main_field(project).name else 0]
 
 
+def _one_answer(wanted: set[str]) -> str:
+    """Return the answer if it is wanted of all items of a group, otherwise ""."""
+    return next(iter(wanted)) if len(wanted) == 1 and EITHER not in wanted else ""
+
+
 def _wanted_answer(project: Project, value: str, prefix: str = "") -> Any:
     """Return the wanted answer of an item as SQL; for AS_INTENDED it is the answer intended for its
     category."""
     if value != AS_INTENDED:
         return Value(value)
-    unchanging = [category.slug for category in taxonomy.load_taxonomy(project).score_invariant()]
-    made_for_none = Q((f"{prefix}category__in", unchanging))
-    return Case(When(made_for_none, then=Value(SI_ITEM)), default=Value(ERROR_ITEM))
+    known = taxonomy.load_taxonomy(project)
+    return Case(
+        *(
+            When(**{f"{prefix}category__in": known.with_effect(effect), "then": Value(wanted)})
+            for effect, wanted in INTENDED.items()
+            if known.with_effect(effect)
+        ),
+        default=Value(ERROR_ITEM),
+    )
+
+
+def intended_answer(project: Project, category: str) -> str:
+    """Return the answer that is intended for a category, or EITHER."""
+    found = taxonomy.load_taxonomy(project).find(category)
+    return INTENDED.get(found.expected_effect if found else "", ERROR_ITEM)
+
+
+def is_as_wanted(held: str, wanted: str) -> bool:
+    """True if a final label is the wanted one; for EITHER, if the item stays in the final set."""
+    return held in (ERROR_ITEM, SI_ITEM) if wanted == EITHER else held == wanted
 
 
 def _sums(project: Project, decides: MainField, by: Grouping, value: str) -> dict[str, _Sums]:
@@ -388,7 +413,8 @@ def _sums(project: Project, decides: MainField, by: Grouping, value: str) -> dic
     clusters: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
     for row in rows:
         counts = clusters[key_as_text(row["group"]), row["cluster"]]
-        hits = row["n"] if value and key_as_text(row["held"]) == row["wanted"] else 0
+        is_hit = value and is_as_wanted(key_as_text(row["held"]), row["wanted"])
+        hits = row["n"] if is_hit else 0
         for place, n in enumerate((row["n"], hits, row["corrected"])):
             counts[place] += n
     sums: dict[str, _Sums] = defaultdict(_Sums)
@@ -475,7 +501,7 @@ def count_reasons(
     found: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for row in count_by_keys(labels, **keys) if decides.kept is not None else []:
         value = key_as_text(row["said"])
-        if decides.drops(value) or value != (row["wanted"] or value):
+        if decides.drops(value) or not is_as_wanted(value, row["wanted"] or value):
             found[key_as_text(row["group"])][decides.title(value)] += row["n"]
     del keys["wanted"]
     for name, titles in main_field.reason_fields(project):

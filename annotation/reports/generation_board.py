@@ -17,9 +17,7 @@ from django.db.models.functions import Coalesce
 from annotation import tasktypes
 from annotation.generation import generated_items as generation_generated_items
 from annotation.importing import flags as importing_flags
-from annotation.items import taxonomy
 from annotation.items.models import ItemQuerySet
-from annotation.labelling.models.labels import ERROR_ITEM, SI_ITEM
 from annotation.models import Item, Project, Resolution, Slot
 from annotation.reports import category_board
 from annotation.reports.grouping import CATEGORY, Grouping
@@ -160,7 +158,9 @@ def _add_resolved(project: Project, groups: dict[tuple[str, str], _GenerationSum
         if row["rule"] == generation_generated_items.ACCEPTED_UNREVIEWED:
             sums.unseen += row["n"]
         else:
-            is_meant = key_as_text(row["held"]) == wanted.get(row["category"])
+            is_meant = category_board.is_as_wanted(
+                key_as_text(row["held"]), wanted.get(row["category"], "")
+            )
             sums.clusters[row["cluster"]][is_meant] += row["n"]
 
 
@@ -204,8 +204,7 @@ def _intended_answer(project: Project, category: str) -> str:
     usual = category_board.default_answer(project)
     if usual != category_board.AS_INTENDED:
         return usual
-    unchanging = {one.slug for one in taxonomy.load_taxonomy(project).score_invariant()}
-    return SI_ITEM if category in unchanging else ERROR_ITEM
+    return category_board.intended_answer(project, category)
 
 
 def _generated_filter(project: Project, prefix: str) -> Q:

@@ -99,12 +99,11 @@ def test_a_text_of_one_ability_and_category_is_read() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (ABILITY, r"no \[\[category\]\] entry; add"),
         (ABILITY + CATEGORY + CATEGORY, "category slug 'entity'; rename one"),
         (ABILITY + ABILITY + CATEGORY, "ability slug 'factual'; rename one"),
         (ABILITY + CATEGORY + 'colour = "red"', "Category 'entity': unknown field 'colour'; use"),
         (ABILITY + CATEGORY.replace('name = "Entity"', ""), "Category 'entity': name is missing"),
-        (ABILITY + CATEGORY.replace("A wrong name.", " "), "'entity': description is empty"),
+        (ABILITY + CATEGORY.replace('"Entity"', '" "'), "'entity': name is empty"),
         (ABILITY + CATEGORY.replace('"Entity"', "7"), "'entity': name must be of type str, not 7"),
         (ABILITY + CATEGORY.replace('"penalty"', '"pain"'), "'pain'; make it one of penalty, none"),
         (

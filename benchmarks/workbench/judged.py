@@ -14,7 +14,7 @@ from django.db import connection, models
 from django.db.models import NOT_PROVIDED
 
 from annotation import importing
-from annotation.items.taxonomy import load
+from annotation.items.taxonomy import load_shipped
 from annotation.models import (
     Account,
     ApiToken,
@@ -152,7 +152,7 @@ def _of_item(kind: str) -> dict[str, str]:
     """The columns that outcomes copy from items, as SQL of the item's number `s.n`."""
     if kind != PERTURBED:
         return {"cluster": CLUSTER}
-    known = [one for one in load() if one.ability != SI]
+    known = [one for one in load_shipped() if one.ability != SI]
     category = _chosen([one.slug for one in known])
     ability = _chosen([one.ability for one in known])
     return {

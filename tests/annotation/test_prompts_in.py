@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 
 from annotation import tasktypes
 from annotation.importing import column_mapping
-from annotation.items.taxonomy import load
+from annotation.items.taxonomy import load_shipped
 from annotation.models import Item, Slot
 
 pytestmark = pytest.mark.django_db
@@ -97,4 +97,4 @@ def test_each_row_may_say_its_ability_by_slug_name_or_code(tmp_path: Path) -> No
     bring(table(tmp_path / "prompts.csv", ["key", "prompt", "ability"], rows))
     kept = dict(Item.objects.values_list("key", "ability"))
     assert kept == said | {"b": "long-form", "c": "reasoning"}
-    assert [one.code for one in load().sorts()] == ["LF", "F", "IF", "R"]
+    assert [one.code for one in load_shipped().sorts()] == ["LF", "F", "IF", "R"]

@@ -116,7 +116,7 @@ PRESSES = """(() => {
     isReady = "ready" in document.getElementById("panel").dataset;
   }, true);
   addEventListener("keydown", () => {
-    const sign = getComputedStyle(document.querySelector(".label-form"), "::after").content;
+    const sign = getComputedStyle(document.querySelector(".label-form"), "::before").content;
     const told = words("[data-last]");
     const isRefused = sign.includes("Key ignored") || told.includes("waiting to be sent");
     window.presses.push({ isReady, isRefused });

@@ -17,13 +17,24 @@ from annotation.labelling.views import (
     side_panel,
     verification,
 )
-from annotation.projects.views import audit, guidelines, home, invitations, members
+from annotation.projects.views import (
+    audit,
+    guidelines,
+    home,
+    invitations,
+    members,
+    new_project,
+)
 from annotation.reports.views import agreement, boards, personal_data
 from annotation.settings.views import categories, project_settings, task_type
 
 account_urls = [
     path("", home.home, name="home"),
     path("help/", home.manual, name="help"),
+    path("new-project/", new_project.new_project, name="new-project"),
+    path("archived/", new_project.archived, name="archived"),
+    path("projects/<slug:slug>/archive/", new_project.archive, name="archive-project"),
+    path("projects/<slug:slug>/restore/", new_project.restore, name="restore-project"),
     path("patterns/", home.patterns, name="patterns"),
     path("tokens/", tokens.tokens, name="tokens"),
     path("keys/", keys.keys, name="keys"),

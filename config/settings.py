@@ -9,6 +9,7 @@
 `EVALUATOR_HOSTS` hosts in private networks that endpoints may use, separated by commas
 `STATIC_ROOT`    folder for collected style sheets and scripts; default: static/ in VAR_DIR
 `SECOND_STEP_REQUIRED` 1: leads and site admins must use two-step sign-in; default 0
+`NEW_PROJECTS`   who creates projects: "leads" of any project and site admins (default), or "admins"
 `METRICS_TOKEN`  20 random characters or more; absent: /metrics is off
 `PROMETHEUS_MULTIPROC_DIR` folder where the processes of a web server share counters
 `EMAIL_URL`      smtp+tls://user:password@host:port; absent: e-mail is printed to the output
@@ -242,6 +243,9 @@ ACCOUNT_FORMS = {
     "reset_password_from_key": "config.auth_forms.ResetPasswordKeyForm",
 }
 SECOND_STEP_REQUIRED: bool = _flag("SECOND_STEP_REQUIRED", "0")
+NEW_PROJECTS = os.environ.get("NEW_PROJECTS", "leads")
+if NEW_PROJECTS not in ("leads", "admins"):
+    raise ImproperlyConfigured(f"NEW_PROJECTS is {NEW_PROJECTS!r}; use leads or admins.")
 MFA_ADAPTER = "config.mfa.MFAAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 # E-mail addresses come from invitations and are not confirmed.

@@ -40,12 +40,17 @@ HOLDERS = {
     "adjudicate": {"admin", "lead", "adjudicator"},
     "manage": {"admin", "lead"},
     "site": {"admin"},
+    "create": {"admin", "lead"},
 }
 
 # Every route, the methods that it takes, and the right that each of them needs.
 RULES: dict[str, dict[str, str]] = {
     "": {"GET": "signed in"},
     "help/": {"GET": "signed in"},
+    "new-project/": {"GET": "create", "POST": "create"},
+    "archived/": {"GET": "signed in"},
+    "projects/<slug:slug>/archive/": {"POST": "manage"},
+    "projects/<slug:slug>/restore/": {"POST": "manage"},
     "patterns/": {"GET": "signed in"},
     "tokens/": {"GET": "signed in", "POST": "signed in"},
     "display/": {"GET": "signed in", "POST": "signed in"},

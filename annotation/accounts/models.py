@@ -19,6 +19,9 @@ class Account(AbstractUser):
     """Someone who can sign in. Names and e-mail are stored only here."""
 
     keys = models.JSONField(default=dict, blank=True, help_text="Changed keys of the label screen.")
+    creates_projects = models.BooleanField(
+        default=False, help_text="May create projects without leading one yet."
+    )
     # The person's membership in the project of an API call, if it was loaded together with the
     # token.
     seat: "Membership | None" = None

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 FILE = Path(__file__).with_suffix(".toml")
+TEMPLATES = Path(__file__).with_name("taxonomies")
 EFFECTS = ("penalty", "none", "either")
 """What a change of a category should cost: points, nothing, or either."""
 
@@ -203,6 +204,23 @@ def shipped_definition() -> dict[str, Any]:
 
 
 @cache
+def load_templates() -> dict[str, dict[str, Any]]:
+    """Return the definitions that a project can begin with, by slug: the shipped one first, "empty"
+    last. Raises `TaxonomyError` for an invalid file."""
+    found = {"fbi": shipped_definition()}
+    for path in sorted(TEMPLATES.glob("*.toml")):
+        found[path.stem] = read_toml(path.read_text(encoding="utf-8"))
+        parse_definition(found[path.stem])
+    empty = {"slug": "empty", "title": "Empty: no category yet", "ability": [], "category": []}
+    return found | {"empty": empty}
+
+
+def template_titles() -> dict[str, str]:
+    """Return the title of each template, by slug."""
+    return {slug: str(definition["title"]) for slug, definition in load_templates().items()}
+
+
+@cache
 def shipped_digest() -> str:
     """Return the digest of `taxonomy.toml`."""
     return digest_definition(shipped_definition())
@@ -305,7 +323,7 @@ def _check_tables(content: Mapping[str, Any]) -> None:
             )
         if len(entries) > MOST:
             raise TaxonomyError(f"There are {len(entries)} [[{table}]] entries; use up to {MOST}.")
-    if unknown := sorted(set(content) - {"slug", "ability", "category"}):
+    if unknown := sorted(set(content) - {"slug", "title", "ability", "category"}):
         raise TaxonomyError(f"Unknown table {unknown[0]!r}; use [[ability]] and [[category]].")
 
 

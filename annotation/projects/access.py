@@ -90,6 +90,51 @@ def require_site_admin(request: HttpRequest) -> Account:
     raise PermissionDenied("Only site admins can do this.")
 
 
+def may_create_projects(account: Account) -> bool:
+    """True if the person may create projects: site admins and, unless `NEW_PROJECTS` is "admins",
+    the leads of any project and the people whom the administration allows it."""
+    if account.is_superuser:
+        return True
+    if settings.NEW_PROJECTS == "admins":
+        return False
+    return account.creates_projects or Role.LEAD in Membership.objects.roles_of(account)
+
+
+def require_project_creator(request: HttpRequest) -> Account:
+    """Return the signed-in person, who may create projects.
+
+    Raises `Http404` for people without an active membership in any project, and `PermissionDenied`
+    for others without the right.
+    """
+    account = request.user
+    assert isinstance(account, Account)
+    if may_create_projects(account):
+        return account
+    if not Membership.objects.roles_of(account):
+        raise Http404
+    raise PermissionDenied("Projects are created by leads and site admins. Ask one of them.")
+
+
+def archived_lead(request: HttpRequest, slug: str) -> Membership:
+    """Return the signed-in person's membership in an archived project, which a lead or a site admin
+    may restore. Raises like `member_for`."""
+    account = request.user
+    assert isinstance(account, Account)
+    project = Project.objects.filter(slug=slug).exclude(archived_at=None).first()
+    if project is None:
+        return member_for(request, slug, right="manage")
+    member = Membership.objects.in_project(project).filter(account=account, active=True).first()
+    if account.is_superuser and member is None:
+        return Membership(
+            project=project, account=account, alias=f"admin-{account.pk}", role=Role.LEAD
+        )
+    if member is None:
+        raise Http404
+    if not member.can("manage"):
+        raise PermissionDenied("A lead of the project can restore it.")
+    return member
+
+
 def ensure_membership(member: Membership) -> Membership:
     """Return the membership as a stored row. The row is created when a site admin acts for the
     first time."""

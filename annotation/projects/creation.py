@@ -1,13 +1,32 @@
 """Creates projects, and stores versions of their task types and taxonomies."""
 
+from datetime import datetime
+from itertools import chain, count
 from typing import Any
 
 from django.db.models import Max
+from django.utils.text import slugify
 
 from annotation import tasktypes
 from annotation.db import transactions
 from annotation.items import taxonomy
-from annotation.models import Event, Project, TaskTypeVersion, TaxonomyVersion
+from annotation.models import (
+    Account,
+    Event,
+    Membership,
+    Project,
+    Role,
+    TaskTypeVersion,
+    TaxonomyVersion,
+)
+
+_SLUG_LENGTH = 80
+# What a project like another one takes over besides task type and categories.
+COPIED = (
+    "overlap", "share_percent", "share_overlap", "disputed_overlap", "hold_minutes", "rules",
+    "verify", "blind_first", "claim_check", "expected_effect", "practice_items", "practice_pass",
+    "probe_every", "text_format", "guidelines_field",
+)  # fmt: skip
 
 
 def load_task_type_version(slug: str) -> TaskTypeVersion:
@@ -45,17 +64,78 @@ def store_taxonomy(definition: dict[str, Any]) -> TaxonomyVersion:
     return version
 
 
-def create_project(slug: str, *, task_type: str = "perturbation-vetting", **values: Any) -> Project:
-    """Create a project. By default its name is derived from the slug, and its overlap is the number
-    of raters that the task type recommends.
+def create_project(
+    slug: str,
+    *,
+    task_type: str = "perturbation-vetting",
+    version: TaskTypeVersion | None = None,
+    **values: Any,
+) -> Project:
+    """Create a project with a task type, or with a stored version of one. By default its name is
+    derived from the slug, its categories are the shipped ones, and its overlap is the number of
+    raters that the task type recommends.
 
     Raises `KeyError` for an unknown task type.
     """
-    version = load_task_type_version(task_type)
+    version = version or load_task_type_version(task_type)
     values.setdefault("taxonomy", store_taxonomy(taxonomy.shipped_definition()))
     values.setdefault("name", slug.replace("-", " ").capitalize())
     values.setdefault("overlap", tasktypes.load_version(version).raters)
     return Project.objects.create(slug=slug, task_type=version, **values)
+
+
+def free_slug(name: str) -> str:
+    """Return a slug for a project of this name that no project has."""
+    base = slugify(name)[: _SLUG_LENGTH - 4].strip("-_") or "project"
+    taken = set(Project.objects.filter(slug__startswith=base).values_list("slug", flat=True))
+    numbered = (f"{base}-{number}" for number in count(2))
+    return next(slug for slug in chain([base], numbered) if slug not in taken)
+
+
+def create_led_project(
+    account: Account, name: str, *, like: Project | None = None, **values: Any
+) -> Project:
+    """Create a project of this name with the account as its lead, and record it in the audit log.
+
+    With `like`, it has the task type, the categories and the settings of that project.
+    """
+    if like:
+        copied = {field: getattr(like, field) for field in COPIED}
+        values = {**values, **copied, "version": like.task_type, "taxonomy": like.taxonomy}
+    with transactions.transact():
+        project = create_audited_project(free_slug(name), name=name, **values)
+        member = Membership.objects.create(
+            project=project, account=account, alias=account.username, role=Role.LEAD
+        )
+        place = {"project_id": project.pk, "member_id": member.pk}
+        Event.record("member", member.alias, **place, old={}, new={"role": Role.LEAD.value})
+    return project
+
+
+def archive_project(member: Membership, now: datetime) -> None:
+    """Take a project out of all lists and pages; nothing is deleted, and `restore_project` brings
+    it back."""
+    _set_archived(member, now)
+
+
+def restore_project(member: Membership) -> None:
+    """Bring an archived project back."""
+    _set_archived(member, None)
+
+
+def _set_archived(member: Membership, at: datetime | None) -> None:
+    with transactions.transact():
+        project = Project.objects.select_for_update(no_key=True).get(pk=member.project_id)
+        if (project.archived_at is None) == (at is None):
+            return
+        project.archived_at = at
+        project.save(update_fields=["archived_at"])
+        Event.record(
+            "archived" if at else "restored",
+            project.slug,
+            project_id=project.pk,
+            member_id=member.pk,
+        )
 
 
 def create_audited_project(slug: str, **values: Any) -> Project:

@@ -36,6 +36,14 @@ class ProjectQuerySet(models.QuerySet["Project"]):
         lead = {"members__active": True, "members__role__in": RIGHTS["manage"]}
         return live.filter(members__account=account, **lead)
 
+    def archived_of(self, account: Account) -> ProjectQuerySet:
+        """Return the archived projects that the account may restore, the last first."""
+        archived = self.exclude(archived_at=None)
+        if not account.is_superuser:
+            lead = {"members__active": True, "members__role__in": RIGHTS["manage"]}
+            archived = archived.filter(members__account=account, **lead)
+        return archived.order_by("-archived_at", "pk")
+
     def with_role_of(self, account: Account) -> ProjectQuerySet:
         """Annotate each project with the account's role as `my_role`; null for a site admin without
         a membership."""

@@ -4,8 +4,6 @@ earlier version can be taken up again."""
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import asdict
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from django.db.models import Case, F, QuerySet, Value, When
@@ -20,23 +18,11 @@ from annotation.projects import creation
 from annotation.tasktypes import toml_text
 
 EVENT = "categories"
-TEMPLATES = Path(taxonomy.__file__).with_name("taxonomies")
 # The field of an item that keeps the category that it had before a merge.
 FORMER = "former_category"
 Definition = dict[str, Any]
 # Keys that are left out where they are off.
 _OFF = ("colour", "retired")
-
-
-@cache
-def load_templates() -> dict[str, Definition]:
-    """Return the taxonomies that a project can begin with, by slug: the shipped one first, "empty"
-    last. Raises `TaxonomyError` for an invalid file."""
-    found = {"fbi": taxonomy.shipped_definition()}
-    for path in sorted(TEMPLATES.glob("*.toml")):
-        found[path.stem] = taxonomy.read_toml(path.read_text(encoding="utf-8"))
-        taxonomy.parse_definition(found[path.stem])
-    return found | {"empty": {"slug": "empty", "ability": [], "category": []}}
 
 
 def own_slug(project: Project) -> str:

@@ -195,6 +195,6 @@ def test_entries_change_places_within_their_group(page: Page) -> None:
 
 
 def test_templates_can_be_used() -> None:
-    for definition in categories.load_templates().values():
+    for definition in taxonomy.load_templates().values():
         taxonomy.parse_definition(definition)
-    assert list(categories.load_templates()) == ["fbi", "mqm", "realmistake", "empty"]
+    assert list(taxonomy.load_templates()) == ["fbi", "mqm", "realmistake", "empty"]

@@ -186,6 +186,8 @@ def home(request: HttpRequest) -> HttpResponse:
     context = {
         "overviews": list_overviews(request.user),
         "suspended": Membership.objects.suspended_of(request.user),
+        "creates": access.may_create_projects(request.user),
+        "archived": Project.objects.archived_of(request.user).exists(),
     }
     return render(request, "annotation/home.html", context)
 

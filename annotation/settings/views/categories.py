@@ -25,12 +25,6 @@ EFFECT_TITLES = {
     "either": "Either: it depends on the item",
 }
 STEPS = {"up": -1, "down": 1}
-TEMPLATE_TITLES = {
-    "fbi": "FBI: 22 perturbations of four abilities, and score-invariant changes",
-    "mqm": "MQM: errors of translations",
-    "realmistake": "ReaLMistake: four error types",
-    "empty": "Empty: no category yet",
-}
 
 
 class CategoryForm(forms.Form):
@@ -194,10 +188,10 @@ def _changed(request: HttpRequest, member: Membership) -> tuple[Definition, str]
     project, sent = member.project, request.POST
     action, _, slug = sent.get("do", "").partition(" ")
     if action == "template":
-        found = categories.load_templates().get(sent.get("template", ""))
+        found = taxonomy.load_templates().get(sent.get("template", ""))
         if found is None:
             raise FieldError("Choose a template first.", "template")
-        title = TEMPLATE_TITLES[sent["template"]].partition(":")[0]
+        title = found["title"].partition(":")[0]
         return categories.replace(project, found), f"Took the template {title}"
     if action == "file":
         given = categories.read_file(FileForm(sent, request.FILES).text())
@@ -278,7 +272,7 @@ def _page(
         "offered": known.offered,
         "unknown": [(slug, n) for slug, n in counts.items() if slug and known.find(slug) is None],
         "effects": {name: title.partition(":")[0] for name, title in EFFECT_TITLES.items()},
-        "templates": TEMPLATE_TITLES,
+        "templates": taxonomy.template_titles(),
         "changes": categories.list_changes(project)[:20],
     }
     return render(request, "annotation/categories/list.html", context, status=status)

@@ -1,0 +1,109 @@
+"""The pages where projects are created, archived and restored."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation import tasktypes
+from annotation.items import taxonomy
+from annotation.models import Account, Project
+from annotation.projects import access, creation
+
+
+class NewProjectForm(forms.Form):
+    """The form of a new project."""
+
+    name = forms.CharField(max_length=200, help_text="As people see it; it can be changed later.")
+    description = forms.CharField(
+        required=False, max_length=2_000, widget=forms.Textarea({"rows": 2})
+    )
+    task_type = forms.ChoiceField(label="Task type", widget=forms.RadioSelect)
+    categories = forms.ChoiceField(
+        label="Categories of the items",
+        choices=lambda: [*taxonomy.template_titles().items()],
+        widget=forms.RadioSelect,
+        initial="fbi",
+        help_text="Only task types with categories ask for one in each row of a file.",
+    )
+    like = forms.ModelChoiceField(
+        label="Or the same as another project",
+        queryset=Project.objects.none(),
+        to_field_name="slug",
+        required=False,
+        empty_label="No",
+        help_text="Task type, categories and settings are then those of that project.",
+    )
+
+    def __init__(self, data: Any, account: Account) -> None:
+        super().__init__(data)
+        task_type: Any = self.fields["task_type"]
+        task_type.choices = [
+            (slug, f"{task.title}: {task.question}" if task.question else task.title)
+            for slug, definition in tasktypes.load_definitions().items()
+            for task in [tasktypes.parse_definition(definition)]
+        ]
+        task_type.initial = "perturbation-vetting"
+        like: Any = self.fields["like"]
+        like.queryset = Project.objects.led_by(account).select_related("task_type", "taxonomy")
+        if not like.queryset.exists():
+            del self.fields["like"]
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@login_required
+def new_project(request: HttpRequest) -> HttpResponse:
+    """The form of a new project; a POST creates it, with the person as its lead."""
+    account = access.require_project_creator(request)
+    form = NewProjectForm(request.POST if request.method == "POST" else None, account)
+    if request.method == "POST" and form.is_valid():
+        said = form.cleaned_data
+        template = taxonomy.load_templates()[said["categories"]]
+        project = creation.create_led_project(
+            account,
+            said["name"].strip(),
+            like=said.get("like"),
+            description=said["description"],
+            task_type=said["task_type"],
+            taxonomy=creation.store_taxonomy(template),
+        )
+        messages.success(request, f"{project.name} is created, and you are its lead.")
+        return redirect("project", slug=project.slug)
+    status = 422 if form.errors else 200
+    return render(request, "annotation/new_project.html", {"form": form}, status=status)
+
+
+@require_safe
+@login_required
+def archived(request: HttpRequest) -> HttpResponse:
+    """The archived projects that the person may restore."""
+    assert isinstance(request.user, Account)
+    context = {"projects": Project.objects.archived_of(request.user)}
+    return render(request, "annotation/archived.html", context)
+
+
+@require_POST
+@login_required
+def archive(request: HttpRequest, slug: str) -> HttpResponse:
+    """Archive a project."""
+    member = access.ensure_membership(access.member_for(request, slug, right="manage"))
+    creation.archive_project(member, timezone.now())
+    messages.success(request, f"{member.project.name} is archived. Nothing was deleted.")
+    return redirect("archived")
+
+
+@require_POST
+@login_required
+def restore(request: HttpRequest, slug: str) -> HttpResponse:
+    """Restore an archived project."""
+    member = access.ensure_membership(access.archived_lead(request, slug))
+    creation.restore_project(member)
+    messages.success(request, f"{member.project.name} is back.")
+    return redirect("project", slug=slug)

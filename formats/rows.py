@@ -32,13 +32,15 @@ class Row:
 class BadRow:
     """A record that cannot be used; the records around it may still be good.
 
-    `field` is the column with the error; it is empty if the whole row is wrong.
+    `field` is the column with the error; it is empty if the whole row is wrong. `value` is what
+    stands there, if another value can be given for all rows with it.
     """
 
     file: str
     line: int
     field: str
     reason: str
+    value: str = ""
 
 
 @dataclass(frozen=True, slots=True)

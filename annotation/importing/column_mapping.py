@@ -11,7 +11,14 @@ from formats.rows import BadRow, Row
 # Common names in published data and spreadsheets, the most likely first.
 COMMON_NAMES: dict[str, tuple[str, ...]] = {
     "key": ("id", "item id", "uid", "example id", "question id", "nr", "no", "number", "name"),
-    "category": ("error type", "perturbation", "perturbation type", "type"),
+    "category": (
+        "error type",
+        "error category",
+        "perturbation",
+        "perturbation type",
+        "type",
+        "kind",
+    ),
     "prompt": ("question", "instruction", "input", "query", "user prompt"),
     "gold": ("gold answer", "reference", "reference answer", "ground truth", "answer"),
     "perturbed": (
@@ -19,6 +26,8 @@ COMMON_NAMES: dict[str, tuple[str, ...]] = {
         "changed answer",
         "modified answer",
         "broken answer",
+        "corrupted answer",
+        "corrupted",
         "modified",
         "changed",
         "broken",
@@ -31,7 +40,8 @@ COMMON_NAMES: dict[str, tuple[str, ...]] = {
         "completion",
         "answer",
     ),
-    "claim": ("change", "what was changed", "explanation", "reason"),
+    "claim": ("change", "what changed", "what was changed", "explanation", "reason"),
+    "rationale": ("why", "notes", "note", "justification"),
     "ability": ("skill", "task category"),
     "cluster": ("source question", "prompt id", "cluster id"),
 }

@@ -89,9 +89,9 @@ class ParsedItem:
 
 
 class _ItemFault(ValueError):
-    def __init__(self, field: str, reason: str) -> None:
+    def __init__(self, field: str, reason: str, value: str = "") -> None:
         super().__init__(reason)
-        self.field = field
+        self.field, self.value = field, value
 
 
 def parse_items(
@@ -114,7 +114,7 @@ def parse_items(
         try:
             yield _parse_item(row, task, known or taxonomy.load_shipped(), accept=accept)
         except _ItemFault as fault:
-            yield BadRow(row.file, row.line, fault.field, str(fault))
+            yield BadRow(row.file, row.line, fault.field, str(fault), fault.value)
 
 
 def required_columns(task: tasktypes.TaskType) -> tuple[str, ...]:
@@ -265,9 +265,9 @@ def _taxonomy_fields(
 ) -> dict[str, str]:
     """Return the values that the taxonomy determines for the category of the row."""
     try:
-        category = known.category(words["category"])
+        category = known.category(known.category_called(words["category"]))
     except taxonomy.UnknownSlugError as error:
-        raise _ItemFault("category", str(error)) from error
+        raise _ItemFault("category", str(error), words["category"]) from error
     if category.merged_into:
         category = known.category(category.merged_into)
     if category.retired:
@@ -275,7 +275,9 @@ def _taxonomy_fields(
     return {
         "category": category.slug,
         "ability": category.ability,
-        "source_ability": _source_ability(words["source_ability"], category, known),
+        "source_ability": _source_ability(
+            known.ability_called(words["source_ability"]), category, known
+        ),
         "effect": category.expected_effect,
     }
 

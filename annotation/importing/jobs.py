@@ -64,8 +64,11 @@ def create_import(member: Membership, told: dict[str, Any], now: datetime) -> Jo
     )
 
 
-def choose_columns(job: Job, columns: dict[str, str], *, accept: bool) -> None:
+def choose_columns(
+    job: Job, columns: dict[str, str], *, accept: bool, categories: dict[str, str] | None = None
+) -> None:
     """Set the file column for each item column, then have the file checked (again if necessary).
+    `categories` adds the category that is meant by each of these words.
 
     Small files are checked at once. Raises `Stale` if it is too late to choose, or if the file is
     missing: a restored backup does not contain the files of unfinished imports.
@@ -77,7 +80,8 @@ def choose_columns(job: Job, columns: dict[str, str], *, accept: bool) -> None:
         if not upload_files.uploaded_path(stored).exists():
             raise Stale("The file has been deleted. Upload it again.")
         asked = {"columns": columns, "accept": accept, "step": upload_files.CHECK, "report": None}
-        stored.result, stored.done = {**stored.result, **asked}, 0
+        meant = {**stored.result.get("categories", {}), **(categories or {})}
+        stored.result, stored.done = {**stored.result, **asked, "categories": meant}, 0
         stored.save(update_fields=["result", "done"])
     if _is_small(stored):
         # Do not wait for an unavailable database, because a person is waiting.

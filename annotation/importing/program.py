@@ -1,7 +1,7 @@
 """The import process: reads the whole file and reports the result of each row."""
 
 import zipfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any
@@ -88,11 +88,19 @@ def _summarise(job: Job, report: importing.ItemImportReport) -> dict[str, Any]:
         "alone": report.alone,
         "conflicts": len(report.conflicts),
         "bad": len(report.bad),
+        "unknown": _unknown_categories(report),
         "problems": told,
         "off_scale": len(report.off_scale),
         "missing": [*islice(_missing(job, report), MAX_SHOWN)],
         "mend": bool(told) and _write_rows(job, [*report.bad, *report.conflicts]),
     }
+
+
+def _unknown_categories(report: importing.ItemImportReport) -> dict[str, int]:
+    """Return the words that are no category of the project, each with its number of rows, the most
+    frequent first."""
+    words = Counter(row.value for row in report.bad if row.field == "category" and row.value)
+    return dict(words.most_common(MAX_SHOWN))
 
 
 def _problems(job: Job, report: importing.ItemImportReport) -> Iterator[dict[str, Any]]:

@@ -12,13 +12,15 @@ from formats.rows import DEFAULT_LIMITS, BadRow, Limits, Row
 @dataclass(frozen=True)
 class Source:
     """A source of rows: its format in `FORMATS`, and the file column for each item column. With
-    `accept`, the file's labels are imported as decided."""
+    `accept`, the file's labels are imported as decided. `categories` has the category that is meant
+    by a word in the file."""
 
     path: Path
     form: str
     columns: Mapping[str, str] = field(default_factory=dict)
     password: str = ""
     accept: bool = False
+    categories: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_rows(source: Source, limits: Limits = DEFAULT_LIMITS) -> Iterator[Row | BadRow]:
@@ -37,8 +39,21 @@ def stream_rows(source: Source, limits: Limits = DEFAULT_LIMITS) -> Iterator[Row
 def _rename_rows(found: Iterator[Row | BadRow], source: Source) -> Iterator[Row | BadRow]:
     if source.columns:
         found = rename_columns(found, source.columns)
+    if source.categories:
+        found = _name_categories(found, source.categories)
     labels = FORMATS[source.form].labels
     return _drop_columns(found, labels) if labels and not source.accept else found
+
+
+def _name_categories(
+    found: Iterator[Row | BadRow], meant: Mapping[str, str]
+) -> Iterator[Row | BadRow]:
+    """Replace the words of the category column by the categories that are meant."""
+    for row in found:
+        word = row.values.get("category") if isinstance(row, Row) else None
+        if isinstance(row, Row) and isinstance(word, str) and word.strip() in meant:
+            row = replace(row, values={**row.values, "category": meant[word.strip()]})
+        yield row
 
 
 def _drop_columns(found: Iterator[Row | BadRow], names: tuple[str, ...]) -> Iterator[Row | BadRow]:

@@ -66,7 +66,8 @@ def build_source(job: Job) -> Source:
     kept, said = password_path(job), job.result
     columns = column_renames(said["columns"], said["found"])
     secret = kept.read_text(encoding="utf-8") if kept.exists() else ""
-    return Source(uploaded_path(job), said["form"], columns, secret, said["accept"])
+    meant = said.get("categories", {})
+    return Source(uploaded_path(job), said["form"], columns, secret, said["accept"], meant)
 
 
 def column_renames(chosen: dict[str, str], found: list[str]) -> dict[str, str]:

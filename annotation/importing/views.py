@@ -14,7 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotation import tasktypes
-from annotation.errors import FieldError, Stale
+from annotation.errors import FieldError, Refused
 from annotation.generation import perturbers
 from annotation.importing import jobs, preview, receive, upload_files
 from annotation.importing.column_mapping import item_columns
@@ -24,6 +24,7 @@ from annotation.importing.upload_limits import TOO_LARGE_KEY
 from annotation.items import taxonomy as categories
 from annotation.models import Job, Membership
 from annotation.projects import access
+from annotation.settings import categories as project_categories
 from annotation.tasktypes import TaskType
 from formats.readers import FORMATS, list_contents, list_titles
 
@@ -106,6 +107,11 @@ class ColumnsForm(forms.Form):
         return [self[f"of-{name}"] for name in self.names if name not in self._needed]
 
 
+MAX_NAME = 80
+NEW_GROUP = "All categories"
+"""The name of the group of new categories, where the project has no group."""
+
+
 class UploadForm(forms.Form):
     file = forms.FileField(
         label="File",
@@ -168,13 +174,53 @@ def import_detail(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     try:
         if "import" in request.POST:
             jobs.start_import(job, access.ensure_membership(member))
+        elif "sort" in request.POST:
+            _sort_words(request, access.ensure_membership(member), job)
         elif not form.is_valid():
             return _page(request, member, job, form, status=422)
         else:
             jobs.choose_columns(job, form.chosen(), accept=form.cleaned_data["accept"])
-    except Stale as problem:
+    except Refused as problem:
         messages.error(request, str(problem))
     return redirect("import", slug, number)
+
+
+def _sort_words(request: HttpRequest, member: Membership, job: Job) -> None:
+    """Give the words of the file that are no category the ones that the lead chose, adding new
+    ones; then the file is checked again. Raises `Refused`."""
+    project, definition = member.project, member.project.taxonomy.definition
+    meant: dict[str, str] = {}
+    added: list[str] = []
+    for place, word in enumerate((job.result.get("report") or {}).get("unknown", ())):
+        kind, _, slug = request.POST.get(f"word-{place}", "").partition(":")
+        if kind == "as":
+            meant[word] = slug
+        elif kind == "new":
+            definition, slug = _add_category(definition, word, slug)
+            meant[word] = slug
+            added.append(word)
+    if not meant:
+        raise FieldError("Choose a category for one of the words at least.")
+    if added:
+        note = f"Added {', '.join(added)}, from {job.result['name']}"
+        project_categories.save(
+            project, definition, member=member, shown=request.POST.get("shown", ""), note=note[:200]
+        )
+    said = job.result
+    jobs.choose_columns(job, said["columns"], accept=said["accept"], categories=meant)
+
+
+def _add_category(definition: dict[str, Any], name: str, group: str) -> tuple[dict[str, Any], str]:
+    """Return the definition with a category of this name, and its slug. Without a group, it belongs
+    to the first one, or to a new one. Raises `FieldError`."""
+    if len(name) > MAX_NAME:
+        raise FieldError(f"“{name[:MAX_NAME]}…” is too long for a name. Map it to a category.")
+    if not group and definition.get("ability"):
+        group = definition["ability"][0]["slug"]
+    elif not group:
+        definition, group = project_categories.put(definition, "ability", "", {"name": NEW_GROUP})
+    values = {"name": name, "ability": group, "expected_effect": "penalty"}
+    return project_categories.put(definition, "category", "", values)
 
 
 @require_POST
@@ -277,6 +323,8 @@ def _page(
         "shown": _preview_items(job, task),
         "rest": _unused_columns(job),
         "kinds": categories.load_taxonomy(job.project).category_names(),
+        "known": categories.load_taxonomy(job.project),
+        "version": member.project.taxonomy_id,
     }
     return render(request, "annotation/import.html", context, status=status)
 

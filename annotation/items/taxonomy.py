@@ -139,15 +139,21 @@ class Taxonomy:
         return tuple(one for one in self.abilities if not self._is_made_of_any(one))
 
     def ability_called(self, word: str) -> str:
-        """Return the slug of the ability with this slug, name or code, ignoring case. If there is
-        none, return the word unchanged."""
-        said = word.casefold()
+        """Return the slug of the ability with this slug, name or code, whatever its case, spaces
+        and hyphens. If there is none, return the word unchanged."""
         names = {
-            name.casefold(): ability.slug
+            _plain(name): ability.slug
             for ability in self.abilities
             for name in (ability.code, ability.name, ability.slug)
+            if name
         }
-        return names.get(said, word)
+        return names.get(_plain(word), word)
+
+    def category_called(self, word: str) -> str:
+        """Return the slug of the category with this slug or name, whatever its case, spaces and
+        hyphens. If there is none, return the word unchanged."""
+        names = {_plain(name): one.slug for one in self.categories for name in (one.name, one.slug)}
+        return word if self.find(word) else names.get(_plain(word), word)
 
     def is_made_of(self, category: str, ability: str) -> bool:
         """True if items of the category are made from answers of the ability. This must be the
@@ -351,9 +357,14 @@ def _check_abilities(taxonomy: Taxonomy) -> None:
             )
 
 
+def _plain(word: str) -> str:
+    """Return a word without what people write differently: case, spaces, hyphens, underscores."""
+    return re.sub(r"[\W_]+", "", word.casefold())
+
+
 def _find(kind: str, entries: Sequence[Named], slug: str) -> Named:
     for entry in entries:
         if entry.slug == slug:
             return entry
-    known = ", ".join(entry.slug for entry in entries)
+    known = ", ".join(entry.slug for entry in entries) or "none, since the list is empty"
     raise UnknownSlugError(f"There is no {kind} {slug!r}; use one of {known}.")

@@ -97,7 +97,9 @@ OwnRows = dict[str, dict[int, Row]]
 
 def list_choices(asked: PageQuery) -> list[ChoiceGroup]:
     """The series of study 000's tables 3 to 5, and a choice of all series of the chosen runs'
-    strategies."""
+    strategies; [] for a project without any of the study's abilities."""
+    if not asked.categories.ability_names().keys() & {one.ability for one in load_overview()}:
+        return []
     said = asked.query.getlist(PUBLISHED_PARAMETER)
     every = dict.fromkeys(one.series for one in load_overview())
     found = [Choice(SAME_STRATEGIES, "The strategies of the chosen runs", SAME_STRATEGIES in said)]

@@ -57,6 +57,14 @@ def test_rows_are_held_against_the_categories_of_the_project(lead: Membership) -
     ]
 
 
+def test_a_category_is_known_however_it_is_written(lead: Membership) -> None:
+    words = ("Rude", "RUDE REMARK", "made up citation", "Made_Up-Citation", " flattery ")
+    report = bring_in(lead, *(row(number, word) for number, word in enumerate(words)))
+    assert report.bad == []
+    kept = Item.objects.order_by("position").values_list("category", flat=True)
+    assert list(kept) == ["rude", "rude", "made-up-citation", "made-up-citation", "flattery"]
+
+
 def test_pages_and_exports_say_the_names_and_the_order_of_the_project(lead: Membership) -> None:
     bring_in(lead, row(1, "made-up-citation"), row(2, "flattery"), row(3, "rude"))
     client: Client = browser_of(lead)

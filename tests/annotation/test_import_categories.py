@@ -1,0 +1,101 @@
+"""Words of a file that are no category of the project: mapped, or made new ones."""
+
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+
+from annotation.importing import jobs
+from annotation.items import taxonomy
+from annotation.models import Item, Job, Membership, Role
+from annotation.projects import creation
+from tests.annotation.own_categories import with_own_categories
+from tests.builders import browser_of, make_member, make_project
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("in_this_program")]
+
+HEAD = "ID,Question,Gold answer,Corrupted Answer,Type,What changed,Notes\n"
+
+
+def file(*words: str) -> bytes:
+    rows = (
+        f"r{n},Q{n}?,It is {n}.,It is {n}0.,{word},A nought.,Why\n" for n, word in enumerate(words)
+    )
+    return (HEAD + "".join(rows)).encode()
+
+
+class Desk:
+    """A lead at an import."""
+
+    def __init__(self, lead: Membership, content: bytes) -> None:
+        self.lead = lead
+        self.client: Client = browser_of(lead)
+        sent = SimpleUploadedFile("faults.csv", content)
+        self.client.post(reverse("imports", args=[lead.project.slug]), {"file": sent})
+
+    @property
+    def job(self) -> Job:
+        return Job.objects.filter(kind=jobs.JOB_KIND).latest("pk")
+
+    @property
+    def address(self) -> str:
+        return reverse("import", args=[self.lead.project.slug, self.job.result["number"]])
+
+    def page(self) -> str:
+        return self.client.get(self.address).content.decode()
+
+    def post(self, **data: Any) -> str:
+        self.lead.project.refresh_from_db()
+        shown = {"shown": self.lead.project.taxonomy_id}
+        return self.client.post(self.address, {**shown, **data}, follow=True).content.decode()
+
+    def known(self) -> taxonomy.Taxonomy:
+        self.lead.project.refresh_from_db()
+        return taxonomy.load_taxonomy(self.lead.project)
+
+
+def test_words_are_mapped_or_made_categories_and_the_file_is_checked_again() -> None:
+    lead = make_member(with_own_categories(make_project("reviews")), Role.LEAD)
+    desk = Desk(lead, file("Rude remark", "Unkind", "Unkind", "Sloppy", "Wrong page", "Sloppy"))
+    said = desk.job.result
+    assert said["columns"]["perturbed"] == "Corrupted Answer"
+    assert said["columns"]["claim"] == "What changed"
+    assert said["columns"]["rationale"] == "Notes"
+    assert said["report"]["unknown"] == {"Unkind": 2, "Sloppy": 2, "Wrong page": 1}
+    assert "Words that are no category here" in desk.page()
+    desk.post(**{"sort": "1", "word-0": "as:rude", "word-1": "new:evidence", "word-2": ""})
+    assert desk.job.result["report"]["unknown"] == {"Wrong page": 1}
+    assert desk.job.result["report"]["new"] == 5
+    assert desk.known().category("sloppy").ability == "evidence"
+    desk.post(**{"import": "1"})
+    assert jobs.run_job(desk.job.pk)
+    kept = Item.objects.order_by("position").values_list("category", flat=True)
+    assert list(kept) == ["rude", "rude", "rude", "sloppy", "sloppy"]
+
+
+def test_a_list_without_groups_gets_one_with_the_first_category() -> None:
+    empty = creation.store_taxonomy(taxonomy.load_templates()["empty"])
+    lead = make_member(make_project("own", taxonomy=empty), Role.LEAD)
+    desk = Desk(lead, file("Rude", "Sloppy", "Rude"))
+    assert 'value="new:" selected' in desk.page()
+    desk.post(**{"sort": "1", "word-0": "new:", "word-1": "new:"})
+    assert [(one.slug, one.ability) for one in desk.known()] == [
+        ("rude", "all-categories"),
+        ("sloppy", "all-categories"),
+    ]
+    assert desk.job.result["report"]["new"] == 3
+
+
+def test_a_choice_that_cannot_be_used_is_said_and_changes_nothing() -> None:
+    lead = make_member(with_own_categories(make_project("reviews")), Role.LEAD)
+    desk = Desk(lead, file("x" * 90, "Harsh"))
+    before = lead.project.taxonomy_id
+    assert "too long for a name" in desk.post(**{"sort": "1", "word-0": "new:tone"})
+    assert "Choose a category for one of the words" in desk.post(sort="1")
+    stale = {"sort": "1", "word-1": "new:tone", "shown": "0" * 64}
+    assert "Somebody else changed the categories" in desk.post(**stale)
+    desk.lead.project.refresh_from_db()
+    assert desk.lead.project.taxonomy_id == before
+    assert not Item.objects.exists()

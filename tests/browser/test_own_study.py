@@ -1,0 +1,123 @@
+"""A study of one's own, from an empty site to figures, by somebody who has a browser and a CSV."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Page, expect
+
+from annotation.items import taxonomy
+from annotation.models import Item, Label, Project
+from judging.jobs.worker import WorkLoop
+from judging.runs.engine import ask
+from tests.browser.conftest import OpenPage
+from tests.browser.screen import wait_for
+from tests.builders import make_account
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+FBI = re.compile("Long form|Factual|Number errors|Instruction following", re.IGNORECASE)
+FAULTS = ("Rude remark", "rude-remark", "Vague praise", "Wrong page", "Made up source")
+HEAD = "No.,Question,Gold answer,Corrupted Answer,Error type,What changed\n"
+
+
+@pytest.fixture
+def worker(in_this_program: None) -> Iterator[WorkLoop]:
+    """A worker that looks for due runs by itself."""
+    ask.STOP.clear()
+    loop = WorkLoop(every=0.2)
+    loop.start()
+    yield loop
+    loop.stop()
+    ask.STOP.clear()
+
+
+def rows() -> str:
+    """Twenty rows, of which three cannot be used."""
+    good = "".join(
+        f"r{n:02},What of paper {n}?,The paper {n} is short and clear.,"
+        f"The paper {n} is long and dull.,{FAULTS[n % 5]},Short became long.\n"
+        for n in range(17)
+    )
+    return (
+        HEAD
+        + good
+        + "r90,,Gold.,Other.,Rude remark,\nr91,Q?,,Other.,Rude remark,\n,Q?,G.,O.,Wrong page,\n"
+    )
+
+
+def check(page: Page, name: str) -> None:
+    """The page has no word of another study."""
+    text = page.inner_text("main")
+    assert not FBI.search(text), (name, FBI.search(text))
+
+
+def test_from_nothing_to_figures(open_page: OpenPage, worker: WorkLoop) -> None:
+    admin = make_account(is_superuser=True)
+    page = open_page(admin, reverse("home"))
+    page.get_by_role("link", name="New project").click()
+    page.get_by_role("textbox", name="Name").fill("Faults of reviews")
+    page.get_by_label("Empty: no category yet").check()
+    page.get_by_role("button", name="Create the project").click()
+    page.get_by_role("link", name="Categories").click()
+    page.get_by_role("link", name="Add a group").first.click()
+    page.get_by_role("textbox", name="Name").fill("Tone")
+    page.get_by_role("button", name="Add").click()
+    page.get_by_role("link", name="Add a category").first.click()
+    page.get_by_role("textbox", name="Name").fill("Rude remark")
+    page.get_by_label("Description").fill("The review is unkind.")
+    page.get_by_role("button", name="Add").click()
+    check(page, "categories")
+
+    project = Project.objects.get()
+    page.goto(page.url.replace("categories", "import"))
+    page.set_input_files(
+        "input[type=file]",
+        {"name": "faults.csv", "mimeType": "text/csv", "buffer": rows().encode()},
+    )
+    page.get_by_role("button", name="Upload").click()
+    expect(page.get_by_role("heading", name="Words that are no category here")).to_be_visible()
+    check(page, "words")
+    page.get_by_label("Vague praise").select_option("new:tone")
+    page.get_by_label("Wrong page").select_option("new:tone")
+    page.get_by_label("Made up source").select_option("as:rude-remark")
+    page.get_by_role("button", name="Use these categories").click()
+    page.get_by_role("button", name=re.compile("^Import 17 items")).click()
+    expect(page.get_by_role("link", name="See the items")).to_be_visible(timeout=20_000)
+    check(page, "imported")
+    assert Item.objects.count() == 17
+    project.refresh_from_db()
+    made = {one.slug for one in taxonomy.load_taxonomy(project)}
+    assert made == {"rude-remark", "vague-praise", "wrong-page"}
+
+    page.goto(page.url.split("/import")[0] + "/label/")
+    wait_for(page, "r00")
+    check(page, "label")
+    for n in range(1, 17):
+        page.keyboard.press("1")
+        wait_for(page, f"r{n:02}")
+    page.keyboard.press("1")
+    page.wait_for_selector("#panel:not([data-item])")
+
+    base = page.url.split("/label")[0]
+    for name in ("", "/items/", "/board/", "/agreement/", "/exports/", "/strategies/"):
+        page.goto(base + name)
+        check(page, name)
+    assert Label.objects.count() == 17
+    page.goto(base + "/runs/new/")
+    check(page, "new-run")
+    page.locator("summary", has_text="Baselines").click()
+    page.locator("input[name=strategy][value=length]").check()
+    page.locator("input[name=endpoint][value=baseline]").check()
+    page.get_by_role("button", name="Start the run").click()
+    state = page.locator("#progress [role=status]")
+    expect(state).to_have_text("finished", timeout=20_000)
+    check(page, "run")
+    page.goto(base + "/results/overview/")
+    expect(page.get_by_role("columnheader", name="Tone")).to_be_visible()
+    check(page, "results")
+    expect(page.get_by_text("Published figures")).to_have_count(0)
+    page.goto(base + "/results/by-category/")
+    expect(page.locator("table", has_text="Rude remark").first).to_be_visible()
+    check(page, "by-category")

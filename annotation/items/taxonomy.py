@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -103,7 +103,7 @@ class Taxonomy:
 
     def find(self, slug: str) -> Category | None:
         """Return the category with this slug, or None."""
-        return next((category for category in self.categories if category.slug == slug), None)
+        return self._by_slug.get(slug)
 
     def ability_names(self) -> dict[str, str]:
         """Return the name of each ability, by slug."""
@@ -127,7 +127,7 @@ class Taxonomy:
 
     def category(self, slug: str) -> Category:
         """Return the category with this slug. Raises `UnknownSlugError`."""
-        return _find("category", self.categories, slug)
+        return self._by_slug.get(slug) or _find("category", self.categories, slug)
 
     def ability(self, slug: str) -> Ability:
         """Return the ability with this slug. Raises `UnknownSlugError`."""
@@ -141,19 +141,30 @@ class Taxonomy:
     def ability_called(self, word: str) -> str:
         """Return the slug of the ability with this slug, name or code, whatever its case, spaces
         and hyphens. If there is none, return the word unchanged."""
-        names = {
+        return self._ability_words.get(_plain(word), word)
+
+    def category_called(self, word: str) -> str:
+        """Return the slug of the category with this slug or name, whatever its case, spaces and
+        hyphens. If there is none, return the word unchanged."""
+        return word if word in self._by_slug else self._category_words.get(_plain(word), word)
+
+    # Once for each version: an import asks for every row.
+    @cached_property
+    def _by_slug(self) -> dict[str, Category]:
+        return {category.slug: category for category in self.categories}
+
+    @cached_property
+    def _category_words(self) -> dict[str, str]:
+        return {_plain(name): one.slug for one in self.categories for name in (one.name, one.slug)}
+
+    @cached_property
+    def _ability_words(self) -> dict[str, str]:
+        return {
             _plain(name): ability.slug
             for ability in self.abilities
             for name in (ability.code, ability.name, ability.slug)
             if name
         }
-        return names.get(_plain(word), word)
-
-    def category_called(self, word: str) -> str:
-        """Return the slug of the category with this slug or name, whatever its case, spaces and
-        hyphens. If there is none, return the word unchanged."""
-        names = {_plain(name): one.slug for one in self.categories for name in (one.name, one.slug)}
-        return word if self.find(word) else names.get(_plain(word), word)
 
     def is_made_of(self, category: str, ability: str) -> bool:
         """True if items of the category are made from answers of the ability. This must be the

@@ -111,6 +111,13 @@ def _task_types(scope: ArchiveScope) -> QuerySet[Any]:
     return mine | TaskTypeVersion.objects.filter(pk__in=labels)
 
 
+def _taxonomies(scope: ArchiveScope) -> QuerySet[Any]:
+    """Return the project's categories as they are now and as they were for the runs."""
+    return TaxonomyVersion.objects.filter(
+        Q(digest=scope.project.taxonomy_id) | Q(digest__in=_select_used_by_runs(scope, "taxonomy"))
+    )
+
+
 def _select_used_by_runs(scope: ArchiveScope, column: str) -> QuerySet[Any]:
     return Run.objects.filter(pk__in=scope.runs).order_by().values(column)
 
@@ -145,7 +152,7 @@ PARTS: tuple[ArchivePart, ...] = (
     ),
     ArchivePart(
         "taxonomies", TaxonomyVersion, ("digest",), ("slug", "number", "digest", "definition"),
-        lambda scope: TaxonomyVersion.objects.filter(digest=scope.project.taxonomy_id),
+        _taxonomies,
     ),
     ArchivePart(
         "project", Project, ("slug",),
@@ -234,7 +241,7 @@ PARTS: tuple[ArchivePart, ...] = (
             "number", "kind", "strategy", "endpoint", "pinned", "parser", "renderer", "digest",
             "seed", "samples", "few_shot", "occasion", "is_part", "while_labelling", "state",
             "reason", "cap", "spent", "created_at", "finished_at", "archived_at",
-            "diff_algorithm",
+            "taxonomy", "diff_algorithm",
         ),
         lambda scope: Run.objects.filter(pk__in=scope.runs),
         always={"pinned": redact.redact_pinned},

@@ -73,7 +73,7 @@ def compute_fingerprint(project: Project, runs: Sequence[Run], table: Table) -> 
 
 def _run_state(run: Run) -> list[Any]:
     names = [run.number, run.endpoint.name, run.strategy.slug, run.strategy.number]
-    return [run.pk, *names, run.digest, run.parser, run.samples]
+    return [run.pk, *names, run.digest, run.parser, run.samples, run.taxonomy_id]
 
 
 def _checking_runs(runs: Sequence[Run]) -> list[list[Any]]:

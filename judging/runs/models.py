@@ -321,6 +321,14 @@ class Run(models.Model):
     pinned = models.JSONField(help_text="The endpoint at the start: provider, address, parameters.")
     parser = models.CharField(max_length=80)
     renderer = models.CharField(max_length=20)
+    taxonomy = models.ForeignKey(
+        "annotation.TaxonomyVersion",
+        models.PROTECT,
+        to_field="digest",
+        null=True,
+        related_name="+",
+        help_text="The version of the categories under which the items were chosen.",
+    )
     diff_algorithm = models.CharField(
         max_length=20,
         default=difference.ALGORITHM,

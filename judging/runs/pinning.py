@@ -116,6 +116,7 @@ def draft_run(
         generates=strategy.generates,
         parser=outputs.get_parser_version(strategy),
         renderer=frames.RENDERER,
+        taxonomy_id=project.taxonomy_id,
         **{"samples": strategy.samples, **values},
     )
 

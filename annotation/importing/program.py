@@ -24,6 +24,8 @@ from formats.writers import write_csv
 PROGRESS_EVERY = 1_000
 # At most this many rejected rows are shown on the page; the table contains all rejected rows.
 MAX_SHOWN = 100
+# This many lines are named of the rows with the same problem.
+FIRST_LINES = 8
 PROBLEM_COLUMNS = ("place", "problem", "file", "line", "field", "reason")
 
 
@@ -90,6 +92,7 @@ def _summarise(job: Job, report: importing.ItemImportReport) -> dict[str, Any]:
         "bad": len(report.bad),
         "unknown": _unknown_categories(report),
         "problems": told,
+        "groups": _group_problems(job, report),
         "off_scale": len(report.off_scale),
         "missing": [*islice(_missing(job, report), MAX_SHOWN)],
         "mend": bool(told) and _write_rows(job, [*report.bad, *report.conflicts]),
@@ -101,6 +104,19 @@ def _unknown_categories(report: importing.ItemImportReport) -> dict[str, int]:
     frequent first."""
     words = Counter(row.value for row in report.bad if row.field == "category" and row.value)
     return dict(words.most_common(MAX_SHOWN))
+
+
+def _group_problems(job: Job, report: importing.ItemImportReport) -> list[dict[str, Any]]:
+    """Return what is wrong with the rejected rows, each with its number of rows and the first
+    lines, the most frequent first."""
+    lines: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for row in _problems(job, report):
+        lines[row["field"], row["reason"]].append(row["line"])
+    often = sorted(lines.items(), key=lambda group: (-len(group[1]), group[1]))
+    return [
+        {"field": field, "reason": reason, "rows": len(found), "lines": found[:FIRST_LINES]}
+        for (field, reason), found in often[:MAX_SHOWN]
+    ]
 
 
 def _problems(job: Job, report: importing.ItemImportReport) -> Iterator[dict[str, Any]]:

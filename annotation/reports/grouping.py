@@ -11,6 +11,7 @@ from django.db.models.fields.json import KeyTextTransform
 from annotation import tasktypes
 from annotation.items import taxonomy
 from annotation.items.taxonomy import Taxonomy
+from annotation.labelling.models.labels import SI_ITEM
 from annotation.models import Item, Project
 
 CATEGORY = "category"
@@ -46,12 +47,13 @@ class Grouping:
         """Return the title of a group."""
         if not group:
             return "(none)"
+        if self.name not in GROUPING_COLUMNS:
+            return group
+        names = self.categories.ability_names()
         if self.name == CATEGORY:
-            found = self.categories.find(group)
-            return found.name if found else group
-        if self.name in GROUPING_COLUMNS:
-            return self.categories.ability_names().get(group, group)
-        return group
+            names = self.categories.category_names()
+        # In runs, items with this final label are a group of their own.
+        return names.get(group) or {SI_ITEM: "Score-invariant"}.get(group, group)
 
     def place_of(self, group: str) -> tuple[int, str]:
         """Return the sort key of a group: categories and abilities in the order of the taxonomy,

@@ -99,6 +99,8 @@ def test_the_board_expects_no_penalty_where_the_category_says_so(lead: Membershi
         item = make_item(lead.project, f"i{number}", category=category, ability="tone")
         make_resolution(item, value=value)
     [by, *_] = grouping.list_groupings(lead.project)
+    titles = [by.title_of(group) for group in ("rude", "score-invariant", "of-old", "")]
+    assert titles == ["Rude remark", "Score-invariant", "of-old", "(none)"]
     rows = {row.name: row for row in category_board.measure_board(lead.project, by=by)}
     assert (rows["rude"].share.value, rows["flattery"].share.value) == (1.0, 0.5)
 

@@ -22,6 +22,7 @@ from annotation.generation.release import RELEASE_ALL, ReleasePolicy
 from annotation.importing.exported_rows import DerivedRow
 from annotation.items import taxonomy
 from annotation.items.models import ItemQuerySet
+from annotation.items.taxonomy import Taxonomy
 from annotation.jobs import subprocesses
 from annotation.labelling import correct_answers
 from annotation.labelling.models.labels import ERROR_ITEM, SI_ITEM
@@ -151,13 +152,13 @@ def make_items(
     """
     check_request(project, wish)
     done = PerturbResult()
-    task = tasktypes.load_task_type(project)
+    task, categories = tasktypes.load_task_type(project), taxonomy.load_taxonomy(project)
     rows = (
-        _with_correct_answer(row, task, wish)
+        _with_correct_answer(row, task, categories, wish)
         for row in _rows(_gold_items(project)[: wish.limit], wish, done, told)
     )
     if dry_run:
-        drafts = importing.parse_items(rows, task, taxonomy.load_taxonomy(project))
+        drafts = importing.parse_items(rows, task, categories)
         done.brought.report = importing.store_items(project, drafts, dry_run=True)
         return done
     keys: list[str] = []
@@ -267,7 +268,7 @@ def _perturb_gold(
 
 
 def _with_correct_answer(
-    row: DerivedRow, task: tasktypes.TaskType, wish: PerturbRequest
+    row: DerivedRow, task: tasktypes.TaskType, categories: Taxonomy, wish: PerturbRequest
 ) -> DerivedRow:
     """Add the correct answer to a row if its purpose needs one; otherwise return it unchanged.
 
@@ -277,7 +278,7 @@ def _with_correct_answer(
     """
     if wish.purpose == TEST_PURPOSE:
         return row
-    category = taxonomy.load_shipped().category(row.values["category"])
+    category = categories.category(row.values["category"])
     known, explanation = correct_answers.answer_columns(task)
     like_a_run = 10 + draw_number(wish.seed) % 90
     number, _, dose = row.values["key"].rpartition(".")[2].partition("x")

@@ -17,6 +17,7 @@ from django.db.models.functions import Coalesce
 from annotation import tasktypes
 from annotation.generation import generated_items as generation_generated_items
 from annotation.importing import flags as importing_flags
+from annotation.items import taxonomy
 from annotation.items.models import ItemQuerySet
 from annotation.models import Item, Project, Resolution, Slot
 from annotation.reports import category_board
@@ -81,12 +82,12 @@ class _GenerationSums:
 def measure_generation(project: Project) -> list[GenerationRow]:
     """Compute the rows of the board, in the order of the taxonomy; [] if nothing was generated."""
     groups = _groups(project)
+    by = Grouping(CATEGORY, "", taxonomy.load_taxonomy(project))
     flags, decides = _flags(project), main_field.load_main_field(project)
     against = category_board.count_reasons(
-        project, decides, Grouping(CATEGORY, ""), _generated_filter(project, "item__")
+        project, decides, by, _generated_filter(project, "item__")
     )
     answers = dict(category_board.answer_choices(project))
-    by = Grouping(CATEGORY, "")
 
     def row(category: str) -> GenerationRow:
         parts = {maker: sums for (of, maker), sums in groups.items() if of == category}

@@ -30,7 +30,7 @@ MAX_GROUPS = 50
 @dataclass(frozen=True)
 class Grouping:
     """One way to group the items of a project; if the name is empty, all items form one group.
-    `categories` are the project's."""
+    `categories` are the project's; they matter for titles and order alone."""
 
     name: str
     title: str

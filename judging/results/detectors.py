@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import F
 
+from annotation.items import taxonomy
 from annotation.models import Item, Label, Project, Stage
 from annotation.reports.grouping import GROUPING_COLUMNS, Grouping
 from judging.models import Outcome, Run
@@ -80,7 +81,7 @@ def check_groupings(project: Project, by: Sequence[str]) -> list[Grouping]:
         raise UnknownField(
             f"Items cannot be grouped by {', '.join(unknown)}. Choose from: {', '.join(known)}."
         )
-    return [Grouping(name, name) for name in by]
+    return [Grouping(name, name, taxonomy.load_taxonomy(project)) for name in by]
 
 
 ANY_FIELD = f"{', '.join(GROUPING_COLUMNS)}, any own field of the items (task, response_model ...)"

@@ -99,11 +99,11 @@ def _summarise(job: Job, report: importing.ItemImportReport) -> dict[str, Any]:
     }
 
 
-def _unknown_categories(report: importing.ItemImportReport) -> dict[str, int]:
+def _unknown_categories(report: importing.ItemImportReport) -> list[dict[str, Any]]:
     """Return the words that are no category of the project, each with its number of rows, the most
     frequent first."""
     words = Counter(row.value for row in report.bad if row.field == "category" and row.value)
-    return dict(words.most_common(MAX_SHOWN))
+    return [{"word": word, "rows": rows} for word, rows in words.most_common(MAX_SHOWN)]
 
 
 def _group_problems(job: Job, report: importing.ItemImportReport) -> list[dict[str, Any]]:

@@ -191,7 +191,8 @@ def _sort_words(request: HttpRequest, member: Membership, job: Job) -> None:
     project, definition = member.project, member.project.taxonomy.definition
     meant: dict[str, str] = {}
     added: list[str] = []
-    for place, word in enumerate((job.result.get("report") or {}).get("unknown", ())):
+    unknown = (job.result.get("report") or {}).get("unknown", ())
+    for place, word in enumerate(one["word"] for one in unknown):
         kind, _, slug = request.POST.get(f"word-{place}", "").partition(":")
         if kind == "as":
             meant[word] = slug

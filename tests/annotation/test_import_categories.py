@@ -63,12 +63,13 @@ def test_words_are_mapped_or_made_categories_and_the_file_is_checked_again() -> 
     assert said["columns"]["perturbed"] == "Corrupted Answer"
     assert said["columns"]["claim"] == "What changed"
     assert said["columns"]["rationale"] == "Notes"
-    assert said["report"]["unknown"] == {"Unkind": 2, "Sloppy": 2, "Wrong page": 1}
+    unknown = [(one["word"], one["rows"]) for one in said["report"]["unknown"]]
+    assert unknown == [("Unkind", 2), ("Sloppy", 2), ("Wrong page", 1)]
     groups = [(group["rows"], group["lines"]) for group in said["report"]["groups"]]
     assert groups == [(2, [3, 4]), (2, [5, 7]), (1, [6])]
     assert "Words that are no category here" in desk.page()
     desk.post(**{"sort": "1", "word-0": "as:rude", "word-1": "new:evidence", "word-2": ""})
-    assert desk.job.result["report"]["unknown"] == {"Wrong page": 1}
+    assert desk.job.result["report"]["unknown"] == [{"word": "Wrong page", "rows": 1}]
     assert desk.job.result["report"]["new"] == 5
     assert desk.known().category("sloppy").ability == "evidence"
     desk.post(**{"import": "1"})

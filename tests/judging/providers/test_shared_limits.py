@@ -102,7 +102,11 @@ def test_a_place_is_handed_on_only_shortly_after_redis_answered(
     run(redis_url, test, in_flight=1)
 
 
-def test_places_are_handed_on_by_calls_that_end_together_after_a_while(redis_url: str) -> None:
+def test_places_are_handed_on_by_calls_that_end_together_after_a_while(
+    redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_limits, "FRESH_SECONDS", 0.5)  # so long a slow machine may take
+
     async def test(workers: Two) -> None:
         one, _ = workers
         turns = await one.enter([0] * 20)

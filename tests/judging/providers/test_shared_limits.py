@@ -115,7 +115,9 @@ def test_places_are_handed_on_by_calls_that_end_together_after_a_while(
         for turn in turns:
             one.leave(turn, None)
         again = await one.enter([0] * 20)
-        assert ([turn.wait for turn in again], len(questions)) == ([0.0] * 20, 0)
+        assert [turn.wait for turn in again] == [0.0] * 20
+        # None of the calls asks; the worker itself may ask whether that still holds.
+        assert len(questions) <= 1
 
     run(redis_url, test, in_flight=20)
 

@@ -271,7 +271,8 @@ def _taxonomy_fields(
     if category.merged_into:
         category = known.category(category.merged_into)
     if category.retired:
-        raise _ItemFault("category", f"is {category.slug!r}, which is retired. Use another one.")
+        reason = f"is {category.slug!r}, which is retired. Use another one."
+        raise _ItemFault("category", reason, words["category"])
     return {
         "category": category.slug,
         "ability": category.ability,

@@ -127,7 +127,7 @@ class Taxonomy:
 
     def category(self, slug: str) -> Category:
         """Return the category with this slug. Raises `UnknownSlugError`."""
-        return self._by_slug.get(slug) or _find("category", self.categories, slug)
+        return self._by_slug.get(slug) or _find("category", self.offered, slug)
 
     def ability(self, slug: str) -> Ability:
         """Return the ability with this slug. Raises `UnknownSlugError`."""
@@ -141,12 +141,12 @@ class Taxonomy:
     def ability_called(self, word: str) -> str:
         """Return the slug of the ability with this slug, name or code, whatever its case, spaces
         and hyphens. If there is none, return the word unchanged."""
-        return self._ability_words.get(_plain(word), word)
+        return self._ability_words.get(plain_word(word), word)
 
     def category_called(self, word: str) -> str:
         """Return the slug of the category with this slug or name, whatever its case, spaces and
         hyphens. If there is none, return the word unchanged."""
-        return word if word in self._by_slug else self._category_words.get(_plain(word), word)
+        return word if word in self._by_slug else self._category_words.get(plain_word(word), word)
 
     # Once for each version: an import asks for every row.
     @cached_property
@@ -155,12 +155,14 @@ class Taxonomy:
 
     @cached_property
     def _category_words(self) -> dict[str, str]:
-        return {_plain(name): one.slug for one in self.categories for name in (one.name, one.slug)}
+        return {
+            plain_word(name): one.slug for one in self.categories for name in (one.name, one.slug)
+        }
 
     @cached_property
     def _ability_words(self) -> dict[str, str]:
         return {
-            _plain(name): ability.slug
+            plain_word(name): ability.slug
             for ability in self.abilities
             for name in (ability.code, ability.name, ability.slug)
             if name
@@ -368,7 +370,7 @@ def _check_abilities(taxonomy: Taxonomy) -> None:
             )
 
 
-def _plain(word: str) -> str:
+def plain_word(word: str) -> str:
     """Return a word without what people write differently: case, spaces, hyphens, underscores."""
     return re.sub(r"[\W_]+", "", word.casefold())
 

@@ -68,8 +68,12 @@ def put(
     if slug and entry is None:
         raise FieldError("It is not there any more. Look at the list again.", "name")
     name = " ".join(str(values["name"]).split())
-    if any(one is not entry and one["name"].casefold() == name.casefold() for one in entries):
-        raise FieldError(f"There is another one called {name}. Choose another name.", "name")
+    word = taxonomy.plain_word(name)
+    for one in entries:
+        alike = word and word == taxonomy.plain_word(one["name"])
+        if one is not entry and (alike or one["name"] == name):
+            remedy = "Choose another name: files are matched whatever their case and hyphens."
+            raise FieldError(f"There is another one called {one['name']}. {remedy}", "name")
     if entry is None:
         entry = {"slug": _new_slug(name, {one["slug"] for one in entries})}
         entries.append(entry)
@@ -163,7 +167,8 @@ def save(
     Raises `Stale` if the project has another version by now, and `FieldError` for a definition that
     cannot be used.
     """
-    definition = {**definition, "slug": own_slug(project)}
+    title = f"Categories of {project.name}"
+    definition = {**definition, "slug": own_slug(project), "title": title}
     try:
         new = taxonomy.parse_definition(definition)
     except taxonomy.TaxonomyError as error:
@@ -173,7 +178,8 @@ def save(
         if held.taxonomy_id != shown:
             raise Stale("Somebody else changed the categories meanwhile. Look at them again.")
         before = held.taxonomy
-        if {**before.definition, "slug": ""} == {**definition, "slug": ""}:
+        named = {"slug": "", "title": ""}
+        if {**before.definition, **named} == {**definition, **named}:
             return None
         old = taxonomy.load_taxonomy(held)
         version = creation.store_taxonomy(definition)

@@ -185,9 +185,13 @@ def estimate_columns(one: Estimate) -> dict[str, Any]:
 
 
 def load_categories(runs: Iterable[Run]) -> Taxonomy:
-    """The categories of the project whose runs these are; those that ship if there is no run."""
-    first = next(iter(runs), None)
-    return taxonomy.load_taxonomy(first.project) if first else taxonomy.load_shipped()
+    """The categories under which these runs were made; the project's of today if they differ, and
+    those that ship if there is no run."""
+    runs = list(runs)
+    if not runs:
+        return taxonomy.load_shipped()
+    alike = len({run.taxonomy_id for run in runs}) == 1 and runs[0].taxonomy_id is not None
+    return taxonomy.load_taxonomy(runs[0] if alike else runs[0].project)
 
 
 def load_strategies(runs: Iterable[Run]) -> dict[int, Strategy]:

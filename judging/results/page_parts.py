@@ -12,7 +12,7 @@ from annotation.items.taxonomy import Taxonomy
 from annotation.models import Membership, Project
 from annotation.reports.grouping import Grouping
 from judging.models import Run
-from judging.results import columns
+from judging.results import columns, counted
 from judging.results.cells import Grid, Row
 from judging.results.columns import Table
 from judging.results.frames import EXPLANATION_FRAME
@@ -188,8 +188,18 @@ class PageQuery:
 
     @property
     def categories(self) -> Taxonomy:
-        """The categories of the project."""
+        """The categories under which the chosen runs were made; the project's of today if they
+        differ, or without a run."""
+        return counted.load_categories(self.runs) if self.runs else self._categories_now
+
+    @property
+    def _categories_now(self) -> Taxonomy:
         return taxonomy.load_taxonomy(self.project)
+
+    @property
+    def mixes_categories(self) -> bool:
+        """True if the chosen runs were made under different versions of the categories."""
+        return len({run.taxonomy_id for run in self.runs}) > 1
 
     def group_title(self, name: str, group: str) -> str:
         """The title of a group of items by this field."""

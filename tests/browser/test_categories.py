@@ -23,7 +23,7 @@ def test_a_lead_merges_a_category_and_takes_it_back(open_page: OpenPage) -> None
     row.locator("details summary").click()
     row.locator("select").select_option("made-up-citation")
     row.get_by_role("button", name="Merge its 1 item").click()
-    expect(page.get_by_text("This is version 1.")).to_be_visible()
+    expect(page.get_by_text("Merged Rude remark into Made-up citation.")).to_be_visible()
     expect(page.locator("tr", has_text="merged into")).to_have_count(1)
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_text("Went back to the version of").first).to_be_visible()

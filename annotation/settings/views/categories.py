@@ -247,7 +247,7 @@ def _save(request: HttpRequest, member: Membership, definition: Definition, note
         note=note,
     )
     if version:
-        messages.success(request, f"{note}. This is version {version.number}.")
+        messages.success(request, f"{note}.")
     else:
         messages.info(request, "Nothing changed.")
 

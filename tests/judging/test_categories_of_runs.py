@@ -1,0 +1,57 @@
+"""Results of runs after the categories of their project changed."""
+
+import pytest
+from django.urls import reverse
+
+from annotation.items import taxonomy
+from annotation.models import Membership, Role
+from annotation.settings import categories
+from tests.annotation.own_categories import with_own_categories
+from tests.builders import browser_of, make_member, make_project
+from tests.judging.builders_judging import make_items, make_judged
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def lead() -> Membership:
+    return make_member(with_own_categories(make_project("reviews")), Role.LEAD)
+
+
+def judge(lead: Membership) -> None:
+    items = make_items(lead.project, 4, category="rude", ability="tone")
+    make_judged(lead.project, [(item, "detected") for item in items])
+
+
+def rename(lead: Membership, name: str) -> None:
+    project = lead.project
+    values = {"name": name, "ability": "evidence"}
+    changed, _ = categories.put(project.taxonomy.definition, "category", "rude", values)
+    categories.save(project, changed, member=lead, shown=project.taxonomy_id, note="Renamed")
+
+
+def shown(lead: Membership, query: str = "") -> str:
+    address = reverse("results-page", args=[lead.project.slug, "by-category"])
+    return browser_of(lead).get(address + query).content.decode()
+
+
+def test_a_run_is_shown_as_it_was_and_says_that_the_categories_changed(lead: Membership) -> None:
+    judge(lead)
+    assert taxonomy.load_taxonomy(lead.project.runs.get()).category("rude").name == "Rude remark"
+    rename(lead, "Unkind")
+    page = shown(lead)
+    assert "Rude remark" in page
+    assert "Tone of voice" in page
+    assert "Unkind" not in page
+    assert "The categories changed between these runs" not in page
+    run = browser_of(lead).get(reverse("run", args=["reviews", 1])).content.decode()
+    assert "they have changed since" in run
+
+
+def test_runs_of_different_versions_are_told_apart(lead: Membership) -> None:
+    judge(lead)
+    rename(lead, "Unkind")
+    judge(lead)
+    page = shown(lead, "?run=1&run=2")
+    assert "The categories changed between these runs" in page
+    assert "Unkind" in page

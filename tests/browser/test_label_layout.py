@@ -97,6 +97,12 @@ ITEMS: dict[str, tuple[str, str, tuple[str, str], str]] = {
         ("kilometres", "metres"),
         "The unit of the height is metres, which the formula does not fit.",
     ),
+    "right to left": (
+        "באיזו טמפרטורה רותחים מים על האוורסט?",
+        "מים רותחים שם ב-71 מעלות, כי הלחץ נמוך.",
+        ("71", "84"),
+        "84 במקום 71.",
+    ),
     "many changes": (
         "Why does pasta take longer in the mountains?",
         LONG,

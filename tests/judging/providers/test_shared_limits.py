@@ -105,7 +105,7 @@ def test_a_place_is_handed_on_only_shortly_after_redis_answered(
 def test_places_are_handed_on_by_calls_that_end_together_after_a_while(
     redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shared_limits, "FRESH_SECONDS", 0.5)  # so long a slow machine may take
+    monkeypatch.setattr(shared_limits, "FRESH_SECONDS", 0.25)  # so long a slow machine may take
 
     async def test(workers: Two) -> None:
         one, _ = workers

@@ -54,12 +54,15 @@ def member_for(request: HttpRequest, slug: str, right: str) -> Membership:
     if account.is_superuser:
         if right == "label":
             raise PermissionDenied("Add yourself to the project as an annotator to label.")
-        return Membership(
-            project=project, account=account, alias=f"admin-{account.pk}", role=Role.LEAD
-        )
+        return _admin_seat(account, project)
     if member is None:
         raise _suspension_error(account, project) or Http404
     raise PermissionDenied(f"Your role in this project ({member.role}) does not allow this.")
+
+
+def _admin_seat(account: Account, project: Project) -> Membership:
+    """Return the unsaved membership of a site admin who has none in the project."""
+    return Membership(project=project, account=account, alias=f"admin-{account.pk}", role=Role.LEAD)
 
 
 def _suspension_error(account: Account, project: Project) -> PermissionDenied | None:
@@ -125,9 +128,7 @@ def archived_lead(request: HttpRequest, slug: str) -> Membership:
         return member_for(request, slug, right="manage")
     member = Membership.objects.in_project(project).filter(account=account, active=True).first()
     if account.is_superuser and member is None:
-        return Membership(
-            project=project, account=account, alias=f"admin-{account.pk}", role=Role.LEAD
-        )
+        return _admin_seat(account, project)
     if member is None:
         raise Http404
     if not member.can("manage"):

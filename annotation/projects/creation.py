@@ -21,12 +21,6 @@ from annotation.models import (
 )
 
 _SLUG_LENGTH = 80
-# What a project like another one takes over besides task type and categories.
-COPIED = (
-    "overlap", "share_percent", "share_overlap", "disputed_overlap", "hold_minutes", "rules",
-    "verify", "blind_first", "claim_check", "expected_effect", "practice_items", "practice_pass",
-    "probe_every", "text_format", "guidelines_field",
-)  # fmt: skip
 
 
 def load_task_type_version(slug: str) -> TaskTypeVersion:
@@ -92,16 +86,9 @@ def free_slug(name: str) -> str:
     return next(slug for slug in chain([base], numbered) if slug not in taken)
 
 
-def create_led_project(
-    account: Account, name: str, *, like: Project | None = None, **values: Any
-) -> Project:
-    """Create a project of this name with the account as its lead, and record it in the audit log.
-
-    With `like`, it has the task type, the categories and the settings of that project.
-    """
-    if like:
-        copied = {field: getattr(like, field) for field in COPIED}
-        values = {**values, **copied, "version": like.task_type, "taxonomy": like.taxonomy}
+def create_led_project(account: Account, name: str, **values: Any) -> Project:
+    """Create a project of this name with the account as its lead, and record it in the audit
+    log."""
     with transactions.transact():
         project = create_audited_project(free_slug(name), name=name, **values)
         member = Membership.objects.create(

@@ -190,10 +190,8 @@ class PageQuery:
     def categories(self) -> Taxonomy:
         """The categories under which the chosen runs were made; the project's of today if they
         differ, or without a run."""
-        return counted.load_categories(self.runs) if self.runs else self._categories_now
-
-    @property
-    def _categories_now(self) -> Taxonomy:
+        if self.runs:
+            return counted.load_categories(self.runs)
         return taxonomy.load_taxonomy(self.project)
 
     @property

@@ -1,5 +1,6 @@
 """The pages where projects are created, archived and restored."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
@@ -15,6 +16,7 @@ from annotation import tasktypes
 from annotation.items import taxonomy
 from annotation.models import Account, Project
 from annotation.projects import access, creation
+from annotation.settings.project_settings import SETTING_NAMES
 
 
 class NewProjectForm(forms.Form):
@@ -65,19 +67,24 @@ def new_project(request: HttpRequest) -> HttpResponse:
     form = NewProjectForm(request.POST if request.method == "POST" else None, account)
     if request.method == "POST" and form.is_valid():
         said = form.cleaned_data
-        template = taxonomy.load_templates()[said["categories"]]
         project = creation.create_led_project(
-            account,
-            said["name"].strip(),
-            like=said.get("like"),
-            description=said["description"],
-            task_type=said["task_type"],
-            taxonomy=creation.store_taxonomy(template),
+            account, said["name"].strip(), description=said["description"], **_begin_with(said)
         )
         messages.success(request, f"{project.name} is created, and you are its lead.")
         return redirect("project", slug=project.slug)
     status = 422 if form.errors else 200
     return render(request, "annotation/new_project.html", {"form": form}, status=status)
+
+
+def _begin_with(said: Mapping[str, Any]) -> dict[str, Any]:
+    """The task type, categories and settings of the new project: those of another one, or as
+    chosen."""
+    if like := said.get("like"):
+        copied = [name for name in SETTING_NAMES if name not in ("name", "description")]
+        settings = {name: getattr(like, name) for name in copied}
+        return {**settings, "version": like.task_type, "taxonomy": like.taxonomy}
+    template = taxonomy.load_templates()[said["categories"]]
+    return {"task_type": said["task_type"], "taxonomy": creation.store_taxonomy(template)}
 
 
 @require_safe

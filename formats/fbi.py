@@ -160,6 +160,11 @@ _PREFIXES = {ability: prefix for prefix, ability in ABILITIES.items()}
 _COLUMNS = {"question": "prompt", "og": "gold", "perturbed_gpt4": "perturbed"}
 
 
+def can_hold(texts: Iterable[str], categories: Iterable[str]) -> bool:
+    """True if the layout has places for items with these texts, and for any of the categories."""
+    return {*_COLUMNS.values()} <= {*texts} and not _STEMS.keys().isdisjoint(categories)
+
+
 def write_archive(
     rows: Iterable[Mapping[str, Any]],
     sealing: ArchiveWriter,

@@ -56,7 +56,8 @@ class ExportAskedSerializer(serializers.Serializer[Any]):
     `canary` each row has a column that marks it as test data and contains a searchable string.
     `snapshot` exports all items of that snapshot; without it, the current items. `licence` is
     stated in the data card of the format `hub`. With `encrypt` the file is a zip with a password;
-    request the password from its own URL.
+    request the password from its own URL. Control and qualification items are left out unless
+    `with_control` is true.
     """
 
     table = NamedChoice(EXPORT_TABLES)
@@ -66,6 +67,7 @@ class ExportAskedSerializer(serializers.Serializer[Any]):
     snapshot = serializers.CharField(default="", allow_blank=True, max_length=80)
     licence = serializers.ChoiceField(choices=[*LICENCES.items()], default=UNSTATED)
     encrypt = serializers.BooleanField(default=False)
+    with_control = serializers.BooleanField(default=False)
 
 
 class ExportSerializer(JobFields):
@@ -79,6 +81,7 @@ class ExportSerializer(JobFields):
     snapshot = serializers.CharField(source="result.snapshot", default="")
     licence = serializers.CharField(source="result.licence", default="")
     encrypt = serializers.BooleanField(source="result.encrypt", default=False)
+    with_control = serializers.BooleanField(source="result.with_control", default=False)
     done = serializers.IntegerField()
     total = serializers.IntegerField(allow_null=True)
     expires = serializers.SerializerMethodField()
@@ -201,7 +204,7 @@ def _parse_export_body(member: Membership, said: dict[str, Any]) -> ExportReques
         raise Unprocessable(_INVALID_BODY, {"filters": [words]})
     if not narrowed.form.is_valid():
         raise Unprocessable(_INVALID_BODY, {"filters": narrowed.form.errors.get_json_data()})
-    of_items = {name: said[name] for name in ("snapshot", "licence", "encrypt")}
+    of_items = {name: said[name] for name in ("snapshot", "licence", "encrypt", "with_control")}
     return ExportRequest(table, said["format"], filters, said["canary"], **of_items)
 
 

@@ -128,9 +128,11 @@ def _packing_options(job: Job, wish: ExportRequest) -> PackingOptions:
 
 def _read_request(job: Job) -> ExportRequest:
     # Jobs of earlier versions lack the last of these values.
-    said = {name: job.result.get(name, "") for name in ("table", "form", "snapshot", "licence")}
-    encrypt = job.result.get("encrypt", False)
-    return ExportRequest(**said, filters=job.result["filters"], encrypt=encrypt)
+    said: dict[str, Any] = {
+        name: job.result.get(name, "") for name in ("table", "form", "snapshot", "licence")
+    }
+    said |= {name: job.result.get(name, False) for name in ("encrypt", "with_control")}
+    return ExportRequest(**said, filters=job.result["filters"])
 
 
 def _report_progress(
@@ -180,6 +182,7 @@ def _record_event(job: Job) -> None:
         snapshot=job.result.get("snapshot", ""),
         licence=job.result.get("licence", ""),
         encrypted=job.result.get("encrypt", False),
+        with_control=job.result.get("with_control", False),
     )
 
 

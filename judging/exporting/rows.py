@@ -24,7 +24,8 @@ class ExportRequest:
     `canary` every row has a column that marks the row as test data and contains a searchable
     string. `snapshot` is the name of the snapshot to export; without it, the current items are
     exported. `licence` is the licence that the data card of a folder for the hub states. With
-    `encrypt` the file is a zip with a password."""
+    `encrypt` the file is a zip with a password. Control and qualification items are among the items
+    only if `with_control`: whoever has the file knows them, and their answers."""
 
     table: str
     form: str
@@ -33,6 +34,7 @@ class ExportRequest:
     snapshot: str = ""
     licence: str = ""
     encrypt: bool = False
+    with_control: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,11 +69,12 @@ def check_request(project: Project, wish: ExportRequest) -> None:
 
 
 def count_rows(project: Project, wish: ExportRequest) -> int | None:
-    """Count the requested rows; None if the number is unknown."""
+    """Count the requested rows; None if the number is unknown. Of a snapshot, control and
+    qualification items are always counted."""
     if snapshot := _find_snapshot(project, wish.snapshot):
         return snapshot.items
     if wish.table == ITEMS_TABLE:
-        return _filter_items(project, wish.filters).count()
+        return _filter_items(project, wish).count()
     table = EXPORT_TABLES[wish.table]
     return table.count(project) if table.count else None
 
@@ -91,9 +94,10 @@ def read_rows(project: Project, wish: ExportRequest, canary: str = "") -> Export
 
 def _rows(project: Project, wish: ExportRequest) -> Iterator[dict[str, Any]]:
     if snapshot := _find_snapshot(project, wish.snapshot):
-        return frozen_items(snapshot)
+        every = frozen_items(snapshot)
+        return (row for row in every if wish.with_control or row["purpose"] == "test")
     if wish.table == ITEMS_TABLE:
-        return item_rows(project, _filter_items(project, wish.filters))
+        return item_rows(project, _filter_items(project, wish))
     return EXPORT_TABLES[wish.table].rows(project)
 
 
@@ -105,7 +109,7 @@ def _find_snapshot(project: Project, name: str) -> Snapshot | None:
     return Snapshot.objects.in_project(project).completed().named(name) if name else None
 
 
-def _filter_items(project: Project, filters: dict[str, str]) -> ItemQuerySet:
-    found = ItemFilter(filters, Item.objects.in_project(project)).qs
+def _filter_items(project: Project, wish: ExportRequest) -> ItemQuerySet:
+    found = ItemFilter(wish.filters, Item.objects.in_project(project)).qs
     assert isinstance(found, ItemQuerySet)
-    return found
+    return found if wish.with_control else found.of_tests()

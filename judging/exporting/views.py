@@ -17,9 +17,10 @@ from annotation.errors import FieldError
 from annotation.items import taxonomy
 from annotation.items.filters import ItemPageFilter
 from annotation.jobs import job_queue
-from annotation.models import Item, Job, Membership, Snapshot
+from annotation.models import Item, Job, Membership, Project, Snapshot
 from annotation.projects import access
-from formats.writers import FILE_FORMATS
+from formats import fbi
+from formats.writers import FBI, FILE_FORMATS
 from judging.exporting import dataset_card, jobs
 from judging.exporting.rows import ExportRequest
 
@@ -59,6 +60,12 @@ class ExportForm(forms.Form):
         required=False,
         help_text="The licence named in the data card (format hub).",
     )
+    with_control = forms.BooleanField(
+        required=False,
+        label="Include control and qualification items",
+        help_text="For the table of items. Whoever has the file then knows which items these are, "
+        "and their correct answers.",
+    )
     canary = forms.BooleanField(
         required=False,
         label="Mark every row as test data",
@@ -97,7 +104,8 @@ class ExportForm(forms.Form):
             assert isinstance(field, forms.ChoiceField)
             field.choices = choices
         if "items" not in tables:
-            del self.fields["snapshot"], self.fields["licence"]
+            for name in ("snapshot", "licence", "with_control"):
+                del self.fields[name]
 
 
 def _label_with_hint(name: str, words: Mapping[str, str]) -> str:
@@ -172,11 +180,18 @@ def _build_form(request: HttpRequest, member: Membership) -> ExportForm:
     return ExportForm(
         request.POST if request.method == "POST" else None,
         tables=jobs.list_tables(member),
-        formats=FILE_FORMATS,
+        formats=_list_formats(member.project),
         snapshots=[snapshot.name for snapshot in made],
         licences=dataset_card.LICENCES.items(),
         initial={"encrypt": member.project.sealed},
     )
+
+
+def _list_formats(project: Project) -> list[str]:
+    """The formats of files. The layout of study 000 has no place for other categories."""
+    texts = [text.name for text in tasktypes.load_version(project.task_type).texts]
+    fits = fbi.can_hold(texts, taxonomy.load_taxonomy(project).category_names())
+    return [form for form in FILE_FORMATS if fits or form != FBI]
 
 
 def _build_filters(request: HttpRequest, member: Membership) -> ItemPageFilter:
@@ -195,6 +210,6 @@ def _build_request(asked: dict[str, Any], filters: ItemPageFilter) -> ExportRequ
     data: dict[str, Any] = filters.data
     given = {name: str(data[name]) for name in filters.form.fields if data.get(name)}
     narrowed = given if asked["table"] == "items" else {}
-    of_items = {name: asked.get(name, "") for name in ("snapshot", "licence")}
-    of_items["encrypt"] = asked["encrypt"]
+    of_items: dict[str, Any] = {name: asked.get(name, "") for name in ("snapshot", "licence")}
+    of_items |= {name: asked.get(name, False) for name in ("encrypt", "with_control")}
     return ExportRequest(asked["table"], asked["format"], narrowed, asked["canary"], **of_items)

@@ -27,6 +27,9 @@ log = logging.getLogger(__name__)
 LOOK_EVERY = 2.0
 # This many slices run in parallel.
 MAX_SLICES = 4
+# Jobs of one kind take at most this many of them: an import may run for an hour, and exports must
+# not wait for it.
+MAX_JOBS_OF_A_KIND = 2
 
 
 @dataclass(frozen=True)
@@ -34,12 +37,14 @@ class WorkKind:
     """A kind of work. `due` finds the ids of due work, and `work` works on one id for a slice of
     time.
 
-    `work` skips work that another worker is already doing.
+    `work` skips work that another worker is already doing. At most `at_once` ids are worked on at a
+    time, if that is limited.
     """
 
     name: str
     due: Callable[[datetime], Iterable[int]]
     work: Callable[[int], object]
+    at_once: int | None = None
 
 
 def list_kinds() -> list[WorkKind]:
@@ -53,6 +58,7 @@ def list_kinds() -> list[WorkKind]:
                 f"{name} job",
                 kind.due or partial(job_queue.due_job_ids, name),
                 partial(kind.run, stopped=ask.STOP.is_set),
+                MAX_JOBS_OF_A_KIND,
             )
             for name, kind in job_list.JOB_KINDS.items()
             if kind.run
@@ -127,10 +133,11 @@ class WorkLoop:
             # The loop must not end if the database is down for a while.
             log.exception("Looking for due work failed; looking again in %s s.", self.every)
             return None
-        for pk in due:
-            if (kind.name, pk) not in self._busy:
-                self._busy.add((kind.name, pk))
-                self._slices.submit(self._work, kind, pk)
+        begun = {pk for name, pk in self._busy.copy() if name == kind.name}
+        free = None if kind.at_once is None else max(0, kind.at_once - len(begun))
+        for pk in sorted(due - begun)[:free]:
+            self._busy.add((kind.name, pk))
+            self._slices.submit(self._work, kind, pk)
         return len(due)
 
     def _work(self, kind: WorkKind, pk: int) -> None:

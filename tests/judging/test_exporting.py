@@ -17,6 +17,7 @@ from annotation.jobs.subprocesses import ProgramResult
 from annotation.models import Event, Item, Job, Project
 from judging.exporting import jobs
 from judging.jobs import worker
+from tests.annotation.own_categories import with_own_categories
 from tests.builders import Cast, cast, make_item, make_resolution, make_revision
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("in_this_program")]
@@ -106,6 +107,25 @@ def test_items_are_narrowed_as_on_their_page(lead: Client) -> None:
     assert "resolution: valid" in lead.get(PAGE).content.decode()
 
 
+def test_control_and_qualification_items_are_left_out_unless_asked_for(lead: Client) -> None:
+    Item.objects.filter(key="a").update(purpose="probe")
+    Item.objects.filter(key="=c").update(purpose="practice")
+    assert [json.loads(row)["key"] for row in made(lead).splitlines()] == ["b"]
+    assert "with control" not in lead.get(PAGE).content.decode()
+    rows = made(lead, with_control="on").splitlines()
+    assert [json.loads(row)["key"] for row in rows] == ["a", "b", "=c"]
+    assert "with control and qualification items" in lead.get(PAGE).content.decode()
+
+
+def test_the_layout_of_study_000_is_offered_only_where_it_has_places(
+    lead: Client, people: Cast
+) -> None:
+    offered = '<option value="fbi">'
+    assert offered in lead.get(PAGE).content.decode()
+    with_own_categories(people.project)
+    assert offered not in lead.get(PAGE).content.decode()
+
+
 def test_formulas_are_defused_and_every_row_bears_the_canary(lead: Client) -> None:
     rows = list(csv.DictReader(made(lead, format="csv", canary="on").splitlines()))
     assert [row["key"] for row in rows] == ["a", "b", "'=c"]
@@ -166,7 +186,7 @@ def test_researchers_have_tables_of_results_and_no_others(people: Cast, lead: Cl
     client = signed_in(people, "researcher")
     asked = [set(one.get(PAGE).context["form"].fields) for one in (client, lead)]
     # What is of items alone is asked of those alone who have them.
-    assert asked[1] - asked[0] == {"snapshot", "licence"}
+    assert asked[1] - asked[0] == {"snapshot", "licence", "with_control"}
     assert client.post(PAGE, {"table": "items", "format": "csv"}).status_code == 422
     made(lead)
     assert "None yet." in client.get(PAGE).content.decode()

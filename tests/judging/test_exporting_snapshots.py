@@ -13,6 +13,8 @@ from django.utils import timezone
 from annotation.items.snapshots import create
 from annotation.models import Event, Item, Job
 from judging.exporting import jobs as exporting_jobs
+from judging.exporting import rows
+from judging.exporting.rows import ExportRequest
 from tests.builders import (
     Cast,
     browser_of,
@@ -77,6 +79,14 @@ def test_the_page_gives_items_as_they_were_when_frozen(lead: Client, people: Cas
     assert lead.post(page(people), {**ASKED, "snapshot": "v1"}).status_code == 302
     assert keys(written()) == [("a", 1, None), ("b", 1, None)]
     assert "as of v1" in lead.get(page(people)).content.decode()
+
+
+def test_control_items_of_a_snapshot_are_left_out_unless_asked_for(people: Cast) -> None:
+    Item.objects.filter(key="a").update(purpose="probe")
+    create.store_contents(create.enqueue(people.project, people.lead, "v2"))
+    for asked, found in ({}, {"c"}), ({"with_control": True}, {"a", "c"}):
+        wish = ExportRequest("items", "jsonl", snapshot="v2", **asked)
+        assert {row["key"] for row in rows.read_rows(people.project, wish).rows} == found
 
 
 def test_the_page_gives_them_as_they_are_unless_told_otherwise(lead: Client, people: Cast) -> None:

@@ -229,3 +229,32 @@ def test_a_work_loop_that_cannot_look_or_whose_work_fails_says_no_progress(
     assert wait_for(Worker.objects.filter(failures__gt=1).exists)
     assert not Worker.objects.exclude(progressed_at=None, looked_at=None).exists()
     loop.stop()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_long_jobs_of_one_kind_leave_room_for_the_other_kinds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    over, begun, exported = threading.Event(), list[int](), threading.Event()
+
+    def imports(pk: int) -> None:
+        begun.append(pk)
+        over.wait(10)
+
+    kinds = (
+        WorkKind("import job", lambda now: {*range(8)} - {*begun}, imports, 2),
+        WorkKind("export job", lambda now: [1], lambda pk: exported.set()),
+    )
+    monkeypatch.setattr(worker, "list_kinds", lambda: kinds)
+    loop = WorkLoop(every=0.02)
+    loop.start()
+    assert exported.wait(5)
+    assert begun == [0, 1]
+    over.set()
+    assert wait_for(lambda: {*begun} == {*range(8)})
+    loop.stop()
+
+
+def test_every_kind_of_job_is_limited() -> None:
+    limited = {kind.name for kind in worker.list_kinds() if kind.at_once}
+    assert limited == {kind.name for kind in worker.list_kinds() if kind.name.endswith(" job")}

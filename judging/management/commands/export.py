@@ -40,6 +40,11 @@ class Command(BaseCommand):
             action="store_true",
             help="write an encrypted zip; the password is shown once",
         )
+        parser.add_argument(
+            "--with-control",
+            action="store_true",
+            help="include control and qualification items in the table of items",
+        )
         parser.add_argument("--output", type=Path, required=True, metavar="PATH")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -47,7 +52,8 @@ class Command(BaseCommand):
         if project is None:
             raise command_error(f"There is no project {options['project']!r}.")
         output = options["output"]
-        said = {name: options[name] for name in ("snapshot", "licence", "canary", "encrypt")}
+        asked = ("snapshot", "licence", "canary", "encrypt", "with_control")
+        said = {name: options[name] for name in asked}
         wish = ExportRequest(options["table"], options["format"], **said)
         canary = jobs.generate_canary() if wish.canary else ""
         password = passwords.generate() if wish.encrypt else ""
@@ -85,6 +91,7 @@ class Command(BaseCommand):
             licence=wish.licence,
             canary=canary,
             encrypted=wish.encrypt,
+            with_control=wish.with_control,
         )
         self.stderr.write(f"{count:,} rows of {options['table']} written to {output}")
         if password:

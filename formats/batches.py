@@ -27,14 +27,12 @@ def read_rows(stream: BinaryIO, file: str, limits: Limits) -> Rows:
 def _row(row: Row) -> Row | BadRow:
     call = row.values.get("custom_id")
     if not isinstance(call, str) or not call:
-        return BadRow(row.file, row.line, "custom_id", "is missing. Give the batch's output file.")
+        return row.bad("custom_id", "is missing. Give the batch's output file.")
     if not {"response", "error"} & row.values.keys():
-        return BadRow(
-            row.file, row.line, "response", "is missing. Give the batch's output and error files."
-        )
+        return row.bad("response", "is missing. Give the batch's output and error files.")
     response = row.values.get("response") or {}
     if not isinstance(response, dict):
-        return BadRow(row.file, row.line, "response", "is not an object. Give the output file.")
+        return row.bad("response", "is not an object. Give the output file.")
     body, status = response.get("body"), response.get("status_code")
     values = _parse_call_name(call)
     if row.values.get("error") or status != 200 or not isinstance(body, dict):

@@ -7,7 +7,7 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
-from itertools import chain
+from itertools import chain, count
 from textwrap import shorten
 from typing import BinaryIO
 
@@ -33,8 +33,8 @@ def read_rows(
     records = _records(Lines(stream, file, limits), file, delimiter)
     header = _header(next(records, None), file, required, limits)
     line = 0
-    for line, fields in records:
-        yield _row(file, line, header, fields, limits)
+    for line, number, fields in records:
+        yield _row(file, line, number, header, fields, limits)
     if not line:
         raise FormatError(f"{file}: has column names but no rows. Give a file with rows.")
 
@@ -46,7 +46,7 @@ def pick_rows(
     _allow_long_fields(limits)
     source = _RecordingLines(stream, file, limits)
     is_header = True
-    for line, _ in _records(source, file, delimiter):
+    for line, *_ in _records(source, file, delimiter):
         if is_header or line in starts:
             yield source.record()
         is_header = False
@@ -80,11 +80,13 @@ def _allow_long_fields(limits: Limits) -> None:
         csv.field_size_limit(limits.row_bytes)
 
 
-def _records(lines: Lines, file: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _records(lines: Lines, file: str, delimiter: str) -> Iterator[tuple[int, int, list[str]]]:
+    """Yield the line where each record starts, its number in a spreadsheet, and its fields."""
     line, first = lines.start_row(), next(lines, "")
     told = _detect_delimiter(first, delimiter)
     reader = csv.reader(chain([first] if first else [], lines), delimiter=told, strict=True)
-    while True:
+    # Spreadsheets also show blank rows.
+    for number in count(1):
         try:
             fields = next(reader)
         except StopIteration:
@@ -96,7 +98,7 @@ def _records(lines: Lines, file: str, delimiter: str) -> Iterator[tuple[int, lis
                 "the quotation marks inside, and end every row with a line feed."
             ) from error
         if fields:
-            yield line, fields
+            yield line, number, fields
         line = lines.start_row()
 
 
@@ -115,25 +117,26 @@ def _detect_delimiter(header: str, usual: str) -> str:
 
 
 def _header(
-    record: tuple[int, list[str]] | None, file: str, required: Sequence[str], limits: Limits
+    record: tuple[int, int, list[str]] | None, file: str, required: Sequence[str], limits: Limits
 ) -> list[str]:
     if record is None:
         raise FormatError(f"{file}: the file is empty. Give a file with a header and rows.")
-    if len(record[1]) > limits.columns:
+    line, _, fields = record
+    if len(fields) > limits.columns:
         raise FormatError(
-            f"{file}, line {record[0]}: names more than {limits.columns:,} columns. Leave some out."
+            f"{file}, line {line}: names more than {limits.columns:,} columns. Leave some out."
         )
-    names = [name.strip() for name in record[1]]
+    names = [name.strip() for name in fields]
     if not all(names) or any("\0" in name for name in names):
         raise FormatError(
-            f"{file}, line {record[0]}: a column has no usable name (found: "
+            f"{file}, line {line}: a column has no usable name (found: "
             f"{_join_names(names)!r}). "
             "The first row must name every column."
         )
     twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         raise FormatError(
-            f"{file}, line {record[0]}: columns named twice: {_join_names(twice)}. Rename them."
+            f"{file}, line {line}: columns named twice: {_join_names(twice)}. Rename them."
         )
     _require(names, file, required)
     return names
@@ -153,14 +156,15 @@ def _join_names(names: list[str]) -> str:
 
 
 def _row(
-    file: str, line: int, header: list[str], fields: list[str], limits: Limits
+    file: str, line: int, number: int, header: list[str], fields: list[str], limits: Limits
 ) -> Row | BadRow:
     for name, value in zip(header, fields, strict=False):
         check_size(value, limits, file, line, name)
     if len(fields) != len(header):
         reason = f"the row has {len(fields)} fields, the header {len(header)}"
-        return BadRow(file, line, "", reason)
+        return BadRow(file, line, "", reason, number=number)
     for name, value in zip(header, fields, strict=True):
         if "\0" in value:
-            return BadRow(file, line, name, "a NUL character cannot be stored")
-    return Row(file, line, dict(zip(header, fields, strict=True)))
+            reason = "a NUL character cannot be stored"
+            return BadRow(file, line, name, reason, number=number)
+    return Row(file, line, dict(zip(header, fields, strict=True)), number)

@@ -114,14 +114,14 @@ def _sort_files(names: list[str], path: Path) -> Iterator[tuple[str, str]]:
 def _item(row: Row, stem: str, invariant: dict[bytes, str]) -> Row | BadRow:
     for column in COLUMNS:
         if not row.values[column].strip():
-            return BadRow(row.file, row.line, column, "is empty")
+            return row.bad(column, "is empty")
     source, cdx = FILES[stem], row.values["cdx"].strip()
     parts = _ID.fullmatch(cdx)
     if parts is None:
         reason = (
             f"'{cdx[:80]}' is not an id of the study (lf, factual, reasoning or if, and a number)"
         )
-        return BadRow(row.file, row.line, "cdx", reason)
+        return row.bad("cdx", reason)
     key = f"{source.folder}/{stem}:{cdx}"
     values = {
         "key": key,
@@ -134,7 +134,7 @@ def _item(row: Row, stem: str, invariant: dict[bytes, str]) -> Row | BadRow:
         "perturbed": row.values["perturbed_gpt4"],
         "repeats": _find_duplicate(row, source, key, invariant),
     }
-    return Row(row.file, row.line, values)
+    return Row(row.file, row.line, values, row.number)
 
 
 def _origin(source: FbiFile, named: bool) -> str:

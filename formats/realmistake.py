@@ -101,7 +101,7 @@ def _as_rows(row: Row, made: Any) -> Iterator[Row | BadRow]:
     try:
         yield from [Row(row.file, row.line, values) for values in made(row.values)]
     except _FaultError as fault:
-        yield BadRow(row.file, row.line, fault.field, str(fault))
+        yield row.bad(fault.field, str(fault))
 
 
 def _item(values: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+MAX_KEY_LENGTH = 200
+
 
 class FormatError(Exception):
     """The whole file cannot be used. The message names the file and the place, and says how to fix
@@ -16,12 +18,20 @@ class Row:
     value.
 
     `file` is the name of the file (in an archive, its path there). `line` is the line where the row
-    starts, from 1.
+    starts, from 1. `number` is the number that a spreadsheet shows for the row; 0 if the rows of
+    the format are its lines.
     """
 
     file: str
     line: int
     values: dict[str, Any]
+    number: int = 0
+
+    def bad(self, field: str, reason: str, value: str = "") -> "BadRow":
+        """Return a BadRow that rejects this row."""
+        key = self.values.get("key")
+        shown = key.strip()[:MAX_KEY_LENGTH] if isinstance(key, str) else ""
+        return BadRow(self.file, self.line, field, reason, value, self.number, shown)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Used when rows are sent between processes; the default method takes five times as long.
@@ -33,7 +43,8 @@ class BadRow:
     """A record that cannot be used; the records around it may still be good.
 
     `field` is the column with the error; it is empty if the whole row is wrong. `value` is what
-    stands there, if another value can be given for all rows with it.
+    stands there, if another value can be given for all rows with it. `number` is that of `Row`, and
+    `key` the key of the row; "" if it has none.
     """
 
     file: str
@@ -41,6 +52,13 @@ class BadRow:
     field: str
     reason: str
     value: str = ""
+    number: int = 0
+    key: str = ""
+
+    @property
+    def place(self) -> str:
+        """The place of the row in its file, in words."""
+        return f"row {self.number}" if self.number else f"line {self.line}"
 
 
 @dataclass(frozen=True, slots=True)

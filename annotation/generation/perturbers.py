@@ -217,7 +217,7 @@ def _rows(
             for perturber in chosen:
                 for values, dose in _perturb_gold(item, texts, perturber, wish, done):
                     line += 1
-                    yield DerivedRow(ORIGIN, line, values, item.key, dose)
+                    yield DerivedRow(ORIGIN, line, values, parent=item.key, dose=dose)
     told(total, total)
 
 

@@ -66,7 +66,8 @@ class ColumnsSerializer(serializers.Serializer[Any]):
 
 
 class ProblemOfRowSerializer(serializers.Serializer[Any]):
-    """A row that is not imported; `place` is its number in the file of rejected rows."""
+    """A row that is not imported; `place` is its number in the file of rejected rows, `row` the
+    number that a spreadsheet shows for it."""
 
     place = serializers.IntegerField()
     problem = serializers.ChoiceField(choices=["bad", "changed"])
@@ -76,6 +77,8 @@ class ProblemOfRowSerializer(serializers.Serializer[Any]):
         help_text="Name of the column in the file; empty for the whole row."
     )
     reason = serializers.CharField()
+    row = serializers.IntegerField(default=None, allow_null=True)
+    key = serializers.CharField(default="", help_text="Key of the item; empty if it has none.")
 
 
 class MissingSerializer(serializers.Serializer[Any]):
@@ -85,6 +88,8 @@ class MissingSerializer(serializers.Serializer[Any]):
     line = serializers.IntegerField()
     field = serializers.CharField(help_text="Name of the column in the file.")
     reason = serializers.CharField()
+    row = serializers.IntegerField(default=None, allow_null=True)
+    key = serializers.CharField(default="", help_text="Key of the item; empty if it has none.")
 
 
 class ReportSerializer(serializers.Serializer[Any]):

@@ -23,7 +23,7 @@ class ItemImportReport:
 
     `alone` counts the new items that form a cluster of one item because no column names a cluster.
     `off_scale` lists the answers in imported rows that are missing because they are off their
-    scale.
+    scale. `bad_keys` has the keys of the bad rows, each with the place of the first of them.
     """
 
     new: int = 0
@@ -32,6 +32,13 @@ class ItemImportReport:
     bad: list[BadRow] = field(default_factory=list)
     conflicts: list[BadRow] = field(default_factory=list)
     off_scale: list[BadRow] = field(default_factory=list)
+    bad_keys: dict[str, str] = field(default_factory=dict)
+
+    def reject(self, row: BadRow) -> None:
+        """Count a bad row, and remember its key."""
+        self.bad.append(row)
+        if row.key:
+            self.bad_keys.setdefault(row.key, row.place)
 
     @property
     def rows(self) -> int:
@@ -144,17 +151,29 @@ def load_known(project: Project | None, drafts: list[ParsedItem]) -> dict[str, C
     return {**known}
 
 
+def has_bad_key(draft: ParsedItem, report: ItemImportReport) -> BadRow:
+    """Reject a draft that has the key of an earlier bad row. Otherwise it would get the key, and
+    the earlier row, once it is corrected, would be the one that is left out."""
+    first = report.bad_keys[draft.key]
+    reason = f"is also the key of {first}, which cannot be used. Correct that row, or change a key."
+    return draft.bad("key", reason)
+
+
 def select_new(
     drafts: list[ParsedItem], known: dict[str, ComparedItem], report: ItemImportReport
 ) -> list[ParsedItem]:
     """Return the new drafts; count all others in the report as unchanged, bad or conflicting."""
-    fresh = []
+    fresh, rejected = [], set[str]()
     for draft in drafts:
         entry = known.get(draft.key)
-        if entry is None and (reason := _repeat_problem(draft, known)):
-            report.bad.append(draft.bad("repeats", reason))
+        if draft.key in rejected:
+            report.reject(has_bad_key(draft, report))
+        elif entry is None and (reason := _repeat_problem(draft, known)):
+            report.reject(draft.bad("repeats", reason))
+            rejected.add(draft.key)
         elif entry is None and (reason := _parent_problem(draft, known)):
-            report.bad.append(draft.bad("parent", reason))
+            report.reject(draft.bad("parent", reason))
+            rejected.add(draft.key)
         elif entry is None:
             known[draft.key] = KnownItem(
                 {draft.digest}, _row_facts(draft), decided=_decided_values(draft)

@@ -65,7 +65,7 @@ def restore_rows(rows: Iterable[Row | BadRow], task: tasktypes.TaskType) -> Iter
         try:
             yield _restore_row(row, task)
         except _ExportFault as fault:
-            yield BadRow(row.file, row.line, str(fault), "does not match the export format.")
+            yield row.bad(str(fault), "does not match the export format.")
 
 
 def row_flags(
@@ -110,7 +110,8 @@ def _restore_row(row: Row, task: tasktypes.TaskType) -> ExportedRow:
     if not isinstance(parent, str):
         raise _ExportFault("parent")
     flags, revision = told.slugs("flags"), told.number("revision")
-    return ExportedRow(row.file, row.line, values, parent, dose, flags, revision, held)
+    made = (parent, dose, flags, revision, held)
+    return ExportedRow(row.file, row.line, values, row.number, *made)
 
 
 def _parse_resolution(told: "_Cells") -> ExportedResolution:

@@ -3,7 +3,7 @@
 import hashlib
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,9 +13,8 @@ from annotation.importing import exported_rows
 from annotation.items import taxonomy, text_digest
 from annotation.items.taxonomy import Taxonomy
 from annotation.labelling import correct_answers
-from formats.rows import BadRow, Row
+from formats.rows import MAX_KEY_LENGTH, BadRow, Row
 
-KEY_LENGTH = 200
 SHORT_LENGTH = 40
 MAX_CATEGORY_LENGTH = 80
 COLUMNS = ("key", "category", "source_ability", "origin", "cluster", "repeats", "purpose")
@@ -80,7 +79,7 @@ class ParsedItem:
 
     def bad(self, field: str, reason: str) -> BadRow:
         """Return a BadRow that rejects this draft after parsing."""
-        return BadRow(self.row.file, self.row.line, field, reason)
+        return replace(self.row.bad(field, reason), key=self.key)
 
     def off_scale(self) -> Iterator[BadRow]:
         """A report for each missing answer of the imported final label."""
@@ -114,7 +113,7 @@ def parse_items(
         try:
             yield _parse_item(row, task, known or taxonomy.load_shipped(), accept=accept)
         except _ItemFault as fault:
-            yield BadRow(row.file, row.line, fault.field, str(fault), fault.value)
+            yield row.bad(fault.field, str(fault), fault.value)
 
 
 def required_columns(task: tasktypes.TaskType) -> tuple[str, ...]:
@@ -237,8 +236,8 @@ def _text(values: dict[str, Any], name: str) -> str:
 def _key(key: str) -> str:
     if not key:
         raise _ItemFault("key", "is empty or missing; every item needs a unique one.")
-    if len(key) > KEY_LENGTH:
-        raise _ItemFault("key", f"is longer than {KEY_LENGTH} characters.")
+    if len(key) > MAX_KEY_LENGTH:
+        raise _ItemFault("key", f"is longer than {MAX_KEY_LENGTH} characters.")
     if not key.isprintable() and any(unicodedata.category(one)[0] == "C" for one in key):
         raise _ItemFault("key", "contains control characters. Remove them.")
     # Browsers remove such parts from a URL, so that no link to the item would work.

@@ -5,9 +5,9 @@ differ from the stored item is reported as a conflict and overwrites nothing.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -22,6 +22,7 @@ from annotation.importing.comparison import (
     ItemImportReport,
     collect_keys,
     flag_duplicates,
+    has_bad_key,
     load_known,
     select_new,
 )
@@ -45,6 +46,9 @@ from formats.rows import BadRow
 BATCH = 500
 BATCH_BYTES = 4_000_000
 FIRST_BATCH, MIN_BATCH, BATCH_SECONDS = 100, 20, 0.1
+# The keys of this many bad rows are looked up at once.
+KEYS_AT_ONCE = 5_000
+USED_KEY = "Its key is also that of another row or item."
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,8 @@ def store_items(
     report, size = ItemImportReport(), _BatchSize()
     by_text = project is not None and _clusters_by_text(project)
     if project is None or dry_run:
-        _dry_run(project, drafts, report, by_text=by_text)
+        there = _dry_run(project, drafts, report, by_text=by_text)
+        _tell_used_keys(project, report, there)
         return report
     with bulk.WriteAheadLog() as log:
         for number, good in enumerate(_good_batches(drafts, report, size)):
@@ -94,6 +99,7 @@ def store_items(
                 _insert(project, fresh, accept=accept, places=places, by_text=by_text)
             report.alone += 0 if by_text else sum(draft.is_alone for draft in fresh)
             log.grown(sum(len(draft.written) for draft in good))
+    _tell_used_keys(project, report)
     _record(project, report, accept, member)
     return report
 
@@ -118,14 +124,32 @@ def _dry_run(
     report: ItemImportReport,
     *,
     by_text: bool,
-) -> None:
-    """Report the results that storing the drafts would have."""
+) -> Container[str]:
+    """Report the results that storing the drafts would have. Return the keys of the items that
+    would be added."""
     imagined: dict[str, DryRunItem] = {}
     for good in _good_batches(drafts, report, _BatchSize()):
         known = load_known(project, good) | _dry_run_entries(good, imagined)
         fresh = select_new(good, known, report)
         report.alone += 0 if by_text else sum(draft.is_alone for draft in fresh)
         imagined.update((draft.key, DryRunItem(draft)) for draft in fresh)
+    return imagined
+
+
+def _tell_used_keys(
+    project: Project | None, report: ItemImportReport, added: Container[str] = ()
+) -> None:
+    """Say of each bad row if its key is used by an item of the project or by an `added` one: once
+    it is corrected, it could not be imported under this key."""
+    named = [place for place, row in enumerate(report.bad) if row.key]
+    for first in range(0, len(named), KEYS_AT_ONCE):
+        some = named[first : first + KEYS_AT_ONCE]
+        items = Item.objects.filter(project=project, key__among={report.bad[n].key for n in some})
+        stored = set(items.values_list("key", flat=True)) if project else set()
+        for place in some:
+            row = report.bad[place]
+            if row.key in stored or row.key in added:
+                report.bad[place] = replace(row, reason=f"{row.reason} {USED_KEY}")
 
 
 class _BatchSize:
@@ -147,10 +171,17 @@ class _BatchSize:
 def _good_batches(
     drafts: Iterable[ParsedItem | BadRow], report: ItemImportReport, size: _BatchSize
 ) -> Iterator[list[ParsedItem]]:
-    """Yield the drafts in batches; add bad rows to the report."""
+    """Yield the drafts in batches; add bad rows, and rows with the key of one, to the report."""
     for batch in _batches(drafts, size):
-        report.bad += [draft for draft in batch if isinstance(draft, BadRow)]
-        yield [draft for draft in batch if isinstance(draft, ParsedItem)]
+        good = []
+        for draft in batch:
+            if isinstance(draft, BadRow):
+                report.reject(draft)
+            elif draft.key in report.bad_keys:
+                report.reject(has_bad_key(draft, report))
+            else:
+                good.append(draft)
+        yield good
 
 
 def _batches(

@@ -67,7 +67,7 @@ class ParsedLabel:
 
     def bad(self, field: str, reason: str) -> BadRow:
         """Return a BadRow that rejects this statement after parsing."""
-        return BadRow(self.row.file, self.row.line, field, reason)
+        return self.row.bad(field, reason)
 
     def off_scale(self) -> Iterator[BadRow]:
         """A report for each missing answer of the row."""
@@ -100,7 +100,7 @@ def parse_labels(
         try:
             yield _parse_label(row, task, now, frozenset(ignored))
         except _LabelFault as fault:
-            yield BadRow(row.file, row.line, fault.field, str(fault))
+            yield row.bad(fault.field, str(fault))
 
 
 def label_columns(task: tasktypes.TaskType) -> tuple[str, ...]:

@@ -24,9 +24,9 @@ from formats.writers import write_csv
 PROGRESS_EVERY = 1_000
 # At most this many rejected rows are shown on the page; the table contains all rejected rows.
 MAX_SHOWN = 100
-# This many lines are named of the rows with the same problem.
-FIRST_LINES = 8
-PROBLEM_COLUMNS = ("place", "problem", "file", "line", "field", "reason")
+# This many rows are named of those with the same problem.
+FIRST_ROWS = 5
+PROBLEM_COLUMNS = ("place", "problem", "file", "line", "field", "reason", "row", "key")
 
 
 def run_import(job: Job) -> None:
@@ -107,14 +107,14 @@ def _unknown_categories(report: importing.ItemImportReport) -> list[dict[str, An
 
 
 def _group_problems(job: Job, report: importing.ItemImportReport) -> list[dict[str, Any]]:
-    """Return what is wrong with the rejected rows, each with its number of rows and the first
-    lines, the most frequent first."""
-    lines: dict[tuple[str, str], list[int]] = defaultdict(list)
+    """Return what is wrong with the rejected rows, each with its number of rows and the first of
+    them, the most frequent first."""
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for row in _problems(job, report):
-        lines[row["field"], row["reason"]].append(row["line"])
-    often = sorted(lines.items(), key=lambda group: (-len(group[1]), group[1]))
+        groups[row["field"], row["reason"]].append({"row": row["row"], "key": row["key"]})
+    often = sorted(groups.items(), key=lambda group: -len(group[1]))
     return [
-        {"field": field, "reason": reason, "rows": len(found), "lines": found[:FIRST_LINES]}
+        {"field": field, "reason": reason, "rows": len(found), "first": found[:FIRST_ROWS]}
         for (field, reason), found in often[:MAX_SHOWN]
     ]
 
@@ -140,7 +140,8 @@ def _named(job: Job, place: int | None, kind: str, row: BadRow) -> dict[str, Any
     """Describe a row, with the names that the person uses for the file and its columns."""
     file = job.result["name"] if row.file == upload_files.uploaded_path(job).name else row.file
     field = job.result["columns"].get(row.field) or row.field
-    return dict(zip(PROBLEM_COLUMNS, (place, kind, file, row.line, field, row.reason), strict=True))
+    shown = (place, kind, file, row.line, field, row.reason, row.number or row.line, row.key)
+    return dict(zip(PROBLEM_COLUMNS, shown, strict=True))
 
 
 def _write_rows(job: Job, rows: list[BadRow]) -> bool:

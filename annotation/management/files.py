@@ -15,7 +15,7 @@ from formats.rows import BadRow, FormatError, Row
 from formats.writers import write_csv
 
 MAX_SHOWN = 20
-COLUMNS = ("problem", "file", "line", "field", "reason")
+COLUMNS = ("problem", "file", "line", "field", "reason", "row", "key")
 
 
 def command_error(message: str) -> CommandError:
@@ -126,7 +126,8 @@ def report_problems(
     """Print the first problems on the terminal, and write all of them to the file."""
     for problem, row in problems[:MAX_SHOWN]:
         field = f", {row.field}" if row.field else ""
-        terminal.write(f"{problem}: {row.file}, line {row.line}{field}: {row.reason}")
+        key = f" Key: {row.key}" if row.key else ""
+        terminal.write(f"{problem}: {row.file}, {row.place}{field}: {row.reason}{key}")
     if len(problems) > MAX_SHOWN:
         where = "use --errors FILE to list all" if file is None else f"{file.name} lists all"
         terminal.write(f"... and {len(problems) - MAX_SHOWN:,} more; {where}.")
@@ -148,5 +149,5 @@ def show_progress(rows: Iterable[Any], terminal: OutputWrapper) -> Iterator[Any]
 
 def _cells(entry: tuple[str, BadRow]) -> dict[str, Any]:
     problem, row = entry
-    cells = (problem, row.file, row.line, row.field, row.reason)
+    cells = (problem, row.file, row.line, row.field, row.reason, row.number or row.line, row.key)
     return dict(zip(COLUMNS, cells, strict=True))

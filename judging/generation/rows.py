@@ -120,7 +120,8 @@ def build_rows(run: Run, target: Project) -> Iterator[DerivedRow]:
         if not here:
             values["source_item"] = said.key
             values["source_project"] = run.project.slug
-        yield DerivedRow(f"run {run.number}", line, values, said.key if here else "")
+        parent = said.key if here else ""
+        yield DerivedRow(f"run {run.number}", line, values, parent=parent)
 
 
 def build_key_infix(run: Run) -> str:

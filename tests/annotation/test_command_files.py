@@ -51,7 +51,7 @@ def test_a_file_lists_all_problems(tmp_path: Path) -> None:
     assert said.getvalue().splitlines()[20] == f"... and 1 more; {path} lists all."
     assert said.getvalue().startswith("ignored: a.csv, line 0: is empty.")
     written = path.read_text().splitlines()
-    assert (len(written), written[1]) == (22, "ignored,a.csv,0,,is empty.")
+    assert (len(written), written[1]) == (22, "ignored,a.csv,0,,is empty.,0,")
 
 
 def test_a_file_for_problems_must_be_writable(tmp_path: Path) -> None:

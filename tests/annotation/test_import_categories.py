@@ -65,8 +65,8 @@ def test_words_are_mapped_or_made_categories_and_the_file_is_checked_again() -> 
     assert said["columns"]["rationale"] == "Notes"
     unknown = [(one["word"], one["rows"]) for one in said["report"]["unknown"]]
     assert unknown == [("Unkind", 2), ("Sloppy", 2), ("Wrong page", 1)]
-    groups = [(group["rows"], group["lines"]) for group in said["report"]["groups"]]
-    assert groups == [(2, [3, 4]), (2, [5, 7]), (1, [6])]
+    groups = [[one["row"] for one in group["first"]] for group in said["report"]["groups"]]
+    assert groups == [[3, 4], [5, 7], [6]]
     assert "Words that are no category here" in desk.page()
     desk.post(**{"sort": "1", "word-0": "as:rude", "word-1": "new:evidence", "word-2": ""})
     assert desk.job.result["report"]["unknown"] == [{"word": "Wrong page", "rows": 1}]

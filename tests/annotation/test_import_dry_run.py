@@ -27,6 +27,10 @@ ROWS: list[dict[str, Any]] = [
     {"key": "d", "repeats": "nowhere"},
     {"key": "b"},
     {"key": ""},
+    {"key": "d"},
+    {"key": "e", "category": "unheard"},
+    {"key": "e"},
+    {"key": "a", "category": "unheard"},
 ]
 
 
@@ -49,7 +53,14 @@ def test_it_reports_each_row_as_the_import_then_does(
     assert not Item.objects.exists()
     real = importing.store_items(project, importing.parse_items(rows(*ROWS), TASK))
     assert said(dry) == said(real)
-    assert (dry.new, dry.unchanged, len(dry.bad), len(dry.conflicts)) == (2, 1, 3, 4)
+    assert (dry.new, dry.unchanged, len(dry.bad), len(dry.conflicts)) == (2, 1, 7, 4)
+    twice = {(row.line, row.reason) for row in dry.bad if row.field == "key" and row.key}
+    remedy = "which cannot be used. Correct that row, or change a key."
+    assert twice == {
+        (11, f"is also the key of line 8, {remedy}"),
+        (13, f"is also the key of line 12, {remedy}"),
+    }
+    assert [row.line for row in dry.bad if row.reason.endswith(items.USED_KEY)] == [14]
 
 
 @pytest.mark.parametrize("batch", [1, 250])

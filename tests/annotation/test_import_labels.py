@@ -462,7 +462,7 @@ def test_a_number_off_its_scale_is_missing_and_the_rest_of_the_row_is_a_label(
     make_item(make_project("p", task_type="rating", overlap=1), "a")
     path = rated(tmp_path / "ratings.csv", ("a", "one", "2025-03-01", 3, 9, 2))
     said = run(path)
-    assert "missing: ratings.csv, line 2, relatedness: 9 is outside the scale" in said
+    assert "missing: ratings.csv, row 2, relatedness: 9 is outside the scale" in said
     assert "1 rows: 1 labels imported, 0 unchanged, 0 bad" in said
     assert "1 numbers are outside their scale and count as missing." in said
     label = Label.objects.get()
@@ -472,7 +472,7 @@ def test_a_number_off_its_scale_is_missing_and_the_rest_of_the_row_is_a_label(
     assert (held.values, held.value) == (label.answers, "3/-/2")
     assert "0 labels imported, 1 unchanged" in run(path)
     rated(path, ("a", "one", "2025-03-01", 3, 9, 2), ("a", "one", "2025-03-01", 3, 8, 2))
-    assert "line 3, time: is also the time of another label" in run(path)
+    assert "row 3, time: is also the time of another label" in run(path)
 
 
 @pytest.mark.parametrize("number", ["0", "2.5", "-1", "1e3"])

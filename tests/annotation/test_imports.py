@@ -138,7 +138,7 @@ def test_a_decided_answer_off_its_scale_is_missing_and_told_by_its_row(lead: Cli
     assert imported(lead, job) == {"new": 1, "unchanged": 0, "conflicts": 0, "bad": 0}
     said = api_client(job.member).get(f"/api/v1/projects/fbi/imports/{job.result['number']}/")
     why = {"line": 2, "field": "relatedness", "reason": "9 is outside the scale, so this answer is"
-           " missing."}  # fmt: skip
+           " missing.", "row": 2, "key": "a"}  # fmt: skip
     assert (said.json()["report"]["off_scale"], said.json()["report"]["missing"]) == (
         1, [{"file": "items.csv", **why}]
     )  # fmt: skip
@@ -188,7 +188,7 @@ def test_a_key_that_stands_twice_in_a_file_is_told_so(lead: Client) -> None:
     other = ["a", *CELLS[:2], "Other gold.", *CELLS[3:]]
     shown = page(lead, send(lead, table(["a", *CELLS], other)))
     assert "exists with other texts, in the project or in an earlier row" in shown
-    assert "or occurs earlier in the file, with other texts" in shown
+    assert "is that of an item or of an earlier row with other texts or values" in shown
 
 
 def test_columns_that_cannot_be_guessed_are_asked_for_and_remembered(lead: Client) -> None:

@@ -52,7 +52,7 @@ def test_a_fault_at_the_end_is_told_before_the_first_row(tmp_path: Path) -> None
     path = packed(tmp_path, a_csv="key\na\n", b_csv='key\n"a\n')
     with pytest.raises(FormatError, match=r"b\.csv, line 2"):
         read_zip(path)
-    assert next(FORMATS["zip"].preview(path)) == Row("a.csv", 2, {"key": "a"})
+    assert next(FORMATS["zip"].preview(path)) == Row("a.csv", 2, {"key": "a"}, 2)
 
 
 @pytest.mark.parametrize(

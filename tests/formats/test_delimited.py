@@ -20,11 +20,11 @@ def write(tmp_path, content, name="items.csv"):
     return path
 
 
-def test_rows_carry_the_line_they_start_on(tmp_path):
+def test_rows_carry_their_line_and_the_number_that_a_spreadsheet_shows(tmp_path):
     path = write(tmp_path, 'key,gold\na,"one\ntwo"\n\nb,"say ""x"""\n')
     assert list(read_csv(path)) == [
-        Row("items.csv", 2, {"key": "a", "gold": "one\ntwo"}),
-        Row("items.csv", 5, {"key": "b", "gold": 'say "x"'}),
+        Row("items.csv", 2, {"key": "a", "gold": "one\ntwo"}, 2),
+        Row("items.csv", 5, {"key": "b", "gold": 'say "x"'}, 4),
     ]
 
 
@@ -35,7 +35,7 @@ def test_tabs_separate_in_tsv(tmp_path):
 
 def test_a_byte_order_mark_is_no_part_of_the_first_column(tmp_path):
     path = write(tmp_path, b"\xef\xbb\xbfkey\r\na\r\n")
-    assert list(read_csv(path)) == [Row("items.csv", 2, {"key": "a"})]
+    assert list(read_csv(path)) == [Row("items.csv", 2, {"key": "a"}, 2)]
 
 
 def test_texts_keep_their_line_ends(tmp_path):
@@ -46,16 +46,16 @@ def test_texts_keep_their_line_ends(tmp_path):
 def test_ragged_rows_are_reported_and_their_neighbours_read(tmp_path):
     path = write(tmp_path, 'a,b\n1,2\n"x\ny",2,3\n4\n5,6\n')
     assert list(read_csv(path)) == [
-        Row("items.csv", 2, {"a": "1", "b": "2"}),
-        BadRow("items.csv", 3, "", "the row has 3 fields, the header 2"),
-        BadRow("items.csv", 5, "", "the row has 1 fields, the header 2"),
-        Row("items.csv", 6, {"a": "5", "b": "6"}),
+        Row("items.csv", 2, {"a": "1", "b": "2"}, 2),
+        BadRow("items.csv", 3, "", "the row has 3 fields, the header 2", number=3),
+        BadRow("items.csv", 5, "", "the row has 1 fields, the header 2", number=4),
+        Row("items.csv", 6, {"a": "5", "b": "6"}, 5),
     ]
 
 
 def test_a_nul_character_spoils_only_its_row(tmp_path):
     bad, good = read_csv(write(tmp_path, "a,b\n1,x\0y\n2,z\n"))
-    assert bad == BadRow("items.csv", 2, "b", "a NUL character cannot be stored")
+    assert bad == BadRow("items.csv", 2, "b", "a NUL character cannot be stored", number=2)
     assert good.values == {"a": "2", "b": "z"}
 
 

@@ -87,7 +87,7 @@ class Command(BaseCommand):
             )
         report = done.report
         for bad in (*report.bad, *report.conflicts):
-            self.stderr.write(f"row {bad.line}: {bad.field} {bad.reason}")
+            self.stderr.write(f"{bad.key}: {bad.field} {bad.reason}")
         stored = "would be added" if dry_run else "added"
         self.stdout.write(
             f"{report.new:,} {stored}, {report.unchanged:,} unchanged, seed {wish.seed}"

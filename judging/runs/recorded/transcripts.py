@@ -84,7 +84,7 @@ class Transcript:
 
     def bad(self, field: str, reason: str) -> BadRow:
         """Build a `BadRow` with this row's file and line."""
-        return BadRow(self.row.file, self.row.line, field, reason)
+        return self.row.bad(field, reason)
 
 
 def parse_rows(rows: Iterable[Row | BadRow], strategy: Strategy) -> Iterator[Transcript | BadRow]:
@@ -97,7 +97,7 @@ def parse_rows(rows: Iterable[Row | BadRow], strategy: Strategy) -> Iterator[Tra
         try:
             yield _parse_row(row, strategy)
         except _FaultError as fault:
-            yield BadRow(row.file, row.line, fault.field, str(fault))
+            yield row.bad(fault.field, str(fault))
 
 
 def _parse_row(row: Row, strategy: Strategy) -> Transcript:

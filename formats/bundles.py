@@ -1,7 +1,8 @@
-"""Zip archives of CSV, TSV, JSON Lines and Parquet files, read in the order of their names.
+"""Zip archives of CSV, TSV, JSON Lines, Parquet and Excel files, read in the order of their names.
 
-A separate process converts each Parquet file to JSON Lines, and the result is read under the name
-of a JSON Lines file. So rows have line numbers, and users can correct rows in that form.
+A separate process converts each Parquet file to JSON Lines and each workbook to CSV, and the result
+is read under the name of such a file. So rows have numbers, and users can correct rows in that
+form.
 """
 
 import shutil
@@ -16,7 +17,8 @@ from formats.archives import Opener
 from formats.rows import FormatError, Limits, Rows
 
 SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
-PARQUET, JSON_LINES = ".parquet", ".jsonl"
+# JSON files of an archive are often about the data, and are not read.
+CONVERTED = (".parquet", ".xlsx")
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
@@ -37,11 +39,12 @@ def read_rows(path: Path, limits: Limits, password: str = "") -> Rows:
         names = _tables(files)
         if not names:
             raise FormatError(
-                f"{path}: contains no CSV, TSV, JSON Lines or Parquet files. Add at least one."
+                f"{path}: contains no CSV, TSV, JSON Lines, Parquet or XLSX files. Add at least "
+                "one."
             )
         for name, inside in names.items():
             with _open_as_lines(files[inside], inside, limits) as stream:
-                yield from _rows(stream, name, limits)
+                yield from read_lines(stream, name, detect_format(name), limits)
 
 
 def detect_layout(path: Path, limits: Limits) -> str:
@@ -84,7 +87,9 @@ def pick_lines(
 def _tables(files: Mapping[str, Opener]) -> dict[str, str]:
     """Return the files to read, sorted by name. Each has the name under which rows are reported,
     and the path in the archive."""
-    packed = {f"{name}{JSON_LINES}": name for name in files if _is_parquet(name)}
+    packed = {
+        f"{name}{unpacking.CONVERTERS[kind][1]}": name for name in files if (kind := _kind(name))
+    }
     if twice := sorted(packed.keys() & files.keys()):
         raise FormatError(
             f"The archive contains {packed[twice[0]]} and {twice[0]}, whose names would be "
@@ -93,30 +98,33 @@ def _tables(files: Mapping[str, Opener]) -> dict[str, str]:
     return dict(sorted(({name: name for name in files if detect_format(name)} | packed).items()))
 
 
-def _is_parquet(name: str) -> bool:
-    return name.lower().endswith(PARQUET)
+def _kind(name: str) -> str:
+    """Return the suffix of a file that must be converted; "" for any other file."""
+    suffix = PurePosixPath(name).suffix.lower()
+    return suffix if suffix in CONVERTED else ""
 
 
 @contextmanager
 def _open_as_lines(opener: Opener, inside: str, limits: Limits) -> Iterator[BinaryIO]:
-    """Open a file of an archive. A Parquet file is opened as the JSON Lines that it was converted
-    to."""
+    """Open a file of an archive. One that must be converted is opened as the file that it was
+    converted to."""
     with opener() as stream:
-        if not _is_parquet(inside):
+        kind = _kind(inside)
+        if not kind:
             yield stream
             return
         with TemporaryDirectory(prefix="blindspot-") as folder:
             packed = Path(folder, PurePosixPath(inside).name)
             with packed.open("wb") as file:
                 shutil.copyfileobj(stream, file)
-            made = Path(folder, f"rows{JSON_LINES}")
-            unpacking.unpack(packed, made, limits)
+            made = Path(folder, "rows")
+            unpacking.unpack(packed, kind, made, limits)
             with made.open("rb") as lines_of_it:
                 yield lines_of_it
 
 
-def _rows(stream: BinaryIO, name: str, limits: Limits) -> Rows:
-    form = detect_format(name)
+def read_lines(stream: BinaryIO, name: str, form: str, limits: Limits) -> Rows:
+    """Yield the rows of a file of CSV, TSV or JSON Lines."""
     if form == "jsonl":
         return jsonlines.read_rows(stream, name, limits)
     return delimited.read_rows(stream, name, DELIMITERS[form], limits)

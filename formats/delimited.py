@@ -82,9 +82,12 @@ def _allow_long_fields(limits: Limits) -> None:
 
 def _records(lines: Lines, file: str, delimiter: str) -> Iterator[tuple[int, int, list[str]]]:
     """Yield the line where each record starts, its number in a spreadsheet, and its fields."""
-    line, first = lines.start_row(), next(lines, "")
-    told = _detect_delimiter(first, delimiter)
-    reader = csv.reader(chain([first] if first else [], lines), delimiter=told, strict=True)
+    line, first = lines.start_row(), list[str]()
+    # Blank rows may stand before the column names.
+    while (not first or not first[-1].strip()) and (text := next(lines, "")):
+        first.append(text)
+    told = _detect_delimiter(first[-1] if first else "", delimiter)
+    reader = csv.reader(chain(first, lines), delimiter=told, strict=True)
     # Spreadsheets also show blank rows.
     for number in count(1):
         try:

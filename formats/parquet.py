@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
@@ -110,8 +110,9 @@ def read_rows(path: Path, limits: Limits) -> Rows:
         yield _row(path.name, line, values, told, limits)
 
 
-def read_json_lines(path: Path, limits: Limits) -> Iterator[str]:
-    """Yield the rows as JSON Lines. NaN and infinite numbers are written as Python writes them.
+def convert(path: Path, limits: Limits, tell: Callable[[str], object]) -> Iterator[str]:
+    """Yield the rows as JSON Lines; there is nothing to tell. NaN and infinite numbers are written
+    as Python writes them.
 
     Raises FormatError as `read_rows` does, and for a column that JSON cannot represent.
     """

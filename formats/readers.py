@@ -6,9 +6,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePath
+from tempfile import TemporaryDirectory
 from typing import BinaryIO
 
-from formats import batches, bundles, delimited, fbi, jsonlines, realmistake
+from formats import batches, bundles, delimited, fbi, jsonlines, realmistake, unpacking
 from formats.rows import DEFAULT_LIMITS, FormatError, Limits, Rows
 
 # Rows often have several kilobytes. With the default buffer of 8 KB, reading from the file would
@@ -109,6 +110,16 @@ def _parquet(path: Path, limits: Limits) -> Rows:
     return parquet.read_rows(path, limits)
 
 
+def _converted(path: Path, limits: Limits, kind: str) -> Rows:
+    with _file(path):
+        pass
+    with TemporaryDirectory(prefix="blindspot-") as folder:
+        made = Path(folder, f"rows{unpacking.CONVERTERS[kind][1]}")
+        unpacking.unpack(path, kind, made, limits)
+        with _file(made) as stream:
+            yield from bundles.read_lines(stream, path.name, find_format(made.name), limits)
+
+
 def _batch(path: Path, limits: Limits) -> Rows:
     with _file(path) as stream:
         yield from batches.read_rows(stream, path.name, limits)
@@ -131,6 +142,8 @@ FORMATS: dict[str, Format] = {
     "csv": Format(partial(_delimited, delimiter=bundles.DELIMITERS["csv"]), "CSV", (".csv",)),
     "tsv": Format(partial(_delimited, delimiter=bundles.DELIMITERS["tsv"]), "TSV", (".tsv",)),
     "jsonl": Format(_jsonl, "JSON Lines", (".jsonl", ".ndjson"), check=_check_jsonl),
+    "json": Format(partial(_converted, kind=".json"), "JSON", (".json",)),
+    "xlsx": Format(partial(_converted, kind=".xlsx"), "Excel (XLSX)", (".xlsx",)),
     "parquet": Format(_parquet, "Parquet", (".parquet",)),
     "fbi": Format(fbi.read_rows, content="The archive of study 000 (FBI)"),
     "realmistake": Format(

@@ -1,4 +1,5 @@
-"""Convert a Parquet file to JSON Lines in a separate process.
+"""Convert a file that is hard to read (Parquet, Excel, a JSON list) to CSV or JSON Lines, in a
+separate process.
 
 No file can make that process exceed its limits. If the process crashes, nothing else is affected.
 """
@@ -6,12 +7,21 @@ No file can make that process exceed its limits. If the process crashes, nothing
 import resource
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 from formats.rows import FormatError, Limits
 
 MEMORY_LIMIT, TIME_LIMIT = 2 << 30, 60
 EXIT_REFUSED = 3
+# The module that converts files with each suffix, and the suffix of what it makes of them. Its
+# function `convert` yields the parts of the new file, and may tell what people should know.
+CONVERTERS = {
+    ".parquet": ("parquet", ".jsonl"),
+    ".xlsx": ("spreadsheet", ".csv"),
+    ".json": ("json_array", ".jsonl"),
+}
+_PARQUET_MAGIC = b"PAR1"
 # Works whatever directory the current process was started in.
 _PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1]); from formats import unpacking;"
@@ -19,10 +29,23 @@ _PROGRAM = (
 )
 
 
-def unpack(packed: Path, rows: Path, limits: Limits) -> None:
-    """Write the rows of a Parquet file to another file as JSON Lines. Raises FormatError for a file
-    that cannot be read within the limits of size, memory and time."""
-    words = map(str, (Path(__file__).parents[1], packed, rows, limits.total_bytes))
+def find_kind(path: Path) -> str:
+    """Return the suffix in `CONVERTERS` that stands for the file; "" if it is read as it is. A
+    Parquet file is known by its beginning, whatever its name is."""
+    with path.open("rb") as stream:
+        if stream.read(len(_PARQUET_MAGIC)) == _PARQUET_MAGIC:
+            return ".parquet"
+    suffix = path.suffix.lower()
+    return suffix if suffix in CONVERTERS else ""
+
+
+def unpack(packed: Path, kind: str, rows: Path, limits: Limits) -> str:
+    """Convert a file of this kind, and write the result to another file. Return what people should
+    know about it; "" if there is nothing.
+
+    Raises FormatError for a file that cannot be read within the limits of size, memory and time.
+    """
+    words = map(str, (Path(__file__).parents[1], packed, kind, rows, limits.total_bytes))
     command = [sys.executable, "-c", _PROGRAM, *words]
     try:
         # An empty environment, since the process needs none of the secrets in the environment of
@@ -36,20 +59,21 @@ def unpack(packed: Path, rows: Path, limits: Limits) -> None:
         raise FormatError(ended.stderr.strip())
     if ended.returncode != 0:
         raise _unreadable_error(packed)
+    return ended.stdout.strip()
 
 
-def main(packed: str, rows: str, size: str) -> None:
-    """Write the rows of the first file to the second, which grows to at most `size` bytes. If the
-    first file cannot be used, print why and exit with EXIT_REFUSED."""
+def main(packed: str, kind: str, rows: str, size: str) -> None:
+    """Convert the first file and write the result to the second, which grows to at most `size`
+    bytes. If the first file cannot be used, print why and exit with EXIT_REFUSED."""
     path, to, most = Path(packed), Path(rows), int(size)
     for what, limit in (("AS", MEMORY_LIMIT), ("CPU", TIME_LIMIT), ("FSIZE", most), ("CORE", 0)):
         resource.setrlimit(getattr(resource, f"RLIMIT_{what}"), (limit, limit))
     # Imported after the limits are set, so that the limits apply to the import.
-    from formats import parquet
-
+    module, _ = CONVERTERS[kind]
+    convert = import_module(f"formats.{module}").convert
     try:
-        with to.open("w", encoding="utf-8") as stream:
-            stream.writelines(parquet.read_json_lines(path, Limits(total_bytes=most)))
+        with to.open("w", encoding="utf-8", newline="") as stream:
+            stream.writelines(convert(path, Limits(total_bytes=most), print))
     except OSError as error:
         _refuse(f"{path.name}: unpacks to more than {most:,} bytes ({error.strerror}). Split it.")
     except FormatError as error:
@@ -58,8 +82,8 @@ def main(packed: str, rows: str, size: str) -> None:
 
 def _unreadable_error(path: Path) -> FormatError:
     return FormatError(
-        f"{path.name}: is damaged, or too large to be read as Parquet. Write it again in smaller "
-        "parts."
+        f"{path.name}: is damaged, or too large to be read. Save it again, in smaller parts if it "
+        "is large."
     )
 
 

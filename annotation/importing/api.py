@@ -119,6 +119,9 @@ class ImportSerializer(JobFields):
     file = serializers.CharField(source="result.name")
     format = serializers.CharField(source="result.form")
     bytes = serializers.IntegerField(source="result.bytes")
+    note = serializers.CharField(
+        source="result.note", default="", help_text="What was not read of the file, if anything."
+    )
     found = serializers.ListField(source="result.found", child=serializers.CharField())
     columns = serializers.DictField(source="result.columns", child=serializers.CharField())
     accept = serializers.BooleanField(source="result.accept")

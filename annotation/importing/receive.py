@@ -1,6 +1,6 @@
 """Receive an uploaded file: store it under a new name, detect its format, and inspect it.
 
-Parquet files are converted to JSON Lines by a separate process, within limits.
+Parquet files, workbooks and JSON lists are first converted by a separate process, within limits.
 """
 
 import unicodedata
@@ -25,28 +25,6 @@ from formats import bundles, unpacking
 from formats.readers import FORMATS, find_format
 from formats.rows import DEFAULT_LIMITS, FormatError
 
-MAGIC = b"PAR1"
-ENDING = ".jsonl"
-
-
-def is_parquet(path: Path) -> bool:
-    """True if the file begins like a Parquet file, whatever its name is."""
-    with path.open("rb") as stream:
-        return stream.read(len(MAGIC)) == MAGIC
-
-
-def rows_path(path: Path) -> Path:
-    """Return the path of the converted rows of a file that is being inspected."""
-    return path.with_suffix(f".rows{ENDING}")
-
-
-def unpack_rows(path: Path) -> Path:
-    """Convert a file to a JSON Lines file beside it. Raises FormatError like
-    `formats.unpacking.unpack`."""
-    unpacking.unpack(path, rows_path(path), DEFAULT_LIMITS)
-    return rows_path(path)
-
-
 NAME_LENGTH = 120
 # This many earlier imports are searched for one with the same columns.
 MAX_EARLIER = 50
@@ -68,10 +46,13 @@ def receive_file(member: Membership, sent: ItemUpload, now: datetime) -> Job:
     """
     name = _display_name(sent.file)
     ending = _ending(name)
+    note = ""
     with _temporary_file(sent.file, ending) as path:
         try:
-            if ending == upload_files.PARQUET_SUFFIX or is_parquet(path):
-                path, ending = unpack_rows(path), ENDING
+            if kind := unpacking.find_kind(path):
+                note = unpacking.unpack(path, kind, _rows_path(path, kind), DEFAULT_LIMITS)
+                path = _rows_path(path, kind)
+                ending = path.suffix
             form = _detect_format(path, sent)
             source = Source(path, form, password=sent.password)
             found = preview.detect_columns(source)
@@ -84,6 +65,7 @@ def receive_file(member: Membership, sent: ItemUpload, now: datetime) -> Job:
             "ending": ending,
             "form": form,
             "bytes": sent.file.size,
+            "note": note,
         }
         begun = _initial_columns(member, task, source, found)
         job = _move_into_place(member, path, {**told, "found": found, **begun}, sent.password, now)
@@ -113,9 +95,7 @@ def _display_name(file: UploadedFile) -> str:
 def _ending(name: str) -> str:
     ending = PurePath(name).suffix.lower()
     if ending not in upload_files.list_suffixes():
-        sheet = (
-            " From a spreadsheet, save it as CSV." if ending in {".xlsx", ".xls", ".ods"} else ""
-        )
+        sheet = " Save the spreadsheet as XLSX or CSV." if ending in {".xls", ".ods"} else ""
         raise FieldError(
             f"The name of {name} does not end in any of "
             f"{', '.join(upload_files.list_suffixes())}.{sheet}",
@@ -138,7 +118,13 @@ def _temporary_file(file: UploadedFile, ending: str) -> Iterator[Path]:
         raise FieldError(f"The file cannot be saved: {error.strerror}.", "file") from error
     finally:
         path.unlink(missing_ok=True)
-        rows_path(path).unlink(missing_ok=True)
+        for kind in unpacking.CONVERTERS:
+            _rows_path(path, kind).unlink(missing_ok=True)
+
+
+def _rows_path(path: Path, kind: str) -> Path:
+    """The path of what a file of this kind is converted to while it is inspected."""
+    return path.with_suffix(f".rows{unpacking.CONVERTERS[kind][1]}")
 
 
 def _detect_format(path: Path, sent: ItemUpload) -> str:

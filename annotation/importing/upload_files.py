@@ -12,7 +12,6 @@ from formats import readers
 
 # The next step of an import, in `result["step"]`.
 CHOOSE, CHECK, READY, STORE = "choose", "check", "ready", "store"
-PARQUET_SUFFIX = ".parquet"
 PASSWORD_SUFFIX = ".password"  # noqa: S105
 
 

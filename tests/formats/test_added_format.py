@@ -72,7 +72,7 @@ def test_the_upload_page_takes_an_added_format() -> None:
     assert admin.post(reverse("imports", args=["p"]), {"file": file}).status_code == 302
     (job,) = Job.objects.filter(project=project)
     assert (job.result["form"], job.result["found"]) == ("words", list(NAMES))
-    assert readers.list_titles() == "CSV, TSV, JSON Lines, Parquet or Words"
+    assert readers.list_titles() == "CSV, TSV, JSON Lines, JSON, Excel (XLSX), Parquet or Words"
     assert ".words" in upload_files.list_suffixes()
 
 

@@ -44,7 +44,7 @@ def test_every_table_is_read_under_its_own_columns(tmp_path: Path) -> None:
 
 
 def test_an_archive_without_tables_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="contains no CSV, TSV, JSON Lines or Parquet files"):
+    with pytest.raises(FormatError, match="contains no CSV, TSV, JSON Lines, Parquet or XLSX"):
         read_zip(packed(tmp_path, README_txt="no rows"))
 
 

@@ -1,0 +1,148 @@
+"""The first sheet of a workbook is read as CSV, with the row numbers that people see."""
+
+import io
+import zipfile
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+
+from formats import spreadsheet, unpacking
+from formats.readers import FORMATS
+from formats.rows import DEFAULT_LIMITS, FormatError, Limits, Row
+
+NINE = datetime.fromisoformat("2026-03-01 09:00")
+
+
+def book(path: Path, *rows: list[Any], **others: list[list[Any]]) -> Path:
+    made = openpyxl.Workbook()
+    made.active.title = "Items"
+    for row in rows:
+        made.active.append(row)
+    for name, cells in others.items():
+        for row in cells:
+            made.create_sheet(name).append(row)
+    made.save(path)
+    return path
+
+
+def read(path: Path, limits: Limits = DEFAULT_LIMITS) -> list[Row]:
+    return list(FORMATS["xlsx"].read(path, limits))
+
+
+def test_rows_have_the_numbers_of_the_sheet_and_cells_the_texts_of_csv(tmp_path: Path) -> None:
+    path = book(
+        tmp_path / "items.xlsx",
+        [],
+        ["key", " gold ", "n", "day", "at", "yes", "share"],
+        [
+            "a",
+            'one\ntwo, "three"; 4',
+            5,
+            date(2026, 3, 1),
+            NINE,
+            True,
+            0.5,
+        ],
+        [],
+        ["b", "=1+1", 5.0],
+    )
+    assert [(row.number, row.values) for row in read(path)] == [
+        (3, {"key": "a", "gold": 'one\ntwo, "three"; 4', "n": "5", "day": "2026-03-01",
+             "at": "2026-03-01 09:00:00", "yes": "TRUE", "share": "0.5"}),
+        # openpyxl stores no result of a formula.
+        (5, {"key": "b", "gold": "", "n": "5", "day": "", "at": "", "yes": "", "share": ""}),
+    ]  # fmt: skip
+
+
+def test_one_column_may_have_commas_and_control_characters_come_back(tmp_path: Path) -> None:
+    rows = read(book(tmp_path / "a.xlsx", ["prompt"], ["Who, where?"], ["a_x000D_b _x005F_x0041_"]))
+    assert [row.values["prompt"] for row in rows] == ["Who, where?", "a\rb _x0041_"]
+
+
+def test_sheets_that_are_not_read_are_told(tmp_path: Path) -> None:
+    path = book(tmp_path / "a.xlsx", ["key"], ["a"], Notes=[["x"]], Key=[["y"]])
+    told = unpacking.unpack(path, ".xlsx", tmp_path / "rows.csv", DEFAULT_LIMITS)
+    assert told.startswith("The first sheet, “Items”, was read. Not read: “Notes”, “Key”.")
+    hidden = openpyxl.load_workbook(path)
+    hidden["Items"].sheet_state = "hidden"
+    hidden.save(path)
+    told = unpacking.unpack(path, ".xlsx", tmp_path / "rows.csv", DEFAULT_LIMITS)
+    assert told.startswith("The first sheet, “Notes”, was read. Not read: “Key”.")
+
+
+@pytest.mark.parametrize(
+    "rows, reason",
+    [
+        ([], "the first sheet, “Items”, is empty"),
+        ([["key", None, "gold"]], "row 1: column B has no name"),
+        ([["key", "key"]], "row 1: columns named twice: key"),
+        ([["key"], ["a", None, "x"]], "row 2: has a value in column C, which has no name"),
+        ([["key"]], "has column names but no rows"),
+    ],
+)
+def test_sheets_that_are_no_table_are_refused(
+    tmp_path: Path, rows: list[list[Any]], reason: str
+) -> None:
+    with pytest.raises(FormatError, match=reason):
+        read(book(tmp_path / "a.xlsx", *rows))
+
+
+def packed(path: Path, **parts: str | bytes) -> Path:
+    """A workbook of which some parts are replaced."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(book(path, ["key"], ["a"])) as old, zipfile.ZipFile(stream, "w") as new:
+        for info in old.infolist():
+            name = Path(info.filename).stem
+            said = parts.get(name, old.read(info))
+            new.writestr(info.filename, said, zipfile.ZIP_DEFLATED)
+    path.write_bytes(stream.getvalue())
+    return path
+
+
+ENTITIES = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12))
+SHEET = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+
+
+@pytest.mark.parametrize(
+    "content, reason",
+    [
+        pytest.param(b"A" * 50_000_000, "unpacks to more than 200 times its size", id="bomb"),
+        pytest.param(
+            f'<?xml version="1.0"?><!DOCTYPE x [<!ENTITY e0 "ha">{ENTITIES}]>'
+            f'<worksheet {SHEET}><sheetData><row r="1"><c t="inlineStr"><is><t>&e11;</t></is></c>'
+            "</row></sheetData></worksheet>",
+            "is damaged, or too large",
+            id="entities",
+        ),
+        pytest.param("<worksheet><no", "is damaged, or too large", id="cut short"),
+        pytest.param(
+            f'<worksheet {SHEET}><sheetData><row r="1"><c t="inlineStr"><is><t>key</t></is></c>'
+            '</row><row r="99999999999"><c><v>1</v></c></row></sheetData></worksheet>',
+            "unpacks to more than|is damaged, or too large",
+            id="a row far below",
+        ),
+    ],
+)
+def test_hostile_workbooks_are_refused_within_the_limits(
+    tmp_path: Path, content: str | bytes, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unpacking, "TIME_LIMIT", 4)
+    path = packed(tmp_path / "a.xlsx", sheet1=content)
+    with pytest.raises(FormatError, match=reason):
+        unpacking.unpack(path, ".xlsx", tmp_path / "rows.csv", Limits(total_bytes=60_000_000))
+
+
+def test_a_file_that_is_no_workbook_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.xlsx"
+    path.write_bytes(b"key,gold")
+    with pytest.raises(FormatError, match=r"a\.xlsx: is not a zip archive"):
+        read(path)
+
+
+def test_too_many_columns_are_refused(tmp_path: Path) -> None:
+    path = book(tmp_path / "a.xlsx", ["a", "b", "c"], ["1"])
+    with pytest.raises(FormatError, match="names more than 2 columns"):
+        list(spreadsheet.convert(path, Limits(columns=2), print))

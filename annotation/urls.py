@@ -3,6 +3,7 @@ from django.urls import include, path
 from annotation import former_paths
 from annotation.accounts.views import display, keys, sessions, tokens
 from annotation.generation import views as generation
+from annotation.importing import row_correction
 from annotation.importing import views as imports
 from annotation.items.views import ability_sorting, items, snapshots
 from annotation.labelling.views import (
@@ -109,6 +110,7 @@ import_urls = [
     path("<int:number>/", imports.import_detail, name="import"),
     path("<int:number>/cancel/", imports.cancel_import, name="import-cancel"),
     path("<int:number>/rows/", imports.rejected_rows, name="import-rows"),
+    path("<int:number>/rows/<int:line>/", row_correction.correct_row, name="import-row"),
     path("<int:number>/problems.csv", imports.rejected_problems, name="import-problems"),
 ]
 

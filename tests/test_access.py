@@ -128,6 +128,10 @@ RULES: dict[str, dict[str, str]] = {
     "projects/<slug:slug>/import/": {"GET": "manage", "POST": "manage"},
     "projects/<slug:slug>/import/<int:number>/": {"GET": "manage", "POST": "manage"},
     "projects/<slug:slug>/import/<int:number>/cancel/": {"POST": "manage"},
+    "projects/<slug:slug>/import/<int:number>/rows/<int:line>/": {
+        "GET": "manage",
+        "POST": "manage",
+    },
     "projects/<slug:slug>/import/<int:number>/rows/": {"GET": "manage"},
     "projects/<slug:slug>/import/<int:number>/problems.csv": {"GET": "manage"},
     "projects/<slug:slug>/perturb/": {"GET": "manage", "POST": "manage"},
@@ -396,6 +400,7 @@ def names_in(people: Cast, key: str) -> dict[str, str]:
         "key": key,
         "group": "factual",
         "number": "1",
+        "line": "2",
         "table": "categories",
     }
     names |= {"form": "csv", "object_id": "1", "content_type_id": "1", "app_label": "annotation"}

@@ -33,7 +33,7 @@ from annotation.importing.receive import ItemUpload
 from annotation.importing.upload_limits import TOO_LARGE_KEY
 from annotation.models import Job, Membership
 from annotation.projects import access
-from formats.readers import FORMATS, list_contents
+from formats.readers import list_contents
 
 UNUSABLE_RESPONSES = PROBLEM_RESPONSES | {
     422: OpenApiResponse(ProblemSerializer, "This cannot be used; the detail says why.")
@@ -243,7 +243,7 @@ def _chosen_columns(member: Membership, job: Job, said: dict[str, str]) -> dict[
     """Return the chosen file column for each column of items; "" for columns that are not in the
     body."""
     task = tasktypes.load_version(member.project.task_type)
-    if FORMATS[job.result["form"]].is_fixed:
+    if upload_files.is_fixed(job):
         return {}
     names, found = item_columns(task), job.result["found"]
     if unknown := sorted(set(said) - set(names)):

@@ -47,11 +47,30 @@ COMMON_NAMES: dict[str, tuple[str, ...]] = {
 }
 
 
+# Titles of an item's columns other than its texts.
+COLUMN_TITLES = {
+    "key": "Key (a unique name per item)",
+    "category": "Category",
+    "source_ability": "Ability of the unchanged answer",
+    "origin": "Origin",
+    "cluster": "Source question (items from the same question are not independent)",
+    "repeats": "Duplicate of (key)",
+    "purpose": "Purpose (test, practice or probe)",
+    "ability": "Ability",
+}
+
+
 def item_columns(task: tasktypes.TaskType) -> tuple[str, ...]:
     """The column names that an item may have, the required ones first."""
     ability = () if task.categories else ("ability",)
     texts = (text.name for text in task.texts)
     return tuple(dict.fromkeys((*required_columns(task), *texts, *COLUMNS, *ability)))
+
+
+def item_titles(task: tasktypes.TaskType) -> list[tuple[str, str]]:
+    """Return the item columns with their titles."""
+    texts = {text.name: text.title for text in task.texts}
+    return [(name, texts.get(name) or COLUMN_TITLES[name]) for name in item_columns(task)]
 
 
 def guess_columns(task: tasktypes.TaskType, found: Sequence[str]) -> dict[str, str]:

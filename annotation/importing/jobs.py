@@ -15,7 +15,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from annotation.db import transactions
-from annotation.errors import Stale
+from annotation.errors import FieldError, Stale
 from annotation.importing import program, upload_files
 from annotation.jobs import job_queue
 from annotation.jobs.subprocesses import ProgramResult
@@ -30,6 +30,8 @@ FILE_RETENTION = timedelta(days=7)
 MAX_DURATION = timedelta(hours=2)
 # Files up to this size are checked while the person waits, for about a second at most.
 MAX_IMMEDIATE_BYTES = 1_000_000
+# Rows corrected on the page are kept in the row of the job.
+MAX_CORRECTIONS = 200
 
 
 def list_imports(project: Project) -> QuerySet[Job]:
@@ -80,6 +82,7 @@ def choose_columns(
         if not upload_files.uploaded_path(stored).exists():
             raise Stale("The file has been deleted. Upload it again.")
         asked = {"columns": columns, "accept": accept, "step": upload_files.CHECK, "report": None}
+        asked["unchecked"] = False
         meant = {**stored.result.get("categories", {}), **(categories or {})}
         stored.result, stored.done = {**stored.result, **asked, "categories": meant}, 0
         stored.save(update_fields=["result", "done"])
@@ -91,11 +94,49 @@ def choose_columns(
                 _store_outcome(held, ProgramResult(0, ""))
 
 
+def check_again(job: Job, categories: dict[str, str] | None = None) -> None:
+    """Have the file checked again, with the columns that are chosen. Raises like
+    `choose_columns`."""
+    said = job.result
+    choose_columns(job, said["columns"], accept=said["accept"], categories=categories)
+
+
+def awaits_start(job: Job) -> bool:
+    """True if the file is checked and the import has not been started."""
+    return job.state == Job.State.WAITING and job.result["step"] == upload_files.READY
+
+
+def correct_row(job: Job, place: dict[str, Any], values: dict[str, str]) -> None:
+    """Keep the corrected values of a row of the file; the last correction counts. Without values,
+    the row counts as it is in the file. `place` has the row's file and line, and what names it.
+
+    Raises `Stale` if the file is not in between check and import, and `Refused` if too many rows
+    are corrected.
+    """
+    with transactions.transact():
+        stored = _locked(job)
+        if not awaits_start(stored):
+            raise Stale("This import is running or finished. Upload the file again.")
+        at = (place["file"], place["line"])
+        earlier = stored.result.get("corrections", [])
+        kept = [one for one in earlier if (one["file"], one["line"]) != at]
+        before = [one["values"] for one in earlier if (one["file"], one["line"]) == at]
+        if values:
+            kept.append({**place, "values": {**(before[0] if before else {}), **values}})
+        if len(kept) > MAX_CORRECTIONS:
+            raise FieldError(
+                f"At most {MAX_CORRECTIONS} rows can be corrected here. Correct the others in the "
+                "file."
+            )
+        stored.result |= {"corrections": kept, "unchecked": True}
+        stored.save(update_fields=["result"])
+
+
 def start_import(job: Job, member: Membership) -> None:
     """Start the import of a checked file. Raises `Stale` if there is nothing to import."""
     with transactions.transact():
         stored = _locked(job)
-        if stored.state != Job.State.WAITING or stored.result["step"] != upload_files.READY:
+        if not awaits_start(stored):
             raise Stale("This import is running or finished. See its page.")
         stored.result["step"], stored.total = upload_files.STORE, stored.result["report"]["rows"]
         stored.member, stored.done = member, 0

@@ -142,8 +142,8 @@ def _detect_format(path: Path, sent: ItemUpload) -> str:
 def _initial_columns(
     member: Membership, task: tasktypes.TaskType, source: Source, found: list[str]
 ) -> dict[str, Any]:
-    """Return the initial choice of columns: the choice for an earlier file with the same columns,
-    otherwise a guess."""
+    """Return the initial choice of columns, and of categories for words: the choice for an earlier
+    file with the same columns, otherwise a guess."""
     if FORMATS[source.form].is_fixed:
         return {"columns": {}, "accept": False, "step": upload_files.CHOOSE}
     guessed = preview.suggest_columns(task, found)
@@ -151,7 +151,8 @@ def _initial_columns(
         earlier = job.result
         if earlier["found"] == found and earlier["columns"].keys() == guessed.keys():
             kept = {name: earlier[name] for name in ("columns", "accept")}
-            return {**kept, "step": upload_files.CHOOSE}
+            meant = earlier.get("categories", {})
+            return {**kept, "categories": meant, "step": upload_files.CHOOSE}
     return {"columns": guessed, "accept": False, "step": upload_files.CHOOSE}
 
 

@@ -13,7 +13,8 @@ from formats.rows import DEFAULT_LIMITS, BadRow, Limits, Row
 class Source:
     """A source of rows: its format in `FORMATS`, and the file column for each item column. With
     `accept`, the file's labels are imported as decided. `categories` has the category that is meant
-    by a word in the file."""
+    by a word in the file. `corrections` has values of rows, by file and line, that count in place
+    of the ones in the file."""
 
     path: Path
     form: str
@@ -21,6 +22,7 @@ class Source:
     password: str = ""
     accept: bool = False
     categories: Mapping[str, str] = field(default_factory=dict)
+    corrections: Mapping[tuple[str, int], Mapping[str, str]] = field(default_factory=dict)
 
 
 def read_rows(source: Source, limits: Limits = DEFAULT_LIMITS) -> Iterator[Row | BadRow]:
@@ -41,6 +43,8 @@ def _rename_rows(found: Iterator[Row | BadRow], source: Source) -> Iterator[Row 
         found = rename_columns(found, source.columns)
     if source.categories:
         found = _name_categories(found, source.categories)
+    if source.corrections:
+        found = _correct_rows(found, source.corrections)
     labels = FORMATS[source.form].labels
     return _drop_columns(found, labels) if labels and not source.accept else found
 
@@ -53,6 +57,17 @@ def _name_categories(
         word = row.values.get("category") if isinstance(row, Row) else None
         if isinstance(row, Row) and isinstance(word, str) and word.strip() in meant:
             row = replace(row, values={**row.values, "category": meant[word.strip()]})
+        yield row
+
+
+def _correct_rows(
+    found: Iterator[Row | BadRow], corrections: Mapping[tuple[str, int], Mapping[str, str]]
+) -> Iterator[Row | BadRow]:
+    """Replace the values of rows that were corrected."""
+    for row in found:
+        values = corrections.get((row.file, row.line))
+        if isinstance(row, Row) and values:
+            row = replace(row, values={**row.values, **values})
         yield row
 
 

@@ -60,13 +60,33 @@ def save_password(job: Job, written: str) -> None:
     path.write_text(written, encoding="utf-8")
 
 
+def is_fixed(job: Job) -> bool:
+    """True if the columns of the file have a fixed meaning, so that nobody chooses them."""
+    return readers.FORMATS[job.result["form"]].is_fixed
+
+
+def list_choosable(job: Job) -> list[str]:
+    """Return the columns of the file from which people choose."""
+    return [] if is_fixed(job) else job.result["found"]
+
+
+def inner_name(job: Job, shown: str) -> str:
+    """Return the name under which the rows of a file are read that people see under this name."""
+    return shown if job.result["ending"] == ".zip" else uploaded_path(job).name
+
+
 def build_source(job: Job) -> Source:
     """Return the source that this job reads."""
     kept, said = password_path(job), job.result
     columns = column_renames(said["columns"], said["found"])
     secret = kept.read_text(encoding="utf-8") if kept.exists() else ""
     meant = said.get("categories", {})
-    return Source(uploaded_path(job), said["form"], columns, secret, said["accept"], meant)
+    corrected = {
+        (inner_name(job, one["file"]), one["line"]): one["values"]
+        for one in said.get("corrections", ())
+    }
+    path, accept = uploaded_path(job), said["accept"]
+    return Source(path, said["form"], columns, secret, accept, meant, corrected)
 
 
 def column_renames(chosen: dict[str, str], found: list[str]) -> dict[str, str]:

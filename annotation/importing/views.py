@@ -1,5 +1,6 @@
 """Pages of imports for leads: upload, check, import, and download of rejected rows."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from annotation import tasktypes
 from annotation.errors import FieldError, Refused
 from annotation.generation import perturbers
-from annotation.importing import jobs, preview, receive, upload_files
-from annotation.importing.column_mapping import item_columns
+from annotation.importing import jobs, preview, receive, row_correction, upload_files
+from annotation.importing.column_mapping import item_titles
 from annotation.importing.item_rows import required_columns
 from annotation.importing.receive import ItemUpload
 from annotation.importing.upload_limits import TOO_LARGE_KEY
@@ -26,20 +27,7 @@ from annotation.models import Job, Membership
 from annotation.projects import access
 from annotation.settings import categories as project_categories
 from annotation.tasktypes import TaskType
-from formats.readers import FORMATS, list_contents, list_titles
-
-# Titles of an item's columns other than its texts.
-COLUMN_TITLES = {
-    "key": "Key (a unique name per item)",
-    "category": "Category",
-    "source_ability": "Ability of the unchanged answer",
-    "origin": "Origin",
-    "cluster": "Source question (items from the same question are not independent)",
-    "repeats": "Duplicate of (key)",
-    "purpose": "Purpose (test, practice or probe)",
-    "ability": "Ability",
-}
-
+from formats.readers import list_contents, list_titles
 
 INDEPENDENCE_HELP = (
     "Items from the same question, text or picture are not independent. Without a column, each "
@@ -65,7 +53,7 @@ class ColumnsForm(forms.Form):
     def __init__(self, data: Any, task: TaskType, found: list[str]) -> None:
         super().__init__(data)
         self._needed = required_columns(task)
-        self.names = dict(self.titles(task)) if found else {}
+        self.names = dict(item_titles(task)) if found else {}
         choices = [("", "not in the file"), *((name, name) for name in found)]
         for name, title in self.names.items():
             self.fields[f"of-{name}"] = forms.ChoiceField(
@@ -85,12 +73,6 @@ class ColumnsForm(forms.Form):
         form = cls(None, task, found)
         form.initial = {f"of-{name}": column for name, column in chosen.items()}
         return form
-
-    @staticmethod
-    def titles(task: TaskType) -> list[tuple[str, str]]:
-        """Return the item columns with their titles."""
-        texts = {text.name: text.title for text in task.texts}
-        return [(name, texts.get(name) or COLUMN_TITLES[name]) for name in item_columns(task)]
 
     def chosen(self) -> dict[str, str]:
         """The chosen file column for each item column; "" for no column."""
@@ -169,13 +151,14 @@ def import_detail(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     if request.method != "POST":
         return _page(request, member, job)
     task = tasktypes.load_version(member.project.task_type)
-    fixed = FORMATS[job.result["form"]].is_fixed
-    form = ColumnsForm(request.POST, task, [] if fixed else job.result["found"])
+    form = ColumnsForm(request.POST, task, upload_files.list_choosable(job))
     try:
         if "import" in request.POST:
             jobs.start_import(job, access.ensure_membership(member))
         elif "sort" in request.POST:
             _sort_words(request, access.ensure_membership(member), job)
+        elif "check" in request.POST:
+            jobs.check_again(job)
         elif not form.is_valid():
             return _page(request, member, job, form, status=422)
         else:
@@ -207,8 +190,7 @@ def _sort_words(request: HttpRequest, member: Membership, job: Job) -> None:
         project_categories.save(
             project, definition, member=member, shown=request.POST.get("shown", ""), note=note[:200]
         )
-    said = job.result
-    jobs.choose_columns(job, said["columns"], accept=said["accept"], categories=meant)
+    jobs.check_again(job, categories=meant)
 
 
 def _add_category(definition: dict[str, Any], name: str, group: str) -> tuple[dict[str, Any], str]:
@@ -287,7 +269,7 @@ def _list(
         "form": form,
         "task": task,
         "perturbs": perturbers.is_suitable(member.project),
-        "needed": [(name, dict(ColumnsForm.titles(task))[name]) for name in required_columns(task)],
+        "needed": [(name, dict(item_titles(task))[name]) for name in required_columns(task)],
         "jobs": found,
         "busy": any(_busy(job) for job in found),
         "days": jobs.FILE_RETENTION.days,
@@ -310,15 +292,15 @@ def _page(
         "said": job.result,
         "busy": _busy(job),
         "repeats": _is_unchanged(job),
+        **_corrections(job),
     }
     if request.headers.get("HX-Request"):
         return render(request, "annotation/import.html#state", context)
     task = tasktypes.load_version(member.project.task_type)
-    chosen, fixed = job.result["columns"], FORMATS[job.result["form"]].is_fixed
+    chosen = job.result["columns"]
     context |= {
         "task": task,
-        "form": form
-        or ColumnsForm.from_columns(task, [] if fixed else job.result["found"], chosen),
+        "form": form or ColumnsForm.from_columns(task, upload_files.list_choosable(job), chosen),
         "open": not job.finished_at and job.result["step"] != upload_files.STORE,
         "missing": preview.missing_columns(task, upload_files.build_source(job), chosen),
         "shown": _preview_items(job, task),
@@ -328,6 +310,21 @@ def _page(
         "version": member.project.taxonomy_id,
     }
     return render(request, "annotation/import.html", context, status=status)
+
+
+def _corrections(job: Job) -> dict[str, Any]:
+    """Return the rejected rows, each with the page where it can be corrected, and the rows that
+    were corrected so far."""
+    report, left = job.result.get("report") or {}, row_correction.list_left(job)
+    url = partial(row_correction.row_url, job)
+    return {
+        "problems": [
+            {**row, "page": url(row) if row in left else ""} for row in report.get("problems", ())
+        ],
+        "left": [url(row) for row in left],
+        "corrected": [{**one, "page": url(one)} for one in job.result.get("corrections", ())],
+        "can_correct": row_correction.can_correct(job),
+    }
 
 
 def _busy(job: Job) -> bool:
@@ -350,5 +347,5 @@ def _preview_items(job: Job, task: tasktypes.TaskType) -> list[preview.PreviewIt
 def _unused_columns(job: Job) -> list[str]:
     """Return the file columns that were not chosen; they are stored as fields of each item."""
     chosen = set(job.result["columns"].values())
-    fixed = FORMATS[job.result["form"]].is_fixed
-    return [] if fixed else [n for n in job.result["found"] if n not in chosen and "." not in n]
+    found = upload_files.list_choosable(job)
+    return [name for name in found if name not in chosen and "." not in name]

@@ -83,10 +83,23 @@ def test_from_nothing_to_figures(open_page: OpenPage, worker: WorkLoop) -> None:
     page.get_by_label("Wrong page").select_option("new:tone")
     page.get_by_label("Made up source").select_option("as:rude-remark")
     page.get_by_role("button", name="Use these categories").click()
-    page.get_by_role("button", name=re.compile("^Import 17 items")).click()
+    page.get_by_role("link", name="Correct 3 rows here").click()
+    expect(page.get_by_role("heading", name="Row 19 r90")).to_be_visible()
+    expect(page.get_by_label("Prompt")).to_be_focused()
+    check(page, "row")
+    page.keyboard.type("What of paper 90?")
+    page.get_by_role("button", name="Save and correct the next").click()
+    expect(page.get_by_role("heading", name="Row 20 r91")).to_be_visible()
+    page.get_by_role("button", name="Save and correct the next").click()
+    expect(page.get_by_role("alert")).to_contain_text("Gold answer is empty or missing")
+    page.get_by_label("Gold answer").fill("It is 91.")
+    page.get_by_role("button", name="Save and check the file").click()
+    expect(page.get_by_text("2 rows are corrected on this page")).to_be_visible()
+    check(page, "corrected")
+    page.get_by_role("button", name=re.compile("^Import 19 items")).click()
     expect(page.get_by_role("link", name="See the items")).to_be_visible(timeout=20_000)
     check(page, "imported")
-    assert Item.objects.count() == 17
+    assert Item.objects.count() == 19
     project.refresh_from_db()
     made = {one.slug for one in taxonomy.load_taxonomy(project)}
     assert made == {"rude-remark", "vague-praise", "wrong-page"}
@@ -94,7 +107,7 @@ def test_from_nothing_to_figures(open_page: OpenPage, worker: WorkLoop) -> None:
     page.goto(page.url.split("/import")[0] + "/label/")
     wait_for(page, "r00")
     check(page, "label")
-    for n in range(1, 17):
+    for n in (*range(1, 17), 90, 91):
         page.keyboard.press("1")
         wait_for(page, f"r{n:02}")
     page.keyboard.press("1")
@@ -104,7 +117,7 @@ def test_from_nothing_to_figures(open_page: OpenPage, worker: WorkLoop) -> None:
     for name in ("", "/items/", "/board/", "/agreement/", "/exports/", "/strategies/"):
         page.goto(base + name)
         check(page, name)
-    assert Label.objects.count() == 17
+    assert Label.objects.count() == 19
     page.goto(base + "/runs/new/")
     check(page, "new-run")
     page.locator("summary", has_text="Baselines").click()

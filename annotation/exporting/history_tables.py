@@ -35,8 +35,9 @@ def resolution_rows(project: Project) -> Iterator[dict[str, Any]]:
     """Yield every resolution that an item ever had, with a column for the value of each field."""
     names = resolved_fields(project)
     found = Resolution.objects.order_by("item__position", "created_at", "pk")
-    mine, bulky = found.of_project(project), found.defer("revision__texts", "item__fields")
-    for one in _read_batches(bulky, mine, "item", "revision", "member"):
+    bulky = found.defer("revision__texts", "item__fields", "taxonomy__definition")
+    mine = found.of_project(project)
+    for one in _read_batches(bulky, mine, "item", "revision", "member", "taxonomy"):
         yield {
             "item": one.item.key,
             "revision": one.revision.number,
@@ -50,6 +51,8 @@ def resolution_rows(project: Project) -> Iterator[dict[str, Any]]:
             "current": one.current,
             "created_at": one.created_at,
             "ended_at": one.ended_at,
+            "taxonomy": one.taxonomy.slug if one.taxonomy else None,
+            "taxonomy_version": one.taxonomy.number if one.taxonomy else None,
             **{f"values.{name}": one.values.get(name) for name in names},
         }
 
@@ -121,7 +124,7 @@ REVISION_COLUMNS = (
 )  # fmt: skip
 RESOLUTION_COLUMNS = (
     "item", "revision", "value", "values", "source", "rule", "decided_by", "reason", "comment",
-    "current", "created_at", "ended_at",
+    "current", "created_at", "ended_at", "taxonomy", "taxonomy_version",
 )  # fmt: skip
 COMMENT_COLUMNS = ("item", "annotator", "text", "mentions", "created_at", "withdrawn_at")
 MARK_COLUMNS = ("item", "annotator", "kind", "note", "created_at", "ended_at")

@@ -249,6 +249,7 @@ def _accepted_resolution(item: Item, unchanging: bool) -> Resolution:
     return Resolution(
         item=item,
         revision=revision,
+        taxonomy_id=item.project.taxonomy_id,
         value=SI_ITEM if unchanging else ERROR_ITEM,
         rule=ACCEPTED_UNREVIEWED,
         source=Resolution.Source.IMPORTED,

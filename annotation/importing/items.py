@@ -39,7 +39,7 @@ from annotation.models import (
     Revision,
     Slot,
 )
-from formats.rows import BadRow
+from formats.rows import BadRow, FormatError
 
 # Small enough that a batch takes little memory, however large the texts are. It also commits in
 # much less than 200 ms, so that people can label meanwhile; slow databases get smaller batches.
@@ -48,6 +48,10 @@ BATCH_BYTES = 4_000_000
 FIRST_BATCH, MIN_BATCH, BATCH_SECONDS = 100, 20, 0.1
 # The keys of this many bad rows are looked up at once.
 KEYS_AT_ONCE = 5_000
+CHANGED_CATEGORIES = (
+    "The project’s categories were changed during the import. Start it again; what was imported so "
+    "far stays."
+)
 USED_KEY = "Its key is also that of another row or item."
 
 
@@ -212,10 +216,13 @@ def _lock(project: Project) -> None:
     """Lock the project, and load the settings that slots depend on, which a lead may have changed
     since the import began.
 
-    Imports take turns, so that two imports never choose the same position or key.
+    Imports take turns, so that two imports never choose the same position or key. Raises
+    FormatError if the categories, by which the rows were parsed, are no longer the project's.
     """
-    held = Project.objects.select_for_update(no_key=True).only("pk", *assignment.SLOT_SETTINGS)
-    stored = held.get(pk=project.pk)
+    named = ("pk", "taxonomy", *assignment.SLOT_SETTINGS)
+    stored = Project.objects.select_for_update(no_key=True).only(*named).get(pk=project.pk)
+    if stored.taxonomy_id != project.taxonomy_id:
+        raise FormatError(CHANGED_CATEGORIES)
     for name in assignment.SLOT_SETTINGS:
         setattr(project, name, getattr(stored, name))
 
@@ -235,6 +242,8 @@ def _insert(
     found = [_known_resolution(entry) for entry in entries if entry.draft.known]
     taken = [entry for entry in unknown if accept and _is_decided(entry)]
     found += [_accepted_resolution(entry) for entry in taken]
+    for resolution in found:
+        resolution.taxonomy_id = project.taxonomy_id
     Resolution.objects.bulk_create(found)
     left = [entry for entry in unknown if not (accept and _is_decided(entry))]
     if left and places:

@@ -403,6 +403,7 @@ def _build_label(
         comment=one.comment,
         submission=one.digest(background.project.slug),
         task_type=background.project.task_type,
+        taxonomy_id=background.project.taxonomy_id,
         supersedes=supersedes,
         current=current,
         counted=slot is not None,

@@ -67,6 +67,7 @@ def set_answer(
         item.purpose = purpose
         item.save(update_fields=["purpose"])
         known = build_resolution(item.revision(), answer, member, now)
+        known.taxonomy_id = item.project.taxonomy_id
         known.save()
         _record("known", item, member, purpose=purpose, values=answer.values)
     return known

@@ -194,6 +194,7 @@ def _store_resolution(
         revision=revision,
         value=tasktypes.load_task_type(item.project).choice_of(values),
         values=values,
+        taxonomy_id=item.project.taxonomy_id,
         created_at=now,
         **said,
     )

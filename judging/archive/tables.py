@@ -112,9 +112,15 @@ def _task_types(scope: ArchiveScope) -> QuerySet[Any]:
 
 
 def _taxonomies(scope: ArchiveScope) -> QuerySet[Any]:
-    """Return the project's categories as they are now and as they were for the runs."""
+    """Return the project's categories as they are now, and as they were for runs, labels and
+    resolutions."""
+    labels = Label.objects.filter(project=scope.project).order_by().values("taxonomy").distinct()
+    resolved = Resolution.objects.filter(item__project=scope.project).order_by()
     return TaxonomyVersion.objects.filter(
-        Q(digest=scope.project.taxonomy_id) | Q(digest__in=_select_used_by_runs(scope, "taxonomy"))
+        Q(digest=scope.project.taxonomy_id)
+        | Q(digest__in=_select_used_by_runs(scope, "taxonomy"))
+        | Q(digest__in=labels)
+        | Q(digest__in=resolved.values("taxonomy").distinct())
     )
 
 
@@ -208,7 +214,8 @@ PARTS: tuple[ArchivePart, ...] = (
         "labels", Label, ("submission",),
         (
             "submission", "item", "revision", "slot", "stage", "member", "choice", "answers",
-            "missing", "comment", "task_type", "guidelines", "supersedes", "current", "counted",
+            "missing", "comment", "task_type", "guidelines", "taxonomy", "supersedes", "current",
+            "counted",
             "withdrawn_at", "seconds", "evaluator_seen", "informed", "created_at",
             "first_shown",
         ),
@@ -219,7 +226,7 @@ PARTS: tuple[ArchivePart, ...] = (
         "resolutions", Resolution, (),
         (
             "item", "revision", "value", "values", "reason", "comment", "rule", "source",
-            "member", "current", "created_at", "ended_at",
+            "member", "taxonomy", "current", "created_at", "ended_at",
         ),
         _select_by_item(Resolution), texts={"comment": redact.drop, "values":
         redact.drop_free_text},

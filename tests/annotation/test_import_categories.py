@@ -1,5 +1,7 @@
 """Words of a file that are no category of the project: mapped, or made new ones."""
 
+from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -7,10 +9,13 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from annotation.importing import jobs
+from annotation import importing, tasktypes
+from annotation.importing import items, jobs
 from annotation.items import taxonomy
-from annotation.models import Item, Job, Membership, Role
+from annotation.models import Item, Job, Membership, Project, Role
 from annotation.projects import creation
+from annotation.settings import categories as project_categories
+from formats.rows import FormatError, Row
 from tests.annotation.own_categories import with_own_categories
 from tests.builders import browser_of, make_member, make_project
 
@@ -102,3 +107,38 @@ def test_a_choice_that_cannot_be_used_is_said_and_changes_nothing() -> None:
     desk.lead.project.refresh_from_db()
     assert desk.lead.project.taxonomy_id == before
     assert not Item.objects.exists()
+
+
+def test_an_import_that_meets_a_change_of_the_categories_stops_and_can_be_started_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(items, "BATCH", 1)
+    lead = make_member(with_own_categories(make_project("reviews")), Role.LEAD)
+    project, known = lead.project, taxonomy.load_taxonomy(lead.project)
+    task = tasktypes.load_task_type(project)
+    columns = {"category": "rude", "prompt": "Q?", "gold": "G.", "perturbed": "P."}
+
+    def rows() -> Iterator[Row]:
+        for number in range(6):
+            if number == 4:
+                merge(lead, "rude", "flattery")
+            yield Row("f", number, {"key": f"r{number}", **columns})
+
+    with pytest.raises(FormatError, match="categories were changed during the import"):
+        importing.store_items(project, importing.parse_items(rows(), task, known))
+    assert 0 < Item.objects.count() < 6
+    project = Project.objects.select_related("task_type", "taxonomy").get()
+    again = [Row("f", number, {"key": f"r{number}", **columns}) for number in range(6)]
+    drafts = importing.parse_items(again, task, taxonomy.load_taxonomy(project))
+    assert importing.store_items(project, drafts).conflicts == []
+    assert set(Item.objects.values_list("category", flat=True)) == {"flattery"}
+
+
+def merge(lead: Membership, slug: str, into: str) -> None:
+    project = Project.objects.select_related("taxonomy").get(pk=lead.project_id)
+    changed = deepcopy(project.taxonomy.definition)
+    one = project_categories.find_category(changed, slug)
+    assert one
+    one |= {"retired": True, "merged_into": into}
+    shown = project.taxonomy_id
+    assert project_categories.save(project, changed, member=lead, shown=shown, note="merged")

@@ -8,6 +8,7 @@ were told is stored, is kept beside in plain lists, so that nothing is checked a
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -20,11 +21,13 @@ from hypothesis import strategies as st
 
 from annotation import importing, tasktypes
 from annotation.errors import Refused
+from annotation.items import taxonomy
 from annotation.labelling import blind_names, queue, submissions
 from annotation.labelling.queue import Offer, Waiting
 from annotation.labelling.submissions import Submission
 from annotation.models import (
     WORK_LIKE_STAGES,
+    Item,
     Label,
     Mark,
     Membership,
@@ -35,11 +38,13 @@ from annotation.models import (
     Slot,
     Stage,
 )
+from annotation.settings import categories
 from formats.rows import Row
 from tests.builders import TEXTS, make_item, make_member, make_project
 
 pytestmark = pytest.mark.django_db
 PEOPLE = 3
+FACTUAL = {"source_ability": "factual"}
 CHOICES = ["valid", "invalid", "score-invariant", "not-sure"]
 REASONS = ["needs-expert", "gold-wrong", "question-unclear", "tool-trouble"]
 
@@ -52,6 +57,7 @@ class Sent:
     member: Membership
     said: Submission
     stage: str
+    taxonomy: str
 
 
 @dataclass
@@ -66,7 +72,9 @@ class Day:
     ahead: dict[int, list[Offer]] = field(default_factory=dict)
     sent: list[Sent] = field(default_factory=list)
     corrected: list[tuple[int, str]] = field(default_factory=list)
-    imported: int = 0
+    # The category of each imported row, and the version under which each resolution was first seen.
+    imported: list[str] = field(default_factory=list)
+    resolved: dict[int, str] = field(default_factory=dict)
 
     def person(self, number: int) -> Membership:
         return Membership.objects.select_related("project__task_type").get(
@@ -196,12 +204,41 @@ def expire(day: Day, who: int, pick: int) -> None:
 
 def bring_in(day: Day, who: int, pick: int) -> None:
     """An import, new or of what is there already."""
-    number = pick % (day.imported + 1)
-    row = Row("in.csv", 1, {"key": f"in-{number}", "category": "number-errors", **TEXTS})
-    checked = importing.parse_items([row], tasktypes.load_task_type(day.project))
+    number, known = pick % (len(day.imported) + 1), taxonomy.load_taxonomy(day.project)
+    word = day.imported[number] if number < len(day.imported) else known.offered[pick].slug
+    row = Row("in.csv", 1, {"key": f"in-{number}", "category": word, **TEXTS, **FACTUAL})
+    checked = importing.parse_items([row], tasktypes.load_task_type(day.project), known)
     report = importing.store_items(day.project, checked)
-    assert (report.bad, report.conflicts) == ([], [])
-    day.imported += report.new
+    retired = known.category(known.category(word).merged_into or word).retired
+    assert (len(report.bad), report.conflicts) == (retired, [])
+    if report.new:
+        day.imported.append(word)
+
+
+def change_categories(day: Day, who: int, pick: int) -> None:
+    """A lead adds a category, renames, retires or merges one, takes that back, or moves it to
+    another group."""
+    definition = deepcopy(day.project.taxonomy.definition)
+    offered = [one for one in definition["category"] if not one.get("retired")]
+    gone = [one for one in definition["category"] if one.get("retired")]
+    one, other = offered[pick % len(offered)], offered[(pick + 1) % len(offered)]
+    match pick % 6:
+        case 0:
+            values = {"name": "Own", "ability": "factual", "expected_effect": "penalty"}
+            definition, _ = categories.put(definition, "category", "", values)
+        case 1:
+            one["name"] += "!"
+        case 2:
+            one["retired"] = True
+        case 3:
+            one |= {"retired": True, "merged_into": other["slug"]}
+        case 4 if gone:
+            gone[pick % len(gone)] |= {"retired": False, "merged_into": ""}
+        case _:
+            one["ability"] = definition["ability"][pick % len(definition["ability"])]["slug"]
+    with suppress(Refused):
+        shown = day.project.taxonomy_id
+        categories.save(day.project, definition, member=day.adjudicator, shown=shown, note="n")
 
 
 def decide(day: Day, who: int, pick: int) -> None:
@@ -225,7 +262,7 @@ def renew(day: Day, who: int, pick: int) -> None:
 
 ACTS: list[Callable[[Day, int, int], None]] = [
     look, look_ahead, label, send_again, skip, undo, reopen, correct, expire, bring_in, decide,
-    renew, fetch_ahead, label_ahead,
+    renew, fetch_ahead, label_ahead, change_categories,
 ]  # fmt: skip
 # Working comes more often, or nothing would ever get done.
 OFTEN = [*ACTS, work, work, work, work, look_ahead, undo, label, decide, fetch_ahead, label_ahead]
@@ -250,7 +287,7 @@ def submit(day: Day, member: Membership, said: Submission, stage: str = Stage.LA
         assert Label.objects.count() == count
         return
     if made.pk not in {sent.label_id for sent in day.sent}:
-        day.sent.append(Sent(made.pk, member, said, stage))
+        day.sent.append(Sent(made.pk, member, said, stage, day.project.taxonomy_id))
 
 
 # ------------------------------------------------------------------------------------------ rules
@@ -262,6 +299,8 @@ def check(day: Day) -> None:
     nobody_holds_more_than_two(day)
     counters_are_true(day)
     resolutions_are_of_what_people_said(day)
+    items_follow_the_categories(day)
+    versions_are_those_of_then(day)
 
 
 def nothing_is_lost(day: Day) -> None:
@@ -316,6 +355,23 @@ def resolutions_are_of_what_people_said(day: Day) -> None:
         assert resolution.value in set(said)
 
 
+def items_follow_the_categories(day: Day) -> None:
+    """Every item has a category of the project that is not merged, and its group."""
+    known = taxonomy.load_taxonomy(day.project)
+    for item in Item.objects.all():
+        category = known.category(item.category)
+        assert not category.merged_into
+        assert item.ability == category.ability
+
+
+def versions_are_those_of_then(day: Day) -> None:
+    """A label and a final label name the categories that the project had when they came."""
+    stored = dict(Label.objects.values_list("pk", "taxonomy"))
+    assert stored == {sent.label_id: sent.taxonomy for sent in day.sent}
+    for pk, digest in Resolution.objects.values_list("pk", "taxonomy"):
+        assert digest == day.resolved.setdefault(pk, day.project.taxonomy_id)
+
+
 def check_truth(day: Day, member: Membership, waiting: Waiting) -> None:
     """Rule 5: "nothing" means that no place is free for the person, and "held" counts the rest."""
     places = Slot.objects.in_project(day.project.pk).at_stage(Stage.LABEL).untouched_by(member.pk)
@@ -360,7 +416,8 @@ def test_any_interleaving_keeps_the_rules(
 
 
 def test_a_rule_that_is_broken_is_seen() -> None:
-    """The checks themselves can fail: a label that vanished, and a place that is filled twice."""
+    """The checks themselves can fail: a label that vanished, a place that is filled twice, a label
+    without its version, an item outside its group."""
     day = begin(1, 0, False, False)
     look(day, 0, 1)
     label(day, 0, 0)
@@ -372,3 +429,9 @@ def test_a_rule_that_is_broken_is_seen() -> None:
     Slot.objects.filter(pk=stored.slot_id).update(member=day.people[1])
     with pytest.raises(AssertionError):
         no_place_is_filled_twice()
+    Label.objects.filter(pk=stored.pk).update(taxonomy=None)
+    with pytest.raises(AssertionError):
+        versions_are_those_of_then(day)
+    Item.objects.filter(key="first-0").update(ability="reasoning")
+    with pytest.raises(AssertionError):
+        items_follow_the_categories(day)

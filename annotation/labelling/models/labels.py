@@ -266,6 +266,10 @@ class Label(models.Model):
     submission = models.CharField(max_length=64, unique=True)
     task_type = models.ForeignKey("TaskTypeVersion", models.PROTECT)
     guidelines = models.ForeignKey("GuidelinesVersion", models.PROTECT, null=True, blank=True)
+    # The categories of the project at that time; empty for what is older than their versions.
+    taxonomy = models.ForeignKey(
+        "TaxonomyVersion", models.PROTECT, to_field="digest", null=True, blank=True, db_index=False
+    )
     supersedes = models.OneToOneField("self", models.PROTECT, null=True, blank=True)
     current = models.BooleanField(default=True)
     counted = models.BooleanField(default=True)
@@ -354,6 +358,10 @@ class Resolution(models.Model):
     rule = models.CharField(max_length=40)
     source = models.CharField(max_length=20, choices=Source.choices)
     member = models.ForeignKey("Membership", models.PROTECT, null=True, blank=True)
+    # The categories of the project at that time; empty for what is older than their versions.
+    taxonomy = models.ForeignKey(
+        "TaxonomyVersion", models.PROTECT, to_field="digest", null=True, blank=True, db_index=False
+    )
     current = models.BooleanField(default=True)
     created_at = models.DateTimeField(default=timezone.now)
     ended_at = models.DateTimeField(null=True, blank=True)

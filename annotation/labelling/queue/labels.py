@@ -149,6 +149,7 @@ def _build_label(
         revision=claim.revision,
         task_type=member.project.task_type,
         guidelines_id=claim.guidelines,
+        taxonomy_id=member.project.taxonomy_id,
         stage=claim.stage,
         choice=task.choice_of(sent.answers, claim.stage),
         answers=sent.answers,

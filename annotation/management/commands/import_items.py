@@ -87,9 +87,12 @@ class Command(BaseCommand):
             if project and source.password and not options["dry_run"]:
                 encrypted_archives.seal_project(project)
             stream = files.show_progress(chain(bad, [first], drafts), self.stderr)
-            report = importing.store_items(
-                project, stream, accept=options["accept"], dry_run=options["dry_run"]
-            )
+            try:
+                report = importing.store_items(
+                    project, stream, accept=options["accept"], dry_run=options["dry_run"]
+                )
+            except FormatError as error:
+                raise files.command_error(str(error)) from error
             self._report(report, report_file, form, options)
         self._sum_up(report, options["project"], options["dry_run"])
 

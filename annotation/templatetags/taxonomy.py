@@ -1,6 +1,8 @@
 """Names of categories and abilities on pages."""
 
 from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from annotation.items import taxonomy
 from annotation.models import Project
@@ -21,3 +23,19 @@ def ability_name(slug: str, project: Project) -> str:
     """The name of an ability in the project; the slug of an unknown ability; "No ability" for
     ""."""
     return taxonomy.load_taxonomy(project).ability_names().get(slug, slug) or "No ability"
+
+
+@register.filter
+def ability_mark(slug: str, project: Project) -> SafeString | str:
+    """A mark in the colour of an ability; "" if it has no colour."""
+    known = taxonomy.load_taxonomy(project)
+    colour = next((one.colour for one in known.abilities if one.slug == slug), 0)
+    mark = '<span class="group-mark" data-colour="{}"></span>'
+    return format_html(mark, colour) if colour else ""
+
+
+@register.filter
+def category_mark(slug: str, project: Project) -> SafeString | str:
+    """A mark in the colour of the ability of a category; "" if it has no colour."""
+    found = taxonomy.load_taxonomy(project).find(slug)
+    return ability_mark(found.ability, project) if found else ""

@@ -18,7 +18,9 @@ from formats.rows import FormatError, Limits, Rows
 
 SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 # JSON files of an archive are often about the data, and are not read.
-CONVERTED = (".parquet", ".xlsx")
+CONVERTED = unpacking.CONVERTERS.keys() - {".json"}
+# Each file to convert takes a process of its own.
+MAX_CONVERTED = 100
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
@@ -90,6 +92,10 @@ def _tables(files: Mapping[str, Opener]) -> dict[str, str]:
     packed = {
         f"{name}{unpacking.CONVERTERS[kind][1]}": name for name in files if (kind := _kind(name))
     }
+    if len(packed) > MAX_CONVERTED:
+        raise FormatError(
+            f"The archive contains more than {MAX_CONVERTED} Parquet and XLSX files. Split it."
+        )
     if twice := sorted(packed.keys() & files.keys()):
         raise FormatError(
             f"The archive contains {packed[twice[0]]} and {twice[0]}, whose names would be "
@@ -118,7 +124,7 @@ def _open_as_lines(opener: Opener, inside: str, limits: Limits) -> Iterator[Bina
             with packed.open("wb") as file:
                 shutil.copyfileobj(stream, file)
             made = Path(folder, "rows")
-            unpacking.unpack(packed, kind, made, limits)
+            unpacking.unpack_whole(packed, kind, made, limits, inside)
             with made.open("rb") as lines_of_it:
                 yield lines_of_it
 

@@ -82,14 +82,19 @@ def _allow_long_fields(limits: Limits) -> None:
 
 def _records(lines: Lines, file: str, delimiter: str) -> Iterator[tuple[int, int, list[str]]]:
     """Yield the line where each record starts, its number in a spreadsheet, and its fields."""
-    line, first = lines.start_row(), list[str]()
-    # Blank rows may stand before the column names.
-    while (not first or not first[-1].strip()) and (text := next(lines, "")):
-        first.append(text)
-    told = _detect_delimiter(first[-1] if first else "", delimiter)
-    reader = csv.reader(chain(first, lines), delimiter=told, strict=True)
-    # Spreadsheets also show blank rows.
-    for number in count(1):
+    # Blank rows may stand before the column names; spreadsheets count them.
+    begin = 0
+    while True:
+        begin += 1
+        line, first = lines.start_row(), next(lines, "")
+        if first.strip() or not first:
+            break
+    # The name of a column may have a line break.
+    while first.count('"') % 2 and (more := next(lines, "")):
+        first += more
+    told = _detect_delimiter(first, delimiter)
+    reader = csv.reader(chain([first] if first else [], lines), delimiter=told, strict=True)
+    for number in count(begin):
         try:
             fields = next(reader)
         except StopIteration:

@@ -13,7 +13,7 @@ _BLANKS = re.compile(r"[ \t\r\n]*")
 _REMEDY = "Give a list of objects, [{…}, {…}], or one object per line."
 
 
-def convert(path: Path, limits: Limits, tell: Callable[[str], object]) -> Iterator[str]:
+def convert(path: Path, limits: Limits, add_note: Callable[[str], object]) -> Iterator[str]:
     """Yield the elements of the list, one per line; one element and a part of the file are in
     memory at a time. A file that already has one object per line is passed on.
 
@@ -37,7 +37,7 @@ def convert(path: Path, limits: Limits, tell: Callable[[str], object]) -> Iterat
 
 def _elements(stream: TextIO, file: str, limits: Limits) -> Iterator[str]:
     """Yield the elements that follow the opening bracket."""
-    decoder, text, at, count = json.JSONDecoder(), "", 0, 0
+    decoder, text, at, count = json.JSONDecoder(parse_int=str), "", 0, 0
     while True:
         start, problem = _skip_blanks(text, at), "the list does not end"
         if text[start : start + 1] == "]":
@@ -60,9 +60,10 @@ def _elements(stream: TextIO, file: str, limits: Limits) -> Iterator[str]:
             yield text[start:end].replace("\n", " ").replace("\r", " ") + "\n"
             continue
         # As long as all that is here, so that a long element is parsed a few times only.
-        more = stream.read(max(_CHUNK, len(text) - at))
+        begun = len(text) - at
+        more = "" if begun > limits.row_bytes else stream.read(max(_CHUNK, begun))
         text, at = text[at:] + more, 0
-        if not more or len(text) > limits.row_bytes + _CHUNK:
+        if not more:
             raise FormatError(f"{file}, object {count + 1}: cannot be read ({problem}). {_REMEDY}")
 
 

@@ -110,8 +110,8 @@ def read_rows(path: Path, limits: Limits) -> Rows:
         yield _row(path.name, line, values, told, limits)
 
 
-def convert(path: Path, limits: Limits, tell: Callable[[str], object]) -> Iterator[str]:
-    """Yield the rows as JSON Lines; there is nothing to tell. NaN and infinite numbers are written
+def convert(path: Path, limits: Limits, add_note: Callable[[str], object]) -> Iterator[str]:
+    """Yield the rows as JSON Lines; there is nothing to note. NaN and infinite numbers are written
     as Python writes them.
 
     Raises FormatError as `read_rows` does, and for a column that JSON cannot represent.

@@ -115,7 +115,7 @@ def _converted(path: Path, limits: Limits, kind: str) -> Rows:
         pass
     with TemporaryDirectory(prefix="blindspot-") as folder:
         made = Path(folder, f"rows{unpacking.CONVERTERS[kind][1]}")
-        unpacking.unpack(path, kind, made, limits)
+        unpacking.unpack_whole(path, kind, made, limits, path.name)
         with _file(made) as stream:
             yield from bundles.read_lines(stream, path.name, find_format(made.name), limits)
 

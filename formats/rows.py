@@ -31,7 +31,8 @@ class Row:
         """Return a BadRow that rejects this row."""
         key = self.values.get("key")
         shown = key.strip()[:MAX_KEY_LENGTH] if isinstance(key, str) else ""
-        return BadRow(self.file, self.line, field, reason, value, self.number, shown)
+        number = self.number
+        return BadRow(self.file, self.line, field, reason, value, number, shown, is_read=True)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Used when rows are sent between processes; the default method takes five times as long.
@@ -44,7 +45,8 @@ class BadRow:
 
     `field` is the column with the error; it is empty if the whole row is wrong. `value` is what
     stands there, if another value can be given for all rows with it. `number` is that of `Row`, and
-    `key` the key of the row; "" if it has none.
+    `key` the key of the row; "" if it has none. `is_read` is true if the file has a row with values
+    here, which can be corrected.
     """
 
     file: str
@@ -54,11 +56,17 @@ class BadRow:
     value: str = ""
     number: int = 0
     key: str = ""
+    is_read: bool = False
+
+    @property
+    def row(self) -> int:
+        """The number of the row as people see it: in the spreadsheet, otherwise in the lines."""
+        return self.number or self.line
 
     @property
     def place(self) -> str:
         """The place of the row in its file, in words."""
-        return f"row {self.number}" if self.number else f"line {self.line}"
+        return f"{'row' if self.number else 'line'} {self.row}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from formats.rows import FormatError, Limits
 MEMORY_LIMIT, TIME_LIMIT = 2 << 30, 60
 EXIT_REFUSED = 3
 # The module that converts files with each suffix, and the suffix of what it makes of them. Its
-# function `convert` yields the parts of the new file, and may tell what people should know.
+# function `convert` yields the parts of the new file, and may add a note on what it did not read.
 CONVERTERS = {
     ".parquet": ("parquet", ".jsonl"),
     ".xlsx": ("spreadsheet", ".csv"),
@@ -40,8 +40,8 @@ def find_kind(path: Path) -> str:
 
 
 def unpack(packed: Path, kind: str, rows: Path, limits: Limits) -> str:
-    """Convert a file of this kind, and write the result to another file. Return what people should
-    know about it; "" if there is nothing.
+    """Convert a file of this kind, and write the result to another file. Return a note on what was
+    not read; "" if everything was.
 
     Raises FormatError for a file that cannot be read within the limits of size, memory and time.
     """
@@ -60,6 +60,13 @@ def unpack(packed: Path, kind: str, rows: Path, limits: Limits) -> str:
     if ended.returncode != 0:
         raise _unreadable_error(packed)
     return ended.stdout.strip()
+
+
+def unpack_whole(packed: Path, kind: str, rows: Path, limits: Limits, name: str) -> None:
+    """Convert a file as `unpack` does, where nobody would see a note. Raises FormatError also if
+    a part of the file, which has this `name`, would not be read."""
+    if note := unpack(packed, kind, rows, limits):
+        raise FormatError(f"{name}: has more than one sheet. {note} Or delete the other sheets.")
 
 
 def main(packed: str, kind: str, rows: str, size: str) -> None:

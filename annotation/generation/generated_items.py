@@ -238,6 +238,8 @@ def _accept_unreviewed(project: Project, ids: Sequence[int]) -> int:
             Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
             found = waiting_items(project).filter(pk__among=part).with_current_texts()
             made = [_accepted_resolution(item, item.category in unchanging) for item in found]
+            for resolution in made:
+                resolution.taxonomy_id = project.taxonomy_id
             Resolution.objects.bulk_create(made)
             accepted += len(made)
         subprocesses.send_heartbeat()
@@ -249,7 +251,6 @@ def _accepted_resolution(item: Item, unchanging: bool) -> Resolution:
     return Resolution(
         item=item,
         revision=revision,
-        taxonomy_id=item.project.taxonomy_id,
         value=SI_ITEM if unchanging else ERROR_ITEM,
         rule=ACCEPTED_UNREVIEWED,
         source=Resolution.Source.IMPORTED,

@@ -1,7 +1,7 @@
 """Compare items to import with the project's items: each is new, unchanged or in conflict."""
 
 from array import array
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from django.db.models.fields.json import KT
 from annotation import tasktypes
 from annotation.importing.flags import DUPLICATE
 from annotation.importing.item_rows import ParsedItem
-from annotation.items import text_digest
+from annotation.items import taxonomy, text_digest
 from annotation.items.abilities import SUGGESTION
 from annotation.models import Item, Project, Resolution, Revision
 from formats.rows import BadRow
@@ -23,7 +23,7 @@ class ItemImportReport:
 
     `alone` counts the new items that form a cluster of one item because no column names a cluster.
     `off_scale` lists the answers in imported rows that are missing because they are off their
-    scale. `bad_keys` has the keys of the bad rows, each with the place of the first of them.
+    scale. `bad_keys` has the keys of the bad rows, each with the first of them.
     """
 
     new: int = 0
@@ -32,13 +32,13 @@ class ItemImportReport:
     bad: list[BadRow] = field(default_factory=list)
     conflicts: list[BadRow] = field(default_factory=list)
     off_scale: list[BadRow] = field(default_factory=list)
-    bad_keys: dict[str, str] = field(default_factory=dict)
+    bad_keys: dict[str, BadRow] = field(default_factory=dict)
 
     def reject(self, row: BadRow) -> None:
         """Count a bad row, and remember its key."""
         self.bad.append(row)
         if row.key:
-            self.bad_keys.setdefault(row.key, row.place)
+            self.bad_keys.setdefault(row.key, row)
 
     @property
     def rows(self) -> int:
@@ -151,29 +151,37 @@ def load_known(project: Project | None, drafts: list[ParsedItem]) -> dict[str, C
     return {**known}
 
 
-def has_bad_key(draft: ParsedItem, report: ItemImportReport) -> BadRow:
-    """Reject a draft that has the key of an earlier bad row. Otherwise it would get the key, and
-    the earlier row, once it is corrected, would be the one that is left out."""
-    first = report.bad_keys[draft.key]
-    reason = f"is also the key of {first}, which cannot be used. Correct that row, or change a key."
-    return draft.bad("key", reason)
+def _key_problem(draft: ParsedItem, first: BadRow) -> str:
+    """Say that the draft has the key of an earlier bad row. If it got the key, the earlier row,
+    once it is corrected, would be the one that is left out."""
+    of = "" if first.file == draft.row.file else f" of {first.file}"
+    return (
+        f"is also the key of {first.place}{of}, which cannot be used. Correct that row, or change "
+        "a key."
+    )
 
 
 def select_new(
-    drafts: list[ParsedItem], known: dict[str, ComparedItem], report: ItemImportReport
+    drafts: list[ParsedItem],
+    known: dict[str, ComparedItem],
+    report: ItemImportReport,
+    after_bad: Mapping[str, BadRow],
 ) -> list[ParsedItem]:
-    """Return the new drafts; count all others in the report as unchanged, bad or conflicting."""
-    fresh, rejected = [], set[str]()
+    """Return the new drafts; count all others in the report as unchanged, bad or conflicting.
+
+    `after_bad` has the keys of those drafts that an earlier row, which is bad, has too.
+    """
+    fresh, first_bad = [], dict(after_bad)
     for draft in drafts:
         entry = known.get(draft.key)
-        if draft.key in rejected:
-            report.reject(has_bad_key(draft, report))
+        if entry is None and (first := first_bad.get(draft.key)):
+            report.reject(draft.bad("key", _key_problem(draft, first)))
         elif entry is None and (reason := _repeat_problem(draft, known)):
-            report.reject(draft.bad("repeats", reason))
-            rejected.add(draft.key)
+            first_bad[draft.key] = draft.bad("repeats", reason)
+            report.reject(first_bad[draft.key])
         elif entry is None and (reason := _parent_problem(draft, known)):
-            report.reject(draft.bad("parent", reason))
-            rejected.add(draft.key)
+            first_bad[draft.key] = draft.bad("parent", reason)
+            report.reject(first_bad[draft.key])
         elif entry is None:
             known[draft.key] = KnownItem(
                 {draft.digest}, _row_facts(draft), decided=_decided_values(draft)
@@ -284,13 +292,18 @@ def _stored_facts(item: Item, known: Resolution | None) -> dict[str, Any]:
     }
 
 
+# The fields that an item may get after its import.
+_ADDED = {*SUGGESTION, taxonomy.FORMER_FIELD}
+
+
 def _agrees(name: str, said: Any, known: Any) -> bool:
     """True if the row has the stored value, or leaves out a value that it may leave out. A row may
-    leave out the cluster and any ability that was assigned or suggested after the import."""
+    leave out the cluster, any ability that was assigned or suggested after the import, and the
+    category from before a merge."""
     if name in ("ability", "source_ability", "cluster") and not said:
         return True
     if name == "fields":
-        known = {one: value for one, value in known.items() if one in said or one not in SUGGESTION}
+        known = {one: value for one, value in known.items() if one in said or one not in _ADDED}
     return bool(said == known)
 
 

@@ -16,13 +16,13 @@ from django.utils import timezone
 
 from annotation import tasktypes
 from annotation.db import bulk, transactions
+from annotation.errors import Stale
 from annotation.importing.comparison import (
     ComparedItem,
     DryRunItem,
     ItemImportReport,
     collect_keys,
     flag_duplicates,
-    has_bad_key,
     load_known,
     select_new,
 )
@@ -39,7 +39,7 @@ from annotation.models import (
     Revision,
     Slot,
 )
-from formats.rows import BadRow, FormatError
+from formats.rows import BadRow
 
 # Small enough that a batch takes little memory, however large the texts are. It also commits in
 # much less than 200 ms, so that people can label meanwhile; slow databases get smaller batches.
@@ -52,7 +52,7 @@ CHANGED_CATEGORIES = (
     "The project’s categories were changed during the import. Start it again; what was imported so "
     "far stays."
 )
-USED_KEY = "Its key is also that of another row or item."
+USED_KEY = "Another row or item has this key."
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,8 @@ def store_items(
     dry_run: bool = False,
     member: Membership | None = None,
 ) -> ItemImportReport:
-    """Store the new drafts, batch by batch, and report the result of each.
+    """Store the new drafts, batch by batch, and report the result of each. Raises `Stale` if the
+    project's categories are changed meanwhile; the batches before stay.
 
     With `accept`, items (for example of published data) are stored as resolved, with source
     "imported", and get no slots. Otherwise each item gets the slots that the project's settings
@@ -86,24 +87,28 @@ def store_items(
     by_text = project is not None and _clusters_by_text(project)
     if project is None or dry_run:
         there = _dry_run(project, drafts, report, by_text=by_text)
-        _tell_used_keys(project, report, there)
+        _mark_used_keys(project, report, there)
         return report
-    with bulk.WriteAheadLog() as log:
-        for number, good in enumerate(_good_batches(drafts, report, size)):
-            if number == 1:
-                # Otherwise PostgreSQL plans for an empty table and scans it for each batch.
-                bulk.analyze_tables(Item._meta.db_table)
-            marked = flag_duplicates(project, good)
-            with size.timed(len(good)), transactions.transact():
-                # After a crash the import is started again and finds what is missing.
-                bulk.commit_asynchronously()
-                bulk.prefer_indexes()
-                _lock(project)
-                fresh = select_new(marked, load_known(project, marked), report)
-                _insert(project, fresh, accept=accept, places=places, by_text=by_text)
-            report.alone += 0 if by_text else sum(draft.is_alone for draft in fresh)
-            log.grown(sum(len(draft.written) for draft in good))
-    _tell_used_keys(project, report)
+    try:
+        with bulk.WriteAheadLog() as log:
+            for number, (good, after_bad) in enumerate(_good_batches(drafts, report, size)):
+                if number == 1:
+                    # Otherwise PostgreSQL plans for an empty table and scans it for each batch.
+                    bulk.analyze_tables(Item._meta.db_table)
+                marked = flag_duplicates(project, good)
+                with size.timed(len(good)), transactions.transact():
+                    # After a crash the import is started again and finds what is missing.
+                    bulk.commit_asynchronously()
+                    bulk.prefer_indexes()
+                    _lock(project)
+                    fresh = select_new(marked, load_known(project, marked), report, after_bad)
+                    _insert(project, fresh, accept=accept, places=places, by_text=by_text)
+                report.alone += 0 if by_text else sum(draft.is_alone for draft in fresh)
+                log.grown(sum(len(draft.written) for draft in good))
+    except Stale:
+        _record(project, report, accept, member)
+        raise
+    _mark_used_keys(project, report)
     _record(project, report, accept, member)
     return report
 
@@ -132,15 +137,15 @@ def _dry_run(
     """Report the results that storing the drafts would have. Return the keys of the items that
     would be added."""
     imagined: dict[str, DryRunItem] = {}
-    for good in _good_batches(drafts, report, _BatchSize()):
+    for good, after_bad in _good_batches(drafts, report, _BatchSize()):
         known = load_known(project, good) | _dry_run_entries(good, imagined)
-        fresh = select_new(good, known, report)
+        fresh = select_new(good, known, report, after_bad)
         report.alone += 0 if by_text else sum(draft.is_alone for draft in fresh)
         imagined.update((draft.key, DryRunItem(draft)) for draft in fresh)
     return imagined
 
 
-def _tell_used_keys(
+def _mark_used_keys(
     project: Project | None, report: ItemImportReport, added: Container[str] = ()
 ) -> None:
     """Say of each bad row if its key is used by an item of the project or by an `added` one: once
@@ -174,18 +179,19 @@ class _BatchSize:
 
 def _good_batches(
     drafts: Iterable[ParsedItem | BadRow], report: ItemImportReport, size: _BatchSize
-) -> Iterator[list[ParsedItem]]:
-    """Yield the drafts in batches; add bad rows, and rows with the key of one, to the report."""
+) -> Iterator[tuple[list[ParsedItem], dict[str, BadRow]]]:
+    """Yield the drafts in batches, each with the keys that an earlier bad row has too; add bad rows
+    to the report."""
     for batch in _batches(drafts, size):
-        good = []
+        good, after_bad = list[ParsedItem](), dict[str, BadRow]()
         for draft in batch:
             if isinstance(draft, BadRow):
                 report.reject(draft)
-            elif draft.key in report.bad_keys:
-                report.reject(has_bad_key(draft, report))
-            else:
-                good.append(draft)
-        yield good
+                continue
+            good.append(draft)
+            if first := report.bad_keys.get(draft.key):
+                after_bad[draft.key] = first
+        yield good, after_bad
 
 
 def _batches(
@@ -217,12 +223,12 @@ def _lock(project: Project) -> None:
     since the import began.
 
     Imports take turns, so that two imports never choose the same position or key. Raises
-    FormatError if the categories, by which the rows were parsed, are no longer the project's.
+    `Stale` if the categories, by which the rows were parsed, are no longer the project's.
     """
     named = ("pk", "taxonomy", *assignment.SLOT_SETTINGS)
     stored = Project.objects.select_for_update(no_key=True).only(*named).get(pk=project.pk)
     if stored.taxonomy_id != project.taxonomy_id:
-        raise FormatError(CHANGED_CATEGORIES)
+        raise Stale(CHANGED_CATEGORIES)
     for name in assignment.SLOT_SETTINGS:
         setattr(project, name, getattr(stored, name))
 

@@ -31,7 +31,7 @@ MAX_DURATION = timedelta(hours=2)
 # Files up to this size are checked while the person waits, for about a second at most.
 MAX_IMMEDIATE_BYTES = 1_000_000
 # Rows corrected on the page are kept in the row of the job.
-MAX_CORRECTIONS = 200
+MAX_CORRECTIONS, MAX_CORRECTED_LENGTH = 200, 2_000_000
 
 
 def list_imports(project: Project) -> QuerySet[Job]:
@@ -70,21 +70,42 @@ def choose_columns(
     job: Job, columns: dict[str, str], *, accept: bool, categories: dict[str, str] | None = None
 ) -> None:
     """Set the file column for each item column, then have the file checked (again if necessary).
-    `categories` adds the category that is meant by each of these words.
+    `categories` has the category that is meant by each of these words; "" if it means none.
 
     Small files are checked at once. Raises `Stale` if it is too late to choose, or if the file is
     missing: a restored backup does not contain the files of unfinished imports.
     """
+    _begin_check(job, {"columns": columns, "accept": accept}, categories or {})
+
+
+def check_again(job: Job, categories: dict[str, str] | None = None) -> None:
+    """Have a checked file checked again, with the columns that are chosen. Raises like
+    `choose_columns`."""
+    if not awaits_start(job):
+        raise Stale("This import is running or finished. See its page.")
+    _begin_check(job, {}, categories or {})
+
+
+def _begin_check(job: Job, chosen: dict[str, Any], categories: dict[str, str]) -> None:
     with transactions.transact():
         stored = _locked(job)
         if stored.state != Job.State.WAITING or stored.result["step"] == upload_files.STORE:
             raise Stale("This import is running or finished. Upload the file again.")
         if not upload_files.uploaded_path(stored).exists():
             raise Stale("The file has been deleted. Upload it again.")
-        asked = {"columns": columns, "accept": accept, "step": upload_files.CHECK, "report": None}
-        asked["unchecked"] = False
-        meant = {**stored.result.get("categories", {}), **(categories or {})}
-        stored.result, stored.done = {**stored.result, **asked, "categories": meant}, 0
+        words = {**stored.result.get("categories", {}), **categories}
+        asked = {
+            **chosen,
+            "categories": {word: slug for word, slug in words.items() if slug},
+            "corrections": [
+                {**one, "checked": True}
+                for one in upload_files.list_corrections(stored)
+                if one["values"]
+            ],
+            "step": upload_files.CHECK,
+            "report": None,
+        }
+        stored.result, stored.done = {**stored.result, **asked}, 0
         stored.save(update_fields=["result", "done"])
     if _is_small(stored):
         # Do not wait for an unavailable database, because a person is waiting.
@@ -94,48 +115,50 @@ def choose_columns(
                 _store_outcome(held, ProgramResult(0, ""))
 
 
-def check_again(job: Job, categories: dict[str, str] | None = None) -> None:
-    """Have the file checked again, with the columns that are chosen. Raises like
-    `choose_columns`."""
-    said = job.result
-    choose_columns(job, said["columns"], accept=said["accept"], categories=categories)
-
-
 def awaits_start(job: Job) -> bool:
     """True if the file is checked and the import has not been started."""
     return job.state == Job.State.WAITING and job.result["step"] == upload_files.READY
+
+
+def is_unchecked(job: Job) -> bool:
+    """True if rows were corrected since the last check."""
+    return not all(one.get("checked") for one in upload_files.list_corrections(job))
 
 
 def correct_row(job: Job, place: dict[str, Any], values: dict[str, str]) -> None:
     """Keep the corrected values of a row of the file; the last correction counts. Without values,
     the row counts as it is in the file. `place` has the row's file and line, and what names it.
 
-    Raises `Stale` if the file is not in between check and import, and `Refused` if too many rows
-    are corrected.
+    Raises `Stale` if the file is not in between check and import, and `FieldError` if there is more
+    to keep than belongs into the row of a job.
     """
     with transactions.transact():
         stored = _locked(job)
         if not awaits_start(stored):
-            raise Stale("This import is running or finished. Upload the file again.")
+            raise Stale("The file is being checked or imported. See the page of the import.")
         at = (place["file"], place["line"])
-        earlier = stored.result.get("corrections", [])
-        kept = [one for one in earlier if (one["file"], one["line"]) != at]
-        before = [one["values"] for one in earlier if (one["file"], one["line"]) == at]
-        if values:
-            kept.append({**place, "values": {**(before[0] if before else {}), **values}})
-        if len(kept) > MAX_CORRECTIONS:
+        others = [
+            one for one in upload_files.list_corrections(stored) if (one["file"], one["line"]) != at
+        ]
+        # Also a correction that is removed changes what the check has seen.
+        kept = [*others, {**place, "values": values, "checked": False}]
+        size = sum(len(value) for one in kept for value in one["values"].values())
+        if len(kept) > MAX_CORRECTIONS or size > MAX_CORRECTED_LENGTH:
             raise FieldError(
-                f"At most {MAX_CORRECTIONS} rows can be corrected here. Correct the others in the "
-                "file."
+                f"At most {MAX_CORRECTIONS} rows, of {MAX_CORRECTED_LENGTH:,} characters in all, "
+                "can be corrected here. Correct the others in the file."
             )
-        stored.result |= {"corrections": kept, "unchecked": True}
+        stored.result["corrections"] = kept
         stored.save(update_fields=["result"])
 
 
 def start_import(job: Job, member: Membership) -> None:
-    """Start the import of a checked file. Raises `Stale` if there is nothing to import."""
+    """Start the import of a checked file. Raises `Stale` if there is nothing to import, or if rows
+    were corrected after the check."""
     with transactions.transact():
         stored = _locked(job)
+        if awaits_start(stored) and is_unchecked(stored):
+            raise Stale("Rows were corrected after the check. Check the file again first.")
         if not awaits_start(stored):
             raise Stale("This import is running or finished. See its page.")
         stored.result["step"], stored.total = upload_files.STORE, stored.result["report"]["rows"]
@@ -223,7 +246,9 @@ def _outcome_values(job: Job, noted: dict[str, Any], now: datetime) -> dict[str,
     if job.result["step"] == upload_files.CHECK:
         result = {**job.result, "report": report, "step": upload_files.READY}
         return {"state": Job.State.WAITING, "done": 0, "result": result}
-    result = {**job.result, "report": report, "expires": (now + FILE_RETENTION).timestamp()}
+    expires = (now + FILE_RETENTION).timestamp()
+    # The texts of the corrections are those of the items now.
+    result = {**job.result, "report": report, "expires": expires, "corrections": []}
     values = {"state": Job.State.FINISHED, "finished_at": now, "done": report["rows"]}
     return {**values, "result": result}
 
@@ -240,7 +265,7 @@ def _expire_import(job_id: int, now: datetime) -> bool:
                 f"The import was not continued for {FILE_RETENTION.days} days, so the file was "
                 "deleted."
             )
-        job.result["deleted"] = True
+        job.result |= {"deleted": True, "corrections": []}
         job.save(update_fields=["state", "finished_at", "message", "result"])
     upload_files.delete_files(job)
     return True

@@ -1,8 +1,10 @@
 """The import process: reads the whole file and reports the result of each row."""
 
+import json
 import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import asdict, replace
 from itertools import chain, islice
 from typing import Any
 
@@ -10,6 +12,7 @@ from django.conf import settings
 
 from annotation import importing, tasktypes
 from annotation.db import transactions
+from annotation.errors import Stale
 from annotation.importing import sources, upload_files
 from annotation.items import taxonomy
 from annotation.jobs import subprocesses
@@ -17,7 +20,7 @@ from annotation.models import Job
 from annotation.projects import encrypted_archives
 from formats import bundles
 from formats.readers import PICKABLE, pick_rows
-from formats.rows import DEFAULT_LIMITS, BadRow, FormatError
+from formats.rows import DEFAULT_LIMITS, BadRow, FormatError, Row
 from formats.writers import write_csv
 
 # Progress is stored after this many rows.
@@ -27,6 +30,8 @@ MAX_SHOWN = 100
 # This many rows are named of those with the same problem.
 FIRST_ROWS = 5
 PROBLEM_COLUMNS = ("place", "problem", "file", "line", "field", "reason", "row", "key")
+# The report also says whether the row could be read, and be corrected on the page.
+IS_READ = "is_read"
 
 
 def run_import(job: Job) -> None:
@@ -48,7 +53,7 @@ def run_import(job: Job) -> None:
             dry_run=job.result["step"] == upload_files.CHECK,
             member=job.member,
         )
-    except FormatError as error:
+    except (FormatError, Stale) as error:
         upload_files.write_outcome(job, {"refused": restore_file_name(job, str(error))})
         return
     upload_files.write_outcome(job, {"refused": "", "report": _summarise(job, report)})
@@ -81,8 +86,12 @@ def _summarise(job: Job, report: importing.ItemImportReport) -> dict[str, Any]:
     also written to files."""
     told = [*islice(_problems(job, report), MAX_SHOWN)]
     subprocesses.send_heartbeat()
+    if job.result["step"] == upload_files.CHECK:
+        _write_shown_rows(job, told)
     with upload_files.problems_path(job).open("w", encoding="utf-8", newline="") as stream:
-        write_csv(chain(_problems(job, report), _missing(job, report)), PROBLEM_COLUMNS, stream)
+        every = chain(_problems(job, report), _missing(job, report))
+        rows = ({name: row[name] for name in PROBLEM_COLUMNS} for row in every)
+        write_csv(rows, PROBLEM_COLUMNS, stream)
     return {
         "rows": report.rows,
         "new": report.new,
@@ -138,10 +147,37 @@ def _missing(job: Job, report: importing.ItemImportReport) -> Iterator[dict[str,
 
 def _named(job: Job, place: int | None, kind: str, row: BadRow) -> dict[str, Any]:
     """Describe a row, with the names that the person uses for the file and its columns."""
-    file = job.result["name"] if row.file == upload_files.uploaded_path(job).name else row.file
+    file = _shown_name(job, row.file)
     field = job.result["columns"].get(row.field) or row.field
-    shown = (place, kind, file, row.line, field, row.reason, row.number or row.line, row.key)
-    return dict(zip(PROBLEM_COLUMNS, shown, strict=True))
+    shown = (place, kind, file, row.line, field, row.reason, row.row, row.key)
+    return dict(zip((*PROBLEM_COLUMNS, IS_READ), (*shown, row.is_read), strict=True))
+
+
+def _write_shown_rows(job: Job, told: list[dict[str, Any]]) -> None:
+    """Keep the rejected rows that the page shows, and the corrected ones, so that they can be
+    corrected there. Rows of an archive with a password are not kept."""
+    rejected = [row for row in told if row[IS_READ]]
+    wanted = {
+        (row["file"], row["line"]) for row in (*rejected, *upload_files.list_corrections(job))
+    }
+    source = replace(upload_files.build_source(job), corrections={})
+    kept: list[dict[str, Any]] = []
+    if wanted and not source.password:
+        for row in sources.stream_rows(source):
+            file = _shown_name(job, row.file)
+            if isinstance(row, Row) and (file, row.line) in wanted:
+                kept.append(asdict(row) | {"file": file})
+                if len(kept) == len(wanted):
+                    break
+    path = upload_files.shown_rows_path(job)
+    path.unlink(missing_ok=True)
+    if kept:
+        path.write_text(json.dumps(kept), encoding="utf-8")
+
+
+def _shown_name(job: Job, file: str) -> str:
+    """Return the name that the person uses for a file."""
+    return job.result["name"] if file == upload_files.uploaded_path(job).name else file
 
 
 def _write_rows(job: Job, rows: list[BadRow]) -> bool:

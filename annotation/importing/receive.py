@@ -20,6 +20,7 @@ from annotation.db import transactions
 from annotation.errors import FieldError
 from annotation.importing import jobs, preview, upload_files
 from annotation.importing.sources import Source
+from annotation.items import taxonomy
 from annotation.models import Job, Membership
 from formats import bundles, unpacking
 from formats.readers import FORMATS, find_format
@@ -151,7 +152,13 @@ def _initial_columns(
         earlier = job.result
         if earlier["found"] == found and earlier["columns"].keys() == guessed.keys():
             kept = {name: earlier[name] for name in ("columns", "accept")}
-            meant = earlier.get("categories", {})
+            known = taxonomy.load_taxonomy(member.project)
+            offered = {one.slug for one in known.offered}
+            meant = {
+                word: slug
+                for word, slug in earlier.get("categories", {}).items()
+                if slug in offered and known.find(known.category_called(word)) is None
+            }
             return {**kept, "categories": meant, "step": upload_files.CHOOSE}
     return {"columns": guessed, "accept": False, "step": upload_files.CHOOSE}
 

@@ -9,6 +9,7 @@ from django.conf import settings
 from annotation.importing.sources import Source
 from annotation.models import Job
 from formats import readers
+from formats.rows import Row
 
 # The next step of an import, in `result["step"]`.
 CHOOSE, CHECK, READY, STORE = "choose", "check", "ready", "store"
@@ -40,6 +41,20 @@ def problems_path(job: Job) -> Path:
 def rejected_rows_path(job: Job) -> Path:
     """Return the path of the rejected rows, which are unchanged."""
     return _job_path(job, f".mend{job.result['ending']}")
+
+
+def shown_rows_path(job: Job) -> Path:
+    """Return the path of the rows that people see as rejected or corrected, as they are in the
+    file, under the names of item columns."""
+    return _job_path(job, ".shown.json")
+
+
+def load_shown_row(job: Job, file: str, line: int) -> Row | None:
+    """Return a row of that file; None if it has none there."""
+    path = shown_rows_path(job)
+    rows = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    found = (Row(**one) for one in rows if (one["file"], one["line"]) == (file, line))
+    return next(found, None)
 
 
 def outcome_path(job: Job) -> Path:
@@ -75,6 +90,13 @@ def inner_name(job: Job, shown: str) -> str:
     return shown if job.result["ending"] == ".zip" else uploaded_path(job).name
 
 
+def list_corrections(job: Job) -> list[dict[str, Any]]:
+    """The rows that were corrected on the page, each with its file, line and corrected values.
+    Those that the last check has seen are `checked`."""
+    found: list[dict[str, Any]] = job.result.get("corrections", [])
+    return found
+
+
 def build_source(job: Job) -> Source:
     """Return the source that this job reads."""
     kept, said = password_path(job), job.result
@@ -82,8 +104,7 @@ def build_source(job: Job) -> Source:
     secret = kept.read_text(encoding="utf-8") if kept.exists() else ""
     meant = said.get("categories", {})
     corrected = {
-        (inner_name(job, one["file"]), one["line"]): one["values"]
-        for one in said.get("corrections", ())
+        (inner_name(job, one["file"]), one["line"]): one["values"] for one in list_corrections(job)
     }
     path, accept = uploaded_path(job), said["accept"]
     return Source(path, said["form"], columns, secret, accept, meant, corrected)
@@ -118,6 +139,7 @@ def delete_files(job: Job) -> None:
         uploaded_path(job),
         problems_path(job),
         rejected_rows_path(job),
+        shown_rows_path(job),
         outcome_path(job),
         password_path(job),
     ):

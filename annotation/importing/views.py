@@ -174,8 +174,7 @@ def _sort_words(request: HttpRequest, member: Membership, job: Job) -> None:
     project, definition = member.project, member.project.taxonomy.definition
     meant: dict[str, str] = {}
     added: list[str] = []
-    unknown = (job.result.get("report") or {}).get("unknown", ())
-    for place, word in enumerate(one["word"] for one in unknown):
+    for place, word in enumerate(one["word"] for one in _list_words(job)):
         kind, _, slug = request.POST.get(f"word-{place}", "").partition(":")
         if kind == "as":
             meant[word] = slug
@@ -183,6 +182,8 @@ def _sort_words(request: HttpRequest, member: Membership, job: Job) -> None:
             definition, slug = _add_category(definition, word, slug)
             meant[word] = slug
             added.append(word)
+        elif word in job.result.get("categories", {}):
+            meant[word] = ""
     if not meant:
         raise FieldError("Choose a category for one of the words at least.")
     if added:
@@ -191,6 +192,14 @@ def _sort_words(request: HttpRequest, member: Membership, job: Job) -> None:
             project, definition, member=member, shown=request.POST.get("shown", ""), note=note[:200]
         )
     jobs.check_again(job, categories=meant)
+
+
+def _list_words(job: Job) -> list[dict[str, Any]]:
+    """Return the words of the file that are no category: those without a meaning, with their number
+    of rows, then those whose meaning somebody chose."""
+    unknown = (job.result.get("report") or {}).get("unknown", ())
+    chosen = job.result.get("categories", {})
+    return [*unknown, *({"word": word, "means": slug} for word, slug in chosen.items())]
 
 
 def _add_category(definition: dict[str, Any], name: str, group: str) -> tuple[dict[str, Any], str]:
@@ -306,6 +315,7 @@ def _page(
         "shown": _preview_items(job, task),
         "rest": _unused_columns(job),
         "kinds": categories.load_taxonomy(job.project).category_names(),
+        "words": _list_words(job),
         "known": categories.load_taxonomy(job.project),
         "version": member.project.taxonomy_id,
     }
@@ -322,7 +332,10 @@ def _corrections(job: Job) -> dict[str, Any]:
             {**row, "page": url(row) if row in left else ""} for row in report.get("problems", ())
         ],
         "left": [url(row) for row in left],
-        "corrected": [{**one, "page": url(one)} for one in job.result.get("corrections", ())],
+        "corrected": [
+            {**one, "page": url(one)} for one in upload_files.list_corrections(job) if one["values"]
+        ],
+        "unchecked": jobs.is_unchecked(job),
         "can_correct": row_correction.can_correct(job),
     }
 

@@ -32,6 +32,10 @@ class UnknownSlugError(TaxonomyError, LookupError):
     """Raised for a slug that no entry has; the message lists the known slugs."""
 
 
+FORMER_FIELD = "former_category"
+"""The field of an item that keeps its category from before a merge."""
+
+
 @dataclass(frozen=True)
 class Ability:
     """A group of categories.

@@ -149,5 +149,5 @@ def show_progress(rows: Iterable[Any], terminal: OutputWrapper) -> Iterator[Any]
 
 def _cells(entry: tuple[str, BadRow]) -> dict[str, Any]:
     problem, row = entry
-    cells = (problem, row.file, row.line, row.field, row.reason, row.number or row.line, row.key)
+    cells = (problem, row.file, row.line, row.field, row.reason, row.row, row.key)
     return dict(zip(COLUMNS, cells, strict=True))

@@ -18,8 +18,6 @@ from annotation.projects import creation
 from annotation.tasktypes import toml_text
 
 EVENT = "categories"
-# The field of an item that keeps the category that it had before a merge.
-FORMER = "former_category"
 Definition = dict[str, Any]
 # Keys that are left out where they are off.
 _OFF = ("colour", "retired")
@@ -211,7 +209,9 @@ def _move_items(project: Project, old: taxonomy.Taxonomy, new: taxonomy.Taxonomy
                 items.filter(category=category.slug), new.category(category.merged_into)
             )
         elif was and was.merged_into and not category.merged_into:
-            found = items.filter(category=was.merged_into, **{f"fields__{FORMER}": category.slug})
+            found = items.filter(
+                category=was.merged_into, **{f"fields__{taxonomy.FORMER_FIELD}": category.slug}
+            )
             moved += _give_category(found, category, forget=True)
         if was and was.ability != category.ability:
             found = items.filter(category=category.slug).exclude(ability=category.ability)
@@ -227,8 +227,10 @@ def _give_category(items: Any, category: taxonomy.Category, *, forget: bool = Fa
     for part in make_batches(list(items.values_list("pk", flat=True)), 500):
         found = list(Item.objects.filter(pk__in=part))
         for item in found:
-            kept = {name: value for name, value in item.fields.items() if name != FORMER}
-            item.fields = kept if forget else {**kept, FORMER: item.category}
+            kept = {
+                name: value for name, value in item.fields.items() if name != taxonomy.FORMER_FIELD
+            }
+            item.fields = kept if forget else {**kept, taxonomy.FORMER_FIELD: item.category}
             if item.source_ability == item.ability:
                 item.source_ability = category.ability
             item.category, item.ability = category.slug, category.ability

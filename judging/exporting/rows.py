@@ -9,7 +9,7 @@ from annotation.exporting.tables import item_rows
 from annotation.items.filters import ItemFilter
 from annotation.items.models import ItemQuerySet
 from annotation.items.snapshots.table import item_rows as frozen_items
-from annotation.models import Item, Project, Snapshot
+from annotation.models import FrozenIn, Item, Project, Snapshot
 from annotation.projects import encrypted_archives
 from formats.writers import ZIP_FORMATS
 from judging.exporting.tables import EXPORT_TABLES
@@ -69,10 +69,12 @@ def check_request(project: Project, wish: ExportRequest) -> None:
 
 
 def count_rows(project: Project, wish: ExportRequest) -> int | None:
-    """Count the requested rows; None if the number is unknown. Of a snapshot, control and
-    qualification items are always counted."""
+    """Count the requested rows; None if the number is unknown."""
     if snapshot := _find_snapshot(project, wish.snapshot):
-        return snapshot.items
+        if wish.with_control:
+            return snapshot.items
+        states = FrozenIn.objects.of_snapshot(snapshot)
+        return states.filter(frozen__facts__purpose="test").count()
     if wish.table == ITEMS_TABLE:
         return _filter_items(project, wish).count()
     table = EXPORT_TABLES[wish.table]

@@ -27,9 +27,9 @@ log = logging.getLogger(__name__)
 LOOK_EVERY = 2.0
 # This many slices run in parallel.
 MAX_SLICES = 4
-# Jobs of one kind take at most this many of them: an import may run for an hour, and exports must
-# not wait for it.
-MAX_JOBS_OF_A_KIND = 2
+# Jobs take at most this many of them, and jobs of one kind at most so many: an import may run for
+# an hour, and neither calls to evaluators nor exports must wait for it.
+MAX_JOBS, MAX_JOBS_OF_A_KIND = 3, 2
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class WorkKind:
     time.
 
     `work` skips work that another worker is already doing. At most `at_once` ids are worked on at a
-    time, if that is limited.
+    time, if that is limited, as it is for jobs.
     """
 
     name: str
@@ -75,7 +75,9 @@ class WorkLoop:
     def __init__(self, every: float = LOOK_EVERY) -> None:
         self.every = every
         self.life = heartbeat.WorkerStatus()
-        self._busy: set[tuple[str, int]] = set()
+        # What is being worked on, by kind and id; true for jobs.
+        self._busy: dict[tuple[str, int], bool] = {}
+        self._left_over = False
         self._stopped = threading.Event()
         self._again = threading.Event()
         self._slices = ThreadPoolExecutor(MAX_SLICES, thread_name_prefix="work-slice")
@@ -101,6 +103,7 @@ class WorkLoop:
     def _look(self) -> None:
         self._say(self._alive)
         while not self._wait():
+            self._left_over = False
             due = [self._begin(kind) for kind in list_kinds()]
             self.life.looked = None not in due
             self.life.idle = self.life.looked and not any(due)
@@ -133,27 +136,33 @@ class WorkLoop:
             # The loop must not end if the database is down for a while.
             log.exception("Looking for due work failed; looking again in %s s.", self.every)
             return None
-        begun = {pk for name, pk in self._busy.copy() if name == kind.name}
-        free = None if kind.at_once is None else max(0, kind.at_once - len(begun))
-        for pk in sorted(due - begun)[:free]:
-            self._busy.add((kind.name, pk))
+        busy = self._busy.copy()
+        waiting = sorted(pk for pk in due if (kind.name, pk) not in busy)
+        if kind.at_once is not None:
+            of_kind = sum(name == kind.name for name, _ in busy)
+            free = min(kind.at_once - of_kind, MAX_JOBS - sum(busy.values()))
+            self._left_over |= len(waiting) > max(0, free)
+            waiting = waiting[: max(0, free)]
+        for pk in waiting:
+            self._busy[kind.name, pk] = kind.at_once is not None
             self._slices.submit(self._work, kind, pk)
         return len(due)
 
     def _work(self, kind: WorkKind, pk: int) -> None:
-        begun = time.monotonic()
+        begun, well = time.monotonic(), False
         try:
             kind.work(pk)
+            well = True
             self.life.ended(well=True)
         except Exception:
             self.life.ended(well=False)
             log.exception("Working on %s %s failed; trying again.", kind.name, pk)
         finally:
             connections.close_all()
-            self._busy.discard((kind.name, pk))
-            if time.monotonic() - begun > self.every:
-                # The slice ended because its time was over, but work is left. Without another look
-                # now, the evaluator would be idle.
+            self._busy.pop((kind.name, pk), None)
+            # If the slice ended because its time was over, or if jobs wait for their turn, work is
+            # left. Without another look now, the evaluator or the worker would be idle.
+            if time.monotonic() - begun > self.every or (well and self._left_over):
                 self._again.set()
 
 

@@ -10,12 +10,13 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation import importing, tasktypes
+from annotation.errors import Stale
 from annotation.importing import items, jobs
 from annotation.items import taxonomy
-from annotation.models import Item, Job, Membership, Project, Role
+from annotation.models import Event, Item, Job, Membership, Project, Role
 from annotation.projects import creation
 from annotation.settings import categories as project_categories
-from formats.rows import FormatError, Row
+from formats.rows import Row
 from tests.annotation.own_categories import with_own_categories
 from tests.builders import browser_of, make_member, make_project
 
@@ -124,9 +125,10 @@ def test_an_import_that_meets_a_change_of_the_categories_stops_and_can_be_starte
                 merge(lead, "rude", "flattery")
             yield Row("f", number, {"key": f"r{number}", **columns})
 
-    with pytest.raises(FormatError, match="categories were changed during the import"):
+    with pytest.raises(Stale, match="categories were changed during the import"):
         importing.store_items(project, importing.parse_items(rows(), task, known))
     assert 0 < Item.objects.count() < 6
+    assert Event.objects.get(kind="import").data["new"] == Item.objects.count()
     project = Project.objects.select_related("task_type", "taxonomy").get()
     again = [Row("f", number, {"key": f"r{number}", **columns}) for number in range(6)]
     drafts = importing.parse_items(again, task, taxonomy.load_taxonomy(project))

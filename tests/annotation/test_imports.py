@@ -269,34 +269,40 @@ def test_parquet_in_a_zip_is_imported_and_mended_as_lines(lead: Client, tmp_path
     assert name == "data/a.parquet.jsonl"
 
 
-def workbook(*rows: list[str]) -> bytes:
+def workbook(*rows: list[str], sheets: tuple[str, ...] = ()) -> bytes:
     book, stream = openpyxl.Workbook(), io.BytesIO()
     for row in rows:
         book.active.append(row)
-    book.create_sheet("Notes")
+    for name in sheets:
+        book.create_sheet(name)
     book.save(stream)
     return stream.getvalue()
 
 
 def test_a_workbook_is_imported_and_its_bad_rows_come_as_csv(lead: Client) -> None:
-    job = send(lead, workbook(HEADER, ["a", *CELLS], [], ["b", "none", *CELLS[1:]]), "items.xlsx")
+    rows = (HEADER, ["a", *CELLS], [], ["b", "none", *CELLS[1:]])
+    job = send(lead, workbook(*rows, sheets=("Notes",)), "items.xlsx")
     shown = page(lead, job)
     assert "The first sheet, “Sheet”, was read. Not read: “Notes”." in shown
     assert "items.xlsx" in shown
     [problem] = job.result["report"]["problems"]
     assert (problem["row"], problem["key"], problem["file"]) == (4, "b", "items.xlsx")
     assert imported(lead, job) == {"new": 1, "unchanged": 0, "conflicts": 0, "bad": 1}
-    rows = lead.get(f"{PAGE}1/rows/")
-    assert "items-to-mend.csv" in rows.headers["Content-Disposition"]
-    assert list(csv.reader(io.StringIO(rows.getvalue().decode())))[1] == ["b", "none", *CELLS[1:]]
+    mend = lead.get(f"{PAGE}1/rows/")
+    assert "items-to-mend.csv" in mend.headers["Content-Disposition"]
+    assert list(csv.reader(io.StringIO(mend.getvalue().decode())))[1] == ["b", "none", *CELLS[1:]]
     assert Item.objects.get().revision().texts == TEXTS
 
 
-def test_a_workbook_in_a_zip_is_imported(lead: Client) -> None:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        archive.writestr("a.xlsx", workbook(HEADER, ["a", *CELLS]))
-    job = send(lead, stream.getvalue(), "all.zip")
+def test_a_workbook_in_a_zip_is_imported_if_it_has_one_sheet(lead: Client) -> None:
+    def packed(**sheets: tuple[str, ...]) -> bytes:
+        stream = io.BytesIO()
+        with zipfile.ZipFile(stream, "w") as archive:
+            archive.writestr("a.xlsx", workbook(HEADER, ["a", *CELLS], **sheets))
+        return stream.getvalue()
+
+    assert "a.xlsx: has more than one sheet" in refused(lead, packed(sheets=("Notes",)), "all.zip")
+    job = send(lead, packed(), "all.zip")
     assert jobs.run_job(job.pk)
     assert imported(lead, job) == {"new": 1, "unchanged": 0, "conflicts": 0, "bad": 0}
 
@@ -313,7 +319,7 @@ def test_a_json_list_is_imported(lead: Client) -> None:
     "content, name, said, told",
     [
         (b"PK", "items.xls", {}, "Save the spreadsheet as XLSX or CSV"),
-        (b"PK", "items.xlsx", {}, "items.xlsx: is not a zip archive, or a damaged one"),
+        (b"PK", "items.xlsx", {}, "items.xlsx: is not an XLSX workbook, or has a password"),
         (b"{}}", "items.json", {}, "items.json: is neither a list nor lines of objects"),
         (b"", "items.csv", {}, "The file is empty"),
         (b"key\n\xff\n", "items.csv", {}, "items.csv, line 2: not UTF-8"),

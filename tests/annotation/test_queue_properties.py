@@ -205,7 +205,8 @@ def expire(day: Day, who: int, pick: int) -> None:
 def bring_in(day: Day, who: int, pick: int) -> None:
     """An import, new or of what is there already."""
     number, known = pick % (len(day.imported) + 1), taxonomy.load_taxonomy(day.project)
-    word = day.imported[number] if number < len(day.imported) else known.offered[pick].slug
+    new = known.offered[pick % len(known.offered)].slug
+    word = day.imported[number] if number < len(day.imported) else new
     row = Row("in.csv", 1, {"key": f"in-{number}", "category": word, **TEXTS, **FACTUAL})
     checked = importing.parse_items([row], tasktypes.load_task_type(day.project), known)
     report = importing.store_items(day.project, checked)

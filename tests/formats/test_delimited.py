@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formats.delimited import read_rows
-from formats.readers import FORMATS
+from formats.readers import FORMATS, pick_rows
 from formats.rows import BadRow, FormatError, Limits, Row
 
 read_csv = FORMATS["csv"].read
@@ -26,6 +26,15 @@ def test_rows_carry_their_line_and_the_number_that_a_spreadsheet_shows(tmp_path)
         Row("items.csv", 2, {"key": "a", "gold": "one\ntwo"}, 2),
         Row("items.csv", 5, {"key": "b", "gold": 'say "x"'}, 4),
     ]
+
+
+def test_blank_rows_before_the_column_names_are_counted_and_not_picked(tmp_path):
+    path = write(tmp_path, '\n\n"key\n(id)";gold\na;b\nc;d\n')
+    assert list(read_csv(path)) == [
+        Row("items.csv", 5, {"key\n(id)": "a", "gold": "b"}, 4),
+        Row("items.csv", 6, {"key\n(id)": "c", "gold": "d"}, 5),
+    ]
+    assert list(pick_rows("csv", path, {6})) == ['"key\n(id)";gold\n', "c;d\n"]
 
 
 def test_tabs_separate_in_tsv(tmp_path):

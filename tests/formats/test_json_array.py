@@ -75,7 +75,13 @@ def test_an_object_that_is_too_long_is_refused(
 ) -> None:
     monkeypatch.setattr(json_array, "_CHUNK", 10)
     path = tmp_path / "a.json"
-    path.write_text(json.dumps([{"key": "a" * 200}]))
-    with pytest.raises(FormatError, match="object 1: cannot be read"):
+    path.write_text(json.dumps([{"key": "a"}, {"key": "a" * 200}, {"key": "b"}]))
+    with pytest.raises(FormatError, match="object 2: cannot be read"):
         list(json_array.convert(path, Limits(row_bytes=100), print))
-    assert list(json_array.convert(path, Limits(row_bytes=300), print))
+    assert len(list(json_array.convert(path, Limits(row_bytes=220), print))) == 3
+
+
+def test_a_number_of_many_digits_spoils_only_its_row(tmp_path: Path) -> None:
+    bad, good = read(tmp_path, '[{"n": ' + "1" * 5_000 + '}, {"key": "a"}]')
+    assert isinstance(bad, BadRow)
+    assert isinstance(good, Row)

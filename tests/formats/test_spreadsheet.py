@@ -9,7 +9,7 @@ from typing import Any
 import openpyxl
 import pytest
 
-from formats import spreadsheet, unpacking
+from formats import unpacking
 from formats.readers import FORMATS
 from formats.rows import DEFAULT_LIMITS, FormatError, Limits, Row
 
@@ -57,9 +57,23 @@ def test_rows_have_the_numbers_of_the_sheet_and_cells_the_texts_of_csv(tmp_path:
     ]  # fmt: skip
 
 
+def test_names_of_columns_may_have_line_breaks_and_semicolons(tmp_path: Path) -> None:
+    path = book(tmp_path / "a.xlsx", ["Key\n(id)", "Text; with\nbreak"], ["a", "b"])
+    assert read(path)[0].values == {"Key (id)": "a", "Text; with break": "b"}
+
+
+def test_numbers_keep_the_zeros_of_their_format(tmp_path: Path) -> None:
+    path = book(tmp_path / "a.xlsx", ["key", "share"], [7, 0.5])
+    made = openpyxl.load_workbook(path)
+    made.active["A2"].number_format, made.active["B2"].number_format = "0000", "0%"
+    made.save(path)
+    assert read(path)[0].values == {"key": "0007", "share": "0.5"}
+
+
 def test_one_column_may_have_commas_and_control_characters_come_back(tmp_path: Path) -> None:
-    rows = read(book(tmp_path / "a.xlsx", ["prompt"], ["Who, where?"], ["a_x000D_b _x005F_x0041_"]))
-    assert [row.values["prompt"] for row in rows] == ["Who, where?", "a\rb _x0041_"]
+    rows = read(book(tmp_path / "a.xlsx", ["prompt"], ["Who, where?"], ["a_x000D_b _x005F_x0041_"],
+                     ["_xD800_"]))  # fmt: skip
+    assert [row.values["prompt"] for row in rows] == ["Who, where?", "a\rb _x0041_", "_xD800_"]
 
 
 def test_sheets_that_are_not_read_are_told(tmp_path: Path) -> None:
@@ -71,14 +85,16 @@ def test_sheets_that_are_not_read_are_told(tmp_path: Path) -> None:
     hidden.save(path)
     told = unpacking.unpack(path, ".xlsx", tmp_path / "rows.csv", DEFAULT_LIMITS)
     assert told.startswith("The first sheet, “Notes”, was read. Not read: “Key”.")
+    with pytest.raises(FormatError, match=r"a\.xlsx: has more than one sheet. The first sheet, “N"):
+        read(path)
 
 
 @pytest.mark.parametrize(
     "rows, reason",
     [
         ([], "the first sheet, “Items”, is empty"),
-        ([["key", None, "gold"]], "row 1: column B has no name"),
-        ([["key", "key"]], "row 1: columns named twice: key"),
+        ([["key", None, "gold"], ["a"]], "a column has no usable name"),
+        ([["key", "key"], ["a"]], "columns named twice: key"),
         ([["key"], ["a", None, "x"]], "row 2: has a value in column C, which has no name"),
         ([["key"]], "has column names but no rows"),
     ],
@@ -109,7 +125,7 @@ SHEET = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
 @pytest.mark.parametrize(
     "content, reason",
     [
-        pytest.param(b"A" * 50_000_000, "unpacks to more than 200 times its size", id="bomb"),
+        pytest.param(b"A" * 50_000_000, "unpacks to more than 1,000,000 bytes", id="bomb"),
         pytest.param(
             f'<?xml version="1.0"?><!DOCTYPE x [<!ENTITY e0 "ha">{ENTITIES}]>'
             f'<worksheet {SHEET}><sheetData><row r="1"><c t="inlineStr"><is><t>&e11;</t></is></c>'
@@ -121,28 +137,21 @@ SHEET = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
         pytest.param(
             f'<worksheet {SHEET}><sheetData><row r="1"><c t="inlineStr"><is><t>key</t></is></c>'
             '</row><row r="99999999999"><c><v>1</v></c></row></sheetData></worksheet>',
-            "unpacks to more than|is damaged, or too large",
+            "unpacks to more than 1,000,000 bytes",
             id="a row far below",
         ),
     ],
 )
 def test_hostile_workbooks_are_refused_within_the_limits(
-    tmp_path: Path, content: str | bytes, reason: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, content: str | bytes, reason: str
 ) -> None:
-    monkeypatch.setattr(unpacking, "TIME_LIMIT", 4)
     path = packed(tmp_path / "a.xlsx", sheet1=content)
     with pytest.raises(FormatError, match=reason):
-        unpacking.unpack(path, ".xlsx", tmp_path / "rows.csv", Limits(total_bytes=60_000_000))
+        unpacking.unpack(path, ".xlsx", tmp_path / "rows.csv", Limits(total_bytes=1_000_000))
 
 
 def test_a_file_that_is_no_workbook_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.xlsx"
     path.write_bytes(b"key,gold")
-    with pytest.raises(FormatError, match=r"a\.xlsx: is not a zip archive"):
+    with pytest.raises(FormatError, match=r"a\.xlsx: is not an XLSX workbook, or has a password"):
         read(path)
-
-
-def test_too_many_columns_are_refused(tmp_path: Path) -> None:
-    path = book(tmp_path / "a.xlsx", ["a", "b", "c"], ["1"])
-    with pytest.raises(FormatError, match="names more than 2 columns"):
-        list(spreadsheet.convert(path, Limits(columns=2), print))

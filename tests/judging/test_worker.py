@@ -232,29 +232,39 @@ def test_a_work_loop_that_cannot_look_or_whose_work_fails_says_no_progress(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_long_jobs_of_one_kind_leave_room_for_the_other_kinds(
+def test_long_jobs_leave_room_for_other_jobs_and_for_calls(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    over, begun, exported = threading.Event(), list[int](), threading.Event()
+    over, begun = threading.Event(), {name: list[int]() for name in ("import", "export", "call")}
 
-    def imports(pk: int) -> None:
-        begun.append(pk)
-        over.wait(10)
+    def lasting(name: str) -> Callable[[int], object]:
+        def work(pk: int) -> None:
+            begun[name].append(pk)
+            over.wait(10)
+
+        return work
+
+    def due(name: str) -> Callable[[object], set[int]]:
+        return lambda now: {*range(8)} - {*begun[name]}
 
     kinds = (
-        WorkKind("import job", lambda now: {*range(8)} - {*begun}, imports, 2),
-        WorkKind("export job", lambda now: [1], lambda pk: exported.set()),
+        WorkKind("import job", due("import"), lasting("import"), worker.MAX_JOBS_OF_A_KIND),
+        WorkKind("export job", due("export"), lasting("export"), worker.MAX_JOBS_OF_A_KIND),
+        WorkKind("endpoint", due("call"), lasting("call")),
     )
     monkeypatch.setattr(worker, "list_kinds", lambda: kinds)
-    loop = WorkLoop(every=0.02)
+    # One look only: what comes later, comes since a job has ended.
+    loop = WorkLoop(every=60)
     loop.start()
-    assert exported.wait(5)
-    assert begun == [0, 1]
+    loop._again.set()
+    assert wait_for(lambda: begun["call"] == [0])
+    assert (begun["import"], begun["export"]) == ([0, 1], [0])
     over.set()
-    assert wait_for(lambda: {*begun} == {*range(8)})
+    assert wait_for(lambda: {len(some) for some in begun.values()} == {8})
     loop.stop()
 
 
-def test_every_kind_of_job_is_limited() -> None:
-    limited = {kind.name for kind in worker.list_kinds() if kind.at_once}
-    assert limited == {kind.name for kind in worker.list_kinds() if kind.name.endswith(" job")}
+def test_every_kind_of_job_is_limited_and_nothing_else() -> None:
+    limited = {kind.name: kind.at_once for kind in worker.list_kinds()}
+    named = {f"{name} job": 2 for name, kind in job_list.JOB_KINDS.items() if kind.run}
+    assert limited == {"endpoint": None, "table of figures": None, **named}

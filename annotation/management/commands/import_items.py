@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand
 from django.core.validators import validate_slug
 
 from annotation import importing, tasktypes
+from annotation.errors import Stale
 from annotation.importing import sources
 from annotation.importing.column_mapping import guess_columns, needed_columns
 from annotation.importing.item_rows import ParsedItem
@@ -91,7 +92,7 @@ class Command(BaseCommand):
                 report = importing.store_items(
                     project, stream, accept=options["accept"], dry_run=options["dry_run"]
                 )
-            except FormatError as error:
+            except (FormatError, Stale) as error:
                 raise files.command_error(str(error)) from error
             self._report(report, report_file, form, options)
         self._sum_up(report, options["project"], options["dry_run"])

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from annotation.errors import FieldError
+from annotation.errors import FieldError, Stale
 from annotation.generation import perturber_jobs, perturbers
 from annotation.generation.perturbers import PerturbRequest, PerturbResult, UnsuitableProject
 from annotation.generation.release import ReleasePolicy
@@ -61,7 +61,10 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["job"] is not None:
-            made = perturber_jobs.make_job_items(_job(options["job"]))
+            try:
+                made = perturber_jobs.make_job_items(_job(options["job"]))
+            except Stale as error:
+                raise command_error(str(error)) from error
             self.stdout.write(json.dumps(perturber_jobs.summarise_result(made)))
             return
         project = Project.objects.filter(slug=options["project"]).first()
@@ -74,7 +77,7 @@ class Command(BaseCommand):
             done = perturbers.make_items(project, wish, wanted, dry_run=dry_run)
         except FieldError as error:
             raise command_error(f"--{error.field} {error}") from error
-        except UnsuitableProject as error:
+        except (UnsuitableProject, Stale) as error:
             raise command_error(str(error)) from error
         self._say(wish, done, dry_run=dry_run)
 

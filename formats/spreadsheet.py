@@ -60,8 +60,8 @@ def convert(path: Path, limits: Limits, add_note: Callable[[str], object]) -> It
         elif len(cells) > width:
             raise FormatError(
                 f"{path.name}, row {number}: has a value in column "
-                f"{get_column_letter(len(cells))}, which has no name. Name the column in the first "
-                "row, or clear it."
+                f"{get_column_letter(len(cells))}, which has no name. If the names of the columns "
+                "stand here, delete the rows above. Otherwise name this column, or clear it."
             )
         else:
             yield _record([*cells, *[""] * (width - len(cells))])

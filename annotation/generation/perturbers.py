@@ -92,9 +92,12 @@ def new_seed() -> str:
 
 
 def is_suitable(project: Project) -> bool:
-    """True if the task type has categories and the texts in `REQUIRED_TEXTS`."""
+    """True if the task type has categories and the texts in `REQUIRED_TEXTS`, and if the project
+    has the category of a perturber."""
     task = tasktypes.load_task_type(project)
-    return task.categories and {*REQUIRED_TEXTS} <= {text.name for text in task.texts}
+    fits = task.categories and {*REQUIRED_TEXTS} <= {text.name for text in task.texts}
+    known = taxonomy.load_taxonomy(project)
+    return fits and any(known.find(one.category) for one in PERTURBERS.values())
 
 
 def check_request(project: Project, wish: PerturbRequest) -> None:
@@ -102,7 +105,10 @@ def check_request(project: Project, wish: PerturbRequest) -> None:
     invalid value."""
     if not is_suitable(project):
         title = tasktypes.load_task_type(project).title
-        raise UnsuitableProject(f"{project.slug} has no gold and perturbed answers: {title}.")
+        raise UnsuitableProject(
+            f"{project.slug} ({title}) has no gold and perturbed answers, or no category that a "
+            "perturber makes errors of."
+        )
     if not wish.perturbers or set(wish.perturbers) - PERTURBERS.keys():
         raise FieldError(f"must be of {', '.join(PERTURBERS)}.", "perturbers")
     if not 1 <= wish.number <= MAX_PER_GOLD:

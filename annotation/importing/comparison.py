@@ -176,6 +176,10 @@ def select_new(
         entry = known.get(draft.key)
         if entry is None and (first := first_bad.get(draft.key)):
             report.reject(draft.bad("key", _key_problem(draft, first)))
+        elif entry is None and draft.retired:
+            reason = f"“{draft.retired}” is retired. Restore it, or use another category."
+            first_bad[draft.key] = draft.bad("category", reason, draft.retired)
+            report.reject(first_bad[draft.key])
         elif entry is None and (reason := _repeat_problem(draft, known)):
             first_bad[draft.key] = draft.bad("repeats", reason)
             report.reject(first_bad[draft.key])

@@ -26,6 +26,7 @@ class ParsedItem:
 
     effect: the effect that the category should have on a score, "penalty" or "none"; "" without
         categories.
+    retired: the word of the row for its category, if no new item can have that category.
     cluster: a digest of the source question. With `is_alone`, the item forms a cluster of one item,
         because no column gives a cluster and people rate responses.
     repeats: the key of the item whose texts this item repeats; "" if there is none.
@@ -43,6 +44,7 @@ class ParsedItem:
     ability: str
     source_ability: str
     effect: str
+    retired: str
     cluster: str
     origin: str
     purpose: str
@@ -77,9 +79,9 @@ class ParsedItem:
         """True if the row describes a generated item and does not come from an export."""
         return isinstance(self.row, exported_rows.DerivedRow) and self.was is None
 
-    def bad(self, field: str, reason: str) -> BadRow:
+    def bad(self, field: str, reason: str, value: str = "") -> BadRow:
         """Return a BadRow that rejects this draft after parsing."""
-        return replace(self.row.bad(field, reason), key=self.key)
+        return replace(self.row.bad(field, reason, value), key=self.key)
 
     def off_scale(self) -> Iterator[BadRow]:
         """A report for each missing answer of the imported final label."""
@@ -263,17 +265,16 @@ def _taxonomy_fields(
     words: dict[str, str], task: tasktypes.TaskType, known: Taxonomy
 ) -> dict[str, str]:
     """Return the values that the taxonomy determines for the category of the row."""
-    try:
-        category = known.category(known.category_called(words["category"]))
-    except taxonomy.UnknownSlugError as error:
-        raise _ItemFault("category", str(error), words["category"]) from error
+    word = words["category"]
+    category = known.find(known.category_called(word))
+    if category is None:
+        reason = f"“{word[:MAX_CATEGORY_LENGTH]}” is no category of the project."
+        raise _ItemFault("category", reason if word else "is empty; every item has one.", word)
     if category.merged_into:
         category = known.category(category.merged_into)
-    if category.retired:
-        reason = f"is {category.slug!r}, which is retired. Use another one."
-        raise _ItemFault("category", reason, words["category"])
     return {
         "category": category.slug,
+        "retired": word if category.retired else "",
         "ability": category.ability,
         "source_ability": _source_ability(
             known.ability_called(words["source_ability"]), category, known
@@ -293,7 +294,7 @@ def _free_fields(
     for name, value in kind.items():
         if len(value) > MAX_CATEGORY_LENGTH or not value.isprintable():
             raise _ItemFault(name, f"must be one line of at most {MAX_CATEGORY_LENGTH} characters.")
-    return {**kind, "effect": ""}
+    return {**kind, "effect": "", "retired": ""}
 
 
 def _source_ability(slug: str, category: taxonomy.Category, every: Taxonomy) -> str:

@@ -1,5 +1,6 @@
 """Pages of imports for leads: upload, check, import, and download of rejected rows."""
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from annotation.importing.column_mapping import item_titles
 from annotation.importing.item_rows import required_columns
 from annotation.importing.receive import ItemUpload
 from annotation.importing.upload_limits import TOO_LARGE_KEY
-from annotation.items import taxonomy as categories
+from annotation.items import taxonomy
 from annotation.models import Job, Membership
 from annotation.projects import access
 from annotation.settings import categories as project_categories
@@ -66,12 +67,12 @@ class ColumnsForm(forms.Form):
             self.fields["of-cluster"].help_text = INDEPENDENCE_HELP
 
     @classmethod
-    def from_columns(
-        cls, task: TaskType, found: list[str], chosen: dict[str, str]
-    ) -> "ColumnsForm":
+    def from_job(cls, task: TaskType, job: Job) -> "ColumnsForm":
         """Return an unbound form with the current choices: errors appear only after submission."""
-        form = cls(None, task, found)
+        form = cls(None, task, upload_files.list_choosable(job))
+        chosen = job.result["columns"]
         form.initial = {f"of-{name}": column for name, column in chosen.items()}
+        form.initial["accept"] = job.result["accept"]
         return form
 
     def chosen(self) -> dict[str, str]:
@@ -156,7 +157,11 @@ def import_detail(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         if "import" in request.POST:
             jobs.start_import(job, access.ensure_membership(member))
         elif "sort" in request.POST:
-            _sort_words(request, access.ensure_membership(member), job)
+            try:
+                _sort_words(request, access.ensure_membership(member), job)
+            except FieldError as problem:
+                messages.error(request, str(problem))
+                return _page(request, member, job, sent=request.POST, status=422)
         elif "check" in request.POST:
             jobs.check_again(job)
         elif not form.is_valid():
@@ -194,19 +199,30 @@ def _sort_words(request: HttpRequest, member: Membership, job: Job) -> None:
     jobs.check_again(job, categories=meant)
 
 
-def _list_words(job: Job) -> list[dict[str, Any]]:
+def _list_words(job: Job, sent: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
     """Return the words of the file that are no category: those without a meaning, with their number
-    of rows, then those whose meaning somebody chose."""
+    of rows, then those whose meaning somebody chose. `sent` has the choices of a form."""
     unknown = (job.result.get("report") or {}).get("unknown", ())
-    chosen = job.result.get("categories", {})
-    return [*unknown, *({"word": word, "means": slug} for word, slug in chosen.items())]
+    meant = job.result.get("categories", {})
+    found = [
+        *({**one, "choice": ""} for one in unknown),
+        *({"word": word, "choice": f"as:{slug}"} for word, slug in meant.items()),
+    ]
+    for place, one in enumerate(found):
+        one["choice"] = (sent or {}).get(f"word-{place}", one["choice"])
+    return found
 
 
 def _add_category(definition: dict[str, Any], name: str, group: str) -> tuple[dict[str, Any], str]:
-    """Return the definition with a category of this name, and its slug. Without a group, it belongs
-    to the first one, or to a new one. Raises `FieldError`."""
+    """Return the definition with a category of this name, and its slug; a retired one is restored.
+    Without a group, it belongs to the first one, or to a new one. Raises `FieldError`."""
     if len(name) > MAX_NAME:
         raise FieldError(f"“{name[:MAX_NAME]}…” is too long for a name. Map it to a category.")
+    known = taxonomy.parse_definition(definition)
+    if there := known.find(known.category_called(name)):
+        # It is retired, or the rows would be good.
+        values = {"name": there.name, "retired": False, "merged_into": ""}
+        return project_categories.put(definition, "category", there.slug, values)
     if not group and definition.get("ability"):
         group = definition["ability"][0]["slug"]
     elif not group:
@@ -292,6 +308,7 @@ def _page(
     member: Membership,
     job: Job,
     form: ColumnsForm | None = None,
+    sent: Mapping[str, str] | None = None,
     status: int = 200,
 ) -> HttpResponse:
     context = {
@@ -309,14 +326,17 @@ def _page(
     chosen = job.result["columns"]
     context |= {
         "task": task,
-        "form": form or ColumnsForm.from_columns(task, upload_files.list_choosable(job), chosen),
+        "form": form or ColumnsForm.from_job(task, job),
         "open": not job.finished_at and job.result["step"] != upload_files.STORE,
-        "missing": preview.missing_columns(task, upload_files.build_source(job), chosen),
+        "missing": [
+            dict(item_titles(task))[name]
+            for name in preview.missing_columns(task, upload_files.build_source(job), chosen)
+        ],
         "shown": _preview_items(job, task),
         "rest": _unused_columns(job),
-        "kinds": categories.load_taxonomy(job.project).category_names(),
-        "words": _list_words(job),
-        "known": categories.load_taxonomy(job.project),
+        "kinds": taxonomy.load_taxonomy(job.project).category_names(),
+        "words": _list_words(job, sent),
+        "known": taxonomy.load_taxonomy(job.project),
         "version": member.project.taxonomy_id,
     }
     return render(request, "annotation/import.html", context, status=status)
@@ -353,7 +373,7 @@ def _is_unchanged(job: Job) -> bool:
 
 def _preview_items(job: Job, task: tasktypes.TaskType) -> list[preview.PreviewItem]:
     there = not job.finished_at and upload_files.uploaded_path(job).exists()
-    known = categories.load_taxonomy(job.project)
+    known = taxonomy.load_taxonomy(job.project)
     return preview.preview_items(task, known, upload_files.build_source(job)) if there else []
 
 

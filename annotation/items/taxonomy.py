@@ -145,12 +145,12 @@ class Taxonomy:
     def ability_called(self, word: str) -> str:
         """Return the slug of the ability with this slug, name or code, whatever its case, spaces
         and hyphens. If there is none, return the word unchanged."""
-        return self._ability_words.get(plain_word(word), word)
+        return self._ability_words.get(_lookup_word(word), word)
 
     def category_called(self, word: str) -> str:
         """Return the slug of the category with this slug or name, whatever its case, spaces and
         hyphens. If there is none, return the word unchanged."""
-        return word if word in self._by_slug else self._category_words.get(plain_word(word), word)
+        return word if word in self._by_slug else self._category_words.get(_lookup_word(word), word)
 
     # Once for each version: an import asks for every row.
     @cached_property
@@ -160,13 +160,13 @@ class Taxonomy:
     @cached_property
     def _category_words(self) -> dict[str, str]:
         return {
-            plain_word(name): one.slug for one in self.categories for name in (one.name, one.slug)
+            _lookup_word(name): one.slug for one in self.categories for name in (one.name, one.slug)
         }
 
     @cached_property
     def _ability_words(self) -> dict[str, str]:
         return {
-            plain_word(name): ability.slug
+            _lookup_word(name): ability.slug
             for ability in self.abilities
             for name in (ability.code, ability.name, ability.slug)
             if name
@@ -377,6 +377,11 @@ def _check_abilities(taxonomy: Taxonomy) -> None:
 def plain_word(word: str) -> str:
     """Return a word without what people write differently: case, spaces, hyphens, underscores."""
     return re.sub(r"[\W_]+", "", word.casefold())
+
+
+def _lookup_word(word: str) -> str:
+    """Return a word as it is looked up: a name without letters, such as an emoji, as it is."""
+    return plain_word(word) or word.strip()
 
 
 def _find(kind: str, entries: Sequence[Named], slug: str) -> Named:

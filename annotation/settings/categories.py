@@ -142,7 +142,9 @@ def read_file(text: str) -> Definition:
         definition = taxonomy.read_toml(text.replace("\r\n", "\n"))
         taxonomy.parse_definition(definition)
     except taxonomy.TaxonomyError as error:
-        raise FieldError(str(error), "file") from error
+        raise FieldError(
+            f"The file has no categories as “Export as a file” writes them. {error}", "file"
+        ) from error
     return definition
 
 
@@ -240,11 +242,13 @@ def _give_category(items: Any, category: taxonomy.Category, *, forget: bool = Fa
 
 
 def _new_slug(name: str, taken: Iterable[str]) -> str:
-    """Return a slug from a name; a name without Latin letters gets a number."""
-    base = slugify(name)[: taxonomy.LONGEST_SLUG - 4].strip("-_").replace("_", "-") or "category"
+    """Return a slug from a name; a name without Latin letters gets a number, so that no word of a
+    file is taken for it."""
+    base = slugify(name)[: taxonomy.LONGEST_SLUG - 4].strip("-_").replace("_", "-")
     base = "-".join(filter(None, base.split("-")))
-    numbered = (f"{base}-{number}" for number in range(2, taxonomy.MOST + 2))
-    return next(one for one in (base, *numbered) if one not in taken)
+    first, start = ((base,), 2) if base else ((), 1)
+    numbered = (f"{base or 'own'}-{number}" for number in range(start, taxonomy.MOST + 2))
+    return next(one for one in (*first, *numbered) if one not in taken)
 
 
 def entry_values(entry: Definition | None, kind: type[Any]) -> dict[str, Any]:

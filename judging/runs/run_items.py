@@ -164,23 +164,26 @@ def build_places(
         "cluster": row["cluster"],
         "invariant": truth == SI_ITEM,
         "truth": truth,
-        **_build_table_columns(row),
+        **_build_table_columns(row, categories),
     }
     own = SI_ITEM if truth == SI_ITEM else row["ability"]
     for axis, main in strategies.list_item_axes(strategy, own, row["source_ability"], categories):
         yield {**place, "axis": axis, "main": main}
 
 
-def _build_table_columns(row: Mapping[str, Any]) -> dict[str, str]:
+def _build_table_columns(row: Mapping[str, Any], categories: Taxonomy) -> dict[str, str]:
     """Return the ability and category in which an item counts. An item is score-invariant if its
-    resolution says so, whatever change was intended.
+    resolution says so, whatever change was intended; it keeps its category if that is one of which
+    no change costs points.
 
     Duplicates have a separate table row and no ability, so that no total counts a text twice.
     """
     if row["duplicate_of"]:
         return {"ability": "", "category": row["category"]}
     if row["truth"] == SI_ITEM:
-        return {"ability": SI_ITEM, "category": SI_ITEM}
+        category = categories.find(row["category"])
+        is_meant = category is not None and category.expected_effect == "none"
+        return {"ability": SI_ITEM, "category": row["category"] if is_meant else SI_ITEM}
     return {"ability": row["ability"], "category": row["category"]}
 
 

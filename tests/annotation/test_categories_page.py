@@ -70,7 +70,7 @@ def test_a_lead_begins_with_nothing_and_adds_groups_and_categories() -> None:
     )
     assert [(one.slug, one.name, one.expected_effect) for one in known] == [
         ("too-short", "Too short", "penalty"),
-        ("category", "日本語", "either"),
+        ("own-1", "日本語", "either"),
     ]
     assert known.category("too-short").example == taxonomy.Example("a", "b")
     shown = page.client.get(page.url()).content.decode()
@@ -198,3 +198,15 @@ def test_templates_can_be_used() -> None:
     for definition in taxonomy.load_templates().values():
         taxonomy.parse_definition(definition)
     assert list(taxonomy.load_templates()) == ["fbi", "mqm", "realmistake", "empty"]
+
+
+def test_an_edit_beside_another_one_is_saved_with_a_second_press(page: Page) -> None:
+    early = page.project.taxonomy_id
+    page.save("category", "flattery", name="Vague praise", ability="tone")
+    sent = {"shown": early, "name": "Unkind", "ability": "tone", "expected_effect": "penalty"}
+    answer = page.client.post(page.url("category", "rude"), sent)
+    assert answer.status_code == 409
+    assert "Save again to keep both" in answer.content.decode()
+    sent["shown"] = answer.context["shown"]
+    assert page.client.post(page.url("category", "rude"), sent).status_code == 302
+    assert [one.name for one in page.known()][:2] == ["Unkind", "Vague praise"]

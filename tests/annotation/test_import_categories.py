@@ -144,3 +144,68 @@ def merge(lead: Membership, slug: str, into: str) -> None:
     one |= {"retired": True, "merged_into": into}
     shown = project.taxonomy_id
     assert project_categories.save(project, changed, member=lead, shown=shown, note="merged")
+
+
+def test_names_without_letters_match_only_themselves() -> None:
+    lead = make_member(with_own_categories(make_project("reviews")), Role.LEAD)
+    values = {"name": "🙂🔢", "ability": "tone", "expected_effect": "penalty"}
+    changed, slug = project_categories.put(lead.project.taxonomy.definition, "category", "", values)
+    assert slug == "own-1"
+    shown = lead.project.taxonomy_id
+    project_categories.save(lead.project, changed, member=lead, shown=shown, note="Added one")
+    desk = Desk(lead, file("🙂🔢", "", "???", "🙂", "-", "category", " 🙂🔢 "))
+    report = desk.job.result["report"]
+    assert (report["new"], report["bad"]) == (2, 5)
+    reasons = {one["key"]: one["reason"] for one in report["problems"]}
+    assert reasons["r1"] == "is empty; every item has one."
+    assert reasons["r2"] == "“???” is no category of the project."
+
+
+def test_what_is_imported_already_stays_so_when_its_category_is_retired() -> None:
+    lead = make_member(with_own_categories(make_project("reviews")), Role.LEAD)
+    desk = Desk(lead, file("Rude remark", "Flattery"))
+    desk.post(**{"import": "1"})
+    assert jobs.run_job(desk.job.pk)
+    retire(lead, "rude")
+    desk = Desk(lead, file("Rude remark", "Flattery", "Rude remark"))
+    report = desk.job.result["report"]
+    assert (report["unchanged"], report["new"], report["bad"]) == (2, 0, 1)
+    assert report["unknown"] == [{"word": "Rude remark", "rows": 1}]
+    assert "is retired. Restore it" in report["problems"][0]["reason"]
+    desk.post(**{"sort": "1", "word-0": "new:evidence"})
+    assert desk.job.result["report"]["new"] == 1
+    restored = desk.known().category("rude")
+    assert (restored.retired, restored.ability) == (False, "tone")
+
+
+def test_what_was_chosen_for_words_stays_when_one_choice_is_refused() -> None:
+    lead = make_member(with_own_categories(make_project("reviews")), Role.LEAD)
+    desk = Desk(lead, file("Unkind", "x" * 90))
+    words = [one["word"] for one in desk.job.result["report"]["unknown"]]
+    said = {f"word-{words.index('Unkind')}": "as:flattery"}
+    said[f"word-{words.index('x' * 90)}"] = "new:tone"
+    data = {"shown": lead.project.taxonomy_id, "sort": "1", **said}
+    answer = desk.client.post(desk.address, data)
+    assert answer.status_code == 422
+    assert "is too long for a name" in answer.content.decode()
+    assert '<option value="as:flattery" selected>' in answer.content.decode()
+
+
+def test_the_page_says_that_final_labels_are_imported() -> None:
+    lead = make_member(with_own_categories(make_project("reviews")), Role.LEAD)
+    desk = Desk(lead, file("Rude remark"))
+    assert "Final labels are imported" not in desk.page()
+    columns = {f"columns-of-{name}": column for name, column in desk.job.result["columns"].items()}
+    desk.post(**columns, **{"columns-accept": "on"})
+    page = desk.page()
+    assert "Final labels are imported with the items" in page
+    assert desk.client.get(desk.address).context["form"]["accept"].value() is True
+
+
+def retire(lead: Membership, slug: str) -> None:
+    project = Project.objects.select_related("taxonomy").get(pk=lead.project_id)
+    changed, _ = project_categories.put(
+        project.taxonomy.definition, "category", slug, {"name": "Rude remark", "retired": True}
+    )
+    shown = project.taxonomy_id
+    assert project_categories.save(project, changed, member=lead, shown=shown, note="Retired")

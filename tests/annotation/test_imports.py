@@ -161,7 +161,7 @@ def test_bad_rows_are_named_and_come_as_a_file_that_can_be_sent_once_mended(lead
     rows = [["a", *CELLS], ["b", "none", *CELLS[1:]], ["", *CELLS], ["d", "few"]]
     job = send(lead, table(*rows))
     shown = page(lead, job)
-    assert "There is no category &#x27;none&#x27;" in shown
+    assert "“none” is no category of the project." in shown
     assert "the row has 2 fields, the header 6" in shown
     assert imported(lead, job)["bad"] == 3
     taken = lead.get(f"{PAGE}1/rows/")

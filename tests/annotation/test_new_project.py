@@ -44,7 +44,7 @@ def test_who_may_create_a_project_leads_it_and_goes_on_from_there() -> None:
 
 def test_the_slug_follows_the_name_and_is_free() -> None:
     account = allowed()
-    for name in ("Faults of reviews", "Faults  of reviews!", "日本語", "日本語"):
+    for name in ("Faults of reviews", "Faults  of reviews!", "日本語", "日本"):
         assert create(account, name=name).status_code == 302
     slugs = Project.objects.order_by("pk").values_list("slug", flat=True)
     assert list(slugs) == ["faults-of-reviews", "faults-of-reviews-2", "project", "project-2"]
@@ -106,3 +106,12 @@ def test_an_archived_project_is_nowhere_until_its_lead_restores_it() -> None:
     assert client.get(address).status_code == 200
     kinds = Event.objects.filter(project=lead.project).values_list("kind", flat=True)
     assert {"archived", "restored"} <= set(kinds)
+
+
+def test_two_projects_that_a_person_sees_have_different_names() -> None:
+    account = allowed()
+    make_project(name="Hidden")
+    assert create(account, name="Hidden").status_code == 302
+    answer = create(account, name=" hidden  ")
+    assert answer.status_code == 422
+    assert "There is a project of this name" in answer.content.decode()

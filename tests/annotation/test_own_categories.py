@@ -46,9 +46,7 @@ def test_rows_are_held_against_the_categories_of_the_project(lead: Membership) -
         row(3, "number-errors"),
         row(4, "made-up-citation"),
     )
-    assert [bad.reason for bad in report.bad] == [
-        "There is no category 'number-errors'; use one of rude, flattery, made-up-citation."
-    ]
+    assert [bad.reason for bad in report.bad] == ["“number-errors” is no category of the project."]
     kept = Item.objects.order_by("position").values_list("category", "ability", "source_ability")
     assert list(kept) == [
         ("rude", "tone", "tone"),

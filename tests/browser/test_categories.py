@@ -1,5 +1,7 @@
 """The page of categories in a browser."""
 
+import re
+
 import pytest
 from django.urls import reverse
 from playwright.sync_api import expect
@@ -41,3 +43,20 @@ def test_axe_finds_nothing(open_page: OpenPage, width: int, scheme: str) -> None
         page = open_page(lead.account, address, **look(width, scheme))
         page.screenshot(path=f"/tmp/shots/cat-{name}-{width}.png", full_page=True)
         checked(page)
+
+
+def test_the_list_of_items_after_back_is_as_it_was(open_page: OpenPage) -> None:
+    lead = make_member(make_project(), Role.LEAD)
+    make_item(lead.project, "a")
+    make_item(lead.project, "b", category="entity")
+    assert lead.account
+    page = open_page(lead.account, reverse("items", args=[lead.project.slug]))
+    page.get_by_label("Category").select_option("entity")
+    expect(page.get_by_role("link", name="a", exact=True)).to_have_count(0)
+    expect(page).to_have_url(re.compile("category=entity"))
+    page.get_by_role("link", name="b", exact=True).click()
+    expect(page.get_by_role("heading", name="b", exact=True)).to_be_visible()
+    page.go_back()
+    expect(page.get_by_label("Category")).to_have_value("entity")
+    expect(page.get_by_role("link", name="b", exact=True)).to_be_visible()
+    expect(page.get_by_role("link", name="a", exact=True)).to_have_count(0)

@@ -55,3 +55,25 @@ def test_runs_of_different_versions_are_told_apart(lead: Membership) -> None:
     page = shown(lead, "?run=1&run=2")
     assert "The categories changed between these runs" in page
     assert "Unkind" in page
+
+
+def test_a_category_that_costs_nothing_has_a_line_of_its_own(lead: Membership) -> None:
+    """Two items of it, and one of another category that people labelled as score-invariant."""
+    calm = make_items(
+        lead.project, 2, "score-invariant", category="flattery", ability="tone",
+        source_ability="tone",
+    )  # fmt: skip
+    relabelled = make_items(
+        lead.project, 1, "score-invariant", category="rude", ability="tone", source_ability="tone"
+    )
+    run = make_judged(lead.project, [(item, "detected") for item in (*calm, *relabelled)])
+    kept = run.outcomes.order_by("item__position").values_list("category", "ability", "invariant")
+    assert list(kept) == [
+        ("flattery", "score-invariant", True),
+        ("flattery", "score-invariant", True),
+        ("score-invariant", "score-invariant", True),
+    ]
+    page = " ".join(shown(lead).split())
+    assert "Flattery" in page
+    assert "of other categories" in page
+    assert "made from Tone of voice" in page

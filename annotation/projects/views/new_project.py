@@ -43,8 +43,16 @@ class NewProjectForm(forms.Form):
         help_text="Task type, categories and settings are then those of that project.",
     )
 
+    def clean_name(self) -> str:
+        """Refuse the name of a project that the person sees: nobody could tell the two apart."""
+        name = " ".join(str(self.cleaned_data["name"]).split())
+        if self._seen.filter(name__iexact=name).exists():
+            raise forms.ValidationError("There is a project of this name. Choose another one.")
+        return name
+
     def __init__(self, data: Any, account: Account) -> None:
         super().__init__(data)
+        self._seen = Project.objects.visible_to(account)
         task_type: Any = self.fields["task_type"]
         task_type.choices = [
             (slug, f"{task.title}: {task.question}" if task.question else task.title)
@@ -68,7 +76,7 @@ def new_project(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         said = form.cleaned_data
         project = creation.create_led_project(
-            account, said["name"].strip(), description=said["description"], **_begin_with(said)
+            account, said["name"], description=said["description"], **_begin_with(said)
         )
         messages.success(request, f"{project.name} is created, and you are its lead.")
         return redirect("project", slug=project.slug)

@@ -137,6 +137,7 @@ def edit_entry(
     data = request.POST if request.method == "POST" else None
     form = _form(data, table, definition, held, request.GET)
     problem, status = "", 200
+    shown = request.POST.get("shown") or member.project.taxonomy_id
     if data is not None and form.is_valid():
         said = form.values()
         try:
@@ -146,8 +147,10 @@ def edit_entry(
             return redirect("categories", slug=slug)
         except FieldError as error:
             form.add_error(error.field if error.field in form.fields else None, str(error))
-        except Stale as error:
-            problem, status = str(error), 409
+        except Stale:
+            # With the list of now, saving once more takes over only this entry.
+            shown, status = member.project.taxonomy_id, 409
+            problem = "Somebody else changed the categories meanwhile. Save again to keep both."
     if form.errors:
         status = 422
     context = {
@@ -157,7 +160,7 @@ def edit_entry(
         "table": table,
         "entry": held,
         "problem": problem,
-        "shown": request.POST.get("shown") or member.project.taxonomy_id,
+        "shown": shown,
     }
     return render(request, "annotation/categories/edit.html", context, status=status)
 

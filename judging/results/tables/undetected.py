@@ -220,6 +220,8 @@ class MatrixKey(NamedTuple):
         """The title of the line."""
         if self.source_ability:
             return f"made from {asked.group_title('ability', self.source_ability)}"
+        if self.category == SI_ITEM:
+            return "of other categories"
         name = "category" if self.category else "ability"
         return asked.group_title(name, getattr(self, name))
 
@@ -227,7 +229,7 @@ class MatrixKey(NamedTuple):
         """A note if the rate of the line has the opposite meaning."""
         if self.ability == SI_ITEM and not self.invariant:
             return "labelled as errors: no false alarms"
-        if not self.invariant or self.source_ability:
+        if not self.invariant or self.source_ability or (self.ability and self.category):
             return ""
         said = f"{measure.on_invariant}, {measure.good_on_invariant} is good"
         return f"reversed: {said}" if self.ability else f"score-invariant: {said}"
@@ -237,8 +239,8 @@ RowsByKey = dict[MatrixKey, dict[int, Row]]
 
 
 def build_side_by_side(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """A block per ability with a line per category (for score-invariant items: per origin), and a
-    column per run. Groups without any run are left out."""
+    """A block per ability with a line per category (for score-invariant items: also per source
+    ability), and a column per run. Groups without any run are left out."""
     measure, runs = _get_measure(asked), asked.judging_runs
     heads, parts, made_from = (_group_by_key(rows) for rows in tables)
     leading = columns.Leading(asked, tables[0])
@@ -255,12 +257,17 @@ def build_side_by_side(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
     def block(ability: str) -> LineBlock:
         invariant = ability == SI_ITEM
-        below = made_from if invariant else parts
-        found = [
-            line(key, below[key])
-            for key in sorted(below, key=place)
-            if key.ability == ability and key.is_part
-        ]
+        mine = [key for key in sorted(parts, key=place) if key.ability == ability and key.is_part]
+        # Where no category is made to cost nothing, there is only one line of them.
+        if {key.category for key in mine} <= {SI_ITEM}:
+            mine = []
+        found = [line(key, parts[key]) for key in mine]
+        if invariant:
+            found += [
+                line(key, made_from[key])
+                for key in sorted(made_from, key=place)
+                if key.ability == ability and key.is_part
+            ]
         head = GridLine((Cell(REPEATS, is_number=False), *(Cell("") for _ in runs)), "group")
         if ability:
             key = MatrixKey(ability, "", "", invariant)

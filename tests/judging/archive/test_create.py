@@ -5,6 +5,8 @@ import json
 import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -12,13 +14,15 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import connections
 
-from annotation.models import Account, Diff, Project
+from annotation.models import Account, Diff, Project, Role
+from annotation.settings import categories
 from judging.archive import create, redact, reproduce
 from judging.archive.create import ArchiveOptions
 from judging.archive.redact import ArchiveScope
 from judging.models import Endpoint, Outcome, Reply, Run
 from judging.results import tables
-from tests.builders import make_project
+from tests.annotation.own_categories import with_own_categories
+from tests.builders import make_member, make_project
 from tests.judging.archive.builders_archive import (
     archive,
     ask,
@@ -28,7 +32,7 @@ from tests.judging.archive.builders_archive import (
     make_rated,
     make_vetted,
 )
-from tests.judging.builders_judging import make_items
+from tests.judging.builders_judging import make_items, make_judged
 
 pytestmark = pytest.mark.django_db
 
@@ -271,3 +275,42 @@ def test_replies_are_frozen_once_however_many_calls_share_them(
     path = archive(vetted, tmp_path / "results.zip")
     assert len(lines(path, "replies")) == Reply.objects.count()
     assert len(lines(path, "calls")) == 12
+
+
+def test_an_archive_comes_out_the_same_after_the_categories_changed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Some seconds: the archive is loaded and compared by a command. The figures of the runs are
+    those of the categories that they had, in an archive of before and in one of after."""
+    project = with_own_categories(make_project("reviews"))
+    lead = make_member(project, Role.LEAD)
+    items = make_items(project, 6, category="rude", ability="tone", source_ability="tone")
+    items += make_items(
+        project, 3, "score-invariant", category="flattery", ability="tone", source_ability="tone"
+    )
+    make_judged(project, zip(items, cycle(("detected", "undetected")), strict=False))
+    before = archive(project, tmp_path / "before.zip")
+    changed = deepcopy(project.taxonomy.definition)
+    for slug, values in (
+        ("rude", {"name": "Unkind", "ability": "evidence"}),
+        ("flattery", {"name": "Praise", "retired": True, "merged_into": "made-up-citation"}),
+    ):
+        changed, _ = categories.put(changed, "category", slug, values)
+    shown = project.taxonomy_id
+    assert categories.save(project, changed, member=lead, shown=shown, note="Changed")
+    after = archive(project, tmp_path / "after.zip")
+    for path in (before, after):
+        call_command("results", archive=path)
+        said = dict(line.split(": ") for line in capsys.readouterr().out.splitlines())
+        assert said["undetected"].startswith("the same")
+    assert figures_of(before) == figures_of(after)
+    versions = [lines(path, "taxonomies") for path in (before, after)]
+    assert [len(one) for one in versions] == [1, 2]
+
+
+def figures_of(path: Path) -> dict[str, bytes]:
+    """The files of figures about runs, of which each line is of their pinned categories."""
+    with zipfile.ZipFile(path) as held:
+        names = [name for name in held.namelist() if name.startswith("figures/undetected")]
+        assert names
+        return {name: held.read(name) for name in names}

@@ -196,7 +196,9 @@ def _write_rows(job: Job, rows: list[BadRow]) -> bool:
     form = "jsonl" if form == "realmistake" else form
     if form not in PICKABLE:
         return False
-    with upload_files.rejected_rows_path(job).open("w", encoding="utf-8", newline="") as stream:
+    # Excel takes a CSV file for UTF-8 only with this mark.
+    encoding = "utf-8-sig" if form == "csv" else "utf-8"
+    with upload_files.rejected_rows_path(job).open("w", encoding=encoding, newline="") as stream:
         stream.writelines(pick_rows(form, path, starts[path.name]))
     return True
 

@@ -196,7 +196,7 @@ def test_columns_that_cannot_be_guessed_are_asked_for_and_remembered(lead: Clien
     header = ["nr", "Fehler", "Frage", "Gut", "Schlecht", "weight"]
     job = send(lead, table(["a", *CELLS], header=header))
     assert job.result["step"] == upload_files.CHOOSE
-    assert "Choose a column wherever the form still says" in page(lead, job)
+    assert "Choose a column for: " in page(lead, job)
     assert lead.post(f"{PAGE}1/", {"columns-of-key": "nr"}).status_code == 422
     names = ("key", "category", "prompt", "gold", "perturbed")
     chosen = {f"columns-of-{name}": column for name, column in zip(names, header, strict=False)}
@@ -215,7 +215,7 @@ def test_columns_that_are_separated_otherwise_are_told_by_the_first_row(
     job = send(lead, stream.getvalue().encode("utf-8-sig"))
     assert job.result["found"] == rows[0]
     assert imported(lead, job) == {"new": 1, "unchanged": 0, "conflicts": 0, "bad": 1}
-    mend = lead.get(f"{PAGE}1/rows/").getvalue().decode()
+    mend = lead.get(f"{PAGE}1/rows/").getvalue().decode("utf-8-sig")
     assert list(csv.reader(io.StringIO(mend), delimiter=separator)) == [rows[0], rows[2]]
     assert send(lead, mend.encode(), "again.csv").result["found"] == rows[0]
 

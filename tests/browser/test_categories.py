@@ -28,7 +28,7 @@ def test_a_lead_merges_a_category_and_takes_it_back(open_page: OpenPage) -> None
     expect(page.get_by_text("Merged Rude remark into Made-up citation.")).to_be_visible()
     expect(page.locator("tr", has_text="merged into")).to_have_count(1)
     page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_text("Went back to the version of").first).to_be_visible()
+    expect(page.get_by_text("Went back to version 1").first).to_be_visible()
     project.refresh_from_db()
     assert not taxonomy.load_taxonomy(project).category("rude").retired
 

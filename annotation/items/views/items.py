@@ -1,5 +1,6 @@
 """The pages of all items of a project, and of one item."""
 
+import json
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
@@ -51,6 +52,7 @@ def items(request: HtmxRequest, slug: str) -> HttpResponse:
         "task": task,
         "filters": found.form,
         "page": page,
+        "filtered": any(found.form.data.values()),
     }
     template = "annotation/items.html#rows" if request.htmx else "annotation/items.html"
     return render(request, template, context)
@@ -95,8 +97,16 @@ def _facts(member: Membership, task: TaskType, item: Item) -> dict[str, Any]:
     return {
         "resolution": resolution,
         "held": correct_answers.describe_answers(task, beside),
-        "own_fields": item.fields.items() if member.can_see_results else [],
+        "own_fields": _own_fields(item) if member.can_see_results else [],
     }
+
+
+def _own_fields(item: Item) -> list[tuple[str, str]]:
+    """Return the names and values of the item's own fields, values that are no text as JSON."""
+    return [
+        (name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        for name, value in item.fields.items()
+    ]
 
 
 def _flags(task: TaskType, item: Item, shown: Revision) -> list[tuple[str, str]]:

@@ -32,7 +32,7 @@ class NewProjectForm(forms.Form):
         choices=lambda: [*taxonomy.template_titles().items()],
         widget=forms.RadioSelect,
         initial="fbi",
-        help_text="Only task types with categories ask for one in each row of a file.",
+        help_text="For task types whose items have categories, such as perturbation vetting.",
     )
     like = forms.ModelChoiceField(
         label="Or the same as another project",
@@ -40,7 +40,8 @@ class NewProjectForm(forms.Form):
         to_field_name="slug",
         required=False,
         empty_label="No",
-        help_text="Task type, categories and settings are then those of that project.",
+        help_text="Task type, categories and settings are then those of that project, whatever is "
+        "chosen above.",
     )
 
     def clean_name(self) -> str:

@@ -103,6 +103,10 @@ class FileForm(forms.Form):
             raise FieldError("The file is not text in UTF-8. Save it so.", "file") from error
 
 
+# As many changes as a list of a few years has.
+MAX_CHANGES = 200
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 @login_required
@@ -142,8 +146,9 @@ def edit_entry(
         said = form.values()
         try:
             changed, _ = categories.put(definition, table, entry, said)
-            verb = "Changed" if entry else "Added"
-            _save(request, member, changed, f"{verb} {said['name']}")
+            name, before = " ".join(said["name"].split()), held["name"] if held else ""
+            verb = f"Renamed {before} to" if held and before != name else "Changed"
+            _save(request, member, changed, f"{verb if held else 'Added'} {name}"[:200])
             return redirect("categories", slug=slug)
         except FieldError as error:
             form.add_error(error.field if error.field in form.fields else None, str(error))
@@ -203,7 +208,7 @@ def _changed(request: HttpRequest, member: Membership) -> tuple[Definition, str]
         version = categories.find_version(project, slug)
         if version is None:
             raise Refused("There is no such version. Choose one from the list.")
-        note = f"Went back to the version of {version.created_at:%d %b %Y %H:%M}"
+        note = f"Went back to version {version.number}"
         return categories.replace(project, version.definition), note
     return _changed_entry(member, sent, action, slug)
 
@@ -276,6 +281,9 @@ def _page(
         "unknown": [(slug, n) for slug, n in counts.items() if slug and known.find(slug) is None],
         "effects": {name: title.partition(":")[0] for name, title in EFFECT_TITLES.items()},
         "templates": taxonomy.template_titles(),
-        "changes": categories.list_changes(project)[:20],
+        "changes": [
+            (change, str(change.new.get("version", "")).rpartition(" v")[2])
+            for change in categories.list_changes(project)[:MAX_CHANGES]
+        ],
     }
     return render(request, "annotation/categories/list.html", context, status=status)

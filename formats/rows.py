@@ -92,6 +92,12 @@ DEFAULT_LIMITS = Limits()
 Rows = Iterator[Row | BadRow]
 
 
+def as_printable(text: str) -> str:
+    """Return the text with escapes for the characters that would move a terminal or cannot be
+    seen."""
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+
+
 def check_size(value: str, limits: Limits, file: str, line: int, field: str) -> None:
     """Raise FormatError if the text is longer than the limit for a field."""
     # A character takes at most four bytes. So most texts need not be encoded to know that they fit.

@@ -14,7 +14,7 @@ from annotation.importing.item_rows import ParsedItem
 from annotation.items import taxonomy, text_digest
 from annotation.items.abilities import SUGGESTION
 from annotation.models import Item, Project, Resolution, Revision
-from formats.rows import BadRow
+from formats.rows import BadRow, as_printable
 
 
 @dataclass
@@ -177,7 +177,8 @@ def select_new(
         if entry is None and (first := first_bad.get(draft.key)):
             report.reject(draft.bad("key", _key_problem(draft, first)))
         elif entry is None and draft.retired:
-            reason = f"“{draft.retired}” is retired. Restore it, or use another category."
+            shown = as_printable(draft.retired)
+            reason = f"“{shown}” is retired. Restore it, or use another category."
             first_bad[draft.key] = draft.bad("category", reason, draft.retired)
             report.reject(first_bad[draft.key])
         elif entry is None and (reason := _repeat_problem(draft, known)):

@@ -13,7 +13,7 @@ from annotation.importing import exported_rows
 from annotation.items import taxonomy, text_digest
 from annotation.items.taxonomy import Taxonomy
 from annotation.labelling import correct_answers
-from formats.rows import MAX_KEY_LENGTH, BadRow, Row
+from formats.rows import MAX_KEY_LENGTH, BadRow, Row, as_printable
 
 SHORT_LENGTH = 40
 MAX_CATEGORY_LENGTH = 80
@@ -268,7 +268,8 @@ def _taxonomy_fields(
     word = words["category"]
     category = known.find(known.category_called(word))
     if category is None:
-        reason = f"“{word[:MAX_CATEGORY_LENGTH]}” is no category of the project."
+        shown = as_printable(word[:MAX_CATEGORY_LENGTH])
+        reason = f"“{shown}” is no category of the project."
         raise _ItemFault("category", reason if word else "is empty; every item has one.", word)
     if category.merged_into:
         category = known.category(category.merged_into)

@@ -11,7 +11,7 @@ from django.core.management.base import CommandError, OutputWrapper
 
 from annotation.models import Project
 from formats.readers import FORMATS, PICKABLE, find_format
-from formats.rows import BadRow, FormatError, Row
+from formats.rows import BadRow, FormatError, Row, as_printable
 from formats.writers import write_csv
 
 MAX_SHOWN = 20
@@ -126,7 +126,7 @@ def report_problems(
     """Print the first problems on the terminal, and write all of them to the file."""
     for problem, row in problems[:MAX_SHOWN]:
         field = f", {row.field}" if row.field else ""
-        key = f" Key: {row.key}" if row.key else ""
+        key = f" Key: {as_printable(row.key)}" if row.key else ""
         terminal.write(f"{problem}: {row.file}, {row.place}{field}: {row.reason}{key}")
     if len(problems) > MAX_SHOWN:
         where = "use --errors FILE to list all" if file is None else f"{file.name} lists all"

@@ -122,7 +122,9 @@ def test_what_cannot_be_added_is_named_and_ends_with_an_error(
     Item.objects.filter(pk=first.pk).update(category="entity")
     with pytest.raises(CommandError, match="Some items were not added"):
         perturb("--with", "numbers")
-    assert capsys.readouterr().err.startswith("row 1: key exists with other category.")
+    assert capsys.readouterr().err.startswith(
+        "facts+numbers.s.1x1: key exists with other category."
+    )
 
 
 def test_a_dry_run_says_what_it_would_make(project: Project) -> None:
@@ -202,7 +204,7 @@ def test_what_is_asked_of_perturbers_is_refused_just_past_its_limits(
 
 def test_a_project_without_gold_answers_is_refused() -> None:
     make_project("golds", task_type="error-detection")
-    with pytest.raises(CommandError, match="golds has no gold and perturbed answers"):
+    with pytest.raises(CommandError, match="has no gold and perturbed answers"):
         perturb()
 
 

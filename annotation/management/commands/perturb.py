@@ -12,6 +12,7 @@ from annotation.labelling import correct_answers
 from annotation.management import release_options
 from annotation.management.files import command_error
 from annotation.models import Job, Project
+from formats.rows import as_printable
 from perturbers.registry import PERTURBERS
 
 
@@ -90,7 +91,7 @@ class Command(BaseCommand):
             )
         report = done.report
         for bad in (*report.bad, *report.conflicts):
-            self.stderr.write(f"{bad.key}: {bad.field} {bad.reason}")
+            self.stderr.write(f"{as_printable(bad.key)}: {bad.field} {bad.reason}")
         stored = "would be added" if dry_run else "added"
         self.stdout.write(
             f"{report.new:,} {stored}, {report.unchanged:,} unchanged, seed {wish.seed}"

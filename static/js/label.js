@@ -14,6 +14,7 @@ import * as texts from "./texts.js";
 import * as pressGuard from "./press_guard.js";
 import { isStuck, openItem, outlook, sentLate, settled, submit, WAITS } from "./submissions.js";
 import * as connection from "./connection.js";
+import * as prefetch from "./prefetch.js";
 
 document.addEventListener(
   "submit",
@@ -43,7 +44,11 @@ const ACTIONS = {
   flag: () => pressKey("flag"),
   guidelines: () => sidePanel.toggle("guidelines") || tell("This project has no guidelines yet."),
   siblings: () => sidePanel.toggle("siblings") || tell("Siblings are not shown here."),
-  comments: async () => (await settled(), sidePanel.toggle("comments")) || tell("Label an item first. Then you can read and write comments on it."),
+  // After the first label, the link to its comments comes with the next item.
+  comments: async () =>
+    (await settled(), sidePanel.toggle("comments")) ||
+    (await prefetch.arrived(), sidePanel.toggle("comments")) ||
+    tell("Label an item first. Then you can read and write comments on it."),
   next: () => goOn() || say(texts.go(panel(), 1)),
   previous: () => say(texts.go(panel(), -1)),
   skip: () => pressKey("skip"),

@@ -6,9 +6,12 @@ import { address, ask, panel, parse } from "./page.js";
 
 let next = null;
 let asking = null;
+let coming = null;
 
 export const isHere = () => next !== null;
 export const name = () => next?.dataset.item;
+// Settles when what was asked for last is here, or will not come.
+export const arrived = () => coming;
 
 export function drop() {
   asking?.abort();
@@ -21,7 +24,7 @@ export function bring(reached) {
   const { item, phase, reopened } = panel().dataset;
   if (!item || phase === "qualification" || reopened !== undefined) return;
   asking = new AbortController();
-  receive(asking, reached);
+  coming = receive(asking, reached);
 }
 
 // An item that was shown without a connection is held by nobody; now it can be.

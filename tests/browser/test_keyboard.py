@@ -482,6 +482,24 @@ def test_comments_are_read_and_written_beside_the_work_after_ones_own_label(
     assert violations(page) == []
 
 
+def test_comments_on_the_first_label_wait_for_the_next_item_which_brings_their_link(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    page.wait_for_load_state("networkidle")
+    held: list[Route] = []
+    page.route("**/label/next/**", lambda route: held.append(route))
+    with page.expect_response("**/label/submit/"):
+        choose(page, "1", "item-02")
+    page.keyboard.press("m")
+    page.wait_for_timeout(300)
+    expect(page.locator("#announcer")).not_to_contain_text("Label an item first")
+    for route in held:
+        route.continue_()
+    page.unroute("**/label/next/**")
+    expect(page.locator("#new-comment")).to_be_focused()
+
+
 def test_new_guidelines_are_announced_until_they_are_read(
     open_page: OpenPage, member: Membership
 ) -> None:

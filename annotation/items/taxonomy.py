@@ -140,12 +140,13 @@ class Taxonomy:
     def sorts(self) -> tuple[Ability, ...]:
         """The abilities that prompts are sorted into: all but those whose items are made from
         answers of any ability, see `is_made_of`."""
-        return tuple(one for one in self.abilities if not self._is_made_of_any(one))
+        return self._sorts
 
     def ability_called(self, word: str) -> str:
         """Return the slug of the ability with this slug, name or code, whatever its case, spaces
         and hyphens. If there is none, return the word unchanged."""
-        return self._ability_words.get(_lookup_word(word), word)
+        words = self._ability_words
+        return words.get(word) or words.get(_lookup_word(word), word)
 
     def category_called(self, word: str) -> str:
         """Return the slug of the category with this slug or name, whatever its case, spaces and
@@ -153,6 +154,10 @@ class Taxonomy:
         return word if word in self._by_slug else self._category_words.get(_lookup_word(word), word)
 
     # Once for each version: an import asks for every row.
+    @cached_property
+    def _sorts(self) -> tuple[Ability, ...]:
+        return tuple(one for one in self.abilities if not self._is_made_of_any(one))
+
     @cached_property
     def _by_slug(self) -> dict[str, Category]:
         return {category.slug: category for category in self.categories}
@@ -170,7 +175,7 @@ class Taxonomy:
             for ability in self.abilities
             for name in (ability.code, ability.name, ability.slug)
             if name
-        }
+        } | {ability.slug: ability.slug for ability in self.abilities}
 
     def is_made_of(self, category: str, ability: str) -> bool:
         """True if items of the category are made from answers of the ability. This must be the

@@ -168,17 +168,17 @@ def correct_row(request: HttpRequest, slug: str, number: int, line: int) -> Http
     form = RowForm(data, task, known, row, corrected, names)
     seen: Any = {**row.values, "corrected": corrected}
     shown, status = text_digest.digest_texts(seen), 200
-    if data is not None and "undo" in data:
-        jobs.correct_row(job, place, {})
-        messages.success(request, "Correction removed.")
-        return redirect("import", slug, number)
     if data is not None and form.is_valid():
-        values = form.corrections(corrected)
-        fault = _parse(row, values, task, known, job)
         status = 422
         try:
+            if "undo" in data:
+                jobs.correct_row(job, place, {})
+                messages.success(request, "Correction removed.")
+                return redirect("import", slug, number)
             if data.get("shown") != shown:
                 raise Stale("Somebody else corrected this row meanwhile. Look at it again.")
+            values = form.corrections(corrected)
+            fault = _parse(row, values, task, known, job)
             if fault:
                 form.add_error(fault.field if fault.field in form.fields else None, fault.reason)
             else:

@@ -9,6 +9,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
+from annotation.errors import Stale
 from annotation.importing import jobs, upload_files
 from annotation.models import Item, Job, Membership
 from annotation.projects.models import Role
@@ -310,3 +311,19 @@ def test_an_import_that_an_earlier_version_checked_is_shown(lead: Membership) ->
     upload_files.shown_rows_path(job).unlink()
     assert ">Correct</a>" not in desk.page()
     assert "cannot be corrected here" in desk.page(desk.row(4))
+
+
+def test_a_correction_removed_while_a_check_begins_is_refused_in_words(
+    lead: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another lead starts the check between the page and the change."""
+    desk = Desk(lead, (HEAD + GOOD + BAD).encode())
+    desk.correct(4, gold="Gold.")
+
+    def busy(job: Job, *_: Any) -> None:
+        raise Stale("The file is being checked or imported.")
+
+    monkeypatch.setattr(jobs, "correct_row", busy)
+    answer = desk.client.post(desk.row(4), {"undo": "yes"})
+    assert answer.status_code == 409
+    assert "The file is being checked or imported." in answer.content.decode()

@@ -237,20 +237,21 @@ def _accept_unreviewed(project: Project, ids: Sequence[int]) -> int:
         with transactions.transact():
             Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
             found = waiting_items(project).filter(pk__among=part).with_current_texts()
-            made = [_accepted_resolution(item, item.category in unchanging) for item in found]
-            for resolution in made:
-                resolution.taxonomy_id = project.taxonomy_id
+            made = [
+                _accepted_resolution(project, item, item.category in unchanging) for item in found
+            ]
             Resolution.objects.bulk_create(made)
             accepted += len(made)
         subprocesses.send_heartbeat()
     return accepted
 
 
-def _accepted_resolution(item: Item, unchanging: bool) -> Resolution:
+def _accepted_resolution(project: Project, item: Item, unchanging: bool) -> Resolution:
     [revision] = item.current_revisions
     return Resolution(
         item=item,
         revision=revision,
+        taxonomy_id=project.taxonomy_id,
         value=SI_ITEM if unchanging else ERROR_ITEM,
         rule=ACCEPTED_UNREVIEWED,
         source=Resolution.Source.IMPORTED,

@@ -301,7 +301,7 @@ def _free_fields(
 def _source_ability(slug: str, category: taxonomy.Category, every: Taxonomy) -> str:
     """Return the ability of the unchanged answer: for an error item the item's ability, otherwise
     the one in the row."""
-    known = [ability.slug for ability in every.sorts()]
+    known = [ability.slug for ability in every.sorts]
     slug = slug or (category.ability if category.ability in known else "")
     # Without axes, nothing depends on it.
     if not slug and not any(ability.axis for ability in every.abilities):

@@ -51,7 +51,7 @@ class RowForm(forms.Form):
         titles, texts = dict(item_titles(task)), {text.name for text in task.texts}
         lookups = {
             "category": (known.category_called, known.offered),
-            "source_ability": (known.ability_called, known.sorts()),
+            "source_ability": (known.ability_called, known.sorts),
         }
         for name in names:
             text, label = corrected.get(name, as_text(row.values.get(name))), titles.get(name, name)

@@ -87,7 +87,7 @@ def list_prompts(project: Project, which: str = "all") -> ItemQuerySet:
 
 def sorted_slugs(project: Project) -> list[str]:
     """Return the slugs of the abilities into which the project's prompts are sorted."""
-    return [ability.slug for ability in taxonomy.load_taxonomy(project).sorts()]
+    return [ability.slug for ability in taxonomy.load_taxonomy(project).sorts]
 
 
 def count_prompts(project: Project) -> PromptCounts:
@@ -95,7 +95,7 @@ def count_prompts(project: Project) -> PromptCounts:
     unsorted if prompts are not sorted into its ability."""
     found = list_prompts(project)
     by_ability = counting.count_by(found, "ability")
-    into = taxonomy.load_taxonomy(project).sorts()
+    into = taxonomy.load_taxonomy(project).sorts
     known = tuple((one, by_ability.get(one.slug, 0)) for one in into)
     total = sum(by_ability.values())
     unsorted = total - sum(number for _, number in known)

@@ -137,10 +137,12 @@ class Taxonomy:
         """Return the ability with this slug. Raises `UnknownSlugError`."""
         return _find("ability", self.abilities, slug)
 
+    @cached_property
     def sorts(self) -> tuple[Ability, ...]:
         """The abilities that prompts are sorted into: all but those whose items are made from
         answers of any ability, see `is_made_of`."""
-        return self._sorts
+        # Kept, since an import asks for every row.
+        return tuple(one for one in self.abilities if not self._is_made_of_any(one))
 
     def ability_called(self, word: str) -> str:
         """Return the slug of the ability with this slug, name or code, whatever its case, spaces
@@ -154,10 +156,6 @@ class Taxonomy:
         return word if word in self._by_slug else self._category_words.get(_lookup_word(word), word)
 
     # Once for each version: an import asks for every row.
-    @cached_property
-    def _sorts(self) -> tuple[Ability, ...]:
-        return tuple(one for one in self.abilities if not self._is_made_of_any(one))
-
     @cached_property
     def _by_slug(self) -> dict[str, Category]:
         return {category.slug: category for category in self.categories}

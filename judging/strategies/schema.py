@@ -216,7 +216,7 @@ class Strategy:
         """Return the same strategy in a project with these categories: with the `abilities` into
         which it sorts prompts, and `made`, the category of what it generates (None if the project
         has no such category)."""
-        sorts = known.sorts() if self.output == "ability" else ()
+        sorts = known.sorts if self.output == "ability" else ()
         made = known.find(self.category) if self.category else None
         if (sorts, made) == (self.abilities, self.made):
             return self

@@ -97,4 +97,4 @@ def test_each_row_may_say_its_ability_by_slug_name_or_code(tmp_path: Path) -> No
     bring(table(tmp_path / "prompts.csv", ["key", "prompt", "ability"], rows))
     kept = dict(Item.objects.values_list("key", "ability"))
     assert kept == said | {"b": "long-form", "c": "reasoning"}
-    assert [one.code for one in load_shipped().sorts()] == ["LF", "F", "IF", "R"]
+    assert [one.code for one in load_shipped().sorts] == ["LF", "F", "IF", "R"]

@@ -177,6 +177,6 @@ def test_an_ability_is_one_that_prompts_are_sorted_into_or_none(text, ability):
 
 def test_the_prompt_that_asks_for_an_ability_offers_every_one_there_is():
     asked = STRATEGIES["suggest-ability"].prompt
-    listed = [one.slug for one in taxonomy.load_shipped().sorts()]
+    listed = [one.slug for one in taxonomy.load_shipped().sorts]
     assert [slug for slug in listed if f"\n- {slug}: " not in asked] == []
     assert f'"one of {", ".join(listed)}"' in asked

@@ -6,6 +6,7 @@ from typing import Any
 
 from annotation import tasktypes
 from annotation.importing.item_rows import COLUMNS, required_columns
+from annotation.items.taxonomy import Taxonomy
 from formats.rows import BadRow, Row
 
 # Common names in published data and spreadsheets, the most likely first.
@@ -67,10 +68,11 @@ def item_columns(task: tasktypes.TaskType) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*required_columns(task), *texts, *COLUMNS, *ability)))
 
 
-def item_titles(task: tasktypes.TaskType) -> list[tuple[str, str]]:
-    """Return the item columns with their titles."""
-    texts = {text.name: text.title for text in task.texts}
-    return [(name, texts.get(name) or COLUMN_TITLES[name]) for name in item_columns(task)]
+def item_titles(task: tasktypes.TaskType, known: Taxonomy) -> dict[str, str]:
+    """Return the title of each item column, in the words of the project's categories."""
+    ours = {name: known.word_groups(title) for name, title in COLUMN_TITLES.items()}
+    titles = ours | {text.name: text.title for text in task.texts}
+    return {name: titles[name] for name in item_columns(task)}
 
 
 def guess_columns(task: tasktypes.TaskType, found: Sequence[str]) -> dict[str, str]:

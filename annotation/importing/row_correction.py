@@ -48,7 +48,7 @@ class RowForm(forms.Form):
     ) -> None:
         super().__init__(data)
         self._row, self._wrong = row, names[0]
-        titles, texts = dict(item_titles(task)), {text.name for text in task.texts}
+        titles, texts = item_titles(task, known), {text.name for text in task.texts}
         lookups = {
             "category": (known.category_called, known.offered),
             "source_ability": (known.ability_called, known.sorts),
@@ -201,7 +201,7 @@ def correct_row(request: HttpRequest, slug: str, number: int, line: int) -> Http
         "key": as_text(row.values.get("key")),
         "problem": told,
         "fault": fault,
-        "fault_title": dict(item_titles(task)).get(fault.field, fault.field) if fault else "",
+        "fault_title": item_titles(task, known).get(fault.field, fault.field) if fault else "",
         "corrected": corrected,
         "left": left,
         "skip": row_url(job, left[0]) if left else "",

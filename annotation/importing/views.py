@@ -51,10 +51,11 @@ class ColumnsForm(forms.Form):
         ),
     )
 
-    def __init__(self, data: Any, task: TaskType, found: list[str]) -> None:
+    def __init__(self, data: Any, task: TaskType, job: Job) -> None:
         super().__init__(data)
+        found, known = upload_files.list_choosable(job), taxonomy.load_taxonomy(job.project)
         self._needed = required_columns(task)
-        self.names = dict(item_titles(task)) if found else {}
+        self.names = item_titles(task, known) if found else {}
         choices = [("", "not in the file"), *((name, name) for name in found)]
         for name, title in self.names.items():
             self.fields[f"of-{name}"] = forms.ChoiceField(
@@ -69,7 +70,7 @@ class ColumnsForm(forms.Form):
     @classmethod
     def from_job(cls, task: TaskType, job: Job) -> "ColumnsForm":
         """Return an unbound form with the current choices: errors appear only after submission."""
-        form = cls(None, task, upload_files.list_choosable(job))
+        form = cls(None, task, job)
         chosen = job.result["columns"]
         form.initial = {f"of-{name}": column for name, column in chosen.items()}
         form.initial["accept"] = job.result["accept"]
@@ -152,7 +153,7 @@ def import_detail(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     if request.method != "POST":
         return _page(request, member, job)
     task = tasktypes.load_version(member.project.task_type)
-    form = ColumnsForm(request.POST, task, upload_files.list_choosable(job))
+    form = ColumnsForm(request.POST, task, job)
     try:
         if "import" in request.POST:
             jobs.start_import(job, access.ensure_membership(member))
@@ -287,6 +288,7 @@ def _list(
     request: HttpRequest, member: Membership, form: UploadForm, status: int = 200
 ) -> HttpResponse:
     task = tasktypes.load_version(member.project.task_type)
+    titles = item_titles(task, taxonomy.load_taxonomy(member.project))
     found = list(jobs.list_imports(member.project))
     context = {
         "project": member.project,
@@ -294,7 +296,7 @@ def _list(
         "form": form,
         "task": task,
         "perturbs": perturbers.is_suitable(member.project),
-        "needed": [(name, dict(item_titles(task))[name]) for name in required_columns(task)],
+        "needed": [(name, titles[name]) for name in required_columns(task)],
         "jobs": found,
         "busy": any(_busy(job) for job in found),
         "days": jobs.FILE_RETENTION.days,
@@ -323,20 +325,20 @@ def _page(
     if request.headers.get("HX-Request"):
         return render(request, "annotation/import.html#state", context)
     task = tasktypes.load_version(member.project.task_type)
-    chosen = job.result["columns"]
+    known, chosen = taxonomy.load_taxonomy(job.project), job.result["columns"]
     context |= {
         "task": task,
         "form": form or ColumnsForm.from_job(task, job),
         "open": not job.finished_at and job.result["step"] != upload_files.STORE,
         "missing": [
-            dict(item_titles(task))[name]
+            item_titles(task, known)[name]
             for name in preview.missing_columns(task, upload_files.build_source(job), chosen)
         ],
         "shown": _preview_items(job, task),
         "rest": _unused_columns(job),
-        "kinds": taxonomy.load_taxonomy(job.project).category_names(),
+        "kinds": known.category_names(),
         "words": _list_words(job, sent),
-        "known": taxonomy.load_taxonomy(job.project),
+        "known": known,
         "version": member.project.taxonomy_id,
     }
     return render(request, "annotation/import.html", context, status=status)

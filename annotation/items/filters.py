@@ -211,6 +211,7 @@ class ItemPageFilter(ItemFilter):
         **values: Any,
     ) -> None:
         super().__init__(*args, **values)
+        self._word_groups = categories.word_groups if categories else str
         self._offer("resolution", [(UNRESOLVED, "Unresolved"), *choices])
         self._offer("choice", choices)
         self._offer("annotator", [(alias, alias) for alias in people])
@@ -223,7 +224,7 @@ class ItemPageFilter(ItemFilter):
             del self.form.fields[name]
 
     def _offer(self, name: str, offered: list[tuple[str, str]]) -> None:
-        label = self.form.fields[name].label
+        label = self._word_groups(self.form.fields[name].label or "")
         self.form.fields[name] = forms.ChoiceField(
             choices=[("", "Any"), *offered], required=False, label=label
         )

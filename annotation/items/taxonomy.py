@@ -20,6 +20,9 @@ LONGEST, MOST = 2_000, 500
 """Characters of a text, and entries of a list."""
 
 LONGEST_SLUG = 50
+LONGEST_WORD = 30
+"""Characters of what people call a group."""
+
 COLOURS = 8
 """Groups have a colour from 1 to this number, or 0 for none."""
 
@@ -31,6 +34,12 @@ class TaxonomyError(ValueError):
 class UnknownSlugError(TaxonomyError, LookupError):
     """Raised for a slug that no entry has; the message lists the known slugs."""
 
+
+STUDY_WORDS = {"group": "ability", "groups": "abilities"}
+"""What study 000 calls a group of categories, one and several; the words of a definition without
+its own. Files, addresses and the API call a group so in every project."""
+
+_STUDY_WORD = re.compile(r"\b(an )?(ability|abilities)\b", re.IGNORECASE)
 
 FORMER_FIELD = "former_category"
 """The field of an item that keeps its category from before a merge."""
@@ -89,16 +98,38 @@ Named = TypeVar("Named", Ability, Category)
 
 @dataclass(frozen=True)
 class Taxonomy:
-    """All abilities and categories in the order of the file; iteration yields the categories."""
+    """All abilities and categories in the order of the file; iteration yields the categories.
+
+    `group` and `groups` are what people call an ability, one and several, see `word_groups`.
+    """
 
     abilities: tuple[Ability, ...]
     categories: tuple[Category, ...]
+    group: str = STUDY_WORDS["group"]
+    groups: str = STUDY_WORDS["groups"]
 
     def __iter__(self) -> Iterator[Category]:
         return iter(self.categories)
 
     def __len__(self) -> int:
         return len(self.categories)
+
+    @property
+    def words(self) -> dict[str, str]:
+        """What people call an ability, under the names of the definition."""
+        return {"group": self.group, "groups": self.groups}
+
+    def word_groups(self, text: str) -> str:
+        """Return one of our texts with this project's word for a group of categories wherever it
+        says ability or abilities."""
+        return _STUDY_WORD.sub(self._word_group, text)
+
+    def _word_group(self, found: re.Match[str]) -> str:
+        article, word = found.groups(default="")
+        said = self.group if word.casefold() == STUDY_WORDS["group"] else self.groups
+        if article:
+            article = article[0] + ("n " if said[0].casefold() in "aeiou" else " ")
+        return article + (said[0].upper() + said[1:] if word[0].isupper() else said)
 
     @property
     def offered(self) -> tuple[Category, ...]:
@@ -237,7 +268,14 @@ def load_templates() -> dict[str, dict[str, Any]]:
     for path in sorted(TEMPLATES.glob("*.toml")):
         found[path.stem] = read_toml(path.read_text(encoding="utf-8"))
         parse_definition(found[path.stem])
-    empty = {"slug": "empty", "title": "Empty: no category yet", "ability": [], "category": []}
+    empty = {
+        "slug": "empty",
+        "title": "Empty: no category yet",
+        "group": "group",
+        "groups": "groups",
+        "ability": [],
+        "category": [],
+    }
     return found | {"empty": empty}
 
 
@@ -277,6 +315,7 @@ def parse_definition(content: Mapping[str, Any]) -> Taxonomy:
     taxonomy = Taxonomy(
         abilities=tuple(_ability(entry) for entry in content.get("ability", ())),
         categories=tuple(_category(entry) for entry in content.get("category", ())),
+        **{name: content.get(name, word) for name, word in STUDY_WORDS.items()},
     )
     _check_unique("ability", taxonomy.abilities)
     _check_unique("category", taxonomy.categories)
@@ -349,7 +388,11 @@ def _check_tables(content: Mapping[str, Any]) -> None:
             )
         if len(entries) > MOST:
             raise TaxonomyError(f"There are {len(entries)} [[{table}]] entries; use up to {MOST}.")
-    if unknown := sorted(set(content) - {"slug", "title", "ability", "category"}):
+    for name in STUDY_WORDS:
+        _check_value(content.get(name, name), str, name, needed=True)
+        if len(content.get(name, name)) > LONGEST_WORD:
+            raise TaxonomyError(f"{name} must have at most {LONGEST_WORD} characters.")
+    if unknown := sorted(set(content) - {"slug", "title", "ability", "category", *STUDY_WORDS}):
         raise TaxonomyError(f"Unknown table {unknown[0]!r}; use [[ability]] and [[category]].")
 
 

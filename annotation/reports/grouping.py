@@ -80,7 +80,7 @@ def list_groupings(project: Project) -> list[Grouping]:
     ]
     with_categories = tasktypes.load_task_type(project).categories
     shared = [
-        Grouping(name, title, known)
+        Grouping(name, known.word_groups(title), known)
         for name, title in GROUPING_COLUMNS.items()
         if any(row[name] for row in sample) and (with_categories or name not in TAXONOMY_COLUMNS)
     ]

@@ -105,7 +105,8 @@ def remove(project: Project, definition: Definition, table: str, slug: str) -> D
     if table == "category" and (used := count_items(project).get(slug)):
         raise Refused(f"{used:,} items have this category. Retire or merge it instead.")
     if table == "ability" and any(one["ability"] == slug for one in changed["category"]):
-        raise Refused("This group still has categories. Move them to another group first.")
+        said = "This ability still has categories. Move them to another ability first."
+        raise Refused(taxonomy.load_taxonomy(project).word_groups(said))
     changed[table] = [one for one in changed[table] if one["slug"] != slug]
     return changed
 
@@ -149,8 +150,8 @@ def read_file(text: str) -> Definition:
 
 
 def write_file(definition: Definition) -> str:
-    """Return a definition as TOML."""
-    return toml_text.write_definition(definition)
+    """Return a definition as TOML, with the word for a group."""
+    return toml_text.write_definition(taxonomy.STUDY_WORDS | definition)
 
 
 def save(
@@ -168,7 +169,10 @@ def save(
     cannot be used.
     """
     title = f"Categories of {project.name}"
-    definition = {**definition, "slug": own_slug(project), "title": title}
+    own = {
+        key: value for key, value in definition.items() if taxonomy.STUDY_WORDS.get(key) != value
+    }
+    definition = {**own, "slug": own_slug(project), "title": title}
     try:
         new = taxonomy.parse_definition(definition)
     except taxonomy.TaxonomyError as error:

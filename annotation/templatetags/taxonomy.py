@@ -19,10 +19,17 @@ def category_name(slug: str, project: Project) -> str:
 
 
 @register.filter
+def word_groups(text: str, project: Project) -> str:
+    """One of our texts with the project's word for a group of categories, where it says ability."""
+    return taxonomy.load_taxonomy(project).word_groups(text)
+
+
+@register.filter
 def ability_name(slug: str, project: Project) -> str:
     """The name of an ability in the project; the slug of an unknown ability; "No ability" for
-    ""."""
-    return taxonomy.load_taxonomy(project).ability_names().get(slug, slug) or "No ability"
+    "", in the project's word."""
+    known = taxonomy.load_taxonomy(project)
+    return known.ability_names().get(slug, slug) or known.word_groups("No ability")
 
 
 @register.filter

@@ -253,6 +253,7 @@ class OutcomeFilter(django_filters.FilterSet):
     def offer(self, kinds: Iterable[Mapping[str, Any]], known: Taxonomy) -> forms.Form:
         """Build the form of the filter, with only the values that occur in the run as choices."""
         kinds = list(kinds)
+        self.form["ability"].label = known.word_groups("Ability")
         for name in ("ability", "category", "source_ability", "detail", "cause"):
             held = dict.fromkeys(kind[name] for kind in kinds if kind[name])
             chosen = self.data.get(name)

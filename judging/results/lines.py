@@ -52,11 +52,13 @@ class RunGroups(Leading):
         self.has_run = len(self.runs) > 1 or not self.fields
 
     def headers(self) -> list[Header]:
-        titles = {"source_ability": "Made from"}
-        found = [
-            Header(titles.get(one, one.capitalize()), one, is_number=False) for one in self.fields
-        ]
+        found = [Header(self._title(one), one, is_number=False) for one in self.fields]
         return [*found, Header("Run", "run", is_number=False)] if self.has_run else found
+
+    def _title(self, field: str) -> str:
+        if field == "source_ability":
+            return "Made from"
+        return self.asked.categories.word_groups(field.capitalize())
 
     def cells(self, row: Row) -> list[Cell]:
         found = [cells.text_cell(group_title(self.asked, field, row)) for field in self.fields]

@@ -12,7 +12,6 @@ from django.db.models import QuerySet
 from annotation.items.taxonomy import Taxonomy
 from judging.models import Endpoint, Run, StrategyVersion
 from judging.runs.run_config import MAIN_AXIS, RunOverrides
-from judging.strategies import Strategy
 from judging.strategies.definitions import MAX_EXAMPLES, MAX_SAMPLES
 from judging.strategies.descriptions import FRAME_DESCRIPTIONS
 
@@ -155,7 +154,10 @@ class StartForm(forms.Form):
         _set_choices(self.fields["strategy"], self.known)
         _set_choices(self.fields["ability"], dict(abilities))
         _set_choices(self.fields["category"], dict(categories))
-        _set_choices(self.fields["axes"], _axes(self.known.values()))
+        _set_choices(self.fields["axes"], self._axes())
+        for field in self.fields.values():
+            field.label = field.label and taxonomy.word_groups(str(field.label))
+            field.help_text = taxonomy.word_groups(str(field.help_text))
         _set_queryset(self.fields["endpoint"], endpoints)
         _set_queryset(self.fields["over"], explained)
         if not explained.exists():
@@ -232,8 +234,13 @@ class StartForm(forms.Form):
     def axis_options(self) -> list[Option]:
         """The axes of all strategies on the form; the chosen axes are marked."""
         chosen = self._chosen("axes")
-        named = _axes(self.known.values())
+        named = self._axes()
         return [Option("axes", slug, title, "", slug in chosen) for slug, title in named.items()]
+
+    def _axes(self) -> dict[str, str]:
+        named = {axis.slug: axis.title for one in self.known.values() for axis in one.axes}
+        main = self.taxonomy.word_groups("The axis of each item's ability")
+        return {MAIN_AXIS: main} | named if named else {}
 
     def _counted(self, name: str, titles: Mapping[str, str]) -> list[Option]:
         chosen = self._chosen(name)
@@ -272,11 +279,6 @@ def _set_choices(field: forms.Field, values: Iterable[str] | Mapping[str, Any]) 
 def _set_queryset(field: forms.Field, rows: QuerySet[Any]) -> None:
     assert isinstance(field, forms.ModelChoiceField)
     field.queryset = rows
-
-
-def _axes(strategies: Iterable[Strategy]) -> dict[str, str]:
-    named = {axis.slug: axis.title for one in strategies for axis in one.axes}
-    return {MAIN_AXIS: "The axis of each item's ability"} | named if named else {}
 
 
 def _endpoint_label(endpoint: Endpoint) -> str:

@@ -210,3 +210,47 @@ def test_an_edit_beside_another_one_is_saved_with_a_second_press(page: Page) -> 
     sent["shown"] = answer.context["shown"]
     assert page.client.post(page.url("category", "rude"), sent).status_code == 302
     assert [one.name for one in page.known()][:2] == ["Unkind", "Vague praise"]
+
+
+def test_groups_are_called_what_the_study_calls_them(page: Page) -> None:
+    before = page.known().words
+    page.do("words", group="area", groups="areas")
+    assert page.known().words == {"group": "area", "groups": "areas"}
+    shown = page.client.get(page.url()).content.decode()
+    assert "by category and by area." in shown
+    assert "Add an area" in shown
+    said = page.client.get(page.url("group-new")).content.decode()
+    assert "New area" in said
+    page.do("words", 422, group="", groups="areas")
+    page.do("words", 422, group="a" * 31, groups="areas")
+    file = page.client.get(page.url("categories-file")).content.decode()
+    assert 'group = "area"' in file
+    page.do("words", group="skill", groups="skills")
+    without = "\n".join(line for line in file.splitlines() if not line.startswith("group"))
+    page.do("file", file=SimpleUploadedFile("c.toml", without.encode()))
+    assert page.known().group == "skill"
+    page.do("file", file=SimpleUploadedFile("c.toml", file.encode()))
+    assert page.known().group == "area"
+    page.do("template", template="fbi")
+    assert page.known().words == before == taxonomy.load_shipped().words
+    page.do(f"back {Event.objects.filter(kind='categories').latest('pk').old['digest']}")
+    assert page.known().group == "area"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("By ability", "By area"),
+        (
+            "Abilities: an ability",
+            "Areas: an area",
+        ),
+        ("An ability", "An area"),
+        ("No capability or usability of an abilityless one", ...),
+    ],
+)
+def test_only_the_word_for_a_group_is_replaced(text: str, said: Any) -> None:
+    known = taxonomy.Taxonomy((), (), "area", "areas")
+    assert known.word_groups(text) == (text if said is ... else said)
+    assert taxonomy.Taxonomy((), ()).word_groups(text) == text
+    assert taxonomy.Taxonomy((), (), "type", "types").word_groups("An ability") == "A type"

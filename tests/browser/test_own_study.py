@@ -17,7 +17,9 @@ from tests.builders import make_account
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-FBI = re.compile("Long form|Factual|Number errors|Instruction following", re.IGNORECASE)
+FBI = re.compile(
+    r"Long form|Factual|Number errors|Instruction following|\babilit(y|ies)\b", re.IGNORECASE
+)
 FAULTS = ("Rude remark", "rude-remark", "Vague praise", "Wrong page", "Made up source")
 HEAD = "No.,Question,Gold answer,Corrupted Answer,Error type,What changed\n"
 
@@ -49,7 +51,7 @@ def rows() -> str:
 
 def check(page: Page, name: str) -> None:
     """The page has no word of another study."""
-    text = page.inner_text("main")
+    text = page.inner_text("main").replace("API call a group ability", "")
     assert not FBI.search(text), (name, FBI.search(text))
 
 

@@ -3,6 +3,7 @@ in four groups, from a file, and the five sets of a benchmark, made with the for
 
 import csv
 import io
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,13 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
+from django.utils.html import strip_tags
 
 from annotation.importing import jobs
 from annotation.items import taxonomy
 from annotation.models import Item, Job, Label, Membership, Project
 from judging.models import Run
+from judging.results.tables import PAGES
 from tests.builders import browser_of, make_account, say, take
 from tests.judging.builders_judging import api_client, make_baseline, work
 
@@ -55,8 +58,9 @@ class Study:
         assert answer.status_code == 200, answer.content.decode()
         return answer.content.decode()
 
-    def page(self, name: str, *more: str) -> str:
-        answer = self.browser.get(reverse(name, args=[self.member.project.slug, *more]))
+    def page(self, name: str, *more: str | int, query: str = "") -> str:
+        address = reverse(name, args=[self.member.project.slug, *more])
+        answer = self.browser.get(f"{address}?{query}")
         assert answer.status_code == 200
         return answer.content.decode()
 
@@ -117,6 +121,13 @@ def write_file(path: Path) -> bytes:
     return path.read_bytes()
 
 
+def text_of(page: str) -> str:
+    """What a page shows in its main part, without the names in commands."""
+    main = page.partition("<main")[2].partition("</main>")[0]
+    shown = re.sub(r"<(script|style|code|pre)\b.*?</\1>", "", main, flags=re.DOTALL)
+    return strip_tags(shown)
+
+
 def check(study: Study, categories: dict[str, str], each: int) -> None:
     """Every table and page is by these categories and groups, and by no others."""
     run = study.judge()
@@ -133,8 +144,14 @@ def check(study: Study, categories: dict[str, str], each: int) -> None:
         assert [name for name in shown if name not in content] == [], page
     board = study.page("board")
     assert all(name in board for name in categories)
-    for page in ("project", "items", "run-new", "board", "categories"):
-        assert "Long form" not in study.page(page)
+    pages = [study.page(page) for page in ("project", "items", "run-new", "board", "results")]
+    pages += [study.page("run", run.number), study.page("item", "i000"), study.page("strategies")]
+    for slug, page in PAGES.items():
+        pages += [study.page("results-page", slug, query=f"view={v.slug}") for v in page.views]
+    seen = " ".join(" ".join(text_of(page).split()) for page in pages)
+    foreign = re.findall(r"(?i).{,60}\b(?:long form|ability|abilities)\b.{,40}", seen)
+    assert not foreign, "\n".join(foreign)
+    assert "Group and category" in seen
 
 
 def test_forty_types_in_four_groups_from_a_file(tmp_path: Path, settings: Any) -> None:

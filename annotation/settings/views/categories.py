@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.errors import FieldError, Refused, Stale
 from annotation.items import taxonomy
-from annotation.models import Membership
+from annotation.models import Membership, Project
 from annotation.projects import access
 from annotation.settings import categories
 from annotation.settings.categories import Definition
@@ -31,7 +31,7 @@ class CategoryForm(forms.Form):
     """The form of a category."""
 
     name = forms.CharField(max_length=80)
-    ability = forms.ChoiceField(label="Group")
+    ability = forms.ChoiceField()
     description = forms.CharField(
         required=False,
         max_length=taxonomy.LONGEST,
@@ -44,10 +44,11 @@ class CategoryForm(forms.Form):
         label="Expected effect on the score", choices=[*EFFECT_TITLES.items()]
     )
 
-    def __init__(self, data: Any, groups: list[tuple[str, str]], **values: Any) -> None:
+    def __init__(self, data: Any, known: taxonomy.Taxonomy, **values: Any) -> None:
         super().__init__(data, **values)
         field: Any = self.fields["ability"]
-        field.choices = groups
+        field.label = known.word_groups("Ability")
+        field.choices = [*known.ability_names().items()]
 
     def clean(self) -> dict[str, Any]:
         said: dict[str, Any] = super().clean() or {}
@@ -85,6 +86,13 @@ class GroupForm(forms.Form):
     def values(self) -> dict[str, Any]:
         """The values of the entry."""
         return {**self.cleaned_data, "colour": int(self.cleaned_data["colour"] or 0)}
+
+
+class WordsForm(forms.Form):
+    """What people call a group of categories."""
+
+    group = forms.CharField(label="One", max_length=taxonomy.LONGEST_WORD)
+    groups = forms.CharField(label="Several", max_length=taxonomy.LONGEST_WORD)
 
 
 class FileForm(forms.Form):
@@ -139,7 +147,7 @@ def edit_entry(
     if entry and held is None:
         raise Http404
     data = request.POST if request.method == "POST" else None
-    form = _form(data, table, definition, held, request.GET)
+    form = _form(data, table, member.project, held, request.GET)
     problem, status = "", 200
     shown = request.POST.get("shown") or member.project.taxonomy_id
     if data is not None and form.is_valid():
@@ -182,13 +190,13 @@ def category_file(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _form(
-    data: QueryDict | None, table: str, definition: Definition, held: Definition | None, asked: Any
+    data: QueryDict | None, table: str, project: Project, held: Definition | None, asked: Any
 ) -> CategoryForm | GroupForm:
     if table == "ability":
         return GroupForm(data, initial=categories.entry_values(held, taxonomy.Ability))
-    groups = [(one["slug"], one["name"]) for one in definition["ability"]]
     initial = categories.entry_values(held, taxonomy.Category) or {"ability": asked.get("group")}
-    return CategoryForm(data, groups, initial={**initial, **(initial.get("example") or {})})
+    known = taxonomy.load_taxonomy(project)
+    return CategoryForm(data, known, initial={**initial, **(initial.get("example") or {})})
 
 
 def _changed(request: HttpRequest, member: Membership) -> tuple[Definition, str]:
@@ -203,7 +211,15 @@ def _changed(request: HttpRequest, member: Membership) -> tuple[Definition, str]
         return categories.replace(project, found), f"Took the template {title}"
     if action == "file":
         given = categories.read_file(FileForm(sent, request.FILES).text())
-        return categories.replace(project, given), "Took the categories of a file"
+        words = taxonomy.load_taxonomy(project).words
+        return categories.replace(project, {**words, **given}), "Took the categories of a file"
+    if action == "words":
+        form = WordsForm(sent)
+        if not form.is_valid():
+            most = f"at most {taxonomy.LONGEST_WORD} characters"
+            raise FieldError(f"Give a word for one and a word for several, {most} each.", "group")
+        definition = {**project.taxonomy.definition, **form.cleaned_data}
+        return definition, f"Called the groups {form.cleaned_data['groups']}"
     if action == "back":
         version = categories.find_version(project, slug)
         if version is None:
@@ -281,6 +297,8 @@ def _page(
         "unknown": [(slug, n) for slug, n in counts.items() if slug and known.find(slug) is None],
         "effects": {name: title.partition(":")[0] for name, title in EFFECT_TITLES.items()},
         "templates": taxonomy.template_titles(),
+        "known": known,
+        "words": WordsForm(initial=known.words),
         "changes": [
             (change, str(change.new.get("version", "")).rpartition(" v")[2])
             for change in categories.list_changes(project)[:MAX_CHANGES]

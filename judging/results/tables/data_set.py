@@ -381,6 +381,7 @@ def build_items(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 def build_categories(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """Categories below their abilities, with their numbers of items (study 000, table 1)."""
     page = GroupedItems(asked, [ABILITY])
+    word_groups = asked.categories.word_groups
     groups = group_rows(asked, tables[0], page.by)
     every = sum(get_size(rows) for rows in groups.values())
 
@@ -396,10 +397,10 @@ def build_categories(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         for group, rows in groups.items()
     ]
     columns = (
-        Header("Ability and category", is_number=False),
+        Header(word_groups("Ability and category"), is_number=False),
         Header("Items", "n"),
         Header("Of all items", "share"),
-        Header("Share of its ability", "part"),
+        Header(word_groups("Share of its ability"), "part"),
     )
     bars = [
         (

@@ -242,6 +242,7 @@ def build_side_by_side(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """A block per ability with a line per category (for score-invariant items: also per source
     ability), and a column per run. Groups without any run are left out."""
     measure, runs = _get_measure(asked), asked.judging_runs
+    word_groups = asked.categories.word_groups
     heads, parts, made_from = (_group_by_key(rows) for rows in tables)
     leading = columns.Leading(asked, tables[0])
 
@@ -268,7 +269,9 @@ def build_side_by_side(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
                 for key in sorted(made_from, key=place)
                 if key.ability == ability and key.is_part
             ]
-        head = GridLine((Cell(REPEATS, is_number=False), *(Cell("") for _ in runs)), "group")
+        head = GridLine(
+            (Cell(word_groups(REPEATS), is_number=False), *(Cell("") for _ in runs)), "group"
+        )
         if ability:
             key = MatrixKey(ability, "", "", invariant)
             head = line(key, heads.get(key, {}), "group")
@@ -276,7 +279,8 @@ def build_side_by_side(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
     known = sorted({*heads, *parts}, key=place)
     blocks = [block(ability) for ability in dict.fromkeys(key.ability for key in known)]
-    headers = (Header("Ability and category", is_number=False), *map(_run_header, runs))
+    first = Header(word_groups("Ability and category"), is_number=False)
+    headers = (first, *map(_run_header, runs))
     grid = Grid(f"{measure.rate.title}s by ability and category", headers, tuple(blocks))
     dots = [
         (cells.run_name(run), key.title(asked), measure.rate.estimate(parts[key][run.number]))

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_GET
 from annotation.htmx import HtmxRequest
 from annotation.models import Membership, Project
 from annotation.projects import access
-from annotation.reports.grouping import Grouping
+from annotation.reports.grouping import GROUPING_COLUMNS, Grouping
 from charts import files
 from formats.writers import FIGURE_FORMATS
 from judging import tasks
@@ -163,6 +163,8 @@ def _build_filter(wish: PageQuery, field: str, tables: Sequence[Rows]) -> Choice
         for value in values
     ]
     title = wish.view.titles.get(field) or field.replace("_", " ").capitalize()
+    if field in GROUPING_COLUMNS:
+        title = wish.categories.word_groups(title)
     return ChoiceGroup(field, title, options)
 
 
@@ -318,7 +320,12 @@ def _build_switches(
         found.append(
             ("Next to each rate", [SwitchLink(titles[k], shown[k], k == now) for k in shown])
         )
-    views = [SwitchLink(v.title, _view_url(wish, v), v is wish.view) for v in wish.page.views]
+    views = [
+        SwitchLink(
+            wish.categories.word_groups(view.title), _view_url(wish, view), view is wish.view
+        )
+        for view in wish.page.views
+    ]
     return [("View", views), *found] if len(views) > 1 else found
 
 
@@ -355,7 +362,7 @@ def _option_links(wish: PageQuery, switch: Switch) -> list[SwitchLink]:
     changed = {SORT_PARAMETER: None} if switch.name == BY_PARAMETER else {}
     return [
         SwitchLink(
-            title,
+            wish.categories.word_groups(title),
             wish.link(**{switch.name: None if value == first else value}, **changed),
             value == now,
         )

@@ -6,22 +6,26 @@ from dataclasses import dataclass
 
 from django.db.models import Count
 
+from annotation import tasktypes
 from annotation.items import taxonomy
 from annotation.models import Project
 from annotation.tasktypes import toml_text
 from judging import strategies
 from judging.models import Run, StrategyVersion
 from judging.runs import selection
-from judging.strategies import Strategy, descriptions
+from judging.strategies import Strategy, descriptions, frames
 
 
 @dataclass(frozen=True)
 class CatalogueEntry:
-    """The newest version of a strategy; `runs` counts the project's runs with any version of it."""
+    """The newest version of a strategy; `runs` counts the project's runs with any version of it,
+    and `suits` is False if it shows texts that the project's items do not have, or suggests what is
+    settled by their categories."""
 
     version: StrategyVersion
     strategy: Strategy
     runs: int
+    suits: bool
 
     @property
     def is_own(self) -> bool:
@@ -47,11 +51,19 @@ def list_strategies(project: Project) -> list[CatalogueEntry]:
     """All strategies, sorted by slug. The project's own strategy replaces a built-in one with the
     same slug. A built-in generator of a category that the project does not have is left out."""
     used, known = _runs(project), taxonomy.load_taxonomy(project)
+    task = tasktypes.load_task_type(project)
+    texts = {text.name for text in task.texts}
     own = StrategyVersion.objects.own(project).newest()
     found = {one.slug: one for one in [*_list_shipped(), *own]}
     read = [(one, one.strategy().with_categories(known)) for _, one in sorted(found.items())]
     return [
-        CatalogueEntry(one, strategy, used[one.slug, one.project_id is not None])
+        CatalogueEntry(
+            one,
+            strategy,
+            used[one.slug, one.project_id is not None],
+            suits=frames.can_show(strategy, texts)
+            and not (strategy.frame == "sorting" and task.categories),
+        )
         for one, strategy in read
         if one.project_id or strategy.made or not strategy.category
     ]

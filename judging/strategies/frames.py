@@ -2,7 +2,7 @@
 rendered prompts.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -120,6 +120,20 @@ def list_all_calls(strategy: Strategy) -> tuple[CallSpec, ...]:
         for step in steps
         for spec in list_calls(strategy, axis=axis, step=step)
     )
+
+
+def can_show(strategy: Strategy, texts: Collection[str]) -> bool:
+    """True if items that have the texts of these names have all that the calls show."""
+    names = {*texts, "question"} if {"prompt", "input"} & {*texts} else {*texts}
+    return all(names >= _list_shown_texts(strategy, spec) for spec in list_all_calls(strategy))
+
+
+def _list_shown_texts(strategy: Strategy, spec: CallSpec) -> set[str]:
+    sources = _sources(strategy, spec)
+    if strategy.metric:
+        return {*sources.values()}
+    names = schema.find_names(strategy.step(spec.step).prompt)
+    return {text for name, text in sources.items() if name in names}
 
 
 def render_prompt(

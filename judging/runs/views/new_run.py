@@ -90,7 +90,7 @@ def _build_form(request: HttpRequest, member: Membership) -> StartForm:
     given = _initial_data(request.GET)
     return StartForm(
         request.POST if request.method == "POST" else None,
-        strategies=[listed.version for listed in catalogue.list_offered(project)],
+        strategies=[one.version for one in catalogue.list_offered(project) if one.suits],
         endpoints=choices.list_endpoints(),
         explained=choices.list_explained_runs(project),
         abilities=choices.count_by_field(project, "ability"),

@@ -91,12 +91,18 @@ def create_led_project(account: Account, name: str, **values: Any) -> Project:
     log."""
     with transactions.transact():
         project = create_audited_project(free_slug(name), name=name, **values)
-        member = Membership.objects.create(
-            project=project, account=account, alias=account.username, role=Role.LEAD
-        )
-        place = {"project_id": project.pk, "member_id": member.pk}
-        Event.record("member", member.alias, **place, old={}, new={"role": Role.LEAD.value})
+        add_lead(project, account)
     return project
+
+
+def add_lead(project: Project, account: Account, *, by_command: bool = False) -> None:
+    """Make the account a lead of a project without members, and record it in the audit log, by
+    default as its own act."""
+    member = Membership.objects.create(
+        project=project, account=account, alias=account.username, role=Role.LEAD
+    )
+    by = {"project_id": project.pk, "member_id": None if by_command else member.pk}
+    Event.record("member", member.alias, **by, old={}, new={"role": Role.LEAD.value})
 
 
 def archive_project(member: Membership, now: datetime) -> None:

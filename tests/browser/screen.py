@@ -31,6 +31,12 @@ def wait_for(page: Page, key: str) -> Page:
     return page
 
 
+def lose_connection(page: Page) -> None:
+    """Take the connection away, once the next item has come."""
+    page.wait_for_load_state("networkidle")
+    page.context.set_offline(True)
+
+
 def choose(page: Page, digit: str, then: str) -> None:
     page.keyboard.press(digit)
     wait_for(page, then)

@@ -10,6 +10,7 @@ from playwright.sync_api import Page
 
 from annotation.models import Membership
 from tests.browser.conftest import OpenPage
+from tests.browser.screen import lose_connection
 from tests.builders import make_item, make_member, make_project, say, take
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -92,7 +93,7 @@ def test_the_label_screen_with_trouble_and_with_nothing_to_do(
         member.account, reverse("label", args=[member.project.slug]), **look(width, scheme)
     )
     page.wait_for_selector("#panel[data-ready]")
-    page.context.set_offline(True)
+    lose_connection(page)
     page.keyboard.press("1")
     page.wait_for_selector("#outbox .notice")
     checked(page)

@@ -17,6 +17,7 @@ from tests.browser.screen import (
     choose,
     expect_choices,
     label_screen,
+    lose_connection,
     sent_to,
     wait_for,
     with_items,
@@ -306,7 +307,7 @@ def test_labels_made_offline_survive_closing_and_are_sent_once(
     page.keyboard.press("c")
     page.keyboard.type("Without a net.")
     page.keyboard.press("Escape")
-    page.context.set_offline(True)
+    lose_connection(page)
     choose(page, "2", "item-02")
     page.keyboard.press("3")
     expect(page.locator("#outbox")).to_contain_text("2 labels wait for the connection")
@@ -355,7 +356,7 @@ def test_a_label_refused_after_the_connection_came_back_is_shown_until_it_is_see
     open_page: OpenPage, member: Membership
 ) -> None:
     page = label_screen(open_page, member)
-    page.context.set_offline(True)
+    lose_connection(page)
     choose(page, "1", "item-02")
     correct(member, take(member))
     page.context.set_offline(False)
@@ -629,8 +630,7 @@ def test_a_label_that_waited_and_is_refused_leaves_a_screen_that_goes_on(
     open_page: OpenPage, member: Membership
 ) -> None:
     page = label_screen(open_page, member)
-    page.wait_for_load_state("networkidle")
-    page.context.set_offline(True)
+    lose_connection(page)
     choose(page, "1", "item-02")
     page.keyboard.press("2")
     expect(page.locator("#outbox")).to_contain_text("2 labels wait for the connection")
@@ -722,7 +722,7 @@ def test_what_is_sent_again_by_itself_waits_once_somebody_writes_on(
     page.keyboard.press("e")
     page.keyboard.press("Control+Home")
     page.keyboard.type("In fact: ")
-    page.context.set_offline(True)
+    lose_connection(page)
     page.keyboard.press("Control+Enter")
     expect(page.locator("#trouble")).to_contain_text("Retrying every few seconds")
     page.click("#correct-text")

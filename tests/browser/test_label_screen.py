@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 from annotation.accounts.keymap import DEFAULT_KEYS
 from annotation.models import Label, Membership, Revision, Slot
 from tests.browser.conftest import OpenPage
-from tests.browser.screen import label_screen, said, wait_for, with_items
+from tests.browser.screen import label_screen, lose_connection, said, wait_for, with_items
 from tests.builders import TEXTS, correct, make_project, take
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -207,7 +207,7 @@ def test_a_label_waits_for_the_connection_and_is_sent_once(
     open_page: OpenPage, member: Membership
 ) -> None:
     page = label_screen(open_page, member)
-    page.context.set_offline(True)
+    lose_connection(page)
     page.keyboard.press("2")
     wait_for(page, "item-02")
     expect(page.locator("#outbox")).to_contain_text("1 label waits for the connection")

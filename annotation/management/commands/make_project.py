@@ -5,11 +5,11 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand
 from django.core.validators import validate_slug
 
-from annotation import importing, tasktypes
+from annotation import tasktypes
 from annotation.db import transactions
 from annotation.management.files import command_error
-from annotation.models import Account, Event, Membership, Project, Role
-from annotation.projects import members
+from annotation.models import Account, Project
+from annotation.projects import creation
 
 
 class Command(BaseCommand):
@@ -37,11 +37,9 @@ class Command(BaseCommand):
         account = _account(lead) if lead else None
         named = {"name": options["name"]} if options["name"] else {}
         with transactions.transact():
-            project = importing.create_audited_project(
-                slug, task_type=options["task_type"], **named
-            )
+            project = creation.create_audited_project(slug, task_type=options["task_type"], **named)
             if account:
-                _lead(project, account)
+                creation.add_lead(project, account, by_command=True)
         self.stdout.write(f"Created {project.name} at /projects/{slug}/.")
         if account is None:
             self.stdout.write(
@@ -65,13 +63,3 @@ def _account(name: str) -> Account:
     if account is None:
         raise command_error(f"There is no user {name!r}.")
     return account
-
-
-def _lead(project: Project, account: Account) -> None:
-    member = Membership.objects.create(
-        project=project, account=account, alias=account.username, role=Role.LEAD
-    )
-    new = {"role": Role.LEAD.value}
-    Event.record(
-        members.MEMBER_EVENT, member.alias, project_id=project.pk, member_id=None, old={}, new=new
-    )

@@ -2,7 +2,7 @@
 stored?
 
     python -m benchmarks.labelling [--large] [--databases postgresql sqlite] [--items 2500 100000]
-        [--seconds 20] [--people 8] [--overlap 2] [--half]
+        [--seconds 20] [--people 8] [--overlap 2] [--half] [--order random] [--begun-first]
 
 Each size has its own database, filled with items with about 2 KB in each text and stored diffs, and
 a server as in production: gunicorn as in docker-compose.yml on PostgreSQL (at TEST_POSTGRES_URL),
@@ -90,6 +90,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--people", type=int, default=8)
     parser.add_argument("--overlap", type=int, default=2)
+    parser.add_argument("--order", choices=("file", "random"), default="file")
+    parser.add_argument("--begun-first", action="store_true")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -107,8 +109,9 @@ def _cases(options: argparse.Namespace) -> Iterator[list[str]]:
 def _in_process(case: list[str], options: argparse.Namespace) -> Figures:
     # A Django process has one set of settings.
     command = [sys.executable, "-m", "benchmarks.labelling", "--one", "--databases", *case]
-    for name in ("seconds", "people", "overlap"):
+    for name in ("seconds", "people", "overlap", "order"):
         command += [f"--{name}", str(getattr(options, name))]
+    command += ["--begun-first"] * options.begun_first
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
             printed, _ = process.communicate()
@@ -129,7 +132,8 @@ def _measured(options: argparse.Namespace) -> Figures:
         from benchmarks.workbench import filling
 
         begun = time.perf_counter()
-        project = filling.project(items, people=options.people, overlap=options.overlap)
+        order = {"order": options.order, "order_seed": 7, "begun_first": options.begun_first}
+        project = filling.project(items, people=options.people, overlap=options.overlap, **order)
         first = project.members.order_by("pk")[0]
         before = filling.label_half(project, first) if options.half else 0
         filled = filling.open_to(project)

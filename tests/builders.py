@@ -8,7 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation import importing
-from annotation.labelling import answer_key, assignment, queue
+from annotation.labelling import answer_key, assignment, queue, work_order
 from annotation.labelling.queue import Offer
 from annotation.models import (
     Account,
@@ -134,7 +134,7 @@ def make_revision(item: Item, texts: dict[str, str], **values: Any) -> Revision:
 
 
 def make_slot(item: Item, **values: Any) -> Slot:
-    values = {"number": 1, "position": item.position, **values}
+    values = {"number": 1, "position": work_order.place_item(item.project, item.position), **values}
     return Slot.objects.create(project=item.project, item=item, **values)
 
 

@@ -28,7 +28,7 @@ from annotation.importing.comparison import (
 )
 from annotation.importing.item_rows import ParsedItem, cluster_by_text
 from annotation.labelling import answer_key as known_answers
-from annotation.labelling import assignment, correct_answers
+from annotation.labelling import assignment, correct_answers, work_order
 from annotation.labelling.models.labels import ERROR_ITEM, SI_ITEM
 from annotation.models import (
     Event,
@@ -225,11 +225,12 @@ def _lock(project: Project) -> None:
     Imports take turns, so that two imports never choose the same position or key. Raises
     `Stale` if the categories, by which the rows were parsed, are no longer the project's.
     """
-    named = ("pk", "taxonomy", *assignment.SLOT_SETTINGS)
+    settings = assignment.SLOT_SETTINGS | work_order.ORDER_SETTINGS
+    named = ("pk", "taxonomy", *settings)
     stored = Project.objects.select_for_update(no_key=True).only(*named).get(pk=project.pk)
     if stored.taxonomy_id != project.taxonomy_id:
         raise Stale(CHANGED_CATEGORIES)
-    for name in assignment.SLOT_SETTINGS:
+    for name in settings:
         setattr(project, name, getattr(stored, name))
 
 
@@ -320,12 +321,13 @@ def _is_decided(entry: "_Entry") -> bool:
 def _slots(project: Project, entry: "_Entry") -> Iterator[dict[str, Any]]:
     if not tasktypes.load_version(project.task_type).is_ready(entry.draft.texts):
         return  # it waits for a text and gets its slots together with it
+    place = work_order.place_item(project, entry.position)
     for number, reason in assignment.slot_numbers(project, entry.draft.key):
         yield {
             "project_id": project.pk,
             "item_id": entry.item,
             "number": number,
-            "position": entry.position,
+            "position": place,
             "reason": reason,
         }
 

@@ -19,7 +19,7 @@ from annotation.db import project_counts, transactions
 from annotation.errors import Refused
 from annotation.items import readiness
 from annotation.items.models import ItemQuerySet
-from annotation.labelling import resolution
+from annotation.labelling import resolution, work_order
 from annotation.labelling import slots as labelling_slots
 from annotation.labelling.models.slots import SlotQuerySet
 from annotation.models import Event, Item, Membership, Project, Reason, Resolution, Slot, Stage
@@ -69,7 +69,7 @@ def build_slots(project: Project, item: Item) -> list[Slot]:
             item=item,
             stage=Stage.LABEL,
             number=number,
-            position=item.position,
+            position=work_order.place_item(project, item.position),
             reason=reason,
         )
         for number, reason in slot_numbers(project, item.key)

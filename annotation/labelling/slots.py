@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import Max
 
+from annotation.labelling import work_order
 from annotation.models import WORK_LIKE_STAGES, Item, Membership, Slot, Stage
 
 # The stages of the items on the label screen; the page does not reveal the stage of an item.
@@ -85,13 +86,14 @@ def add_slots(
     """Add slots to the item, which must be locked, at a stage; urgent slots are offered first."""
     last = Slot.objects.filter(item=item, stage=stage).aggregate(last=Max("number"))["last"] or 0
     beside = Slot.objects.filter(item=item, stage=stage).order_by("priority").first()
+    place = beside.position if beside else work_order.place_item(item.project, item.position)
     return Slot.objects.bulk_create(
         Slot(
             project_id=item.project_id,
             item=item,
             stage=stage,
             number=number,
-            position=item.position,
+            position=place,
             priority=beside.priority if beside else 0,
             returned=urgent,
             reason=reason,

@@ -10,6 +10,7 @@ from django.utils.text import slugify
 from annotation import tasktypes
 from annotation.db import transactions
 from annotation.items import taxonomy
+from annotation.labelling import work_order
 from annotation.models import (
     Account,
     Event,
@@ -90,7 +91,8 @@ def create_led_project(account: Account, name: str, **values: Any) -> Project:
     """Create a project of this name with the account as its lead, and record it in the audit
     log."""
     with transactions.transact():
-        project = create_audited_project(free_slug(name), name=name, **values)
+        settings = work_order.choose_for_new_project() | values
+        project = create_audited_project(free_slug(name), name=name, **settings)
         add_lead(project, account)
     return project
 
@@ -101,7 +103,7 @@ def add_lead(project: Project, account: Account, *, by_command: bool = False) ->
     member = Membership.objects.create(
         project=project, account=account, alias=account.username, role=Role.LEAD
     )
-    by = {"project_id": project.pk, "member_id": None if by_command else member.pk}
+    by: dict[str, Any] = {"project_id": project.pk, "member_id": None if by_command else member.pk}
     Event.record("member", member.alias, **by, old={}, new={"role": Role.LEAD.value})
 
 

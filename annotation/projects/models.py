@@ -347,6 +347,23 @@ class Project(models.Model):
         TaxonomyVersion, models.PROTECT, to_field="digest", related_name="projects"
     )
     overlap = models.PositiveSmallIntegerField(default=1, help_text="Annotators per item.")
+    order = models.CharField(
+        max_length=10,
+        default="file",
+        db_default="file",
+        help_text="The order in which annotators get the items.",
+    )
+    order_field = models.CharField(
+        max_length=80, blank=True, db_default="", help_text="The item field that sorts the items."
+    )
+    order_seed = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="The seed of the random order."
+    )
+    begun_first = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Items that somebody has labelled and that need more labels come first.",
+    )
     hold_minutes = models.PositiveSmallIntegerField(
         default=30, help_text="Minutes that an opened item stays reserved."
     )

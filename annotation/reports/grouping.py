@@ -36,10 +36,15 @@ class Grouping:
     title: str
     categories: Taxonomy = field(default_factory=taxonomy.load_shipped)
 
+    @property
+    def is_field(self) -> bool:
+        """True if it is by one of the items' own fields."""
+        return self.name not in GROUPING_COLUMNS
+
     def expression(self, prefix: str = "") -> Any:
         """Return the group of an item as SQL; `prefix` leads to the item, such as "item__" from a
         label."""
-        if self.name in GROUPING_COLUMNS:
+        if not self.is_field:
             return F(f"{prefix}{self.name}")
         return KeyTextTransform(self.name, f"{prefix}fields")
 
@@ -47,7 +52,7 @@ class Grouping:
         """Return the title of a group."""
         if not group:
             return "(none)"
-        if self.name not in GROUPING_COLUMNS:
+        if self.is_field:
             return group
         names = self.categories.ability_names()
         if self.name == CATEGORY:

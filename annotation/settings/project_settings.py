@@ -6,7 +6,7 @@ started are closed.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,16 +19,18 @@ from annotation import tasktypes
 from annotation.db import transactions
 from annotation.errors import Refused, Stale
 from annotation.jobs import job_queue
-from annotation.labelling import answer_key, assignment
+from annotation.labelling import answer_key, assignment, work_order
 from annotation.labelling.correct_answers import PRACTICE, PROBE
 from annotation.models import Event, Item, Job, Membership, Project
+from annotation.reports.grouping import list_groupings
 from annotation.tasktypes.fields import Field
 from annotation.tasktypes.outcome_rules import RULE_TITLES, RULES
 
 SETTING_NAMES = (
-    "name", "description", "overlap", "share_percent", "share_overlap", "disputed_overlap",
-    "hold_minutes", "rules", "verify", "blind_first", "claim_check", "expected_effect",
-    "practice_items", "practice_pass", "probe_every", "text_format", "guidelines_field",
+    "name", "description", "order", "order_field", "begun_first", "overlap", "share_percent",
+    "share_overlap", "disputed_overlap", "hold_minutes", "rules", "verify", "blind_first",
+    "claim_check", "expected_effect", "practice_items", "practice_pass", "probe_every",
+    "text_format", "guidelines_field",
 )  # fmt: skip
 # Settings that affect items that still need a label, and settings that affect all items.
 LABELLING_SETTINGS = frozenset(
@@ -39,6 +41,10 @@ DISPLAY_SETTINGS = frozenset({"text_format", "guidelines_field"})
 FOLLOW_TEXTS = (
     "still needs labels and will follow the new settings.",
     "still need labels and will follow the new settings.",
+)
+ORDER_TEXTS = (
+    "still needs labels and comes in the new order.",
+    "still need labels and come in the new order.",
 )
 # Messages for a change of the number of slots, about one item and about several, by the outcomes of
 # `assignment.preview_resize`.
@@ -95,7 +101,7 @@ def find_problems(project: Project, values: Mapping[str, Any]) -> list[SettingPr
     """Find the problems that the settings would have with these values; [] if there are none."""
     wanted = {name: values.get(name, getattr(project, name)) for name in SETTING_NAMES}
     found = [*_count_problems(wanted), *_rule_problems(project, wanted["rules"])]
-    return found + _answer_problems(project, wanted)
+    return found + _order_problems(project, wanted) + _answer_problems(project, wanted)
 
 
 def preview_change(project: Project, values: Mapping[str, Any]) -> list[str]:
@@ -113,6 +119,8 @@ def preview_change(project: Project, values: Mapping[str, Any]) -> list[str]:
     except Refused as refused:
         return [str(refused)]
     said = _describe_resize(counts) if assignment.SLOT_SETTINGS & set(changed) else []
+    if work_order.ORDER_SETTINGS & set(changed):
+        said.append(_describe_items(counts["to_label"], *ORDER_TEXTS))
     if LABELLING_SETTINGS & set(changed):
         said.append(_describe_items(counts["to_label"], *FOLLOW_TEXTS))
     if DISPLAY_SETTINGS & set(changed):
@@ -152,8 +160,9 @@ def apply_change(
         job = None
         if changed:
             _record(project, member, changed)
-        if assignment.SLOT_SETTINGS & set(changed):
-            job = _enqueue_resize(project, member, now)
+        if (assignment.SLOT_SETTINGS | work_order.ORDER_SETTINGS) & set(changed):
+            sorts = bool(work_order.ORDER_SETTINGS & set(changed))
+            job = enqueue_resize(project, member, now, sorts=sorts)
     if (
         job
         and Item.objects.in_project(project).count() <= MAX_IMMEDIATE_ITEMS
@@ -170,8 +179,9 @@ def run_job(
     seconds: float = SLICE_SECONDS,
     stopped: Callable[[], bool] = lambda: False,
 ) -> bool:
-    """Add or close slots as the settings require, for up to `seconds`. Returns True if all items
-    are done, False if items are left or another worker runs the job.
+    """Sort the slots if the order changed, and add or close slots as the settings require, for up
+    to `seconds`. Returns True if all items are done, False if items are left or another worker runs
+    the job.
 
     The next worker continues with the remaining items; running the job twice changes nothing more.
     If this worker fails, the job waits until its lease has expired.
@@ -180,32 +190,43 @@ def run_job(
     with job_queue.hold_lease(job_id, RESIZE_JOB, stopped) as job:
         if job is None:
             return False
-        after = int(job.result.get("after", 0))
-        ends, done, all_done = time.monotonic() + seconds, 0, False
+        begin = dict(job.result)
+        ends, done = time.monotonic() + seconds, 0
         project = Project.objects.select_related("task_type").get(jobs=job_id)
-        for step in assignment.resize_items(project, now=now, after=after):
-            done, after = done + step.changed, step.last
+        left: dict[str, int] | None = None
+        for step, rest in _steps(project, begin, now):
+            done += step.changed
             if stopped() or time.monotonic() > ends:
+                left = rest
                 break
-        else:
-            all_done = True
-        return _release_job(job_id, project, done, None if all_done else after)
+        return _release_job(job_id, project, done, left)
 
 
-def _release_job(job_id: int, project: Project, done: int, after: int | None) -> bool:
+def _steps(
+    project: Project, left: dict[str, int], now: datetime
+) -> Iterator[tuple[work_order.SortStep | assignment.ResizeStep, dict[str, int]]]:
+    """The steps of the job, each with what is left after it, as its result is stored."""
+    if "sorted" in left:
+        for step in work_order.sort_slots(project, left["sorted"]):
+            yield step, {"sorted": step.last}
+    for resized in assignment.resize_items(project, now=now, after=left.get("after", 0)):
+        yield resized, {"after": resized.last}
+
+
+def _release_job(job_id: int, project: Project, done: int, left: dict[str, int] | None) -> bool:
     """Release the job after `done` more items were changed, and return True if it is finished.
-    `after` is the last item done, None if all are done. If the settings changed meanwhile, the job
-    starts again from the first item."""
+    `left` says what is left, None if all is done. If the settings changed meanwhile, the job starts
+    again from the first item."""
     with transactions.transact():
         asked = Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=project.pk)
-        same = all(
-            getattr(asked, name) == getattr(project, name) for name in assignment.SLOT_SETTINGS
-        )
-        finished = same and after is None
+        of_job = assignment.SLOT_SETTINGS | work_order.ORDER_SETTINGS
+        changed = {name for name in of_job if getattr(asked, name) != getattr(project, name)}
+        again = {"sorted": 0} if changed & work_order.ORDER_SETTINGS else {}
+        finished = left is None and not changed
         Job.objects.filter(pk=job_id).update(
             done=F("done") + done,
             state=Job.State.FINISHED if finished else Job.State.WAITING,
-            result={"after": after} if same and after else {},
+            result=again if changed else left or {},
             finished_at=timezone.now() if finished else None,
         )
     return finished
@@ -276,6 +297,17 @@ def _count_problems(wanted: Mapping[str, Any]) -> list[SettingProblem]:
     return found
 
 
+def _order_problems(project: Project, wanted: Mapping[str, Any]) -> list[SettingProblem]:
+    if wanted["order"] != work_order.FIELD:
+        return []
+    name = wanted["order_field"]
+    if name and Item.objects.in_project(project).filter(fields__has_key=name).exists():
+        return []
+    fields = {field for one in list_groupings(project) for field in [one.name] if one.is_field}
+    said = f"Choose from {', '.join(sorted(fields))}." if fields else "Choose another order."
+    return [SettingProblem("order_field", f"No item has a field {name!r}. {said}")]
+
+
 def _rule_problems(project: Project, rules: Mapping[str, str]) -> list[SettingProblem]:
     task = tasktypes.load_version(project.task_type)
     asked = {field.name: field for field in task.resolved}
@@ -303,13 +335,21 @@ def _answer_problems(project: Project, wanted: Mapping[str, Any]) -> list[Settin
     return found
 
 
-def _enqueue_resize(project: Project, member: Membership, now: datetime) -> Job:
+def enqueue_resize(project: Project, member: Membership, now: datetime, *, sorts: bool) -> Job:
+    """Store the job that gives each item its slots, and if `sorts` their places in the queue."""
     waiting = unfinished_job(project)
     if waiting is None:
-        return Job.objects.create(project=project, kind=RESIZE_JOB, member=member, created_at=now)
+        return Job.objects.create(
+            project=project,
+            kind=RESIZE_JOB,
+            member=member,
+            created_at=now,
+            result={"sorted": 0} if sorts else {},
+        )
     # Start again with the new settings; a worker with the old settings notices this when it
     # releases the job.
-    Job.objects.filter(pk=waiting.pk, state=Job.State.WAITING).update(result={})
+    result = {"sorted": 0} if sorts or "sorted" in waiting.result else {}
+    Job.objects.filter(pk=waiting.pk, state=Job.State.WAITING).update(result=result)
     return waiting
 
 

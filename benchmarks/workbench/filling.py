@@ -9,13 +9,14 @@ import random
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from django.core.management.color import no_style
 from django.db import connection, models
 
 from annotation import importing, tasktypes
 from annotation.items.diffing import stored
-from annotation.labelling import queue
+from annotation.labelling import queue, work_order
 from annotation.models import (
     Account,
     ApiToken,
@@ -56,12 +57,12 @@ class Filled:
     answers: dict[str, object]
 
 
-def project(items: int, *, people: int, overlap: int) -> Project:
+def project(items: int, *, people: int, overlap: int, **order: Any) -> Project:
     """Create a project with this many items, with about 2 KB in each text, stored diffs, and all
     slots open.
     """
     assert items >= ORIGINALS
-    made = importing.create_project("bench", overlap=overlap)
+    made = importing.create_project("bench", overlap=overlap, **order)
     task = tasktypes.parse_definition(made.task_type.definition)
     importing.store_items(made, importing.parse_items(_rows(), task))
     for revision in Revision.objects.filter(item__project=made):
@@ -72,6 +73,9 @@ def project(items: int, *, people: int, overlap: int) -> Project:
             project=made, account=account, alias=f"person-{number}", role=Role.ANNOTATOR
         )
     _copy_items(items, overlap)
+    if made.order != work_order.FILE:
+        for _ in work_order.sort_slots(made):
+            pass
     tidy()
     return made
 

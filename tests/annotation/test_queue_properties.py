@@ -82,9 +82,17 @@ class Day:
         )
 
 
-def begin(overlap: int, disputed: int, verify: bool, blind: bool) -> Day:
+def begin(
+    overlap: int, disputed: int, verify: bool, blind: bool, order: str = "file", begun: bool = False
+) -> Day:
     project = make_project(
-        overlap=overlap, disputed_overlap=disputed, verify=verify, blind_first=blind
+        overlap=overlap,
+        disputed_overlap=disputed,
+        verify=verify,
+        blind_first=blind,
+        order=order,
+        order_seed=7,
+        begun_first=begun,
     )
     people = [make_member(project) for _ in range(PEOPLE)]
     adjudicator = make_member(project, role=Role.ADJUDICATOR)
@@ -394,7 +402,12 @@ A_DAY = st.lists(
     max_size=40,
 )
 PROJECTS = st.tuples(
-    st.integers(1, 3), st.sampled_from([0, 0, 4]), st.booleans(), st.sampled_from([False, True])
+    st.integers(1, 3),
+    st.sampled_from([0, 0, 4]),
+    st.booleans(),
+    st.sampled_from([False, True]),
+    st.sampled_from(["file", "random"]),
+    st.booleans(),
 )
 
 
@@ -405,7 +418,7 @@ PROJECTS = st.tuples(
 )
 @given(project=PROJECTS, acts=A_DAY)
 def test_any_interleaving_keeps_the_rules(
-    project: tuple[int, int, bool, bool], acts: list[tuple[Any, int, int]]
+    project: tuple[int, int, bool, bool, str, bool], acts: list[tuple[Any, int, int]]
 ) -> None:
     """Some ten seconds: after each of up to forty acts of a day, all rules are checked anew."""
     with transaction.atomic():

@@ -41,6 +41,12 @@ FILL_SQL = """UPDATE annotation_slot SET state = 'filled', held_until = NULL, ah
     WHERE id = %s AND COALESCE(member_id, 0) = %s"""
 
 
+_MARK_BEGUN_SQL = """UPDATE annotation_slot SET begun = EXISTS (
+        SELECT 1 FROM annotation_slot f
+        WHERE f.item_id = annotation_slot.item_id AND f.stage = 'label' AND f.state = 'filled')
+    WHERE item_id IN ({ids}) AND stage = 'label' AND state = 'open'"""
+
+
 class SlotQuerySet(models.QuerySet["Slot"]):
     """Find slots by who can take them, and change many slots, or one slot by its id."""
 
@@ -163,6 +169,11 @@ class SlotQuerySet(models.QuerySet["Slot"]):
         """Close the open slots, and return their number."""
         return self.filter(state="open").update(state="closed")
 
+    def mark_begun(self, items: Iterable[int]) -> None:
+        """Say of the open slots of the items with these ids whether somebody has labelled them."""
+        ids = ", ".join(f"{item:d}" for item in items)
+        sql.execute_change(_MARK_BEGUN_SQL.format(ids=ids), [])
+
     def put_open_first(self) -> int:
         """Offer the open slots first, since cursors may have passed them; return the number of
         these slots."""
@@ -245,6 +256,11 @@ class Slot(models.Model):
         default=False, help_text="Offered first, because it was released or is urgent."
     )
     ahead = models.BooleanField(default=False, help_text="Reserved as the member's next item.")
+    begun = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Open, and somebody has labelled the item: offered before items without a label.",
+    )
     reserved_for = models.ForeignKey(
         "Membership",
         models.PROTECT,
@@ -286,6 +302,11 @@ class Slot(models.Model):
                 fields=["project", "stage", "priority", "position"],
                 condition=Q(state="open", returned=True, reserved_for__isnull=True),
                 name="slot_returned",
+            ),
+            models.Index(
+                fields=["project", "stage", "priority", "position"],
+                condition=Q(state="open", begun=True, returned=False, reserved_for__isnull=True),
+                name="slot_begun",
             ),
             models.Index(
                 fields=["reserved_for", "stage", "priority", "position"],

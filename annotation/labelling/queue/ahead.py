@@ -15,7 +15,6 @@ from annotation.errors import Refused
 from annotation.labelling import answer_key, control_items, qualification, slots
 from annotation.labelling.correct_answers import PROBE
 from annotation.labelling.queue import claims, next_item, offers
-from annotation.labelling.queue.claims import CursorState
 from annotation.labelling.queue.offers import Offer
 from annotation.labelling.submissions import SubmissionToken
 from annotation.models import WORK_LIKE_STAGES, Cursor, Item, Membership, Revision, Slot, Stage
@@ -50,7 +49,7 @@ def list_ahead(
 def _plan_items(member: Membership, last: int, number: int, now: datetime) -> list[int]:
     """The ids of the next items after the item `last`, as `next_offer` will choose them."""
     stored = Cursor.objects.filter(member=member, stage=Stage.LABEL).first()
-    turn = CursorState(stored.priority, stored.position) if stored else CursorState()
+    turn = claims.build_turn(member, *((stored.priority, stored.position) if stored else ()))
     free = next_item.list_free_items(member, turn, now, number)
     may_check = free and control_items.is_due(member, 0)
     checks = [item.pk for item in control_items.items_left(member)] if may_check else []

@@ -14,23 +14,39 @@ from django.db import connection
 from annotation.db import sql
 from annotation.errors import Refused, Stale
 from annotation.items.diffing import difference
-from annotation.labelling import blind_names, pair_order, slots, submissions
+from annotation.labelling import blind_names, pair_order, slots, submissions, work_order
 from annotation.labelling.models.slots import FILL_SQL, Hold
 from annotation.labelling.submissions import Submission, SubmissionToken
 from annotation.models import Diff, Event, Item, Label, Membership, Revision, Slot, Stage
 from annotation.tasktypes import TaskType
 
-# The number of item positions by which a stored cursor may lag behind.
+# By so many items, on average, a stored cursor lags behind.
 CURSOR_STRIDE = 32
+MAX_POSITION = 2**31 - 1
 
 
 @dataclass(frozen=True)
 class CursorState:
-    """The position that a member, whose row is locked, has reached in a stage."""
+    """The position that a member, whose row is locked, has reached in a stage.
+
+    The member began after the position `begun`, and goes round: from there to the last position,
+    and then from the first one to `begun`.
+    """
 
     priority: int = -32768
     position: int = -1
+    begun: int = -1
     nothing_until: datetime | None = None
+
+    @property
+    def last(self) -> int:
+        """The last position of the part in which the member is."""
+        return self.begun if self.position < self.begun else MAX_POSITION
+
+    @property
+    def wrap_to(self) -> int:
+        """The last position of the part that follows; -1 if none does."""
+        return -1 if self.position < self.begun else self.begun
 
 
 def lock_member(member: Membership, stage: str = Stage.LABEL) -> CursorState:
@@ -51,11 +67,21 @@ def lock_member(member: Membership, stage: str = Stage.LABEL) -> CursorState:
         [stage, member.pk],
     )
     priority, position, until = found[0] if found else (None, None, None)
-    return (
-        CursorState()
-        if priority is None
-        else CursorState(priority, position, sql.parse_time(until))
-    )
+    return build_turn(member, priority, position, sql.parse_time(until))
+
+
+def build_turn(
+    member: Membership,
+    priority: int | None = None,
+    position: int | None = None,
+    nothing_until: datetime | None = None,
+) -> CursorState:
+    """Return the state for a stored cursor; without one, that of a member who begins."""
+    begun = work_order.place_to_begin(member.project, member.pk)
+    if priority is not None and position is not None:
+        return CursorState(priority, position, begun, nothing_until)
+    # What is urgent is found among the returned slots, so who begins anywhere misses nothing.
+    return CursorState() if begun < 0 else CursorState(0, begun, begun)
 
 
 def lock_member_and_item(member: Membership, slot_id: int) -> None:
@@ -77,15 +103,20 @@ def lock_member_and_item(member: Membership, slot_id: int) -> None:
         )
 
 
-def advance_cursor(
-    member: Membership, stage: str, turn: CursorState, priority: int, position: int
-) -> None:
-    """Store this position as the start of the member's next searches, if it is far enough ahead.
+def advance_cursor(member: Membership, stage: str, turn: CursorState, slot: Slot) -> None:
+    """Store the position of this slot as the start of the member's next searches, at times.
 
     The cursor is not stored after each label: a search skips the few slots in between, which are no
     longer open or are the member's own.
     """
-    if priority == turn.priority and position < turn.position + CURSOR_STRIDE:
+    priority, position = slot.priority, slot.position
+    is_near = 0 <= position - turn.position < CURSOR_STRIDE or (
+        # Positions in random order are far from each other.
+        member.project.order == work_order.RANDOM
+        and turn.position < position
+        and slot.pk % CURSOR_STRIDE
+    )
+    if priority == turn.priority and is_near:
         return
     sql.execute_change(
         """

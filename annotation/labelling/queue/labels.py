@@ -16,7 +16,14 @@ from annotation.db import sql, transactions
 from annotation.errors import FieldError, Refused, Stale
 from annotation.items import revisions
 from annotation.items.diffing import stored
-from annotation.labelling import blind_names, effects, qualification, slots, submissions
+from annotation.labelling import (
+    blind_names,
+    effects,
+    qualification,
+    slots,
+    submissions,
+    work_order,
+)
 from annotation.labelling.correct_answers import PRACTICE
 from annotation.labelling.queue import ahead, claims, offers
 from annotation.labelling.queue.claims import Claim
@@ -90,6 +97,8 @@ def store_label(
         label.first_shown = ticket.first
         made = _save_label(label, claim)
         effects.apply_label(made, task, now)
+        if made.stage == Stage.LABEL and made.counted and work_order.finishes_begun(member.project):
+            Slot.objects.mark_begun([made.item_id])
     return made
 
 
@@ -259,6 +268,8 @@ def undo_label(
             claims.adjust_label_count(member, -1)
         slot = slots.hold_again(member, item, last.stage, last.slot, now)
         effects.apply_withdrawal(last, tasktypes.load_task_type(member.project), now)
+        if work_order.finishes_begun(member.project):
+            Slot.objects.mark_begun([item.pk])
         record_event("undo", member, item, old={"choice": last.choice}, new={})
     return offers.build_offer(member, *claims.load_slot(slot.pk), previous=last) if slot else None
 

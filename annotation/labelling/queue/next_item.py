@@ -13,7 +13,7 @@ from django.db import connection
 from django.utils import timezone
 
 from annotation.db import sql, transactions
-from annotation.labelling import control_items, qualification, slots
+from annotation.labelling import control_items, qualification, slots, work_order
 from annotation.labelling.models.slots import HOLD_SQL, Hold
 from annotation.labelling.queue import claims, offers
 from annotation.labelling.queue.claims import CursorState
@@ -23,6 +23,8 @@ from annotation.models import Membership, Revision, Slot, Stage
 # How long the result of an empty search is reused. Returned and added slots are urgent and have an
 # index of their own, so this can only miss slots that others were locking at that moment.
 EMPTY_SEARCH_PAUSE = timedelta(seconds=5)
+# So many items that others have labelled are looked at for one that the member has not.
+BEGUN_WINDOW = 128
 # A slot that the member holds, with its item, and the revision to show.
 SlotAndRevision = tuple[Slot, Revision]
 
@@ -30,17 +32,20 @@ SlotAndRevision = tuple[Slot, Revision]
 @dataclass(frozen=True)
 class OfferRequest:
     """A member's request for an item; the number `draw`, in [0, 1), decides whether the item may be
-    a control item."""
+    a control item. `after` is the cluster of the item before it; "" if any cluster will do."""
 
     stage: str
     turn: CursorState
     now: datetime
     draw: float | None
+    after: str = ""
 
-    def drawn(self, member: Membership, item_id: int) -> "OfferRequest":
-        """This request, with the draw for the item after this item unless a draw was given."""
+    def following(self, member: Membership, held: "HeldSlot") -> "OfferRequest":
+        """This request, for the item after a held one: with the draw for it unless a draw was
+        given, and in random order with another cluster if possible."""
+        item_id, is_random = held.item_id, member.project.order == work_order.RANDOM
         drawn = control_items.draw_after(member, item_id) if self.draw is None else self.draw
-        return replace(self, draw=drawn)
+        return replace(self, draw=drawn, after=held.cluster if is_random else "")
 
 
 def next_offer(
@@ -95,7 +100,7 @@ def _hold_next(member: Membership, asked: OfferRequest) -> SlotAndRevision | Non
         claims.hold_slot(held[0].slot_id, Hold(member.pk, hold.until))
     if len(held) > 1:
         return claims.hold_slot(held[1].slot_id, hold)
-    return _take_slot(member, asked.drawn(member, held[0].item_id), hold)
+    return _take_slot(member, asked.following(member, held[0]), hold)
 
 
 def _may_have_answer(member: Membership, asked: OfferRequest) -> bool:
@@ -114,7 +119,7 @@ def _take_slot(
     `held_at`."""
     stage, turn, now, draw = asked.stage, asked.turn, asked.now, asked.draw
     if stage != Stage.LABEL:
-        return _pick_slot(member, stage, turn, now, hold, held_at)
+        return _pick_slot(member, asked, hold, held_at)
     assert draw is not None
     if qualification.is_due(member):
         return _hold_created(qualification.take_slot(member, now), hold)
@@ -124,21 +129,18 @@ def _take_slot(
         probe = _hold_created(control_items.take_slot(member, draw, now), hold)
         if probe is not None:
             return probe
-    work = _pick_slot(member, stage, turn, now, hold, held_at)
+    work = _pick_slot(member, asked, hold, held_at)
     if work is not None:
         return work
-    return _pick_slot(member, Stage.BASELINE, claims.lock_member(member, Stage.BASELINE), now, hold)
+    turn = claims.lock_member(member, Stage.BASELINE)
+    return _pick_slot(member, replace(asked, stage=Stage.BASELINE, turn=turn), hold)
 
 
 def _pick_slot(
-    member: Membership,
-    stage: str,
-    turn: CursorState,
-    now: datetime,
-    hold: Hold,
-    held_at: Iterable[str] = (),
+    member: Membership, asked: OfferRequest, hold: Hold, held_at: Iterable[str] = ()
 ) -> SlotAndRevision | None:
-    picked = pick_slot(member, stage, turn, now, hold, held_at)
+    stage, turn, now = asked.stage, asked.turn, asked.now
+    picked = pick_slot(member, asked, hold, held_at)
     if picked is None and (turn.nothing_until is None or turn.nothing_until <= now):
         picked = pick_behind_cursor(member, stage, hold)
         if picked is None and not is_any_behind_cursor(member, stage):
@@ -146,7 +148,7 @@ def _pick_slot(
     if picked is None:
         return None
     if picked.fresh:
-        claims.advance_cursor(member, stage, turn, picked.slot.priority, picked.slot.position)
+        claims.advance_cursor(member, stage, turn, picked.slot)
     return picked.slot, picked.revision
 
 
@@ -163,6 +165,7 @@ class HeldSlot:
     item_id: int
     stage: str
     ahead: bool
+    cluster: str
 
 
 @dataclass(frozen=True)
@@ -183,7 +186,7 @@ def held_slots(member: Membership, stages: Iterable[str], *, lock: bool = True) 
     names = sql.quote_names(Stage(stage).value for stage in stages)
     found = sql.fetch_rows(
         f"""
-        SELECT s.id, s.item_id, s.stage, s.ahead FROM annotation_slot s
+        SELECT s.id, s.item_id, s.stage, s.ahead, i.cluster FROM annotation_slot s
         JOIN annotation_item i ON i.id = s.item_id
         WHERE s.member_id = %s AND s.state = 'held' AND s.stage IN ({names})
           AND i.deleted_at IS NULL
@@ -192,40 +195,36 @@ def held_slots(member: Membership, stages: Iterable[str], *, lock: bool = True) 
         [member.pk],
     )
     return [
-        HeldSlot(slot_id, item_id, stage, bool(ahead)) for slot_id, item_id, stage, ahead in found
+        HeldSlot(slot_id, item_id, stage, bool(ahead), cluster)
+        for slot_id, item_id, stage, ahead, cluster in found
     ]
 
 
 def pick_slot(
-    member: Membership,
-    stage: str,
-    turn: CursorState,
-    now: datetime,
-    hold: Hold,
-    held_at: Iterable[str] = (),
+    member: Membership, asked: OfferRequest, hold: Hold, held_at: Iterable[str] = ()
 ) -> PickedSlot | None:
     """Find and hold the next free slot for the member. Skips locked slots.
 
     In this order: slots that the member holds at the stages of `held_at` (see `held_slots`), slots
     reserved for them, returned or urgent slots, slots whose hold by others has expired, then the
-    first fresh slot after the cursor. Each is a lookup in a partial index that reads no more rows
-    than it needs.
+    first fresh slot on the member's way round, if the project wants it one of an item that somebody
+    else has labelled. Each is a lookup in a partial index that reads no more rows than it needs.
     """
     searches = {"mine": _held_search(held_at)} if held_at else {}
-    return _find_and_hold(
-        member, stage, searches | _free_searches(stage), _search_parameters(member, turn, now), hold
-    )
+    searches |= _free_searches(member, asked.stage, after=asked.after)
+    words = _search_parameters(member, asked.turn, asked.now) | {"after": asked.after}
+    return _find_and_hold(member, searches, words, hold)
 
 
 def is_any_free(member: Membership, stage: str, turn: CursorState, now: datetime) -> bool:
     """True if `pick_slot` would find a slot that the member does not hold yet."""
-    return _finds_any(_free_searches(stage), _search_parameters(member, turn, now))
+    return _finds_any(_free_searches(member, stage), _search_parameters(member, turn, now))
 
 
 def pick_behind_cursor(member: Membership, stage: str, hold: Hold) -> PickedSlot | None:
     """Find and hold a fresh slot anywhere, such as a slot that was locked when the cursor passed
     it; None if there is no such slot."""
-    return _find_and_hold(member, stage, _behind_searches(stage), _search_parameters(member), hold)
+    return _find_and_hold(member, _behind_searches(stage), _search_parameters(member), hold)
 
 
 def is_any_behind_cursor(member: Membership, stage: str) -> bool:
@@ -261,6 +260,8 @@ def _search_parameters(
         words |= {
             "priority": turn.priority,
             "position": turn.position,
+            "last": turn.last,
+            "wrap_to": turn.wrap_to,
             "now": sql.to_database_time(now),
         }
     return words
@@ -284,7 +285,7 @@ def list_free_items(member: Membership, turn: CursorState, now: datetime, number
     """
     searches = {
         name: _search(Stage.LABEL, condition, lock=False, limit=3 * number)
-        for name, condition in _free_conditions().items()
+        for name, condition in _free_conditions(member, Stage.LABEL).items()
     }
     tables = ", ".join(f"{name} AS ({search})" for name, search in searches.items())
     union = " UNION ALL ".join(
@@ -302,25 +303,51 @@ def list_free_items(member: Membership, turn: CursorState, now: datetime, number
     return list(dict.fromkeys(item_id for (item_id,) in found))[:number]
 
 
-def _free_searches(stage: str) -> dict[str, str]:
-    return {name: _search(stage, condition) for name, condition in _free_conditions().items()}
+def _free_searches(member: Membership, stage: str, after: str = "") -> dict[str, str]:
+    conditions = _free_conditions(member, stage, after)
+    return {name: _search(stage, condition) for name, condition in conditions.items()}
 
 
-_PAST_CURSOR = "(s.priority, s.position) > (%(priority)s, %(position)s)"
+# The parts of a member's way round, in which the places of the slots `s` are.
+_WAY = {
+    "fresh": "s.position > %(position)s AND s.position <= %(last)s",
+    "round": "s.position <= %(wrap_to)s",
+}
+# A slot on the way that nobody had before moves the cursor there.
+_ON_THE_WAY = ("fresh", "round", "later")
 
 
-def _free_conditions() -> dict[str, str]:
+def _free_conditions(member: Membership, stage: str, after: str = "") -> dict[str, str]:
+    """The conditions of the searches for a free slot, in this order. If `after` is a cluster, items
+    of other clusters are looked for first."""
+    open_fresh = f"{_SHARED} AND s.state = 'open' AND {_FRESH}"
+    way = {name: f"{open_fresh} AND s.priority = %(priority)s AND {_WAY[name]}" for name in _WAY}
+    if stage == Stage.LABEL and work_order.finishes_begun(member.project):
+        way = {f"begun_{name}": _among_begun(name) for name in _WAY} | way
+    apart = {f"{name}_apart": f"{way[name]} AND i.cluster <> %(after)s" for name in way}
     return {
         "reserved": "s.reserved_for_id = %(member)s AND s.state = 'open'",
         "returned": f"{_SHARED} AND s.state = 'open' AND {_RETURNED}",
         "expired": "s.project_id = %(project)s AND s.state = 'held' AND s.held_until <= %(now)s"
         " AND (s.reserved_for_id IS NULL OR s.reserved_for_id = %(member)s)",
-        "fresh": f"{_SHARED} AND s.state = 'open' AND {_FRESH} AND {_PAST_CURSOR}",
+        **(apart if after else {}),
+        **way,
+        "later": f"{open_fresh} AND s.priority > %(priority)s",
     }
 
 
+def _among_begun(part: str) -> str:
+    """The condition for slots of items that somebody else has labelled. Only the first are looked
+    at: the member may have labelled many of them, and they stay open for others."""
+    begun = f"{_SHARED} AND s.stage = 'label' AND s.state = 'open' AND s.begun AND {_FRESH}"
+    return f"""s.state = 'open' AND s.id IN (
+            SELECT s.id FROM annotation_slot s
+            WHERE {begun} AND s.priority = %(priority)s AND {_WAY[part]}
+            ORDER BY s.priority, s.position LIMIT {BEGUN_WINDOW})"""
+
+
 def _behind_searches(stage: str, *, lock: bool = True) -> dict[str, str]:
-    return {"fresh": _search(stage, f"{_SHARED} AND s.state = 'open' AND {_FRESH}", lock=lock)}
+    return {"behind": _search(stage, f"{_SHARED} AND s.state = 'open' AND {_FRESH}", lock=lock)}
 
 
 def _first_found_sql(searches: dict[str, str]) -> str:
@@ -338,7 +365,7 @@ def _finds_any(searches: dict[str, str], words: dict[str, Any]) -> bool:
 
 
 def _find_and_hold(
-    member: Membership, stage: str, searches: dict[str, str], words: dict[str, Any], hold: Hold
+    member: Membership, searches: dict[str, str], words: dict[str, Any], hold: Hold
 ) -> PickedSlot | None:
     """Hold the first slot found for the member, and load what the page shows of its item; None if
     there is no slot.
@@ -352,7 +379,7 @@ def _find_and_hold(
         if not found:
             return None
         slot_id, search = found[0]
-        return PickedSlot(*claims.hold_slot(slot_id, hold), search == "fresh")
+        return PickedSlot(*claims.hold_slot(slot_id, hold), _is_on_the_way(search))
     kept = hold.parameters() | claims.LOAD_PARAMETERS
     found = sql.fetch_rows(
         f"{first}, {_TAKE_SQL} {claims.select_slots_sql('taken', 'search')}", words | kept
@@ -360,7 +387,11 @@ def _find_and_hold(
     if not found:
         return None
     *row, search = found[0]
-    return PickedSlot(*claims.parse_row(row), search == "fresh")
+    return PickedSlot(*claims.parse_row(row), _is_on_the_way(search))
+
+
+def _is_on_the_way(search: str) -> bool:
+    return search.removesuffix("_apart") in _ON_THE_WAY
 
 
 _TAKE_SQL = f"""taken AS (

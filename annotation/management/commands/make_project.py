@@ -7,6 +7,7 @@ from django.core.validators import validate_slug
 
 from annotation import tasktypes
 from annotation.db import transactions
+from annotation.labelling import work_order
 from annotation.management.files import command_error
 from annotation.models import Account, Project
 from annotation.projects import creation
@@ -37,7 +38,12 @@ class Command(BaseCommand):
         account = _account(lead) if lead else None
         named = {"name": options["name"]} if options["name"] else {}
         with transactions.transact():
-            project = creation.create_audited_project(slug, task_type=options["task_type"], **named)
+            project = creation.create_audited_project(
+                slug,
+                task_type=options["task_type"],
+                **work_order.choose_for_new_project(),
+                **named,
+            )
             if account:
                 creation.add_lead(project, account, by_command=True)
         self.stdout.write(f"Created {project.name} at /projects/{slug}/.")

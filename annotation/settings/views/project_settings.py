@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods
 
 from annotation import tasks, tasktypes
 from annotation.htmx import HtmxRequest
+from annotation.labelling import work_order
 from annotation.models import Membership, Project, TextFormat
 from annotation.projects import access, audit
 from annotation.projects.audit import AuditChange, AuditEntry
@@ -38,6 +39,23 @@ class SettingsForm(forms.Form):
     name = forms.CharField(max_length=200, label="Name")
     description = forms.CharField(
         required=False, widget=forms.Textarea({"rows": 2}), label="Description"
+    )
+    order = forms.ChoiceField(
+        choices=[*work_order.ORDER_TITLES.items()],
+        label="Order of the items",
+        help_text="In random order, the first labels cover all kinds of items, and two items of "
+        "one question do not follow each other if others are left. Applies at once.",
+    )
+    order_field = forms.CharField(
+        required=False,
+        max_length=80,
+        label="Item field that sorts the items",
+        help_text="Only used if the items come by a field. Numbers come before words.",
+    )
+    begun_first = _switch_field(
+        "Finish begun items first",
+        "With several annotators per item, items that somebody has labelled come before items that "
+        "nobody has, so that agreement can be measured early.",
     )
     overlap = _number_field(
         "Annotators per item",
@@ -163,6 +181,7 @@ class SettingsForm(forms.Form):
         rules = tuple(f"{RULE_PREFIX}{field.name}" for field in self.resolved)
         headed = [
             ("The project", ("name", "description")),
+            ("Order", ("order", "order_field", "begun_first")),
             ("Labels", ("overlap", "share_percent", "share_overlap", "disputed_overlap",
                         "hold_minutes")),
             ("Aggregation", (*rules, "verify")),

@@ -1,0 +1,118 @@
+"""In which order annotators get the items of a project: the place of each item in the queue, and
+the place where each member begins.
+
+Places are stored in the slots of the items; lists keep the order of the file. In random order each
+member begins at another place and goes round, so that the first labels cover all kinds of items and
+two people do not label the same ones in the same order.
+"""
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.db import connection
+from django.db.models.fields.json import KeyTextTransform
+
+from annotation.db import transactions
+from annotation.models import Cursor, Item, Project, Slot
+from stats.lots import draw_number
+
+RANDOM, FILE, FIELD = "random", "file", "field"
+ORDER_TITLES = {
+    RANDOM: "Random, another beginning for each person",
+    FILE: "As in the file",
+    FIELD: "By a field of the items",
+}
+# The settings on which the places depend, and which items count as begun.
+ORDER_SETTINGS = frozenset({"order", "order_field", "begun_first"})
+BITS = 31
+# Items that are imported after the items were sorted by a field come last until they are sorted in.
+UNSORTED = 2**30
+BATCH = 500
+
+
+@dataclass(frozen=True)
+class SortStep:
+    """The number of items in a step of `sort_slots`, and how many are done in all."""
+
+    changed: int
+    last: int
+
+
+def choose_for_new_project() -> dict[str, object]:
+    """Return the settings of a new project: random order, and begun items first."""
+    return {"order": RANDOM, "order_seed": secrets.randbits(BITS), "begun_first": True}
+
+
+def place_item(project: Project, position: int) -> int:
+    """Return the place in the queue of the item at this position in the file."""
+    if project.order == RANDOM:
+        return draw_number(f"order\0{project.order_seed}\0{position}", bits=BITS)
+    return UNSORTED + position if project.order == FIELD else position
+
+
+def place_to_begin(project: Project, member_id: int) -> int:
+    """Return the place in the queue after which a member begins; -1 for the first place."""
+    if project.order != RANDOM:
+        return -1
+    return draw_number(f"begin\0{project.order_seed}\0{member_id}", bits=BITS)
+
+
+def finishes_begun(project: Project) -> bool:
+    """True if items that somebody has labelled, and that need more labels, come first."""
+    several = project.overlap > 1 or project.share_percent or project.disputed_overlap
+    return project.begun_first and bool(several)
+
+
+def sort_slots(project: Project, done: int = 0) -> Iterator[SortStep]:
+    """Give all slots the places of their items, step by step, after the first `done` items, and say
+    of each whether its item is begun. In the end everybody begins anew, and gets what they have not
+    labelled yet.
+
+    By a field, numbers come before words, and items without the field last; equal ones stay in the
+    order of the file.
+    """
+    by_field = _sorted_by_field(project) if project.order == FIELD else None
+    while batch := _in_file(project, done) if by_field is None else by_field[done : done + BATCH]:
+        with transactions.transact():
+            # Whoever stores a label locks the item before its slots.
+            list(Item.objects.locked().filter(pk__in=[pk for pk, _ in batch]).order_by("pk"))
+            _store_places(batch)
+        done += len(batch)
+        yield SortStep(len(batch), done)
+    Cursor.objects.filter(member__project=project).delete()
+
+
+def _in_file(project: Project, after: int) -> list[tuple[int, int]]:
+    """The next items after this position, each with its place."""
+    found = Item.objects.filter(project=project, position__gt=after).order_by("position")
+    rows = found.values_list("pk", "position")[:BATCH]
+    return [(pk, place_item(project, position)) for pk, position in rows]
+
+
+def _sorted_by_field(project: Project) -> list[tuple[int, int]]:
+    value = KeyTextTransform(project.order_field, "fields")
+    rows = Item.objects.filter(project=project).values_list("pk", "position", value)
+    found = sorted(rows, key=lambda row: (_sort_key(row[2]), row[1]))
+    return [(pk, place) for place, (pk, _, _) in enumerate(found, start=1)]
+
+
+def _sort_key(value: object) -> tuple[int, float, str]:
+    if value in (None, ""):
+        return 2, 0.0, ""
+    try:
+        number = float(str(value))
+    except ValueError:
+        return 1, 0.0, str(value)
+    return (0, number, "") if number == number else (1, 0.0, str(value))
+
+
+def _store_places(batch: list[tuple[int, int]]) -> None:
+    rows = ", ".join(f"({pk:d}, {place:d})" for pk, place in batch)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"WITH sorted (item, place) AS (VALUES {rows}) "
+            "UPDATE annotation_slot SET position = sorted.place FROM sorted "
+            "WHERE annotation_slot.item_id = sorted.item"
+        )
+    Slot.objects.mark_begun([pk for pk, _ in batch])

@@ -13,7 +13,7 @@ from django.core.exceptions import ValidationError
 from annotation import tasktypes
 from annotation.importing import flags
 from annotation.items import taxonomy
-from annotation.items.models import ItemQuerySet
+from annotation.items.models import WAITS, ItemQuerySet
 from annotation.items.taxonomy import Taxonomy
 from annotation.labelling.models.labels import LabelQuerySet
 from annotation.models import Item, Label, Project, Resolution
@@ -73,6 +73,9 @@ class ItemFilter(filters.FilterSet):
     resolution = filters.CharFilter(method="resolved_as", label="Resolution", max_length=40)
     flag = filters.ChoiceFilter(
         choices=[*flags.FLAG_TITLES.items()], method="flagged", empty_label="Any", label="Flag"
+    )
+    waits = filters.ChoiceFilter(
+        choices=[*WAITS.items()], method="waiting", empty_label="Any", label="Waits for"
     )
     annotator = filters.CharFilter(method="said_to_be", label="Labelled by", max_length=80)
     choice = filters.CharFilter(method="said_to_be", label="Labelled as", max_length=40)
@@ -155,6 +158,9 @@ class ItemFilter(filters.FilterSet):
 
     def flagged(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
         return items.flagged(value)
+
+    def waiting(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
+        return items.waiting_for(value)
 
     def said_to_be(self, items: ItemQuerySet, name: str, value: Any) -> ItemQuerySet:
         """Return the items with at least one current label that matches all label filters of the

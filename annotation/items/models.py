@@ -39,6 +39,16 @@ KIND_COLUMNS = ("category", "ability", "source_ability", "origin")
 BOOLEAN_SPELLINGS = {"True": ("true", "1"), "False": ("false", "0")}
 
 
+# What items wait for: a filter of lists, and what a lead sees first.
+WAITS = {
+    "annotator": "Another annotator",
+    "verify": "Verification",
+    "adjudicate": "A decision",
+    "flag": "A look: flagged by an annotator",
+    "comment": "A look: with a comment",
+}
+
+
 class ItemQuerySet(models.QuerySet["Item"]):
     """Queries of items. They include deleted items, except `live` and the methods that use it."""
 
@@ -90,6 +100,25 @@ class ItemQuerySet(models.QuerySet["Item"]):
         slots = Slot.objects.in_use().filter(item=OuterRef("pk"))
         waits = [When(Exists(slots.at_stage(stage)), then=Value(stage)) for stage in stages]
         return count_by(self.annotate(waits_at=Case(*waits, default=Value(""))), "waits_at")
+
+    def waiting_for(self, what: str) -> ItemQuerySet:
+        """Return the items that wait for one of `WAITS`; items whose labels or threads have a
+        comment, for "comment"."""
+        from annotation.models import Comment, Label, Mark, Slot
+
+        slots = Slot.objects.filter(item=OuterRef("pk"))
+        labels = Label.objects.current().filter(item=OuterRef("pk"))
+        comments = Comment.objects.filter(item=OuterRef("pk"), withdrawn_at=None)
+        flags = Mark.objects.in_force().filter(item=OuterRef("pk"), kind="flag")
+        at_work = slots.at_stage("label")
+        conditions = {
+            "annotator": Exists(at_work.in_use()) & Exists(at_work.filter(state="filled")),
+            "verify": Exists(slots.at_stage("verify").in_use()),
+            "adjudicate": Exists(slots.at_stage("adjudicate").in_use()),
+            "flag": Exists(flags),
+            "comment": Exists(comments) | Exists(labels.exclude(comment="")),
+        }
+        return self.filter(conditions[what])
 
     def lacking(self, text: str) -> ItemQuerySet:
         """Return the items whose current texts do not include a text of this name."""

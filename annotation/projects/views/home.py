@@ -6,6 +6,7 @@ from typing import Any
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from annotation import tasktypes
@@ -25,6 +26,7 @@ from annotation.models import (
     Role,
 )
 from annotation.projects import access
+from annotation.reports import attention
 
 
 @dataclass(frozen=True)
@@ -197,13 +199,14 @@ def home(request: HttpRequest) -> HttpResponse:
 def project(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the progress of the project by category and, for its leads, by person."""
     member = access.member_for(request, slug, right="enter")
-    people = Membership.objects.in_project(member.project).for_progress()
+    people = list(Membership.objects.in_project(member.project).for_progress())
     context = {
         "project": member.project,
         "member": member,
         "progress": queue.load_progress(member),
         "abilities": count_by_ability(member.project, role=member.role),
         "people": people if member.is_lead else None,
+        "tasks": attention.list_tasks(member, people, timezone.now()) if member.is_lead else [],
         "guidelines": member.project.guidelines.last(),
         "perturbs": perturbers.is_suitable(member.project),
         "compares": tasktypes.load_version(member.project.task_type).pair is not None,

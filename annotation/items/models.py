@@ -42,6 +42,7 @@ BOOLEAN_SPELLINGS = {"True": ("true", "1"), "False": ("false", "0")}
 # What items wait for: a filter of lists, and what a lead sees first.
 WAITS = {
     "annotator": "Another annotator",
+    "nobody": "Another annotator, but nobody is left",
     "verify": "Verification",
     "adjudicate": "A decision",
     "flag": "A look: flagged by an annotator",
@@ -104,15 +105,21 @@ class ItemQuerySet(models.QuerySet["Item"]):
     def waiting_for(self, what: str) -> ItemQuerySet:
         """Return the items that wait for one of `WAITS`; items whose labels or threads have a
         comment, for "comment"."""
-        from annotation.models import Comment, Label, Mark, Slot
+        from annotation.models import RIGHTS, Comment, Label, Mark, Membership, Slot
 
         slots = Slot.objects.filter(item=OuterRef("pk"))
         labels = Label.objects.current().filter(item=OuterRef("pk"))
         comments = Comment.objects.filter(item=OuterRef("pk"), withdrawn_at=None)
         flags = Mark.objects.in_force().filter(item=OuterRef("pk"), kind="flag")
         at_work = slots.at_stage("label")
+        begun = Exists(at_work.in_use()) & Exists(at_work.filter(state="filled"))
+        own = Slot.objects.at_stage("label").filter(
+            item=OuterRef(OuterRef("pk")), member=OuterRef("pk"), state="filled"
+        )
+        people = Membership.objects.with_role_in(RIGHTS["label"])
         conditions = {
-            "annotator": Exists(at_work.in_use()) & Exists(at_work.filter(state="filled")),
+            "annotator": begun,
+            "nobody": begun & ~Exists(people.filter(~Exists(own), project=OuterRef("project"))),
             "verify": Exists(slots.at_stage("verify").in_use()),
             "adjudicate": Exists(slots.at_stage("adjudicate").in_use()),
             "flag": Exists(flags),

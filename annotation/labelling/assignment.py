@@ -12,10 +12,12 @@ from itertools import cycle, islice
 from typing import Any
 
 from django.db import OperationalError, connection, transaction
+from django.db.models import Q
 from django.utils import timezone
 from psycopg.errors import QueryCanceled
 
 from annotation.db import project_counts, transactions
+from annotation.db.batches import make_batches
 from annotation.errors import Refused
 from annotation.items import readiness
 from annotation.items.models import ItemQuerySet
@@ -32,6 +34,8 @@ COUNT_TIMEOUT = "20s"
 PRIORITIES = {"urgent": -10, "normal": 0, "later": 10}
 # The settings that `labels_wanted` depends on.
 SLOT_SETTINGS = frozenset({"overlap", "share_percent", "share_overlap"})
+# What a job applies to the slots that are there.
+APPLIED_SETTINGS = SLOT_SETTINGS | work_order.ORDER_SETTINGS | {"disputed_overlap"}
 
 
 @dataclass(frozen=True)
@@ -190,6 +194,53 @@ def refill_slots(item: Item, *, now: datetime) -> None:
     """Give the item, which must be locked, the number of slots that it should have."""
     if not _resize(item.project, item, now):
         resolution.update_resolution(item, now=now)
+
+
+def settle_disputes(project: Project, *, now: datetime) -> Iterator[ResizeStep]:
+    """Close the open slots that were added after disagreements and that the settings no longer ask
+    for, step by step; items without such a slot left go to adjudication."""
+    added = Slot.objects.at_work().filter(state=Slot.State.OPEN, reason=Reason.DISPUTED)
+    ids = added.filter(project=project).order_by("item").values_list("item", flat=True).distinct()
+    for batch in make_batches(list(ids), BATCH):
+        with transactions.transact():
+            items = Item.objects.locked().filter(pk__in=batch).order_by("pk")
+            changed = sum(_settle_dispute(project, item, now) for item in items)
+        yield ResizeStep(batch[-1], changed)
+
+
+def _settle_dispute(project: Project, item: Item, now: datetime) -> bool:
+    item.project = project
+    slots = list(Slot.objects.at_work().of_item(item).not_closed().locked().in_order())
+    spare = [s for s in slots if s.state == Slot.State.OPEN and s.reason == Reason.DISPUTED]
+    surplus = spare[: max(0, len(slots) - project.disputed_overlap)]
+    for slot in surplus:
+        slot.close()
+    if surplus:
+        resolution.update_resolution(item, now=now, asks_more=len(surplus) < len(spare))
+    return bool(surplus)
+
+
+def stuck_items(project: Project) -> ItemQuerySet:
+    """Find the items that wait for another annotator after a disagreement, or for one who does not
+    exist."""
+    added = Slot.objects.at_work().filter(state=Slot.State.OPEN, reason=Reason.DISPUTED)
+    items = Item.objects.in_project(project)
+    nobody = items.waiting_for("nobody").values("pk")
+    return items.filter(Q(pk__in=added.values("item")) | Q(pk__in=nobody))
+
+
+def stop_waiting(lead: Membership, *, now: datetime) -> int:
+    """Let the labels of the `stuck_items` decide, and send those that disagree to adjudication.
+    Returns the number of items."""
+    ids = list(stuck_items(lead.project).values_list("pk", flat=True))
+    for batch in make_batches(ids, BATCH):
+        with transactions.transact():
+            for item in Item.objects.locked().filter(pk__in=batch).order_by("pk"):
+                item.project = lead.project
+                labelling_slots.close_open(item, Stage.LABEL)
+                resolution.update_resolution(item, now=now, asks_more=False)
+    _record("decide now", lead, items=len(ids))
+    return len(ids)
 
 
 def choose_items(

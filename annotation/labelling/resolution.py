@@ -108,14 +108,16 @@ VERIFIED = "verified"
 EXCLUDED = "excluded"
 
 
-def update_resolution(item: Item, *, now: datetime, revision: Revision | None = None) -> None:
+def update_resolution(
+    item: Item, *, now: datetime, revision: Revision | None = None, asks_more: bool = True
+) -> None:
     """Update the item's resolution from its counted labels; the caller's transaction has locked the
     item.
 
     Each resolved field has a rule (`Project.rules`, else the task type's). If all slots are filled
     and a rule gives no result, annotators disagree: more labels are collected if the project's
-    settings ask for it, then an adjudicator decides. If the project uses verification, it is
-    requested instead of resolving.
+    settings ask for it and `asks_more`, then an adjudicator decides. If the project uses
+    verification, it is requested instead of resolving.
 
     Three kinds of resolutions stay: a resolution that does not come from labels (adjudicated,
     imported, known), a verified resolution while the labels still give the same result, and a
@@ -128,7 +130,7 @@ def update_resolution(item: Item, *, now: datetime, revision: Revision | None = 
         return
     values, rule = aggregate(item.project, stands)
     if values is None and not stands.waiting and stands.filled:
-        _ask_more_people(item, stands)
+        _ask_more_people(item, stands, item.project.disputed_overlap if asks_more else 0)
     elif stands.disputed:
         slots.close_open(item, Stage.ADJUDICATE, Reason.DISPUTED)
     ended = None
@@ -262,10 +264,12 @@ def _is_missing(field: Field, task: TaskType, said: Sequence[Any], stands: ItemS
 _SAME_FOR_ONE_LABEL = ("first", "majority", "unanimous", "median", "three")
 
 
-def _ask_more_people(item: Item, stands: ItemState) -> None:
-    """After a disagreement, collect as many more labels as the project allows, then ask an
-    adjudicator."""
-    more = item.project.disputed_overlap - stands.filled
+def _ask_more_people(item: Item, stands: ItemState, most: int) -> None:
+    """After a disagreement, collect labels up to this number, then ask an adjudicator; nothing more
+    once one is asked because of it."""
+    more = most - stands.filled
+    if stands.disputed:
+        return
     if more > 0:
         slots.add_slots(item, Stage.LABEL, more, reason=Reason.DISPUTED)
     elif not stands.asked:

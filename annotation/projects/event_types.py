@@ -14,6 +14,7 @@ EVENT_TITLES = {
     "categories": "categories changed",
     "comment": "comment",
     "correct": "correction",
+    "decide now": "no more labels waited for",
     "end baseline": "human baseline ended",
     "flag": "flag set",
     "generation": "items generated",

@@ -59,11 +59,17 @@ def _item_tasks(project: Project) -> Iterator[Task]:
     for wait, one, several in (
         ("flag", "is flagged by an annotator", "are flagged by annotators"),
         ("comment", "has a comment", "have comments"),
+        (
+            "nobody",
+            "waits for an annotator, but nobody is left",
+            "wait for annotators, but nobody is left",
+        ),
         ("annotator", "waits for another annotator", "wait for another annotator"),
     ):
         assert wait in WAITS
         number = Item.objects.in_project(project).waiting_for(wait).count()
-        yield Task(number, _say(number, one, several), "items", f"?waits={wait}")
+        where = ("adjudicate", "") if wait == "nobody" else ("items", f"?waits={wait}")
+        yield Task(number, _say(number, one, several), *where)
 
 
 def _people_tasks(project: Project, now: datetime) -> Iterator[Task]:

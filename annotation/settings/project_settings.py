@@ -76,6 +76,7 @@ RESIZE_JOB = "places"
 _NUMBER_RULES = frozenset({"median", "three"})
 # Up to this many items are updated while the lead waits, about ten seconds at most.
 MAX_IMMEDIATE_ITEMS = 1_000
+MAX_ID = 2**63 - 1
 # Seconds that a worker spends on the job before the next worker continues it.
 SLICE_SECONDS = 30.0
 
@@ -160,7 +161,7 @@ def apply_change(
         job = None
         if changed:
             _record(project, member, changed)
-        if (assignment.SLOT_SETTINGS | work_order.ORDER_SETTINGS) & set(changed):
+        if assignment.APPLIED_SETTINGS & set(changed):
             sorts = bool(work_order.ORDER_SETTINGS & set(changed))
             job = enqueue_resize(project, member, now, sorts=sorts)
     if (
@@ -211,6 +212,8 @@ def _steps(
             yield step, {"sorted": step.last}
     for resized in assignment.resize_items(project, now=now, after=left.get("after", 0)):
         yield resized, {"after": resized.last}
+    for settled in assignment.settle_disputes(project, now=now):
+        yield settled, {"after": MAX_ID}
 
 
 def _release_job(job_id: int, project: Project, done: int, left: dict[str, int] | None) -> bool:
@@ -219,7 +222,7 @@ def _release_job(job_id: int, project: Project, done: int, left: dict[str, int] 
     again from the first item."""
     with transactions.transact():
         asked = Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=project.pk)
-        of_job = assignment.SLOT_SETTINGS | work_order.ORDER_SETTINGS
+        of_job = assignment.APPLIED_SETTINGS
         changed = {name for name in of_job if getattr(asked, name) != getattr(project, name)}
         again = {"sorted": 0} if changed & work_order.ORDER_SETTINGS else {}
         finished = left is None and not changed

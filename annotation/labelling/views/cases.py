@@ -19,6 +19,7 @@ from annotation.items import taxonomy as categories
 from annotation.items.diffing import stored
 from annotation.labelling import (
     adjudication,
+    assignment,
     cases,
     comments,
     correct_answers,
@@ -61,7 +62,8 @@ def case_list(request: HttpRequest, slug: str) -> HttpResponse:
     """
     member = access.member_for(request, slug, right="adjudicate")
     if request.method == "POST":
-        return _handle_undo(request, member)
+        handle = _stop_waiting if request.POST.get("do") == "stop-waiting" else _handle_undo
+        return handle(request, member)
     if "take" in request.GET:
         return _redirect_to_next(request, member)
     counts = cases.count_waiting(member.project)
@@ -75,6 +77,7 @@ def case_list(request: HttpRequest, slug: str) -> HttpResponse:
         "counts": counts,
         "total": sum(counts.values()),
         "reason": reason if reason in counts else "",
+        "stuck": assignment.stuck_items(member.project).count() if member.is_lead else 0,
         "page": page,
         "rows": cases.list_waiting(member, page.object_list),
         "now": timezone.now(),
@@ -129,6 +132,14 @@ def _handle_undo(request: HttpRequest, member: Membership) -> HttpResponse:
         return redirect("adjudicate", member.project.slug)
     messages.success(request, f"Decision on {item.key} undone. Decide again.")
     return redirect("case", member.project.slug, item.key)
+
+
+def _stop_waiting(request: HttpRequest, member: Membership) -> HttpResponse:
+    access.member_for(request, member.project.slug, right="manage")
+    number = assignment.stop_waiting(access.ensure_membership(member), now=timezone.now())
+    items = f"{number:,} item{'' if number == 1 else 's'}"
+    messages.success(request, f"{items} wait for no more labels. What disagrees is in this list.")
+    return redirect("adjudicate", member.project.slug)
 
 
 def _handle_ask(request: HttpRequest, member: Membership, item: Item) -> HttpResponse:

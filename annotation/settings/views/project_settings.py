@@ -73,7 +73,7 @@ class SettingsForm(forms.Form):
     disputed_overlap = _number_field(
         "Labels after a disagreement",
         "If annotators disagree, collect up to this many labels, then send to adjudication. 0: "
-        "adjudicate at once. Applies to new disagreements.",
+        "adjudicate at once. A lower number applies at once, a higher one to new disagreements.",
     )
     hold_minutes = _number_field(
         "Reservation time (minutes)",

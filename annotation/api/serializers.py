@@ -80,13 +80,17 @@ class CorrectionSerializer(ShownSerializer):
 class ProgressSerializer(serializers.Serializer[queue.MemberProgress]):
     """Counts of items: labelled by you (`mine`), resolved, in the project (`total`) and not yet
     resolved (`left`). `awaiting` counts the items among `left` that cannot be labelled yet: they
-    lack a text or are not released."""
+    lack a text or are not released. `todo` counts the items that you can still label. Where items
+    need several labels, `labels` of `labels_wanted` have been given."""
 
     mine = serializers.IntegerField()
     resolved = serializers.IntegerField()
     total = serializers.IntegerField()
     left = serializers.IntegerField()
     awaiting = serializers.IntegerField()
+    todo = serializers.IntegerField()
+    labels = serializers.IntegerField()
+    labels_wanted = serializers.IntegerField()
 
 
 class ProjectSerializer(serializers.Serializer[Any]):

@@ -16,7 +16,7 @@ from annotation.models import WORK_LIKE_STAGES, Item, Label, Mark, Membership, S
 
 @dataclass(frozen=True)
 class MyItemCounts:
-    """The length of each list; `todo` counts the project's items without a final label."""
+    """The length of each list; `todo` counts the items that the member can still label."""
 
     todo: int
     drafts: int
@@ -40,7 +40,7 @@ def count_my_items(
     """Count the items of all five lists. Each count uses an index of the member's rows or of held
     slots, so it is fast in a large project."""
     return MyItemCounts(
-        todo=progress.at_work,
+        todo=progress.todo,
         drafts=drafts.list_drafts(member).count(),
         done=member.labelled,
         skipped=skipped_marks(member).count(),

@@ -23,7 +23,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='project',
             name='order_field',
-            field=models.CharField(blank=True, db_default='', help_text='The item field that sorts the items.', max_length=80),
+            field=models.CharField(blank=True, db_default='', default='', help_text='The item field that sorts the items.', max_length=80),
         ),
         migrations.AddField(
             model_name='project',

@@ -354,7 +354,11 @@ class Project(models.Model):
         help_text="The order in which annotators get the items.",
     )
     order_field = models.CharField(
-        max_length=80, blank=True, db_default="", help_text="The item field that sorts the items."
+        max_length=80,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The item field that sorts the items.",
     )
     order_seed = models.PositiveIntegerField(
         default=0, db_default=0, help_text="The seed of the random order."

@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.accounts import keymap
+from annotation.db import project_counts
 from annotation.labelling import my_items, queue
 from annotation.models import Account, Draft, Label, Mark, Membership, Slot
 from tests.builders import (
@@ -49,6 +50,50 @@ def listed(member: Membership, name: str, **values: str) -> str:
     return body(browser_of(member).get(url("my-items", member), {"list": name, **values}))
 
 
+def test_what_is_to_do_is_what_the_person_can_still_label() -> None:
+    project = make_project(overlap=2)
+    ana, ben, cleo = (make_member(project) for _ in range(3))
+    for number in range(4):
+        make_item(project, f"item-{number}")
+
+    def left(member: Membership) -> tuple[int, int, int]:
+        progress = queue.load_progress(member)
+        return progress.todo, progress.labels, progress.labels_wanted
+
+    assert left(ana) == left(ben) == (4, 0, 8)
+    say(ana, take(ana))
+    assert (left(ana), left(ben)) == ((3, 1, 8), (4, 1, 8))
+    say(ben, take(ben), "invalid")
+    # The first item waits for a decision, and the third person cannot label it any more.
+    assert [left(member)[0] for member in (ana, ben, cleo)] == [3, 3, 3]
+    assert queue.load_progress(ana).at_work == 4
+    queue.skip_item(cleo, take(cleo).submission())
+    assert left(cleo)[0] == 2
+    assert "To do <b>2</b>" in body(browser_of(cleo).get(url("label", cleo)))
+    queue.undo_label(ana)
+    assert left(ana)[0] == 4
+    reader = make_member(project, "researcher")
+    assert left(reader)[0] == (0 if not reader.can("label") else 4)
+
+
+def test_in_a_large_project_own_labels_count_at_once(
+    member: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(project_counts, "LARGE_PROJECT", 1)
+    monkeypatch.setattr(project_counts, "ITEMS_PER_SECOND", 0.01)
+    for _ in range(5):
+        make_item(member.project)
+    assert queue.load_progress(member).todo == 5
+    for left in (4, 3):
+        say(member, take(member))
+        assert queue.load_progress(member).todo == left
+    queue.undo_label(member)
+    assert queue.load_progress(member).todo == 4
+    other = make_member(member.project)
+    say(other, take(other))
+    assert queue.load_progress(member).todo == 4, "the count of others is kept for some seconds"
+
+
 def test_each_list_is_counted(member: Membership) -> None:
     for _ in range(5):
         make_item(member.project)
@@ -57,7 +102,7 @@ def test_each_list_is_counted(member: Membership) -> None:
     Draft.objects.create(member=member, item=take(member).item, revision=1, data={"comment": "x"})
     take(make_member(member.project))
     counts = my_items.count_my_items(member, queue.load_progress(member))
-    assert counts == my_items.MyItemCounts(todo=4, drafts=1, done=1, skipped=1, reserved=1)
+    assert counts == my_items.MyItemCounts(todo=3, drafts=1, done=1, skipped=1, reserved=1)
 
 
 def test_the_done_are_found_by_key_choice_and_category(member: Membership) -> None:

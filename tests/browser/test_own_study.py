@@ -12,13 +12,12 @@ from annotation.models import Item, Label, Project
 from judging.jobs.worker import WorkLoop
 from judging.runs.engine import ask
 from tests.browser.conftest import OpenPage
-from tests.browser.screen import wait_for
 from tests.builders import make_account
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 FBI = re.compile(
-    r"Long form|Factual|Number errors|Instruction following|\babilit(y|ies)\b", re.IGNORECASE
+    r"Long form|Factual|Number errors|Instruction following|(?<!suggest-)\babilit(y|ies)\b", re.IGNORECASE
 )
 FAULTS = ("Rude remark", "rude-remark", "Vague praise", "Wrong page", "Made up source")
 HEAD = "No.,Question,Gold answer,Corrupted Answer,Error type,What changed\n"
@@ -52,6 +51,7 @@ def rows() -> str:
 def check(page: Page, name: str) -> None:
     """The page has no word of another study."""
     text = page.inner_text("main").replace("API call a group ability", "")
+    text = text.replace("FBI: 22 perturbations of four abilities", "")
     assert not FBI.search(text), (name, FBI.search(text))
 
 
@@ -107,13 +107,16 @@ def test_from_nothing_to_figures(open_page: OpenPage, worker: WorkLoop) -> None:
     assert made == {"rude-remark", "vague-praise", "wrong-page"}
 
     page.goto(page.url.split("/import")[0] + "/label/")
-    wait_for(page, "r00")
+    page.wait_for_selector("#panel[data-item][data-ready]")
     check(page, "label")
-    for n in (*range(1, 17), 90, 91):
+    seen = set()
+    for _ in range(18):
+        seen.add(shown := page.get_attribute("#panel", "data-item"))
         page.keyboard.press("1")
-        wait_for(page, f"r{n:02}")
+        page.wait_for_selector(f'#panel[data-ready]:not([data-item="{shown}"])')
     page.keyboard.press("1")
     page.wait_for_selector("#panel:not([data-item])")
+    assert len(seen) == 18
 
     base = page.url.split("/label")[0]
     for name in ("", "/items/", "/board/", "/agreement/", "/exports/", "/strategies/"):

@@ -8,13 +8,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
-from django.db.models import Case, Exists, OuterRef, Q, When
+from django.db.models import Case, Count, Exists, OuterRef, Q, When
 
 from annotation.db import sql
 from annotation.db.counting import count_by
 
 if TYPE_CHECKING:
-    from annotation.models import Item
+    from annotation.models import Item, Membership
 
 
 @dataclass(frozen=True)
@@ -147,6 +147,26 @@ class SlotQuerySet(models.QuerySet["Slot"]):
     def missing_labels(self, items: Iterable[int]) -> dict[int, int]:
         """The number of labels still to come, by the item's id; items without any are left out."""
         return count_by(self.at_work().in_use().filter(item__in=list(items)), "item")
+
+    def count_items_for(self, member: Membership, now: datetime) -> int:
+        """Count the live items that the member can label: with a slot that is free for the member
+        or held by the member, neither labelled nor skipped by the member."""
+        from annotation.models import Mark
+
+        slots = self.in_project(member.project_id).at_work().of_live_items()
+        own = Slot.objects.at_work().filter(
+            item=OuterRef("item"), member=member.pk, state=Slot.State.FILLED
+        )
+        skipped = Mark.objects.of_member(member.pk, "skip").filter(item=OuterRef("item"))
+        free = slots.free_for(member.pk, now) | slots.held_by(member.pk)
+        found = free.filter(~Exists(own), ~Exists(skipped))
+        return int(found.aggregate(items=Count("item", distinct=True))["items"])
+
+    def count_labels(self, project_id: int) -> tuple[int, int]:
+        """Count the labels that live items have, and those that they need."""
+        states = count_by(self.in_project(project_id).at_work().of_live_items(), "state")
+        given = states.get(Slot.State.FILLED, 0)
+        return given, given + states.get(Slot.State.OPEN, 0) + states.get(Slot.State.HELD, 0)
 
     def not_closed(self) -> SlotQuerySet:
         return self.exclude(state="closed")

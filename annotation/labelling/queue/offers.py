@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.utils import timezone
+
 from annotation import tasktypes
 from annotation.db import project_counts
 from annotation.items import readiness
@@ -112,7 +114,8 @@ class MemberProgress:
     """Counts of items: labelled by the member, resolved, in the project, not resolved yet.
 
     `awaiting` counts the unresolved items that cannot be labelled yet; `awaited` gives the reason
-    in words.
+    in words. `todo` counts the items that this member can still label. `labels` of `labels_wanted`
+    have been given, where items need several; both are 0 where they need one.
     """
 
     mine: int
@@ -121,6 +124,9 @@ class MemberProgress:
     left: int
     awaiting: int = 0
     awaited: str = ""
+    todo: int = 0
+    labels: int = 0
+    labels_wanted: int = 0
 
     @property
     def at_work(self) -> int:
@@ -221,8 +227,34 @@ def load_progress(member: Membership) -> MemberProgress:
         if readiness.projects_with_waiting([project])
         else 0
     )
-    left, said = total - resolved, readiness.describe_waiting(project, waiting, member.role)
-    return MemberProgress(member.labelled, resolved, total, left, waiting, said)
+    labels = (0, 0)
+    if project.overlap > 1 or project.share_percent:
+        labels = project_counts.get_cached_count(
+            project, "labels", member.role, lambda: Slot.objects.count_labels(project.pk)
+        )
+    return MemberProgress(
+        mine=member.labelled,
+        resolved=resolved,
+        total=total,
+        left=total - resolved,
+        awaiting=waiting,
+        awaited=readiness.describe_waiting(project, waiting, member.role),
+        todo=_count_todo(member),
+        labels=labels[0],
+        labels_wanted=labels[1],
+    )
+
+
+def _count_todo(member: Membership) -> int:
+    if not member.can("label") or member.pk is None:
+        return 0
+
+    def count() -> int:
+        # A label that is given while the count is kept makes one item less.
+        return Slot.objects.count_items_for(member, timezone.now()) + member.labelled
+
+    kept = project_counts.get_cached_count(member.project, f"todo-{member.pk}", member.role, count)
+    return max(0, kept - member.labelled)
 
 
 def load_open_items(member: Membership) -> OpenItems:

@@ -179,7 +179,7 @@ def _sort_words(request: HttpRequest, member: Membership, job: Job) -> None:
     ones; then the file is checked again. Raises `Refused`."""
     project, definition = member.project, member.project.taxonomy.definition
     meant: dict[str, str] = {}
-    added: list[str] = []
+    added: dict[str, str] = {}
     for place, word in enumerate(one["word"] for one in _list_words(job)):
         kind, _, slug = request.POST.get(f"word-{place}", "").partition(":")
         if kind == "as":
@@ -187,13 +187,13 @@ def _sort_words(request: HttpRequest, member: Membership, job: Job) -> None:
         elif kind == "new":
             definition, slug = _add_category(definition, word, slug)
             meant[word] = slug
-            added.append(word)
+            added.setdefault(slug, word)
         elif word in job.result.get("categories", {}):
             meant[word] = ""
     if not meant:
         raise FieldError("Choose a category for one of the words at least.")
     if added:
-        note = f"Added {', '.join(added)}, from {job.result['name']}"
+        note = f"Added {', '.join(added.values())}, from {job.result['name']}"
         project_categories.save(
             project, definition, member=member, shown=request.POST.get("shown", ""), note=note[:200]
         )

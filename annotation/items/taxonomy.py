@@ -6,7 +6,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -113,6 +113,21 @@ class Taxonomy:
 
     def __len__(self) -> int:
         return len(self.categories)
+
+    def named_as(self, other: "Taxonomy") -> "Taxonomy":
+        """Return these groups and categories with the names and words that another version has for
+        them; what it does not have keeps its name."""
+        groups, names = other.ability_names(), other.category_names()
+        return replace(
+            self,
+            abilities=tuple(
+                replace(one, name=groups.get(one.slug, one.name)) for one in self.abilities
+            ),
+            categories=tuple(
+                replace(one, name=names.get(one.slug, one.name)) for one in self.categories
+            ),
+            **other.words,
+        )
 
     @property
     def words(self) -> dict[str, str]:

@@ -87,7 +87,9 @@ def list_groupings(project: Project) -> list[Grouping]:
     shared = [
         Grouping(name, known.word_groups(title), known)
         for name, title in GROUPING_COLUMNS.items()
-        if any(row[name] for row in sample) and (with_categories or name not in TAXONOMY_COLUMNS)
+        if any(row[name] for row in sample)
+        and (with_categories or name not in TAXONOMY_COLUMNS)
+        and (name != "source_ability" or not with_categories or known.sorts != known.abilities)
     ]
     found = [*shared, *fields] if with_categories else [*fields, *shared]
     return found or [Grouping("origin", "Origin", known)]

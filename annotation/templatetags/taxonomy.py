@@ -1,5 +1,7 @@
 """Names of categories and abilities on pages."""
 
+from collections.abc import Iterable
+
 from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -30,6 +32,13 @@ def ability_name(slug: str, project: Project) -> str:
     "", in the project's word."""
     known = taxonomy.load_taxonomy(project)
     return known.ability_names().get(slug, slug) or known.word_groups("No ability")
+
+
+@register.filter
+def ability_names(slugs: Iterable[str], project: Project) -> str:
+    """The names of those abilities that the project has, with commas."""
+    known = taxonomy.load_taxonomy(project).ability_names()
+    return ", ".join(known[slug] for slug in slugs if slug in known)
 
 
 @register.filter

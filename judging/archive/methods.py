@@ -14,6 +14,7 @@ from typing import Any
 
 from django.db.models import Count, Max, Min
 
+from annotation.items import taxonomy
 from annotation.models import Item, Label, Project, Resolution, Stage
 from annotation.reports import agreement, agreement_answers
 from formats.typeset import escape_latex
@@ -68,7 +69,7 @@ def write_methods(project: Project, runs: Sequence[Run]) -> MethodsText:
         _data_sentences(project),
         _people_sentences(project),
         *(_run_sentences(run) for run in runs),
-        _figure_sentences(runs),
+        map(taxonomy.load_taxonomy(project).word_groups, _figure_sentences(runs)),
     ]
     return MethodsText(tuple(" ".join(sentences) for sentences in parts))
 

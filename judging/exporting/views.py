@@ -38,8 +38,8 @@ TABLE_HINTS = {
     "outcomes": "outcome of each item in each run",
 }
 FORMAT_HINTS = {
-    "fbi": "the archive of study 000",
-    "hub": "a folder for the Hugging Face hub",
+    "fbi": "the archive of study 000, a zip with a table of items per category",
+    "hub": "for the Hugging Face hub, a zip of Parquet files with a data card",
 }
 
 
@@ -47,8 +47,7 @@ class ExportForm(forms.Form):
     table = forms.ChoiceField()
     format = forms.ChoiceField(
         help_text="csv and tsv put an apostrophe before text that a spreadsheet would run as a "
-        "formula; jsonl and parquet keep every text unchanged. fbi is a zip with one table of "
-        "items per category. hub is a zip of Parquet files with a data card."
+        "formula; jsonl and parquet keep every text unchanged."
     )
     snapshot = forms.ChoiceField(
         required=False,

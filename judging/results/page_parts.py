@@ -186,13 +186,12 @@ class PageQuery:
     def project(self) -> Project:
         return self.member.project
 
-    @property
+    @cached_property
     def categories(self) -> Taxonomy:
-        """The categories under which the chosen runs were made; the project's of today if they
-        differ, or without a run."""
-        if self.runs:
-            return counted.load_categories(self.runs)
-        return taxonomy.load_taxonomy(self.project)
+        """The categories under which the chosen runs were made, with the names of today; the
+        project's of today if the runs differ, or without a run."""
+        today = taxonomy.load_taxonomy(self.project)
+        return counted.load_categories(self.runs).named_as(today) if self.runs else today
 
     @property
     def mixes_categories(self) -> bool:

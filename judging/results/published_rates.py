@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from annotation.items.taxonomy import Taxonomy
 from annotation.labelling.models.labels import SI_ITEM
 from judging.models import Run
 from judging.results.cells import Cell, GridLine, Row
@@ -95,10 +96,15 @@ SeriesKey = tuple[str, str, str]
 OwnRows = dict[str, dict[int, Row]]
 
 
+def covers(known: Taxonomy) -> bool:
+    """True if study 000 published rates for any of these abilities."""
+    return bool(known.ability_names().keys() & {one.ability for one in load_overview()})
+
+
 def list_choices(asked: PageQuery) -> list[ChoiceGroup]:
     """The series of study 000's tables 3 to 5, and a choice of all series of the chosen runs'
     strategies; [] for a project without any of the study's abilities."""
-    if not asked.categories.ability_names().keys() & {one.ability for one in load_overview()}:
+    if not covers(asked.categories):
         return []
     said = asked.query.getlist(PUBLISHED_PARAMETER)
     every = dict.fromkeys(one.series for one in load_overview())

@@ -26,7 +26,7 @@ COPIED_COLUMNS = (
 )  # fmt: skip
 _NO_ITEMS_MESSAGE = (
     "None of the chosen items can be used: they have no final label that the strategy can use, "
-    "serve as examples, or belong to another ability than the chosen category. Choose other items."
+    "serve as examples, or are not what the strategy makes its category from. Choose other items."
 )
 # An explanation check covers the outcomes of the base run with this detail (study 000, section
 # 5.3).

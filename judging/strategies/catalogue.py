@@ -9,7 +9,7 @@ from django.db.models import Count
 from annotation import tasktypes
 from annotation.items import taxonomy
 from annotation.models import Project
-from annotation.tasktypes import toml_text
+from annotation.tasktypes import TaskType, toml_text
 from judging import strategies
 from judging.models import Run, StrategyVersion
 from judging.runs import selection
@@ -52,7 +52,6 @@ def list_strategies(project: Project) -> list[CatalogueEntry]:
     same slug. A built-in generator of a category that the project does not have is left out."""
     used, known = _runs(project), taxonomy.load_taxonomy(project)
     task = tasktypes.load_task_type(project)
-    texts = {text.name for text in task.texts}
     own = StrategyVersion.objects.own(project).newest()
     found = {one.slug: one for one in [*_list_shipped(), *own]}
     read = [(one, one.strategy().with_categories(known)) for _, one in sorted(found.items())]
@@ -61,12 +60,19 @@ def list_strategies(project: Project) -> list[CatalogueEntry]:
             one,
             strategy,
             used[one.slug, one.project_id is not None],
-            suits=frames.can_show(strategy, texts)
-            and not (strategy.frame == "sorting" and task.categories),
+            suits_task(strategy, task),
         )
         for one, strategy in read
         if one.project_id or strategy.made or not strategy.category
     ]
+
+
+def suits_task(strategy: Strategy, task: TaskType) -> bool:
+    """True if items of this task type have the texts that the strategy shows, and their categories
+    do not settle what it suggests."""
+    texts = {text.name for text in task.texts}
+    is_settled = strategy.frame == "sorting" and task.categories
+    return frames.can_show(strategy, texts) and not is_settled
 
 
 def group_by_frame(project: Project) -> list[FrameGroup]:

@@ -17,7 +17,8 @@ from tests.builders import make_account
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 FBI = re.compile(
-    r"Long form|Factual|Number errors|Instruction following|(?<!suggest-)\babilit(y|ies)\b", re.IGNORECASE
+    r"Long form|Factual|Number errors|Instruction following|(?<!suggest-)\babilit(y|ies)\b",
+    re.IGNORECASE,
 )
 FAULTS = ("Rude remark", "rude-remark", "Vague praise", "Wrong page", "Made up source")
 HEAD = "No.,Question,Gold answer,Corrupted Answer,Error type,What changed\n"
@@ -50,7 +51,8 @@ def rows() -> str:
 
 def check(page: Page, name: str) -> None:
     """The page has no word of another study."""
-    text = page.inner_text("main").replace("API call a group ability", "")
+    page.evaluate("document.querySelectorAll('main code').forEach((one) => one.remove())")
+    text = page.inner_text("main")
     text = text.replace("FBI: 22 perturbations of four abilities", "")
     assert not FBI.search(text), (name, FBI.search(text))
 

@@ -35,14 +35,18 @@ def shown(lead: Membership, query: str = "") -> str:
     return browser_of(lead).get(address + query).content.decode()
 
 
-def test_a_run_is_shown_as_it_was_and_says_that_the_categories_changed(lead: Membership) -> None:
+def test_a_run_keeps_its_groups_and_has_the_names_and_words_of_today(lead: Membership) -> None:
     judge(lead)
     assert taxonomy.load_taxonomy(lead.project.runs.get()).category("rude").name == "Rude remark"
     rename(lead, "Unkind")
+    changed = {**lead.project.taxonomy.definition, "group": "theme", "groups": "themes"}
+    digest = lead.project.taxonomy_id
+    categories.save(lead.project, changed, member=lead, shown=digest, note="Called them themes")
     page = shown(lead)
-    assert "Rude remark" in page
+    assert "Rude remark" not in page
     assert "Tone of voice" in page
-    assert "Unkind" not in page
+    assert "Unkind" in page
+    assert "Theme and category" in page
     assert "The categories changed between these runs" not in page
     run = browser_of(lead).get(reverse("run", args=["reviews", 1])).content.decode()
     assert "they have changed since" in run

@@ -139,7 +139,7 @@ def test_a_category_is_made_where_its_ability_is_and_once_a_question(project: Pr
     assert {one.item.key for one in run.outcomes.all()} == {"item-1", "item-2"}
     invariant = make_run(project, make_endpoint(NOBODY), "generate-score-invariant")
     assert invariant.outcomes.count() == 3
-    with pytest.raises(Refused, match="another ability than the chosen category"):
+    with pytest.raises(Refused, match="not what the strategy makes its category from"):
         make_run(project, make_endpoint(NOBODY), "generate-grammar")
     assert not selection.accepts_item(project, "gold", made[0])
 

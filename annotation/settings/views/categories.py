@@ -224,7 +224,9 @@ def _changed(request: HttpRequest, member: Membership) -> tuple[Definition, str]
         version = categories.find_version(project, slug)
         if version is None:
             raise Refused("There is no such version. Choose one from the list.")
-        note = f"Went back to version {version.number}"
+        undone = categories.list_changes(project).filter(data__old__digest=slug).first()
+        before = f", as it was before: {undone.subject}" if undone else ""
+        note = f"Went back to version {version.number}{before}"[:200]
         return categories.replace(project, version.definition), note
     return _changed_entry(member, sent, action, slug)
 

@@ -15,7 +15,9 @@ from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
+from annotation import tasktypes
 from annotation.htmx import HtmxRequest
+from annotation.items import taxonomy
 from annotation.models import Membership, Project
 from annotation.projects import access
 from annotation.reports.grouping import GROUPING_COLUMNS, Grouping
@@ -23,7 +25,7 @@ from charts import files
 from formats.writers import FIGURE_FORMATS
 from judging import tasks
 from judging.models import Run, SavedView
-from judging.results import arrays, cells, figures, run_marks
+from judging.results import arrays, cells, figures, published_rates, run_marks
 from judging.results.cells import Header
 from judging.results.columns import Table
 from judging.results.counted import UnknownField
@@ -429,7 +431,11 @@ def list_studies(
 ) -> list[tuple[str, LinksByPage]]:
     """The tables and figures of each study. If the runs are `named`, all are used, whatever their
     strategy. Otherwise a table uses the default runs among those with its strategies, if there are
-    any."""
+    any. A project with categories of its own has none of them."""
+    if tasktypes.load_task_type(project).categories and not published_rates.covers(
+        taxonomy.load_taxonomy(project)
+    ):
+        return []
     offered = _load_fields(project)
     return [(title, _study_links(study, offered, runs, named)) for study, title in STUDIES.items()]
 

@@ -8,7 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from annotation import errors
+from annotation import errors, tasktypes
 from annotation.items.diffing import difference
 from annotation.models import Membership, Project
 from annotation.projects import access
@@ -58,6 +58,7 @@ def strategy(request: HttpRequest, slug: str, strategy: str) -> HttpResponse:
         "origin": versions[-1].parent,
         "source": catalogue.get_source(shown),
         "runs": runs,
+        "suits": catalogue.suits_task(newest.strategy(), tasktypes.load_task_type(member.project)),
         "open_steps": retirement.list_open_steps(newest, len(runs)),
         **_version_context(member.project, shown),
         **_comparison_context(request, versions),

@@ -21,13 +21,15 @@ from formats.rows import BadRow, as_printable
 class ItemImportReport:
     """The results of one import by row; `bad` and `conflicts` contain the places of such rows.
 
-    `alone` counts the new items that form a cluster of one item because no column names a cluster.
+    `equal` counts the new items whose compared texts have the same words. `alone` counts the new
+    items that form a cluster of one item because no column names a cluster.
     `off_scale` lists the answers in imported rows that are missing because they are off their
     scale. `bad_keys` has the keys of the bad rows, each with the first of them.
     """
 
     new: int = 0
     unchanged: int = 0
+    equal: int = 0
     alone: int = 0
     bad: list[BadRow] = field(default_factory=list)
     conflicts: list[BadRow] = field(default_factory=list)
@@ -193,6 +195,7 @@ def select_new(
             )
             fresh.append(draft)
             report.new += 1
+            report.equal += bool({"identical", "white-space-only"} & {*draft.flags})
             report.off_scale += draft.off_scale()
         elif reason := _describe_conflict(entry, draft):
             report.conflicts.append(draft.bad("key", reason))

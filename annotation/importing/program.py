@@ -95,6 +95,7 @@ def _summarise(job: Job, report: importing.ItemImportReport) -> dict[str, Any]:
     return {
         "rows": report.rows,
         "new": report.new,
+        "equal": report.equal,
         "unchanged": report.unchanged,
         "alone": report.alone,
         "conflicts": len(report.conflicts),

@@ -209,3 +209,12 @@ def retire(lead: Membership, slug: str) -> None:
     )
     shown = project.taxonomy_id
     assert project_categories.save(project, changed, member=lead, shown=shown, note="Retired")
+
+
+def test_rows_without_a_change_are_told_before_they_are_imported() -> None:
+    lead = make_member(with_own_categories(make_project("reviews")), Role.LEAD)
+    equal = b"r9,Q9?,It is 9.,It is 9.,Rude remark,Nothing.,Why\n"
+    desk = Desk(lead, file("Rude remark") + equal)
+    assert desk.job.result["report"]["equal"] == 1
+    assert "1 new item has two texts with the same words" in desk.page()
+    assert "same words" not in Desk(lead, file("Rude remark")).page()

@@ -9,7 +9,7 @@ again.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db.models import Count
@@ -24,6 +24,7 @@ from judging.runs.engine import outcomes
 from judging.runs.run_items import DrawnItems
 from judging.runs.transitions import record_event
 from judging.strategies import Strategy
+from judging.strategies.descriptions import FRAME_DESCRIPTIONS
 from judging.strategies.replies import decisions
 
 PANEL = "panel"
@@ -158,12 +159,24 @@ def _check(project: Project, strategy: StrategyVersion, sources: Sequence[Run]) 
             raise Refused(
                 f"Run {run.number} is {what}. Choose finished runs that called an evaluator."
             )
+    if different := describe_frames(sources):
+        raise Refused(different)
     _check_same_question(strategy.strategy(), [run.pinned_strategy() for run in sources])
 
 
+def describe_frames(runs: Iterable[Run]) -> str:
+    """Say which of the runs ask in which way, if they cannot be combined since the ways differ; ""
+    if they are alike."""
+    frames: dict[str, list[str]] = defaultdict(list)
+    for run in runs:
+        frames[FRAME_DESCRIPTIONS[run.pinned_strategy().frame].title].append(f"run {run.number}")
+    if len(frames) < 2:
+        return ""
+    ways = "; ".join(f"{title}: {', '.join(named)}" for title, named in frames.items())
+    return f"These runs ask in different ways ({ways}). Choose runs that ask in one way."
+
+
 def _check_same_question(fold: Strategy, asked: Sequence[Strategy]) -> None:
-    if len({one.frame for one in asked}) > 1:
-        raise Refused("These runs use different frames. Choose runs with the same frame.")
     if fold.fold != "mean":
         return
     if asked[0].output not in {"score", "scores"}:

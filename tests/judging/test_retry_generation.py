@@ -171,7 +171,7 @@ def test_the_votes_of_chosen_runs_are_counted(
     "numbers, fold, words",
     [
         ([1], "majority", "Choose two or more runs"),
-        ([1, 2], "mean", "use different frames"),
+        ([1, 2], "mean", "ask in different ways"),
         ([], "majority", "Choose two or more runs"),
         ([1, 2], "none", "Select a valid choice"),
     ],

@@ -229,7 +229,14 @@ def derive_run(request: HttpRequest, slug: str) -> HttpResponse:
             form.add_error(None, str(problem))
         else:
             return redirect("run", slug=slug, number=made.number)
-    return _render_form(request, member, "judging/run_derive.html", form, chosen=chosen)
+    return _render_form(
+        request,
+        member,
+        "judging/run_derive.html",
+        form,
+        chosen=chosen,
+        different=derived.describe_frames(chosen),
+    )
 
 
 @require_http_methods(["GET", "POST"])

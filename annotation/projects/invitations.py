@@ -3,11 +3,15 @@
 Also sends the invitation e-mails.
 """
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.core.mail import send_mail
+from django.core.validators import validate_email
 from django.db import IntegrityError
 from django.template.loader import render_to_string
 
@@ -37,6 +41,7 @@ def send_invitation(invitation: Invitation, link: str) -> bool | None:
 
 # Choices for the number of days that a link is valid.
 VALID_DAYS = (1, 7, 30)
+MAX_ALIAS = 80
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,64 @@ class InvitationRequest:
     role: str
     email: str = ""
     days: int = 7
+
+
+MOST_AT_ONCE = 100
+_WITH_ADDRESS = re.compile(r"(?P<alias>.*?)[\s,;<]*(?P<email>[^\s,;<>]+@[^\s,;<>]+)>?")
+
+
+def read_people(text: str, *, role: str, days: int) -> list[InvitationRequest]:
+    """Return the people that a text names, one per line: a name, an address, or a name and an
+    address, as in a spreadsheet or a mail. Who has only an address is called by the part before
+    the @.
+
+    Raises `FieldError` for a line that cannot be read, and if two lines have the same name.
+    """
+    lines = [line.strip() for line in text.splitlines()]
+    found: dict[str, InvitationRequest] = {}
+    for number, line in enumerate(lines, start=1):
+        if not line:
+            continue
+        read = _WITH_ADDRESS.fullmatch(line)
+        email = read["email"] if read else ""
+        alias = (read["alias"].strip(" \t,;\"'") if read else line) or email.partition("@")[0]
+        problem = _problem_with(alias, email)
+        if alias.casefold() in found:
+            problem = f"{alias!r} is named twice"
+        if problem:
+            raise FieldError(f"Line {number}: {problem}.", "people")
+        found[alias.casefold()] = InvitationRequest(alias, role, email, days)
+    if not 0 < len(found) <= MOST_AT_ONCE:
+        raise FieldError(f"Name one to {MOST_AT_ONCE} people, one per line.", "people")
+    return list(found.values())
+
+
+def _problem_with(alias: str, email: str) -> str:
+    if len(alias) > MAX_ALIAS or not alias.isprintable():
+        return f"a name has up to {MAX_ALIAS} characters"
+    try:
+        if email:
+            validate_email(email)
+    except ValidationError:
+        return f"{email!r} is no e-mail address"
+    return ""
+
+
+def create_invitations(
+    lead: Membership, wanted: Iterable[InvitationRequest], *, now: datetime
+) -> list[tuple[Invitation, str]]:
+    """Create all invitations or none, like `create_invitation`. Raises `FieldError` that names each
+    person who cannot be invited."""
+    made, problems = [], []
+    with transactions.transact():
+        for one in wanted:
+            try:
+                made.append(create_invitation(lead, one, now=now))
+            except FieldError as error:
+                problems.append(f"{one.alias}: {error}")
+        if problems:
+            raise FieldError(" ".join(problems), "people")
+    return made
 
 
 def create_invitation(

@@ -245,3 +245,71 @@ def test_nobody_goes_by_the_address_of_another(people: Cast) -> None:
     assert answer.status_code == 422
     assert b"without @" in answer.content
     assert not Account.objects.filter(username__contains="@").exists()
+
+
+# ----------------------------------------------------------------------------------------- several
+
+TWELVE = """Ada Lovelace <ada@lab.example>
+grace@navy.example
+Edsger
+Barbara\tbarbara@mit.example
+Donald, donald@tex.example
+
+"Tim, Berners-Lee"; tim@web.example
+"""
+
+
+def invite_many(people: Cast, text: str, status: int = 200) -> str:
+    said = {"people": text, "role": "annotator", "days": "7"}
+    url = reverse("members-invite", args=[people.project.slug])
+    answer = browser_of(people.lead).post(url, said)
+    assert answer.status_code == status, answer.content.decode()
+    return answer.content.decode()
+
+
+def test_a_pasted_list_makes_a_link_for_each_person(people: Cast) -> None:
+    page = invite_many(people, TWELVE)
+    made = dict(Invitation.objects.values_list("alias", "email"))
+    assert made == {
+        "Ada Lovelace": "ada@lab.example",
+        "grace": "grace@navy.example",
+        "Edsger": "",
+        "Barbara": "barbara@mit.example",
+        "Donald": "donald@tex.example",
+        "Tim, Berners-Lee": "tim@web.example",
+    }
+    links = re.findall(r'class="secret">([^<]+)<', page)
+    assert len(set(links)) == 6
+    assert all(Client().get(link).status_code == 200 for link in links)
+    assert f"Edsger\t\t{links[2]}" in page.replace("&#9;", "\t")
+    assert [str(message.to) for message in mail.outbox] == []
+
+
+@override_settings(EMAIL_HOST="mail.lab.example")
+def test_who_has_an_address_gets_the_link_by_mail(people: Cast) -> None:
+    page = invite_many(people, TWELVE)
+    assert sorted(one for message in mail.outbox for one in message.to) == [
+        "ada@lab.example", "barbara@mit.example", "donald@tex.example", "grace@navy.example",
+        "tim@web.example",
+    ]  # fmt: skip
+    assert page.count(">sent<") == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("ada\nADA", "Line 2: &#x27;ADA&#x27; is named twice."),
+        ("ada\nann@nowhere", "Line 2: &#x27;ann@nowhere&#x27; is no e-mail address."),
+        ("x" * 81, "Line 1: a name has up to 80 characters."),
+        ("   \n \n", "This field is required"),
+        ("\n".join(f"p{n}" for n in range(101)), "Name one to 100 people"),
+        ("new\nannotator\nresearcher", "annotator: A member of this project has this name."),
+    ],
+)
+def test_a_list_with_a_mistake_invites_nobody_and_names_it(
+    people: Cast, text: str, said: str
+) -> None:
+    page = invite_many(people, text, 422)
+    assert said in page
+    assert not Invitation.objects.exists()
+    assert text.strip().splitlines()[0][:20] in page if text.strip() else True

@@ -40,6 +40,23 @@ class InviteForm(forms.Form):
     )
 
 
+class InviteManyForm(forms.Form):
+    people = forms.CharField(
+        max_length=20_000,
+        label="Names or e-mail addresses, one per line",
+        widget=forms.Textarea({"rows": 8, "spellcheck": "false"}),
+        help_text="A name, an address, or both, as copied from a spreadsheet or a mail. Who has "
+        "only an address is called by the part before the @.",
+    )
+    role = forms.ChoiceField(choices=Role.choices, label="Role of all")
+    days: Any = forms.TypedChoiceField(
+        choices=[(days, f"{days} day{'s' * (days > 1)}") for days in invitations.VALID_DAYS],
+        coerce=int,
+        initial=7,
+        label="Links are valid for",
+    )
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 @login_required
@@ -84,10 +101,14 @@ def _apply_action(lead: Membership, member: Membership, said: Any) -> str:
 @never_cache
 @login_required
 def invite(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the form for an invitation. A POST creates the invitation and shows its link, once."""
+    """Show the forms for one and for several invitations. A POST creates them and shows the links,
+    once."""
     lead = access.member_for(request, slug, right="manage")
+    if "people" in request.POST:
+        return _invite_many(request, lead)
     form = InviteForm(request.POST or None)
-    context = {"project": lead.project, "member": lead, "form": form}
+    many = InviteManyForm(auto_id="many_%s")
+    context = {"project": lead.project, "member": lead, "form": form, "many": many}
     if request.method == "POST" and form.is_valid():
         try:
             made, key = invitations.create_invitation(
@@ -103,6 +124,30 @@ def invite(request: HttpRequest, slug: str) -> HttpResponse:
             return render(request, "annotation/invited.html", context)
     status = 422 if request.method == "POST" else 200
     return render(request, "annotation/invite.html", context, status=status)
+
+
+def _invite_many(request: HttpRequest, lead: Membership) -> HttpResponse:
+    many = InviteManyForm(request.POST, auto_id="many_%s")
+    context = {"project": lead.project, "member": lead, "form": InviteForm(), "many": many}
+    if many.is_valid():
+        said = many.cleaned_data
+        try:
+            wanted = invitations.read_people(said["people"], role=said["role"], days=said["days"])
+            found = invitations.create_invitations(
+                access.ensure_membership(lead), wanted, now=timezone.now()
+            )
+        except FieldError as error:
+            many.add_error("people", str(error))
+        else:
+            links = [
+                (made, request.build_absolute_uri(reverse("invitation", args=[key])))
+                for made, key in found
+            ]
+            context["made"] = [
+                (made, link, invitations.send_invitation(made, link)) for made, link in links
+            ]
+            return render(request, "annotation/invited_many.html", context)
+    return render(request, "annotation/invite.html", context, status=422)
 
 
 def _revoke(request: HttpRequest, lead: Membership) -> HttpResponse:

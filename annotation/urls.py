@@ -143,6 +143,7 @@ settings_urls = [
 
 report_urls = [
     path("pace/", boards.progress, name="pace"),
+    path("pace/work-time.csv", boards.work_time_file, name="work-time"),
     path("board/", boards.category_board, name="board"),
     path("agreement/", agreement.agreement_page, name="agreement"),
 ]

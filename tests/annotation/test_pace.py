@@ -7,12 +7,23 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
+from annotation.labelling import queue
 from annotation.models import Item, Label, Membership, Project
-from annotation.reports import grouping, pace, tables
+from annotation.reports import grouping, pace, tables, work_time
 from annotation.tasktypes import main_field
 from stats.spread import Quartiles
-from tests.builders import make_item, make_member, make_project, make_resolution, make_slot
+from tests.builders import (
+    browser_of,
+    make_item,
+    make_member,
+    make_project,
+    make_resolution,
+    make_slot,
+    say,
+    take,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -300,3 +311,26 @@ def test_what_takes_long_is_kept_for_a_moment_and_says_so() -> None:
     assert [kept(value, worth=0).value for value in (1, 2)] == [1, 1]
     assert kept(3, worth=0).again
     assert [kept(value, worth=60).value for value in (1, 2)] == [1, 2]
+
+
+def test_work_time_is_a_row_per_person_and_day_with_long_times_cut() -> None:
+    project = make_project(overlap=2)
+    ana, ben = make_member(project, alias="ana"), make_member(project, alias="=ben")
+    for _ in range(4):
+        make_item(project)
+    for seconds in (10.4, 4_000, None):
+        say(ana, take(ana), seconds=seconds)
+    say(ben, take(ben), seconds=20)
+    queue.undo_label(ben)
+    Label.objects.filter(seconds=10.4).update(created_at=datetime(2026, 3, 1, 23, 59, tzinfo=UTC))
+    rows = work_time.count_work_time(project)
+    today = timezone.now().date().isoformat()
+    assert [tuple(row[name] for name in work_time.COLUMNS) for row in rows] == [
+        ("=ben", today, 1, 20, 0, 0),
+        ("ana", "2026-03-01", 1, 10, 0, 0),
+        ("ana", today, 2, 1_800, 1, 1),
+    ]
+    lead = make_member(project, "lead")
+    file = browser_of(lead).get(reverse("work-time", args=[project.slug]))
+    lines = file.content.decode().splitlines()
+    assert lines[:2] == ["annotator,day,labels,seconds,untimed,cut", f"'=ben,{today},1,20,0,0"]

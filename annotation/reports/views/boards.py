@@ -1,5 +1,6 @@
 """Reports for a project's leads: progress and pace, and the category board."""
 
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,12 +18,13 @@ from annotation.labelling.models.labels import ERROR_ITEM
 from annotation.models import Project
 from annotation.projects import access
 from annotation.reports import category_board as reports_category_board
-from annotation.reports import grouping, tables
+from annotation.reports import grouping, tables, work_time
 from annotation.reports.category_board import BoardColumn, BoardRow
 from annotation.reports.grouping import Grouping
 from annotation.reports.pace import Pace
 from annotation.reports.tables import ProgressReport
 from annotation.tasktypes import main_field
+from formats.writers import write_csv
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,18 @@ def progress(request: HttpRequest, slug: str) -> HttpResponse:
         **_charts(project, kept.value),
     }
     return render(request, "annotation/reports/pace.html", context)
+
+
+@require_safe
+@login_required
+def work_time_file(request: HttpRequest, slug: str) -> HttpResponse:
+    """Work time per person and day as CSV."""
+    member = access.member_for(request, slug, right="manage")
+    stream = io.StringIO(newline="")
+    write_csv(work_time.count_work_time(member.project), work_time.COLUMNS, stream)
+    response = HttpResponse(stream.getvalue(), content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{slug}-work-time.csv"'
+    return response
 
 
 @require_safe

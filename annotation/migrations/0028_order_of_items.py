@@ -35,8 +35,4 @@ class Migration(migrations.Migration):
             name='begun',
             field=models.BooleanField(db_default=False, default=False, help_text='Open, and somebody has labelled the item: offered before items without a label.'),
         ),
-        migrations.AddIndex(
-            model_name='slot',
-            index=models.Index(condition=models.Q(('begun', True), ('reserved_for__isnull', True), ('returned', False), ('state', 'open')), fields=['project', 'stage', 'priority', 'position'], name='slot_begun'),
-        ),
     ]

@@ -451,7 +451,9 @@ def test_progress_counts_items_without_repeats() -> None:
     make_item(member.project)
     make_item(member.project, duplicate_of=first, slots=0)
     say(member, take(member))
-    assert queue.load_progress(member) == queue.MemberProgress(mine=1, resolved=1, total=2, left=1)
+    assert queue.load_progress(member) == queue.MemberProgress(
+        mine=1, resolved=1, total=2, left=1, todo=1
+    )
 
 
 def test_an_item_that_lacks_a_label_needs_another_annotator() -> None:

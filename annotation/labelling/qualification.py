@@ -85,6 +85,22 @@ def waits_for_lead(member: Membership) -> bool:
     return not (_next_item(member, running) if running else _enough_unseen(member))
 
 
+def describe_due(member: Membership) -> str:
+    """Say which item of the qualification the member answers next, such as "item 1 of 3, 2 needed
+    to pass"; "" if none is due."""
+    if not is_due(member):
+        return ""
+    running = _current_round(member)
+    project = member.project
+    size, needed = (
+        (running.size, running.needed)
+        if running
+        else (project.practice_items, project.practice_pass)
+    )
+    answered = running.answered if running else 0
+    return f"item {min(answered + 1, size)} of {size}, {needed} needed to pass"
+
+
 def build_lesson(label: Label) -> Lesson | None:
     """Build the lesson of a qualification label; None for any other label."""
     if label.stage != Stage.QUALIFICATION:

@@ -60,6 +60,20 @@ def test_a_member_sees_what_was_right_and_why(member: Membership) -> None:
     assert "0 of 1 right, 2 to answer" in shown
 
 
+def test_the_first_page_and_the_screen_say_how_far_the_qualification_is(member: Membership) -> None:
+    first = "Qualification: item 1 of 2, 2 needed to pass."
+    assert first in page(member, "project")
+    assert first in page(member, "label")
+    say(member, take(member))
+    assert "Qualification: item 2 of 2, 2 needed to pass." in page(member, "project")
+    say(member, take(member))
+    member.refresh_from_db()
+    make_item(member.project)
+    for name in ("project", "label"):
+        assert "needed to pass" not in page(member, name)
+    assert "needed to pass" not in page(make_member(member.project, role="lead"), "project")
+
+
 def test_a_member_who_waits_is_told_so_and_reads_what_a_lead_says(
     member: Membership, lead: Membership
 ) -> None:

@@ -357,6 +357,7 @@ def _item_context(member: Membership, offer: Offer) -> dict[str, Any]:
         "task": task,
         "offer": offer,
         "phase": offer.phase,
+        "qualifies": qualification.describe_due(member),
         "begun": start,
         "answers": start.answers,
         "history": list(my_items.past_labels(member, offer.item)),

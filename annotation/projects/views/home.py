@@ -13,7 +13,7 @@ from annotation import tasktypes
 from annotation.db import project_counts
 from annotation.generation import perturbers
 from annotation.items import readiness, taxonomy
-from annotation.labelling import queue
+from annotation.labelling import qualification, queue
 from annotation.models import (
     RIGHTS,
     WORK_LIKE_STAGES,
@@ -208,6 +208,7 @@ def project(request: HttpRequest, slug: str) -> HttpResponse:
         "people": people if member.is_lead else None,
         "tasks": attention.list_tasks(member, people, timezone.now()) if member.is_lead else [],
         "guidelines": member.project.guidelines.last(),
+        "qualifies": qualification.describe_due(member) if member.can_label else "",
         "perturbs": perturbers.is_suitable(member.project),
         "compares": tasktypes.load_version(member.project.task_type).pair is not None,
         "sorts": bool(tasktypes.load_version(member.project.task_type).awaits),

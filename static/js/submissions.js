@@ -10,6 +10,7 @@ import * as outbox from "./outbox.js";
 import { address, drawn, fieldsOf, panel, post, say, tell, whyNot } from "./page.js";
 import { bringNext, focusTarget, hasItem, load, paint, place, seconds } from "./panel.js";
 import * as pressGuard from "./press_guard.js";
+import * as sidePanel from "./side_panel.js";
 import * as connection from "./connection.js";
 
 // The label before, while its answer is awaited. What is sent next waits for it, so that all reaches
@@ -264,7 +265,8 @@ async function flag(form, button) {
 async function acknowledge(form) {
   const answer = await post(form.action, fieldsOf(form));
   if (answer.kind !== "stored") return tell(`This could not be saved. ${connection.SAYINGS[answer.kind]}`);
-  form.remove();
+  for (const one of document.querySelectorAll("[data-news]")) one.remove();
+  sidePanel.close();
   tell("Saved: you have read the guidelines.");
   focusTarget()?.focus({ preventScroll: true });
 }

@@ -626,6 +626,23 @@ def test_what_another_window_sent_waits_here_no_more(
     expect_choices({"item-01": "invalid", "item-02": "score-invariant", "item-03": "valid"})
 
 
+def test_new_guidelines_are_confirmed_by_two_keys(open_page: OpenPage, member: Membership) -> None:
+    make_guidelines(member.project, "Read both answers.")
+    page = label_screen(open_page, member)
+    page.keyboard.press("g")
+    expect(page.locator("#beside [data-news] button")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-news]")).to_have_count(0)
+    expect(page.locator("#beside")).to_be_hidden()
+    member.refresh_from_db()
+    assert member.guidelines_seen == 1
+    page.keyboard.press("g")
+    expect(page.locator("#beside h2")).to_be_focused()
+    page.keyboard.press("Escape")
+    page.keyboard.press("1")
+    wait_for(page, "item-02")
+
+
 def test_a_label_that_waited_and_is_refused_leaves_a_screen_that_goes_on(
     open_page: OpenPage, member: Membership
 ) -> None:

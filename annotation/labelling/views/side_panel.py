@@ -100,6 +100,7 @@ def guidelines_panel(request: HtmxRequest, slug: str) -> HttpResponse:
     context = {
         "project": member.project,
         "version": version,
+        "news": version is not None and version.number > member.guidelines_seen,
         **_panel_context(member, request, version),
     }
     return render(request, "annotation/label/_guidelines.html", context)

@@ -144,6 +144,7 @@ settings_urls = [
 report_urls = [
     path("pace/", boards.progress, name="pace"),
     path("pace/work-time.csv", boards.work_time_file, name="work-time"),
+    path("people/<path:alias>/", boards.person, name="person"),
     path("board/", boards.category_board, name="board"),
     path("agreement/", agreement.agreement_page, name="agreement"),
 ]

@@ -96,6 +96,7 @@ RULES: dict[str, dict[str, str]] = {
     "projects/<slug:slug>/label/undo/": {"GET": "label", "POST": "label"},
     "projects/<slug:slug>/pace/": {"GET": "manage"},
     "projects/<slug:slug>/pace/work-time.csv": {"GET": "manage"},
+    "projects/<slug:slug>/people/<path:alias>/": {"GET": "manage"},
     "projects/<slug:slug>/board/": {"GET": "manage"},
     "projects/<slug:slug>/agreement/": {"GET": "manage"},
     "projects/<slug:slug>/task/": {"GET": "manage", "POST": "manage"},

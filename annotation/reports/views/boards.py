@@ -8,17 +8,19 @@ from urllib.parse import urlencode
 
 from django import forms
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from annotation import tasktypes
 from annotation.labelling.models.labels import ERROR_ITEM
-from annotation.models import Project
+from annotation.models import Membership, Project
 from annotation.projects import access
 from annotation.reports import category_board as reports_category_board
 from annotation.reports import grouping, tables, work_time
+from annotation.reports import person as reports_person
 from annotation.reports.category_board import BoardColumn, BoardRow
 from annotation.reports.grouping import Grouping
 from annotation.reports.pace import Pace
@@ -93,6 +95,25 @@ def progress(request: HttpRequest, slug: str) -> HttpResponse:
         **_charts(project, kept.value),
     }
     return render(request, "annotation/reports/pace.html", context)
+
+
+@require_safe
+@login_required
+def person(request: HttpRequest, slug: str, alias: str) -> HttpResponse:
+    """What one member has done, for leads."""
+    lead = access.member_for(request, slug, right="manage")
+    member = Membership.objects.in_project(lead.project).named(alias)
+    if member is None:
+        raise Http404
+    member.project = lead.project
+    context = {
+        "project": lead.project,
+        "member": lead,
+        "person": member,
+        "report": reports_person.build_report(member),
+        "task": tasktypes.load_task_type(lead.project),
+    }
+    return render(request, "annotation/reports/person.html", context)
 
 
 @require_safe

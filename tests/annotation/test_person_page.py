@@ -1,0 +1,88 @@
+"""The page of one member, for leads."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from annotation.models import Membership, Project, Role
+from annotation.reports import person
+from tests.builders import browser_of, make_item, make_known, make_member, make_project, say, take
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def project() -> Project:
+    return make_project(overlap=2)
+
+
+def shown(who: Membership, alias: str, status: int = 200) -> str:
+    page = browser_of(who).get(reverse("person", args=[who.project.slug, alias]))
+    assert page.status_code == status
+    return page.content.decode()
+
+
+def test_labels_agreement_and_the_latest_words_are_those_of_the_person(project: Project) -> None:
+    ana, ben = make_member(project, alias="ana"), make_member(project, alias="be/n <b>")
+    for number in range(4):
+        make_item(project, f"item-{number}")
+    for choice in ("valid", "valid", "invalid"):
+        say(ana, take(ana), choice, seconds=10, comment="<i>odd</i>" if choice == "invalid" else "")
+    for choice in ("valid", "invalid", "invalid", "valid"):
+        say(ben, take(ben), choice)
+    report = person.build_report(ana)
+    assert (report.labels, report.counted, report.seconds.median) == (3, 3, 10)
+    assert [(one.alias, one.items, one.alike) for one in report.others] == [("be/n <b>", 3, 2)]
+    assert report.choices == (("valid", "Valid", 2), ("invalid", "Invalid", 1))
+    page = shown(make_member(project, Role.LEAD), "ana")
+    assert "&lt;i&gt;odd&lt;/i&gt;" in page
+    assert "<i>odd" not in page
+    assert "66.7 %" in page
+    assert "be/n &lt;b&gt;" in page
+
+
+def test_control_items_and_rounds_are_on_the_page(project: Project) -> None:
+    Project.objects.filter(pk=project.pk).update(probe_every=1, practice_items=1, practice_pass=1)
+    member = Membership.objects.select_related("project").get(
+        pk=make_member(project, alias="ana").pk
+    )
+    make_known(project, "practised")
+    make_known(project, "checked", purpose="probe")
+    make_item(project), make_item(project)
+    say(member, take(member))
+    member.refresh_from_db()
+    say(member, take(member, draw=0), "invalid")
+    page = shown(make_member(project, Role.LEAD), "ana")
+    assert "0 of 1 right" in page
+    assert "Round 1: 1 of 1 right, 1 needed" in page
+
+
+def test_nobody_else_sees_it_and_nobody_of_that_name_is_no_page(project: Project) -> None:
+    ana = make_member(project, alias="ana")
+    shown(ana, "ana", 403)
+    lead = make_member(project, Role.LEAD)
+    shown(lead, "nobody", 404)
+    assert "No labels yet" in shown(lead, "ana")
+    for page in ("members", "project", "pace"):
+        make_item(project)
+        content = browser_of(lead).get(reverse(page, args=[project.slug])).content.decode()
+        assert reverse("person", args=[project.slug, "ana"]) in content
+
+
+def test_the_number_of_queries_does_not_grow_with_the_labels(project: Project) -> None:
+    ana, lead = make_member(project, alias="ana"), make_member(project, Role.LEAD)
+
+    def count() -> int:
+        shown(lead, "ana")
+        with CaptureQueriesContext(connection) as seen:
+            person.build_report(ana)
+        return len(seen)
+
+    make_item(project)
+    say(ana, take(ana))
+    before = count()
+    for _ in range(5):
+        make_item(project)
+        say(ana, take(ana))
+    assert count() == before

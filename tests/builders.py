@@ -134,7 +134,11 @@ def make_revision(item: Item, texts: dict[str, str], **values: Any) -> Revision:
 
 
 def make_slot(item: Item, **values: Any) -> Slot:
-    values = {"number": 1, "position": work_order.place_item(item.project, item.position), **values}
+    values = {
+        "number": 1,
+        "position": work_order.queue_position(item.project, item.position),
+        **values,
+    }
     return Slot.objects.create(project=item.project, item=item, **values)
 
 

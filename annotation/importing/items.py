@@ -39,6 +39,7 @@ from annotation.models import (
     Revision,
     Slot,
 )
+from annotation.settings import project_settings
 from formats.rows import BadRow
 
 # Small enough that a batch takes little memory, however large the texts are. It also commits in
@@ -239,6 +240,8 @@ def _insert(
 ) -> None:
     if not drafts:
         return
+    if project.order == work_order.FIELD:
+        project_settings.enqueue_job(project, None, timezone.now(), {"order"})
     last = Item.objects.filter(project=project).aggregate(last=Max("position"))["last"] or 0
     positions = range(last + 1, last + 1 + len(drafts))
     ids = bulk.reserve_ids(Item, len(drafts)), bulk.reserve_ids(Revision, len(drafts))
@@ -321,7 +324,7 @@ def _is_decided(entry: "_Entry") -> bool:
 def _slots(project: Project, entry: "_Entry") -> Iterator[dict[str, Any]]:
     if not tasktypes.load_version(project.task_type).is_ready(entry.draft.texts):
         return  # it waits for a text and gets its slots together with it
-    place = work_order.place_item(project, entry.position)
+    place = work_order.queue_position(project, entry.position)
     for number, reason in assignment.slot_numbers(project, entry.draft.key):
         yield {
             "project_id": project.pk,

@@ -45,9 +45,23 @@ WAITS = {
     "nobody": "Another annotator, but nobody is left",
     "verify": "Verification",
     "adjudicate": "A decision",
-    "flag": "A look: flagged by an annotator",
-    "comment": "A look: with a comment",
+    "flag": "An answer to a flag",
+    "comment": "An answer to a comment",
 }
+
+
+_BY_NO_LEAD = ~Q(member__role="lead")
+
+
+def _unanswered() -> Q:
+    """What somebody did to an item, with its time and item: no lead wrote a comment on the item
+    afterwards, and nobody decided it."""
+    from annotation.models import Comment, Resolution
+
+    later = {"item": OuterRef("item"), "created_at__gte": OuterRef("created_at")}
+    answers = Comment.objects.filter(member__role="lead", withdrawn_at=None, **later)
+    decisions = Resolution.objects.filter(source=Resolution.Source.ADJUDICATED, **later)
+    return ~Q(Exists(answers)) & ~Q(Exists(decisions))
 
 
 class ItemQuerySet(models.QuerySet["Item"]):
@@ -103,8 +117,12 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return count_by(self.annotate(waits_at=Case(*waits, default=Value(""))), "waits_at")
 
     def waiting_for(self, what: str) -> ItemQuerySet:
-        """Return the items that wait for one of `WAITS`; items whose labels or threads have a
-        comment, for "comment"."""
+        """Return the items that wait for one of `WAITS`.
+
+        A flag or a comment waits until a lead writes a comment on the item afterwards, or somebody
+        decides it. For "nobody", everybody who annotates has labelled the item: members who are
+        annotators, or who have labelled anything.
+        """
         from annotation.models import RIGHTS, Comment, Label, Mark, Membership, Slot
 
         slots = Slot.objects.filter(item=OuterRef("pk"))
@@ -116,14 +134,17 @@ class ItemQuerySet(models.QuerySet["Item"]):
         own = Slot.objects.at_stage("label").filter(
             item=OuterRef(OuterRef("pk")), member=OuterRef("pk"), state="filled"
         )
-        people = Membership.objects.with_role_in(RIGHTS["label"])
+        people = Membership.objects.with_role_in(RIGHTS["label"]).filter(~Exists(own))
+        annotate = Q(role="annotator") | Q(labelled__gt=0)
+        is_left = Exists(people.filter(annotate, project=OuterRef("project")))
         conditions = {
-            "annotator": begun,
-            "nobody": begun & ~Exists(people.filter(~Exists(own), project=OuterRef("project"))),
+            "annotator": begun & is_left,
+            "nobody": begun & ~is_left,
             "verify": Exists(slots.at_stage("verify").in_use()),
             "adjudicate": Exists(slots.at_stage("adjudicate").in_use()),
-            "flag": Exists(flags),
-            "comment": Exists(comments) | Exists(labels.exclude(comment="")),
+            "flag": Exists(flags.filter(_unanswered())),
+            "comment": Exists(comments.filter(_unanswered(), _BY_NO_LEAD))
+            | Exists(labels.exclude(comment="").filter(_unanswered(), _BY_NO_LEAD)),
         }
         return self.filter(conditions[what])
 
@@ -205,8 +226,9 @@ class ItemQuerySet(models.QuerySet["Item"]):
         """Return rows (id, key, number of regular slots that are not closed) of the items to label,
         in the order of their ids. Regular slots are the slots of the overlap and of the
         double-annotated sample."""
-        slots = Q(slots__stage="label", slots__reason__in=["", "share"])
-        counted = Count("slots", filter=slots & ~Q(slots__state="closed"))
+        slots = Q(slots__stage="label", slots__reason__in=["", "share", "waived"])
+        is_kept = ~Q(slots__state="closed") | Q(slots__reason="waived")
+        counted = Count("slots", filter=slots & is_kept)
         work = self.filter(slots__stage="label", purpose="test").order_by("pk")
         return work.annotate(work_slots=counted).values_list("pk", "key", "work_slots")
 

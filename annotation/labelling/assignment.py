@@ -31,7 +31,8 @@ from stats.lots import draw_number
 BATCH = 20
 ITEMS_PER_STEP = 2_000
 COUNT_TIMEOUT = "20s"
-PRIORITIES = {"urgent": -10, "normal": 0, "later": 10}
+# A request decides so many items; a lead presses again for more.
+MOST_AT_ONCE = 1_000
 # The settings that `labels_wanted` depends on.
 SLOT_SETTINGS = frozenset({"overlap", "share_percent", "share_overlap"})
 # What a job applies to the slots that are there.
@@ -73,7 +74,7 @@ def build_slots(project: Project, item: Item) -> list[Slot]:
             item=item,
             stage=Stage.LABEL,
             number=number,
-            position=work_order.place_item(project, item.position),
+            position=work_order.queue_position(project, item.position),
             reason=reason,
         )
         for number, reason in slot_numbers(project, item.key)
@@ -199,8 +200,9 @@ def refill_slots(item: Item, *, now: datetime) -> None:
 def settle_disputes(project: Project, *, now: datetime) -> Iterator[ResizeStep]:
     """Close the open slots that were added after disagreements and that the settings no longer ask
     for, step by step; items without such a slot left go to adjudication."""
-    added = Slot.objects.at_work().filter(state=Slot.State.OPEN, reason=Reason.DISPUTED)
-    ids = added.filter(project=project).order_by("item").values_list("item", flat=True).distinct()
+    added = Slot.objects.in_project(project.pk).at_work().filter(reason=Reason.DISPUTED)
+    spare = added.free(now).order_by("item").values_list("item", flat=True)
+    ids = spare.distinct()
     for batch in make_batches(list(ids), BATCH):
         with transactions.transact():
             items = Item.objects.locked().filter(pk__in=batch).order_by("pk")
@@ -211,7 +213,7 @@ def settle_disputes(project: Project, *, now: datetime) -> Iterator[ResizeStep]:
 def _settle_dispute(project: Project, item: Item, now: datetime) -> bool:
     item.project = project
     slots = list(Slot.objects.at_work().of_item(item).not_closed().locked().in_order())
-    spare = [s for s in slots if s.state == Slot.State.OPEN and s.reason == Reason.DISPUTED]
+    spare = [s for s in slots if s.is_free(now) and s.reason == Reason.DISPUTED]
     surplus = spare[: max(0, len(slots) - project.disputed_overlap)]
     for slot in surplus:
         slot.close()
@@ -223,7 +225,8 @@ def _settle_dispute(project: Project, item: Item, now: datetime) -> bool:
 def stuck_items(project: Project) -> ItemQuerySet:
     """Find the items that wait for another annotator after a disagreement, or for one who does not
     exist."""
-    added = Slot.objects.at_work().filter(state=Slot.State.OPEN, reason=Reason.DISPUTED)
+    added = Slot.objects.in_project(project.pk).at_work().filter(reason=Reason.DISPUTED)
+    added = added.free(timezone.now())
     items = Item.objects.in_project(project)
     nobody = items.waiting_for("nobody").values("pk")
     return items.filter(Q(pk__in=added.values("item")) | Q(pk__in=nobody))
@@ -231,13 +234,18 @@ def stuck_items(project: Project) -> ItemQuerySet:
 
 def stop_waiting(lead: Membership, *, now: datetime) -> int:
     """Let the labels of the `stuck_items` decide, and send those that disagree to adjudication.
-    Returns the number of items."""
-    ids = list(stuck_items(lead.project).values_list("pk", flat=True))
+    Returns the number of items, at most `MOST_AT_ONCE`.
+
+    No later change of the settings asks for these labels again, unless it asks for more labels of
+    all items.
+    """
+    ids = list(stuck_items(lead.project).values_list("pk", flat=True)[:MOST_AT_ONCE])
     for batch in make_batches(ids, BATCH):
         with transactions.transact():
             for item in Item.objects.locked().filter(pk__in=batch).order_by("pk"):
                 item.project = lead.project
-                labelling_slots.close_open(item, Stage.LABEL)
+                for slot in Slot.objects.at_work().of_item(item).free(now).locked():
+                    slot.waive()
                 resolution.update_resolution(item, now=now, asks_more=False)
     _record("decide now", lead, items=len(ids))
     return len(ids)
@@ -324,9 +332,9 @@ def set_priority(lead: Membership, items: Iterable[Item], priority: str) -> int:
     """Set the priority of the items' slots, and return the number of items.
 
     With "urgent", open slots are also marked as returned, so that members whose cursor has passed
-    them still find them. Raises KeyError if the priority is not one of `PRIORITIES`.
+    them still find them. Raises KeyError if the priority is not one of `work_order.PRIORITIES`.
     """
-    level = PRIORITIES[priority]
+    level = work_order.PRIORITIES[priority]
     stream = iter([item.pk for item in items])
     count = 0
     while batch := list(islice(stream, BATCH)):
@@ -372,7 +380,7 @@ def _count_groups(project: Project, percent: int) -> list[tuple[Any, ...]]:
         if 0 < percent < 100
         else "%(percent)s = 100"
     )
-    of_all = "s.reason IN ('', 'share')"
+    of_all = "s.reason IN ('', 'share', 'waived')"
     words: dict[str, Any] = {
         "project": project.pk,
         "percent": percent,
@@ -385,7 +393,8 @@ def _count_groups(project: Project, percent: int) -> list[tuple[Any, ...]]:
         FROM
           (SELECT i.purpose, i.duplicate_of_id IS NOT NULL AS repeats,
              COUNT(s.id) > 0 AS has_slots,
-             COUNT(CASE WHEN {of_all} AND s.state <> 'closed' THEN 1 END) AS used,
+             COUNT(CASE WHEN {of_all} AND (s.state <> 'closed' OR s.reason = 'waived')
+                   THEN 1 END) AS used,
              COUNT(CASE WHEN {of_all} AND s.state = 'open' AND s.reserved_for_id IS NULL
                    THEN 1 END) AS spare,
              COUNT(CASE WHEN s.state IN ('open', 'held') THEN 1 END) AS unfilled,
@@ -423,10 +432,12 @@ def _resize(project: Project, item: Item, now: datetime) -> bool:
     if readiness.lacks_texts(item):
         return False
     slots = list(Slot.objects.at_work().of_item(item).that_all_get().locked().in_order())
+    waived = sum(slot.reason == Reason.WAIVED for slot in slots)
+    slots = [slot for slot in slots if slot.reason != Reason.WAIVED]
     used = [slot for slot in slots if slot.state != Slot.State.CLOSED]
     if _is_labelled(slots) and resolution.is_excluded(item):
         return False
-    number = labels_wanted(project, item.key)
+    number = labels_wanted(project, item.key) - waived
     changed = _open(project, item, slots, number - len(used)) or _close(used, len(used) - number)
     if changed and _is_labelled(slots):
         resolution.update_resolution(item, now=now)

@@ -35,7 +35,7 @@ class ItemState:
     """The item's current resolution, the number of its label slots by state, and what else is open.
 
     resolution: None if there is none. waiting: open and held slots. disputed: True if an
-    adjudication is open because of a disagreement. asked: True if any adjudication is open or held.
+    adjudication is open or held because of a disagreement. asked: True if any adjudication is.
     verifying: True if a verification is open or held. answers: the answers of the counted labels of
     the revision, in the order given.
     """
@@ -70,8 +70,8 @@ def load_item_state(item: Item, revision: Revision) -> ItemState:
           (SELECT
              COUNT(CASE WHEN stage = 'label' AND state IN ('open', 'held') THEN 1 END),
              COUNT(CASE WHEN stage = 'label' AND state = 'filled' THEN 1 END),
-             COUNT(CASE WHEN stage = 'adjudicate' AND state = 'open' AND reason = 'disputed'
-                   THEN 1 END),
+             COUNT(CASE WHEN stage = 'adjudicate' AND state IN ('open', 'held')
+                   AND reason = 'disputed' THEN 1 END),
              COUNT(CASE WHEN stage = 'adjudicate' AND state IN ('open', 'held') THEN 1 END),
              COUNT(CASE WHEN stage = 'verify' AND state IN ('open', 'held') THEN 1 END)
            FROM annotation_slot WHERE item_id = %(item)s) AS s

@@ -86,14 +86,17 @@ def add_slots(
     """Add slots to the item, which must be locked, at a stage; urgent slots are offered first."""
     last = Slot.objects.filter(item=item, stage=stage).aggregate(last=Max("number"))["last"] or 0
     beside = Slot.objects.filter(item=item, stage=stage).order_by("priority").first()
-    place = beside.position if beside else work_order.place_item(item.project, item.position)
+    any_stage = beside or Slot.objects.filter(item=item).first()
+    position = (
+        any_stage.position if any_stage else work_order.queue_position(item.project, item.position)
+    )
     return Slot.objects.bulk_create(
         Slot(
             project_id=item.project_id,
             item=item,
             stage=stage,
             number=number,
-            position=place,
+            position=position,
             priority=beside.priority if beside else 0,
             returned=urgent,
             reason=reason,

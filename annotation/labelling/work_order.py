@@ -17,16 +17,17 @@ from annotation.db import transactions
 from annotation.models import Cursor, Item, Project, Slot
 from stats.lots import draw_number
 
+PRIORITIES = {"urgent": -10, "normal": 0, "later": 10}
 RANDOM, FILE, FIELD = "random", "file", "field"
 ORDER_TITLES = {
-    RANDOM: "Random, another beginning for each person",
+    RANDOM: "Random; each person starts at a different item",
     FILE: "As in the file",
     FIELD: "By a field of the items",
 }
 # The settings on which the places depend, and which items count as begun.
 ORDER_SETTINGS = frozenset({"order", "order_field", "begun_first"})
 BITS = 31
-# Items that are imported after the items were sorted by a field come last until they are sorted in.
+# Items that were imported after the sorting by a field come last until they are sorted in.
 UNSORTED = 2**30
 BATCH = 500
 
@@ -41,21 +42,32 @@ class SortStep:
 
 def choose_for_new_project() -> dict[str, object]:
     """Return the settings of a new project: random order, and begun items first."""
-    return {"order": RANDOM, "order_seed": secrets.randbits(BITS), "begun_first": True}
+    return {"order": RANDOM, "order_seed": draw_seed(), "begun_first": True}
 
 
-def place_item(project: Project, position: int) -> int:
+def draw_seed() -> int:
+    """Return a seed for a random order; never 0, which stands for none."""
+    return 1 + secrets.randbelow(2**BITS - 1)
+
+
+def queue_position(project: Project, position: int) -> int:
     """Return the place in the queue of the item at this position in the file."""
     if project.order == RANDOM:
         return draw_number(f"order\0{project.order_seed}\0{position}", bits=BITS)
     return UNSORTED + position if project.order == FIELD else position
 
 
-def place_to_begin(project: Project, member_id: int) -> int:
+def start_position(project: Project, member_id: int) -> int:
     """Return the place in the queue after which a member begins; -1 for the first place."""
     if project.order != RANDOM:
         return -1
     return draw_number(f"begin\0{project.order_seed}\0{member_id}", bits=BITS)
+
+
+def next_priority(priority: int) -> int:
+    """Return the priority that comes after this one; one that no slot has after the last."""
+    later = [one for one in PRIORITIES.values() if one > priority]
+    return min(later, default=32_767)
 
 
 def finishes_begun(project: Project) -> bool:
@@ -87,7 +99,7 @@ def _in_file(project: Project, after: int) -> list[tuple[int, int]]:
     """The next items after this position, each with its place."""
     found = Item.objects.filter(project=project, position__gt=after).order_by("position")
     rows = found.values_list("pk", "position")[:BATCH]
-    return [(pk, place_item(project, position)) for pk, position in rows]
+    return [(pk, queue_position(project, position)) for pk, position in rows]
 
 
 def _sorted_by_field(project: Project) -> list[tuple[int, int]]:

@@ -11,7 +11,6 @@ from django.db.models.functions import RowNumber
 
 from annotation import tasktypes
 from annotation.db import project_counts
-from annotation.items.models import WAITS
 from annotation.labelling import cases, control_items
 from annotation.models import Item, Label, Membership, Project, Slot, Stage
 from annotation.tasktypes import TaskType
@@ -38,10 +37,11 @@ class Task:
 
 
 def list_tasks(lead: Membership, people: list[Membership], now: datetime) -> list[Task]:
-    """List what the lead can do in the project, the most urgent first; nothing that is done.
-    `people` are the members with `last_label_at`, as `for_progress` gives them.
+    """List what the lead can do in the project, the most urgent first.
 
-    In a large project the numbers may be some seconds old."""
+    `people` are the members with `last_label_at`, as `for_progress` gives them. In a large project
+    the numbers may be some seconds old.
+    """
     project = lead.project
     found = project_counts.get_cached_count(
         project, "tasks", lead.role, lambda: [*_item_tasks(project), *_people_tasks(project, now)]
@@ -57,8 +57,8 @@ def _item_tasks(project: Project) -> Iterator[Task]:
     verify = slots.count()
     yield Task(verify, _say(verify, "waits", "wait") + " for verification", "verify")
     for wait, one, several in (
-        ("flag", "is flagged by an annotator", "are flagged by annotators"),
-        ("comment", "has a comment", "have comments"),
+        ("flag", "has a flag without an answer", "have flags without an answer"),
+        ("comment", "has a comment without an answer", "have comments without an answer"),
         (
             "nobody",
             "waits for an annotator, but nobody is left",
@@ -66,7 +66,6 @@ def _item_tasks(project: Project) -> Iterator[Task]:
         ),
         ("annotator", "waits for another annotator", "wait for another annotator"),
     ):
-        assert wait in WAITS
         number = Item.objects.in_project(project).waiting_for(wait).count()
         where = ("adjudicate", "") if wait == "nobody" else ("items", f"?waits={wait}")
         yield Task(number, _say(number, one, several), *where)
@@ -117,7 +116,11 @@ def _pass_share(project: Project) -> float:
 
 
 def _list_away(project: Project, people: list[Membership], now: datetime) -> Task:
-    """Annotators who have not labelled for three days, or not at all in as long a time."""
+    """Annotators who have not labelled for three days, or not at all in as long a time; nobody if
+    no label is left to give."""
+    slots = Slot.objects.in_project(project.pk).at_work().of_live_items().in_use()
+    if not slots.exists():
+        people = []
     away = tuple(
         one.alias
         for one in people

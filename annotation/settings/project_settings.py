@@ -6,7 +6,7 @@ started are closed.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
@@ -76,7 +76,8 @@ RESIZE_JOB = "places"
 _NUMBER_RULES = frozenset({"median", "three"})
 # Up to this many items are updated while the lead waits, about ten seconds at most.
 MAX_IMMEDIATE_ITEMS = 1_000
-MAX_ID = 2**63 - 1
+# What a job may have to do, with the last item that is done.
+STEPS = ("sorted", "after", "settled")
 # Seconds that a worker spends on the job before the next worker continues it.
 SLICE_SECONDS = 30.0
 
@@ -157,13 +158,14 @@ def apply_change(
         for name, (_, value) in changed.items():
             setattr(stored, name, value)
             setattr(project, name, value)
-        stored.save(update_fields=list(changed))
+        if stored.order == work_order.RANDOM and not stored.order_seed:
+            stored.order_seed = project.order_seed = work_order.draw_seed()
+        stored.save(update_fields=[*changed, "order_seed"])
         job = None
         if changed:
             _record(project, member, changed)
         if assignment.APPLIED_SETTINGS & set(changed):
-            sorts = bool(work_order.ORDER_SETTINGS & set(changed))
-            job = enqueue_resize(project, member, now, sorts=sorts)
+            job = enqueue_job(project, member, now, set(changed))
     if (
         job
         and Item.objects.in_project(project).count() <= MAX_IMMEDIATE_ITEMS
@@ -191,7 +193,7 @@ def run_job(
     with job_queue.hold_lease(job_id, RESIZE_JOB, stopped) as job:
         if job is None:
             return False
-        begin = dict(job.result)
+        begin = {name: job.result[name] for name in STEPS if name in job.result}
         ends, done = time.monotonic() + seconds, 0
         project = Project.objects.select_related("task_type").get(jobs=job_id)
         left: dict[str, int] | None = None
@@ -207,13 +209,16 @@ def _steps(
     project: Project, left: dict[str, int], now: datetime
 ) -> Iterator[tuple[work_order.SortStep | assignment.ResizeStep, dict[str, int]]]:
     """The steps of the job, each with what is left after it, as its result is stored."""
-    if "sorted" in left:
-        for step in work_order.sort_slots(project, left["sorted"]):
-            yield step, {"sorted": step.last}
-    for resized in assignment.resize_items(project, now=now, after=left.get("after", 0)):
-        yield resized, {"after": resized.last}
+    rest = dict(left)
+    if "sorted" in rest:
+        for step in work_order.sort_slots(project, rest["sorted"]):
+            yield step, rest | {"sorted": step.last}
+        del rest["sorted"]
+    if "after" in rest or not left:
+        for resized in assignment.resize_items(project, now=now, after=rest.get("after", 0)):
+            yield resized, rest | {"after": resized.last}
     for settled in assignment.settle_disputes(project, now=now):
-        yield settled, {"after": MAX_ID}
+        yield settled, {"settled": settled.last}
 
 
 def _release_job(job_id: int, project: Project, done: int, left: dict[str, int] | None) -> bool:
@@ -224,12 +229,11 @@ def _release_job(job_id: int, project: Project, done: int, left: dict[str, int] 
         asked = Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=project.pk)
         of_job = assignment.APPLIED_SETTINGS
         changed = {name for name in of_job if getattr(asked, name) != getattr(project, name)}
-        again = {"sorted": 0} if changed & work_order.ORDER_SETTINGS else {}
         finished = left is None and not changed
         Job.objects.filter(pk=job_id).update(
             done=F("done") + done,
             state=Job.State.FINISHED if finished else Job.State.WAITING,
-            result=again if changed else left or {},
+            result=_from_the_start(changed, left or {}) if changed else left or {},
             finished_at=timezone.now() if finished else None,
         )
     return finished
@@ -308,7 +312,8 @@ def _order_problems(project: Project, wanted: Mapping[str, Any]) -> list[Setting
         return []
     fields = {field for one in list_groupings(project) for field in [one.name] if one.is_field}
     said = f"Choose from {', '.join(sorted(fields))}." if fields else "Choose another order."
-    return [SettingProblem("order_field", f"No item has a field {name!r}. {said}")]
+    problem = f"No item has a field {name!r}." if name else "Name a field."
+    return [SettingProblem("order_field", f"{problem} {said}")]
 
 
 def _rule_problems(project: Project, rules: Mapping[str, str]) -> list[SettingProblem]:
@@ -338,8 +343,11 @@ def _answer_problems(project: Project, wanted: Mapping[str, Any]) -> list[Settin
     return found
 
 
-def enqueue_resize(project: Project, member: Membership, now: datetime, *, sorts: bool) -> Job:
-    """Store the job that gives each item its slots, and if `sorts` their places in the queue."""
+def enqueue_job(
+    project: Project, member: Membership | None, now: datetime, changed: Collection[str]
+) -> Job:
+    """Store the job that applies these changed settings to the slots that are there: their number
+    and their positions in the queue."""
     waiting = unfinished_job(project)
     if waiting is None:
         return Job.objects.create(
@@ -347,13 +355,25 @@ def enqueue_resize(project: Project, member: Membership, now: datetime, *, sorts
             kind=RESIZE_JOB,
             member=member,
             created_at=now,
-            result={"sorted": 0} if sorts else {},
+            result=_from_the_start(changed),
         )
     # Start again with the new settings; a worker with the old settings notices this when it
-    # releases the job.
-    result = {"sorted": 0} if sorts or "sorted" in waiting.result else {}
-    Job.objects.filter(pk=waiting.pk, state=Job.State.WAITING).update(result=result)
+    # releases the job, and of one that has died nothing is left.
+    Job.objects.filter(pk=waiting.pk).update(result=_from_the_start(changed, waiting.result))
     return waiting
+
+
+def _from_the_start(
+    changed: Collection[str], left: Mapping[str, Any] | None = None
+) -> dict[str, int]:
+    """What a job has to do for these changed settings and for what was left, all from the first
+    item."""
+    asked = {
+        "sorted": work_order.ORDER_SETTINGS,
+        "after": assignment.SLOT_SETTINGS,
+        "settled": {"disputed_overlap"},
+    }
+    return {name: 0 for name in STEPS if asked[name] & set(changed) or name in (left or {})}
 
 
 def _record(project: Project, member: Membership, changed: dict[str, tuple[Any, Any]]) -> None:

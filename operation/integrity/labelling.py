@@ -53,9 +53,10 @@ def find_wrong_slot_counts() -> Iterator[Breach]:
         FROM annotation_item i
         JOIN annotation_project p ON p.id = i.project_id
         LEFT JOIN (
-            SELECT item_id, COUNT(CASE WHEN state <> 'closed' THEN 1 END) AS used,
+            SELECT item_id,
+                COUNT(CASE WHEN state <> 'closed' OR reason = 'waived' THEN 1 END) AS used,
                 COUNT(CASE WHEN state = 'closed' THEN 1 END) AS closed
-            FROM annotation_slot WHERE stage = 'label' AND reason IN ('', 'share')
+            FROM annotation_slot WHERE stage = 'label' AND reason IN ('', 'share', 'waived')
             GROUP BY item_id
         ) AS s ON s.item_id = i.id
         LEFT JOIN annotation_resolution r ON r.item_id = i.id AND r.current
@@ -304,7 +305,8 @@ CHECKS = (
     ),
     build_sql_check(
         "slots-belong",
-        "A slot has the project and the position of its item, and its member is in the project.",
+        "A slot has the project of its item, and its position where items come in the order of the "
+        "file; its member is in the project.",
         "The queue would offer the item in the wrong place or to the wrong people.",
         f"""
         SELECT {ITEM_NAMES}, s.stage, s.number, s.id AS slot
@@ -313,8 +315,11 @@ CHECKS = (
         JOIN annotation_project p ON p.id = i.project_id
         LEFT JOIN annotation_membership m ON m.id = s.member_id
         LEFT JOIN annotation_membership f ON f.id = s.reserved_for_id
-        WHERE s.project_id <> i.project_id OR s.position <> i.position
+        WHERE s.project_id <> i.project_id
             OR m.project_id <> i.project_id OR f.project_id <> i.project_id
+            OR (s.position <> i.position AND p."order" = 'file' AND NOT EXISTS (
+                SELECT 1 FROM annotation_job j WHERE j.project_id = p.id
+                    AND j.kind = 'places' AND j.finished_at IS NULL))
         """,
     ),
     build_sql_check(

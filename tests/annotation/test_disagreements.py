@@ -1,5 +1,6 @@
 """What waits for a further annotator after a disagreement moves when the lead wants it to."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from django.utils import timezone
 from annotation.labelling import assignment, queue
 from annotation.models import Item, Membership, Project, Resolution, Role, Slot
 from annotation.settings import project_settings
+from operation.integrity.labelling import find_wrong_slot_counts
 from tests.builders import browser_of, make_item, make_member, make_project, say, take
 
 pytestmark = pytest.mark.django_db
@@ -58,6 +60,7 @@ def test_what_waits_for_a_third_annotator_is_told_and_can_be_decided_at_once(tea
     assert (open_labels(disputed), to_decide()) == (1, set())
     assert "<strong>1 item waits for another annotator</strong>" in team.shown()
     assert team.post(team.people[0]) == 403
+    assert team.post(make_member(team.project, Role.ADJUDICATOR)) == 403
     assert team.post() == 302
     assert to_decide() == {"disputed"}
     assert (open_labels(disputed), open_labels(fresh)) == (0, 2)
@@ -110,3 +113,30 @@ def test_one_slot_of_several_stays_if_the_new_number_asks_for_it() -> None:
     assert open_labels(disputed) == 2
     project_settings.apply_change(team.project, team.lead, {"disputed_overlap": 3})
     assert (open_labels(disputed), to_decide()) == (1, set())
+
+
+def test_no_later_change_of_settings_asks_again_for_what_was_decided(team: Team) -> None:
+    Membership.objects.filter(pk=team.lead.pk).update(active=False)
+    team.project.overlap = 3
+    team.project.save()
+    disputed, agreed = team.label("x", "valid", "invalid"), team.label("y", "valid", "valid")
+    assignment.stop_waiting(team.lead, now=timezone.now())
+    assert (to_decide(), open_labels(disputed), open_labels(agreed)) == ({"x"}, 0, 0)
+    for values in ({"order": "random"}, {"disputed_overlap": 4}, {"disputed_overlap": 0}):
+        project_settings.apply_change(team.project, team.lead, values)
+        assert to_decide() == {"x"}, values
+    assert list(find_wrong_slot_counts()) == []
+    project_settings.apply_change(team.project, team.lead, {"overlap": 4})
+    assert (open_labels(disputed), open_labels(agreed)) == (1, 1)
+
+
+def test_a_hold_that_is_over_does_not_hide_what_waits(team: Team) -> None:
+    disputed = team.label("disputed", "valid", "invalid")
+    third = make_member(team.project)
+    take(third)
+    assert not assignment.stuck_items(team.project).exists()
+    Slot.objects.filter(member=third).update(held_until=timezone.now() - timedelta(minutes=1))
+    assert set(assignment.stuck_items(team.project)) == {disputed}
+    assert team.post() == 302
+    assert to_decide() == {"disputed"}
+    assert not Slot.objects.filter(state="held").exists()

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.labelling import comments, queue
-from annotation.models import Label, Membership, Project, Role
+from annotation.models import Label, Membership, Project, Role, Slot
 from annotation.reports import attention
 from tests.builders import browser_of, make_item, make_known, make_member, make_project, say, take
 
@@ -54,7 +54,7 @@ def test_nothing_to_do_is_said(lead: Membership) -> None:
 
 
 def test_items_lead_to_what_they_wait_for(lead: Membership) -> None:
-    ana = make_member(lead.project)
+    ana, _ = make_member(lead.project), make_member(lead.project)
     for key in ("flagged", "commented", "fresh"):
         make_item(lead.project, key)
     say(ana, take(ana))
@@ -62,12 +62,12 @@ def test_items_lead_to_what_they_wait_for(lead: Membership) -> None:
     queue.toggle_flag(ana, "flagged")
     found = tasks(lead)
     assert set(found) == {
-        "1 item is flagged by an annotator",
-        "1 item has a comment",
+        "1 item has a flag without an answer",
+        "1 item has a comment without an answer",
         "2 items wait for another annotator",
     }
-    assert keys_behind(lead, found["1 item is flagged by an annotator"]) == {"flagged"}
-    assert keys_behind(lead, found["1 item has a comment"]) == {"commented"}
+    assert keys_behind(lead, found["1 item has a flag without an answer"]) == {"flagged"}
+    assert keys_behind(lead, found["1 item has a comment without an answer"]) == {"commented"}
     waiting = keys_behind(lead, found["2 items wait for another annotator"])
     assert waiting == {"flagged", "commented"}
 
@@ -94,10 +94,18 @@ def test_a_thread_of_comments_counts_until_it_is_withdrawn(lead: Membership) -> 
     ana = make_member(lead.project)
     item = make_item(lead.project, "discussed")
     say(ana, take(ana))
+    one = "1 item has a comment without an answer"
     comments.add_comment(ana, item, "Look.", now=NOW)
-    assert "1 item has a comment" in tasks(lead)
+    assert one in tasks(lead)
     comments.withdraw_comment(ana, item, 1, now=NOW)
-    assert "1 item has a comment" not in tasks(lead)
+    assert one not in tasks(lead)
+    comments.add_comment(ana, item, "Look again.", now=NOW)
+    queue.toggle_flag(ana, "discussed", now=NOW)
+    assert one in tasks(lead)
+    comments.add_comment(lead, item, "It is fine.", now=NOW + timedelta(minutes=1))
+    assert not any("answer" in text for text in tasks(lead))
+    comments.add_comment(ana, item, "Is it?", now=NOW + timedelta(minutes=2))
+    assert one in tasks(lead)
 
 
 def test_who_is_below_the_threshold_of_control_items_is_named(lead: Membership) -> None:
@@ -144,6 +152,8 @@ def test_who_has_not_come_for_three_days_is_named(lead: Membership) -> None:
     Label.objects.filter(member__alias="gone").update(created_at=NOW - timedelta(days=4))
     [task] = [one for text, one in tasks(lead).items() if "three days" in text]
     assert task.people == ("gone", "never")
+    Slot.objects.filter(state="open").update(state="closed")
+    assert not any("three days" in text for text in tasks(lead)), "no label is left to give"
 
 
 def test_the_number_of_queries_does_not_grow_with_the_people(lead: Membership) -> None:

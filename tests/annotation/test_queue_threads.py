@@ -44,9 +44,14 @@ def label_until_none_is_left(member: Membership) -> int:
     return done
 
 
+@pytest.mark.parametrize("order", ["file", "random"])
 @pytest.mark.parametrize("items, overlap", [(200, 1), (60, 2), (40, 3)])
-def test_every_place_is_filled_once_and_no_label_is_lost(items: int, overlap: int) -> None:
-    project = make_project(overlap=overlap)
+def test_every_place_is_filled_once_and_no_label_is_lost(
+    items: int, overlap: int, order: str
+) -> None:
+    project = make_project(
+        overlap=overlap, order=order, order_seed=11, begun_first=order == "random"
+    )
     for _ in range(items):
         make_item(project)
     people = [make_member(project) for _ in range(THREADS)]

@@ -1,6 +1,8 @@
 """In which order people get the items: random, as in the file or by a field, begun ones first."""
 
 from collections import Counter
+from collections.abc import Iterator
+from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -12,11 +14,12 @@ from hypothesis import strategies as st
 from annotation import importing, tasktypes
 from annotation.items import taxonomy
 from annotation.labelling import queue, work_order
-from annotation.labelling.queue import Offer, Waiting
+from annotation.labelling.queue import Offer, Waiting, claims
 from annotation.models import Cursor, Item, Job, Membership, Project, Slot
 from annotation.projects import creation
 from annotation.settings import project_settings
 from formats.rows import Row
+from operation.integrity import CHECKS
 from tests.builders import TEXTS, make_account, make_item, make_member, make_project, say, take
 
 pytestmark = pytest.mark.django_db
@@ -72,7 +75,7 @@ def test_everybody_goes_round_from_a_place_of_their_own_and_gets_each_item_once(
     for member, keys in round_of.items():
         first = order.index(keys[0])
         assert keys == order[first:] + order[:first]
-        begin = work_order.place_to_begin(project, member.pk)
+        begin = work_order.start_position(project, member.pk)
         before = Slot.objects.filter(project=project, position__lte=begin, number=1).count()
         assert first == before % 40
     assert round_of[ana][0] != round_of[ben][0]
@@ -82,20 +85,22 @@ def test_everybody_goes_round_from_a_place_of_their_own_and_gets_each_item_once(
 def test_the_order_depends_on_seed_and_member_alone(seed: int, member: int, position: int) -> None:
     def drawn() -> tuple[int, int]:
         project = Project(order="random", order_seed=seed)
-        return work_order.place_item(project, position), work_order.place_to_begin(project, member)
+        return work_order.queue_position(project, position), work_order.start_position(
+            project, member
+        )
 
     assert drawn() == drawn()
     assert all(0 <= place < 2**31 for place in drawn())
     in_file = Project(order="file", order_seed=seed)
-    assert work_order.place_item(in_file, position) == position
-    assert work_order.place_to_begin(in_file, member) == -1
+    assert work_order.queue_position(in_file, position) == position
+    assert work_order.start_position(in_file, member) == -1
 
 
 def test_two_seeds_give_two_orders_of_which_neither_is_that_of_the_file() -> None:
     orders = []
     for seed in (1, 2):
         project = Project(order="random", order_seed=seed)
-        orders.append(sorted(range(1, 101), key=lambda n: work_order.place_item(project, n)))
+        orders.append(sorted(range(1, 101), key=lambda n: work_order.queue_position(project, n)))
     assert orders[0] != orders[1]
     assert [*range(1, 101)] not in orders
 
@@ -131,7 +136,7 @@ def test_imported_items_get_the_places_of_the_project() -> None:
     report = importing.store_items(project, importing.parse_items(rows, task, known))
     assert report.new == 5
     stored = dict(Slot.objects.values_list("item__position", "position"))
-    assert stored == {n: work_order.place_item(project, n) for n in range(1, 6)}
+    assert stored == {n: work_order.queue_position(project, n) for n in range(1, 6)}
 
 
 # ------------------------------------------------------------------------------------- begun first
@@ -178,11 +183,57 @@ def test_a_begun_item_is_labelled_as_often_as_the_others() -> None:
     assert isinstance(queue.next_offer(make_member(project)), Waiting)
 
 
-def test_own_begun_items_in_great_number_do_not_hide_a_fresh_one() -> None:
+def test_own_begun_items_in_great_number_hide_neither_fresh_ones_nor_those_of_others() -> None:
     project = in_random_order(200, overlap=3, begun_first=True)
     ana, ben = make_member(project), make_member(project)
-    assert len(shown(ana)) == 200
-    assert len(shown(ben)) == 200
+    assert len(shown(ana, 150)) == 150
+    first = {*shown(ben, 3)}
+    assert first < {*Slot.objects.filter(member=ana).values_list("item__key", flat=True)}
+    assert len(shown(ana)) == 50
+    assert len(shown(ben)) == 197
+
+
+# --------------------------------------------------------------------------------------- the cursor
+
+
+def test_who_looked_before_there_were_items_still_starts_at_a_place_of_their_own() -> None:
+    project = in_random_order()
+    people = [make_member(project) for _ in range(2)]
+    for person in people:
+        assert isinstance(queue.next_offer(person), Waiting)
+    for number in range(40):
+        make_item(project, f"item-{number:03}")
+    order = places(project)
+    later = timezone.now() + timedelta(minutes=1)
+    starts = [take(person, now=later, draw=1).item.key for person in people]
+    for person, key in zip(people, starts, strict=True):
+        start = work_order.start_position(project, person.pk)
+        before = Slot.objects.filter(project=project, position__lte=start).count()
+        assert order.index(key) == before % 40
+
+
+def test_of_each_priority_a_member_goes_round_from_the_same_place() -> None:
+    project = in_random_order(40)
+    member = make_member(project)
+    order, later = places(project), {f"item-{number:03}" for number in range(0, 40, 2)}
+    Slot.objects.filter(item__key__in=later).update(priority=work_order.PRIORITIES["later"])
+    start = work_order.start_position(project, member.pk)
+    first = Slot.objects.filter(project=project, position__lte=start).count() % 40
+    rounds = order[first:] + order[:first]
+    wanted = [key for key in rounds if key not in later] + [key for key in rounds if key in later]
+    assert shown(member) == wanted
+
+
+def test_a_cursor_lags_by_few_items_whatever_the_ids_of_the_slots() -> None:
+    project = in_random_order(400, overlap=2)
+    member = make_member(project)
+    shown(member, 300)
+    cursor = Cursor.objects.get(member=member, stage="label")
+    turn = claims.CursorState(
+        cursor.priority, cursor.position, work_order.start_position(project, member.pk)
+    )
+    own = Slot.objects.filter(member=member, position__gt=turn.position, position__lte=turn.last)
+    assert own.count() < 150
 
 
 # ----------------------------------------------------------------------------------- other settings
@@ -211,12 +262,18 @@ def test_items_come_by_a_field_numbers_before_words_and_none_last() -> None:
         make_item(project, key, fields={} if value is None else {"rank": value})
     set_order(project, order="field", order_field="rank")
     assert shown(make_member(project)) == ["c", "f", "a", "e", "b", "d"]
+    texts = {name: f"{name} text" for name in TEXTS}
+    row = {"key": "new", "category": "number-errors", **texts, "prompt": "New?", "rank": 1}
+    task, known = tasktypes.load_task_type(project), taxonomy.load_taxonomy(project)
+    importing.store_items(project, importing.parse_items([Row("x.jsonl", 1, row)], task, known))
+    assert project_settings.run_job(Job.objects.get(finished_at=None).pk)
+    assert shown(make_member(project))[0] == "new"
 
 
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"order": "field", "order_field": ""}, "No item has a field ''. Choose from rank."),
+        ({"order": "field", "order_field": ""}, "Name a field. Choose from rank."),
         (
             {"order": "field", "order_field": "rang"},
             "No item has a field 'rang'. Choose from rank.",
@@ -239,7 +296,7 @@ def test_a_long_sort_goes_on_where_it_was_stopped() -> None:
     say(member, take(member))
     project.order, project.order_seed, project.begun_first = "random", 9, True
     project.save()
-    job = project_settings.enqueue_resize(project, lead, timezone.now(), sorts=True)
+    job = project_settings.enqueue_job(project, lead, timezone.now(), {"order"})
     small = pytest.MonkeyPatch()
     small.setattr(work_order, "BATCH", 5)
     try:
@@ -251,5 +308,44 @@ def test_a_long_sort_goes_on_where_it_was_stopped() -> None:
     finally:
         small.undo()
     stored = dict(Slot.objects.values_list("item__position", "position"))
-    assert stored == {n: work_order.place_item(project, n) for n in range(1, 13)}
+    assert stored == {n: work_order.queue_position(project, n) for n in range(1, 13)}
     assert Slot.objects.filter(begun=True).count() == 1
+
+
+def test_a_change_of_settings_during_a_sort_loses_nothing_of_it() -> None:
+    project = make_project(overlap=2)
+    for number in range(12):
+        make_item(project, f"item-{number:03}")
+    lead = make_member(project, "lead")
+    project.order, project.order_seed = "random", 9
+    project.save()
+    job = project_settings.enqueue_job(project, lead, timezone.now(), {"order"})
+    small = pytest.MonkeyPatch()
+    small.setattr(work_order, "BATCH", 5)
+    try:
+        assert not project_settings.run_job(job.pk, seconds=-1)
+        Project.objects.filter(pk=project.pk).update(overlap=3)
+        project_settings.enqueue_job(project, lead, timezone.now(), {"overlap"})
+        while not project_settings.run_job(job.pk, seconds=-1):
+            pass
+    finally:
+        small.undo()
+    stored = set(Slot.objects.values_list("item__position", "position"))
+    assert stored == {(n, work_order.queue_position(project, n)) for n in range(1, 13)}
+    assert Slot.objects.count() == 36
+
+
+def test_verify_accepts_every_order() -> None:
+    for order in ("file", "random", "field"):
+        project = make_project(order=order, order_seed=3, order_field="rank")
+        for number in range(3):
+            make_item(project, fields={"rank": number})
+    assert list(breaches()) == []
+    wrong = Slot.objects.filter(project__order="file").first()
+    assert wrong
+    Slot.objects.filter(pk=wrong.pk).update(position=99)
+    assert [one["slot"] for one in breaches()] == [wrong.pk]
+
+
+def breaches() -> Iterator[dict[str, Any]]:
+    yield from CHECKS["slots-belong"].find()

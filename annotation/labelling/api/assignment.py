@@ -14,7 +14,7 @@ from annotation.api.form_bodies import form_error
 from annotation.api.responses import PROBLEM_RESPONSES, REFUSED_RESPONSES, validate_body
 from annotation.items import taxonomy
 from annotation.items.models import ItemQuerySet
-from annotation.labelling import assignment
+from annotation.labelling import assignment, work_order
 from annotation.labelling.assignment import AssignmentResult, ReservedCount
 from annotation.models import Item, Membership
 from annotation.projects import access
@@ -62,7 +62,7 @@ class AssignSerializer(ChosenSerializer):
 class PrioritySerializer(ChosenSerializer):
     """The priority of the items' open slots."""
 
-    priority = serializers.ChoiceField(choices=[*assignment.PRIORITIES])
+    priority = serializers.ChoiceField(choices=[*work_order.PRIORITIES])
 
 
 class AssignedSerializer(serializers.Serializer[AssignmentResult]):

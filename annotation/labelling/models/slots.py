@@ -79,6 +79,10 @@ class SlotQuerySet(models.QuerySet["Slot"]):
         free = Q(state="open") | Q(state="held", held_until__lte=now)
         return self.filter(free, Q(reserved_for=None) | Q(reserved_for=member_id))
 
+    def free(self, now: datetime) -> SlotQuerySet:
+        """Open slots and slots whose hold has expired, whoever they are reserved for."""
+        return self.filter(Q(state="open") | Q(state="held", held_until__lte=now))
+
     def in_project(self, project_id: int) -> SlotQuerySet:
         return self.filter(project_id=project_id)
 
@@ -111,7 +115,7 @@ class SlotQuerySet(models.QuerySet["Slot"]):
 
     def that_all_get(self) -> SlotQuerySet:
         """These slots without the slots that were added after a disagreement or for one member."""
-        return self.filter(reason__in=["", "share"])
+        return self.filter(reason__in=["", "share", "waived"])
 
     def kept_for(self, member_id: int) -> SlotQuerySet:
         """Open slots of live items that are reserved for the member."""
@@ -236,6 +240,7 @@ class Reason(models.TextChoices):
     GOLD_ERROR = "gold-error", "The gold answer looks wrong"
     CONTESTED = "contested", "The label is contested"
     REQUESTED = "requested", "Requested by a lead"
+    WAIVED = "waived", "Not waited for any more"
 
 
 class Slot(models.Model):
@@ -378,6 +383,19 @@ class Slot(models.Model):
         """Close the slot: no label is needed any more."""
         self.state, self.member, self.held_until = self.State.CLOSED, None, None
         self.save(update_fields=["state", "member", "held_until"])
+
+    def is_free(self, now: datetime) -> bool:
+        """True if the slot is open, or held by somebody whose time is over."""
+        is_over = self.held_until is not None and self.held_until <= now
+        return self.state == self.State.OPEN or (self.state == self.State.HELD and is_over)
+
+    def waive(self) -> None:
+        """Close the slot for good: its label is not waited for any more."""
+        if self.reason != Reason.DISPUTED:
+            self.reason = Reason.WAIVED
+        self.returned, self.reserved_for, self.ahead = False, None, False
+        self.state, self.member, self.held_until = self.State.CLOSED, None, None
+        self.save()
 
     def reopen(self) -> None:
         """Open the slot again; it is offered first, since all cursors may have passed it."""

@@ -47,7 +47,8 @@ def list_ahead(
 
 
 def _plan_items(member: Membership, last: int, number: int, now: datetime) -> list[int]:
-    """The ids of the next items after the item `last`, as `next_offer` will choose them."""
+    """The ids of the next items after the item `last`, as `next_offer` will choose them; but two of
+    one cluster may follow each other."""
     stored = Cursor.objects.filter(member=member, stage=Stage.LABEL).first()
     turn = claims.build_turn(member, *((stored.priority, stored.position) if stored else ()))
     free = next_item.list_free_items(member, turn, now, number)

@@ -29,24 +29,24 @@ MAX_POSITION = 2**31 - 1
 class CursorState:
     """The position that a member, whose row is locked, has reached in a stage.
 
-    The member began after the position `begun`, and goes round: from there to the last position,
-    and then from the first one to `begun`.
+    The member started after the position `start`, and goes round: from there to the last position,
+    and then from the first one to `start`.
     """
 
     priority: int = -32768
     position: int = -1
-    begun: int = -1
+    start: int = -1
     nothing_until: datetime | None = None
 
     @property
     def last(self) -> int:
         """The last position of the part in which the member is."""
-        return self.begun if self.position < self.begun else MAX_POSITION
+        return self.start if self.position < self.start else MAX_POSITION
 
     @property
     def wrap_to(self) -> int:
         """The last position of the part that follows; -1 if none does."""
-        return -1 if self.position < self.begun else self.begun
+        return -1 if self.position < self.start else self.start
 
 
 def lock_member(member: Membership, stage: str = Stage.LABEL) -> CursorState:
@@ -77,11 +77,11 @@ def build_turn(
     nothing_until: datetime | None = None,
 ) -> CursorState:
     """Return the state for a stored cursor; without one, that of a member who begins."""
-    begun = work_order.place_to_begin(member.project, member.pk)
+    start = work_order.start_position(member.project, member.pk)
     if priority is not None and position is not None:
-        return CursorState(priority, position, begun, nothing_until)
-    # What is urgent is found among the returned slots, so who begins anywhere misses nothing.
-    return CursorState() if begun < 0 else CursorState(0, begun, begun)
+        return CursorState(priority, position, start, nothing_until)
+    # What is urgent is found among the returned slots, so who starts anywhere misses nothing.
+    return CursorState() if start < 0 else CursorState(0, start, start)
 
 
 def lock_member_and_item(member: Membership, slot_id: int) -> None:
@@ -114,7 +114,7 @@ def advance_cursor(member: Membership, stage: str, turn: CursorState, slot: Slot
         # Positions in random order are far from each other.
         member.project.order == work_order.RANDOM
         and turn.position < position
-        and slot.pk % CURSOR_STRIDE
+        and position % CURSOR_STRIDE
     )
     if priority == turn.priority and is_near:
         return
@@ -129,15 +129,15 @@ def advance_cursor(member: Membership, stage: str, turn: CursorState, slot: Slot
     )
 
 
-def record_empty_search(member: Membership, stage: str, until: datetime) -> None:
+def record_empty_search(member: Membership, stage: str, turn: CursorState, until: datetime) -> None:
     """Record that a full search found nothing, so that it is not repeated on each request."""
     sql.execute_change(
         """
         INSERT INTO annotation_cursor (member_id, stage, priority, position, nothing_until)
-        VALUES (%s, %s, -32768, -1, %s)
+        VALUES (%s, %s, %s, %s, %s)
         ON CONFLICT (member_id, stage) DO UPDATE SET nothing_until = excluded.nothing_until
         """,
-        [member.pk, stage, sql.to_database_time(until)],
+        [member.pk, stage, turn.priority, turn.position, sql.to_database_time(until)],
     )
 
 

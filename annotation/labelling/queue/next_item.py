@@ -23,8 +23,8 @@ from annotation.models import Membership, Revision, Slot, Stage
 # How long the result of an empty search is reused. Returned and added slots are urgent and have an
 # index of their own, so this can only miss slots that others were locking at that moment.
 EMPTY_SEARCH_PAUSE = timedelta(seconds=5)
-# So many items that others have labelled are looked at for one that the member has not.
-BEGUN_WINDOW = 128
+# So many open slots are looked at for one that is preferred.
+WINDOW = 128
 # A slot that the member holds, with its item, and the revision to show.
 SlotAndRevision = tuple[Slot, Revision]
 
@@ -40,12 +40,12 @@ class OfferRequest:
     draw: float | None
     after: str = ""
 
-    def following(self, member: Membership, held: "HeldSlot") -> "OfferRequest":
-        """This request, for the item after a held one: with the draw for it unless a draw was
-        given, and in random order with another cluster if possible."""
-        item_id, is_random = held.item_id, member.project.order == work_order.RANDOM
+    def after_item(self, member: Membership, item_id: int, cluster: str) -> "OfferRequest":
+        """This request, for the item after an item of this cluster: with the draw for it unless a
+        draw was given, and in random order with another cluster if possible."""
         drawn = control_items.draw_after(member, item_id) if self.draw is None else self.draw
-        return replace(self, draw=drawn, after=held.cluster if is_random else "")
+        is_random = member.project.order == work_order.RANDOM
+        return replace(self, draw=drawn, after=cluster if is_random else "")
 
 
 def next_offer(
@@ -80,10 +80,25 @@ def _hold_current(member: Membership, asked: OfferRequest) -> SlotAndRevision | 
     """
     hold = Hold(member.pk, slots.hold_until(member, asked.now))
     stages = slots.related_stages(asked.stage)
+    if member.project.order == work_order.RANDOM and (last := _last_labelled(member)):
+        asked = asked.after_item(member, *last)
     if not _may_have_answer(member, asked):
         return _take_slot(member, asked, hold, held_at=stages)
     held = held_slots(member, stages)
     return claims.hold_slot(held[0].slot_id, hold) if held else _take_slot(member, asked, hold)
+
+
+def _last_labelled(member: Membership) -> tuple[int, str] | None:
+    """The id and the cluster of the item that the member labelled last; None without a label."""
+    found = sql.fetch_rows(
+        """
+        SELECT i.id, i.cluster FROM annotation_label l JOIN annotation_item i ON i.id = l.item_id
+        WHERE l.member_id = %s AND l.stage = 'label' AND l.current
+        ORDER BY l.created_at DESC, l.id DESC LIMIT 1
+        """,
+        [member.pk],
+    )
+    return (found[0][0], found[0][1]) if found else None
 
 
 def _hold_next(member: Membership, asked: OfferRequest) -> SlotAndRevision | None:
@@ -100,7 +115,7 @@ def _hold_next(member: Membership, asked: OfferRequest) -> SlotAndRevision | Non
         claims.hold_slot(held[0].slot_id, Hold(member.pk, hold.until))
     if len(held) > 1:
         return claims.hold_slot(held[1].slot_id, hold)
-    return _take_slot(member, asked.following(member, held[0]), hold)
+    return _take_slot(member, asked.after_item(member, held[0].item_id, held[0].cluster), hold)
 
 
 def _may_have_answer(member: Membership, asked: OfferRequest) -> bool:
@@ -144,7 +159,7 @@ def _pick_slot(
     if picked is None and (turn.nothing_until is None or turn.nothing_until <= now):
         picked = pick_behind_cursor(member, stage, hold)
         if picked is None and not is_any_behind_cursor(member, stage):
-            claims.record_empty_search(member, stage, now + EMPTY_SEARCH_PAUSE)
+            claims.record_empty_search(member, stage, turn, now + EMPTY_SEARCH_PAUSE)
     if picked is None:
         return None
     if picked.fresh:
@@ -235,6 +250,7 @@ def is_any_behind_cursor(member: Membership, stage: str) -> bool:
 _SHARED = "s.project_id = %(project)s AND s.reserved_for_id IS NULL"
 _RETURNED = "s.returned"
 _FRESH = "NOT s.returned"
+_OPEN = f"{_SHARED} AND s.state = 'open' AND {_FRESH}"
 # For each stage, the stages at which the member must not have a slot of the item.
 _EXCLUDED_STAGES = {
     Stage.LABEL: ("label",),
@@ -262,6 +278,8 @@ def _search_parameters(
             "position": turn.position,
             "last": turn.last,
             "wrap_to": turn.wrap_to,
+            "start": turn.start,
+            "next": work_order.next_priority(turn.priority),
             "now": sql.to_database_time(now),
         }
     return words
@@ -308,46 +326,57 @@ def _free_searches(member: Membership, stage: str, after: str = "") -> dict[str,
     return {name: _search(stage, condition) for name, condition in conditions.items()}
 
 
-# The parts of a member's way round, in which the places of the slots `s` are.
-_WAY = {
-    "fresh": "s.position > %(position)s AND s.position <= %(last)s",
-    "round": "s.position <= %(wrap_to)s",
+# Where a member looks for slots `s`, in this order: from the cursor on, then from the first
+# position to the member's start; then the same of the next priority.
+_RANGES = {
+    "fresh": "s.priority = %(priority)s AND s.position > %(position)s AND s.position <= %(last)s",
+    "round": "s.priority = %(priority)s AND s.position <= %(wrap_to)s",
+    "next_fresh": "s.priority = %(next)s AND s.position > %(start)s",
+    "next_round": "s.priority = %(next)s AND s.position <= %(start)s",
 }
-# A slot on the way that nobody had before moves the cursor there.
-_ON_THE_WAY = ("fresh", "round", "later")
+# Priorities that no lead sets, as in an imported database.
+_LATER = "s.priority > %(priority)s"
+# A slot that nobody had before moves the cursor to it.
+_FRESH_SEARCHES = (*_RANGES, "later")
 
 
 def _free_conditions(member: Membership, stage: str, after: str = "") -> dict[str, str]:
     """The conditions of the searches for a free slot, in this order. If `after` is a cluster, items
     of other clusters are looked for first."""
-    open_fresh = f"{_SHARED} AND s.state = 'open' AND {_FRESH}"
-    way = {name: f"{open_fresh} AND s.priority = %(priority)s AND {_WAY[name]}" for name in _WAY}
+    found = {name: f"{_OPEN} AND {_RANGES[name]}" for name in _RANGES}
     if stage == Stage.LABEL and work_order.finishes_begun(member.project):
-        way = {f"begun_{name}": _among_begun(name) for name in _WAY} | way
-    apart = {f"{name}_apart": f"{way[name]} AND i.cluster <> %(after)s" for name in way}
+        found = {
+            f"begun_{name}": _among_first(f"{_RANGES[name]} AND s.begun", stage)
+            for name in ("fresh", "round")
+        } | found
+    apart = {
+        f"{name}_apart": f"{_among_first(found[name], stage)} AND i.cluster <> %(after)s"
+        for name in ("begun_fresh", "begun_round", "fresh", "round")
+        if name in found
+    }
     return {
         "reserved": "s.reserved_for_id = %(member)s AND s.state = 'open'",
         "returned": f"{_SHARED} AND s.state = 'open' AND {_RETURNED}",
         "expired": "s.project_id = %(project)s AND s.state = 'held' AND s.held_until <= %(now)s"
         " AND (s.reserved_for_id IS NULL OR s.reserved_for_id = %(member)s)",
         **(apart if after else {}),
-        **way,
-        "later": f"{open_fresh} AND s.priority > %(priority)s",
+        **found,
+        "later": f"{_OPEN} AND {_LATER}",
     }
 
 
-def _among_begun(part: str) -> str:
-    """The condition for slots of items that somebody else has labelled. Only the first are looked
-    at: the member may have labelled many of them, and they stay open for others."""
-    begun = f"{_SHARED} AND s.stage = 'label' AND s.state = 'open' AND s.begun AND {_FRESH}"
+def _among_first(condition: str, stage: str) -> str:
+    """The condition for one of the first open slots with this condition. More are not looked at:
+    the member may have labelled many of these items, or they may be of one cluster, and they stay
+    open for others."""
     return f"""s.state = 'open' AND s.id IN (
             SELECT s.id FROM annotation_slot s
-            WHERE {begun} AND s.priority = %(priority)s AND {_WAY[part]}
-            ORDER BY s.priority, s.position LIMIT {BEGUN_WINDOW})"""
+            WHERE {_OPEN} AND s.stage = '{Stage(stage).value}' AND {condition}
+            ORDER BY s.priority, s.position LIMIT {WINDOW})"""
 
 
 def _behind_searches(stage: str, *, lock: bool = True) -> dict[str, str]:
-    return {"behind": _search(stage, f"{_SHARED} AND s.state = 'open' AND {_FRESH}", lock=lock)}
+    return {"behind": _search(stage, _OPEN, lock=lock)}
 
 
 def _first_found_sql(searches: dict[str, str]) -> str:
@@ -379,7 +408,7 @@ def _find_and_hold(
         if not found:
             return None
         slot_id, search = found[0]
-        return PickedSlot(*claims.hold_slot(slot_id, hold), _is_on_the_way(search))
+        return PickedSlot(*claims.hold_slot(slot_id, hold), _is_fresh(search))
     kept = hold.parameters() | claims.LOAD_PARAMETERS
     found = sql.fetch_rows(
         f"{first}, {_TAKE_SQL} {claims.select_slots_sql('taken', 'search')}", words | kept
@@ -387,11 +416,11 @@ def _find_and_hold(
     if not found:
         return None
     *row, search = found[0]
-    return PickedSlot(*claims.parse_row(row), _is_on_the_way(search))
+    return PickedSlot(*claims.parse_row(row), _is_fresh(search))
 
 
-def _is_on_the_way(search: str) -> bool:
-    return search.removesuffix("_apart") in _ON_THE_WAY
+def _is_fresh(search: str) -> bool:
+    return search.removesuffix("_apart") in _FRESH_SEARCHES
 
 
 _TAKE_SQL = f"""taken AS (

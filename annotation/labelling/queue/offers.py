@@ -11,7 +11,13 @@ from annotation import tasktypes
 from annotation.db import project_counts
 from annotation.items import readiness
 from annotation.items.diffing import stored
-from annotation.labelling import blind_names, pair_order, qualification, submissions
+from annotation.labelling import (
+    blind_names,
+    control_items,
+    pair_order,
+    qualification,
+    submissions,
+)
 from annotation.labelling.models.labels import LabelQuerySet
 from annotation.labelling.submissions import Submission
 from annotation.models import (
@@ -228,7 +234,9 @@ def load_progress(member: Membership) -> MemberProgress:
         else 0
     )
     labels = (0, 0)
-    if project.overlap > 1 or project.share_percent:
+    # Of annotators, who could tell control items by a number that stays, nobody sees it.
+    is_hidden = project.probe_every and not member.can("items")
+    if (project.overlap > 1 or project.share_percent) and not is_hidden:
         labels = project_counts.get_cached_count(
             project, "labels", member.role, lambda: Slot.objects.count_labels(project.pk)
         )
@@ -250,8 +258,12 @@ def _count_todo(member: Membership) -> int:
         return 0
 
     def count() -> int:
+        left = Slot.objects.count_items_for(member, timezone.now())
+        if left and member.project.probe_every and not member.can("items"):
+            # Control items count too: a number that only other items make less would tell them.
+            left += len(control_items.items_left(member))
         # A label that is given while the count is kept makes one item less.
-        return Slot.objects.count_items_for(member, timezone.now()) + member.labelled
+        return left + member.labelled
 
     kept = project_counts.get_cached_count(member.project, f"todo-{member.pk}", member.role, count)
     return max(0, kept - member.labelled)

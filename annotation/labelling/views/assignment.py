@@ -14,12 +14,12 @@ from django.views.decorators.http import require_http_methods
 from annotation import tasktypes
 from annotation.items import taxonomy
 from annotation.items.models import ItemQuerySet
-from annotation.labelling import assignment
+from annotation.labelling import assignment, work_order
 from annotation.models import Item, Membership, Project
 from annotation.projects import access
 
 MAX_SHOWN = 20
-ACTIONS = ("show", "each", "share", *assignment.PRIORITIES)
+ACTIONS = ("show", "each", "share", *work_order.PRIORITIES)
 
 
 class ChoiceForm(forms.Form):
@@ -99,7 +99,7 @@ def _apply_action(
     lead: Membership, action: str, items: ItemQuerySet, people: list[Membership]
 ) -> str:
     """Apply the action, and return a message."""
-    if action in assignment.PRIORITIES:
+    if action in work_order.PRIORITIES:
         number = assignment.set_priority(lead, items, action)
         when = {"urgent": "come first", "normal": "come in normal order", "later": "come last"}
         return f"{number} item{'s' * (number != 1)} now {when[action]}."

@@ -138,7 +138,7 @@ def _stop_waiting(request: HttpRequest, member: Membership) -> HttpResponse:
     access.member_for(request, member.project.slug, right="manage")
     number = assignment.stop_waiting(access.ensure_membership(member), now=timezone.now())
     items = f"{number:,} item{'' if number == 1 else 's'}"
-    messages.success(request, f"{items} wait for no more labels. What disagrees is in this list.")
+    messages.success(request, f"{items} decided; disagreements are listed below.")
     return redirect("adjudicate", member.project.slug)
 
 

@@ -199,13 +199,15 @@ def home(request: HttpRequest) -> HttpResponse:
 def project(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the progress of the project by category and, for its leads, by person."""
     member = access.member_for(request, slug, right="enter")
-    people = list(Membership.objects.in_project(member.project).for_progress())
+    people = (
+        list(Membership.objects.in_project(member.project).for_progress()) if member.is_lead else []
+    )
     context = {
         "project": member.project,
         "member": member,
         "progress": queue.load_progress(member),
         "abilities": count_by_ability(member.project, role=member.role),
-        "people": people if member.is_lead else None,
+        "people": people,
         "tasks": attention.list_tasks(member, people, timezone.now()) if member.is_lead else [],
         "guidelines": member.project.guidelines.last(),
         "qualifies": qualification.describe_due(member) if member.can_label else "",

@@ -453,11 +453,15 @@ def _open(project: Project, item: Item, slots: Iterable[Slot], missing: int) -> 
     if missing <= 0:
         return False
     closed = [slot for slot in slots if slot.state == Slot.State.CLOSED][:missing]
+    # Items that nobody has labelled come in their order; whoever passed them starts anew.
+    urgent = _is_labelled(slots)
     for slot in closed:
-        slot.reopen()
+        slot.reopen(urgent=urgent)
     if missing > len(closed):
         reason = Reason.SHARE if labels_wanted(project, item.key) > project.overlap else ""
-        labelling_slots.add_slots(item, Stage.LABEL, missing - len(closed), reason=reason)
+        labelling_slots.add_slots(
+            item, Stage.LABEL, missing - len(closed), reason=reason, urgent=urgent
+        )
     return True
 
 

@@ -21,7 +21,7 @@ from annotation.errors import Refused, Stale
 from annotation.jobs import job_queue
 from annotation.labelling import answer_key, assignment, work_order
 from annotation.labelling.correct_answers import PRACTICE, PROBE
-from annotation.models import Event, Item, Job, Membership, Project
+from annotation.models import Cursor, Event, Item, Job, Membership, Project
 from annotation.reports.grouping import list_groupings
 from annotation.tasktypes.fields import Field
 from annotation.tasktypes.outcome_rules import RULE_TITLES, RULES
@@ -217,6 +217,7 @@ def _steps(
     if "after" in rest or not left:
         for resized in assignment.resize_items(project, now=now, after=rest.get("after", 0)):
             yield resized, rest | {"after": resized.last}
+        Cursor.objects.filter(member__project=project).delete()
     for settled in assignment.settle_disputes(project, now=now):
         yield settled, {"settled": settled.last}
 

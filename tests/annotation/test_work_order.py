@@ -193,6 +193,20 @@ def test_own_begun_items_in_great_number_hide_neither_fresh_ones_nor_those_of_ot
     assert len(shown(ben)) == 197
 
 
+def test_labels_asked_for_later_do_not_hide_begun_items() -> None:
+    project = in_random_order(30, begun_first=True)
+    lead, ana, ben = make_member(project, "lead"), make_member(project), make_member(project)
+    project_settings.apply_change(project, lead, {"overlap": 2})
+    ana, ben = (Membership.objects.select_related("project").get(pk=one.pk) for one in (ana, ben))
+    first = shown(ana, 6)
+    assert {*first[:5]} < {*shown(ben, 7)}
+    for number in range(30, 40):
+        make_item(project, f"item-{number:03}")
+    left = Slot.objects.filter(begun=True, state="open").exclude(item__slots__member=ana)
+    wanted = {*left.values_list("item__key", flat=True)}
+    assert wanted <= {*shown(ana, len(wanted) + 1)}
+
+
 # --------------------------------------------------------------------------------------- the cursor
 
 

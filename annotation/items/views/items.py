@@ -18,7 +18,7 @@ from annotation.items import taxonomy
 from annotation.items.diffing import stored
 from annotation.items.filters import ItemPageFilter
 from annotation.labelling import comments, correct_answers, visibility
-from annotation.models import Item, Label, Membership, Resolution, Revision
+from annotation.models import Item, Label, Mark, Membership, Resolution, Revision
 from annotation.projects import access
 from annotation.tasktypes import TaskType
 
@@ -83,6 +83,10 @@ def item(request: HttpRequest, slug: str, key: str) -> HttpResponse:
         "revisions": found.revisions.all(),
         "labels": Label.objects.of_item(found).for_page(),
         "comments": comments.load_comments(member, found, now=timezone.now()),
+        "marked": Mark.objects.in_force()
+        .of_item(found)
+        .filter(kind=Mark.Kind.FLAG)
+        .select_related("member"),
     }
     context |= _facts(member, task, found) | {"flags": _flags(task, found, revision)}
     return render(request, "annotation/item.html", context)

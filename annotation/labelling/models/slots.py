@@ -397,9 +397,11 @@ class Slot(models.Model):
         self.state, self.member, self.held_until = self.State.CLOSED, None, None
         self.save()
 
-    def reopen(self) -> None:
-        """Open the slot again; it is offered first, since all cursors may have passed it."""
-        self.state, self.member, self.held_until, self.returned = self.State.OPEN, None, None, True
+    def reopen(self, *, urgent: bool = True) -> None:
+        """Open the slot again; if urgent it is offered first, since all cursors may have passed
+        it."""
+        self.state, self.member, self.held_until = self.State.OPEN, None, None
+        self.returned = urgent
         self.save(update_fields=["state", "member", "held_until", "returned"])
 
     def reserve(self, member_id: int) -> None:

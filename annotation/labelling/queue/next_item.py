@@ -345,14 +345,16 @@ def _free_conditions(member: Membership, stage: str, after: str = "") -> dict[st
     of other clusters are looked for first."""
     found = {name: f"{_OPEN} AND {_RANGES[name]}" for name in _RANGES}
     if stage == Stage.LABEL and work_order.finishes_begun(member.project):
-        found = {
-            f"begun_{name}": _among_first(f"{_RANGES[name]} AND s.begun", stage)
-            for name in ("fresh", "round")
-        } | found
+        # Elsewhere too: of an item that the member passed, a slot may have been added.
+        ranges = [_RANGES["fresh"], _RANGES["round"], "s.priority = %(priority)s"]
+        begun = {
+            f"begun_{n}": _among_first(f"{one} AND s.begun", stage) for n, one in enumerate(ranges)
+        }
+        found = begun | found
     apart = {
         f"{name}_apart": f"{_among_first(found[name], stage)} AND i.cluster <> %(after)s"
-        for name in ("begun_fresh", "begun_round", "fresh", "round")
-        if name in found
+        for name in found
+        if name.startswith("begun") or name in ("fresh", "round")
     }
     return {
         "reserved": "s.reserved_for_id = %(member)s AND s.state = 'open'",

@@ -1,9 +1,9 @@
-"""In which order annotators get the items of a project: the place of each item in the queue, and
-the place where each member begins.
+"""In which order annotators get the items of a project: the position of each item in the queue, and
+the position at which each member starts.
 
-Places are stored in the slots of the items; lists keep the order of the file. In random order each
-member begins at another place and goes round, so that the first labels cover all kinds of items and
-two people do not label the same ones in the same order.
+Positions are stored in the slots of the items; lists keep the order of the file. In random order
+each member starts at another position and goes round, so that the first labels cover all kinds of
+items and two people do not label the same ones in the same order.
 """
 
 import secrets
@@ -24,7 +24,7 @@ ORDER_TITLES = {
     FILE: "As in the file",
     FIELD: "By a field of the items",
 }
-# The settings on which the places depend, and which items count as begun.
+# The settings on which the positions depend, and which items come before others.
 ORDER_SETTINGS = frozenset({"order", "order_field", "begun_first"})
 BITS = 31
 # Items that were imported after the sorting by a field come last until they are sorted in.
@@ -51,14 +51,14 @@ def draw_seed() -> int:
 
 
 def queue_position(project: Project, position: int) -> int:
-    """Return the place in the queue of the item at this position in the file."""
+    """Return the position in the queue of the item at this position in the file."""
     if project.order == RANDOM:
         return draw_number(f"order\0{project.order_seed}\0{position}", bits=BITS)
     return UNSORTED + position if project.order == FIELD else position
 
 
 def start_position(project: Project, member_id: int) -> int:
-    """Return the place in the queue after which a member begins; -1 for the first place."""
+    """Return the position in the queue after which a member starts; -1 for the first one."""
     if project.order != RANDOM:
         return -1
     return draw_number(f"begin\0{project.order_seed}\0{member_id}", bits=BITS)
@@ -77,9 +77,9 @@ def finishes_begun(project: Project) -> bool:
 
 
 def sort_slots(project: Project, done: int = 0) -> Iterator[SortStep]:
-    """Give all slots the places of their items, step by step, after the first `done` items, and say
-    of each whether its item is begun. In the end everybody begins anew, and gets what they have not
-    labelled yet.
+    """Give all slots the positions of their items, step by step, after the first `done` items, and
+    say of each whether its item is begun. In the end everybody starts anew, and gets what they have
+    not labelled yet.
 
     By a field, numbers come before words, and items without the field last; equal ones stay in the
     order of the file.
@@ -89,14 +89,14 @@ def sort_slots(project: Project, done: int = 0) -> Iterator[SortStep]:
         with transactions.transact():
             # Whoever stores a label locks the item before its slots.
             list(Item.objects.locked().filter(pk__in=[pk for pk, _ in batch]).order_by("pk"))
-            _store_places(batch)
+            _store_positions(batch)
         done += len(batch)
         yield SortStep(len(batch), done)
     Cursor.objects.filter(member__project=project).delete()
 
 
 def _in_file(project: Project, after: int) -> list[tuple[int, int]]:
-    """The next items after this position, each with its place."""
+    """The next items after this position in the file, each with its position in the queue."""
     found = Item.objects.filter(project=project, position__gt=after).order_by("position")
     rows = found.values_list("pk", "position")[:BATCH]
     return [(pk, queue_position(project, position)) for pk, position in rows]
@@ -119,12 +119,12 @@ def _sort_key(value: object) -> tuple[int, float, str]:
     return (0, number, "") if number == number else (1, 0.0, str(value))
 
 
-def _store_places(batch: list[tuple[int, int]]) -> None:
+def _store_positions(batch: list[tuple[int, int]]) -> None:
     rows = ", ".join(f"({pk:d}, {place:d})" for pk, place in batch)
     with connection.cursor() as cursor:
         cursor.execute(
-            f"WITH sorted (item, place) AS (VALUES {rows}) "
-            "UPDATE annotation_slot SET position = sorted.place FROM sorted "
+            f"WITH sorted (item, position) AS (VALUES {rows}) "
+            "UPDATE annotation_slot SET position = sorted.position FROM sorted "
             "WHERE annotation_slot.item_id = sorted.item"
         )
     Slot.objects.mark_begun([pk for pk, _ in batch])

@@ -18,7 +18,6 @@ COMMON_NAMES: dict[str, tuple[str, ...]] = {
         "perturbation",
         "perturbation type",
         "type of error",
-        "kind of error",
         "kind of fault",
         "fault",
         "subset",

@@ -35,9 +35,14 @@ class Migration(migrations.Migration):
             name='begun',
             field=models.BooleanField(db_default=False, default=False, help_text='Open, and somebody has labelled the item: offered before items without a label.'),
         ),
-        migrations.AlterField(
-            model_name='slot',
-            name='reason',
-            field=models.CharField(blank=True, choices=[('share', 'Double-annotated sample'), ('disputed', 'Annotators disagree'), ('named', 'Reserved for a member'), ('expert', 'Needs an expert'), ('gold-error', 'The gold answer looks wrong'), ('contested', 'The label is contested'), ('requested', 'Requested by a lead'), ('waived', 'Not waited for any more')], max_length=20),
+        # The choices alone, which no database knows.
+        migrations.SeparateDatabaseAndState(
+            state_operations=[
+                migrations.AlterField(
+                    model_name='slot',
+                    name='reason',
+                    field=models.CharField(blank=True, choices=[('share', 'Double-annotated sample'), ('disputed', 'Annotators disagree'), ('named', 'Reserved for a member'), ('expert', 'Needs an expert'), ('gold-error', 'The gold answer looks wrong'), ('contested', 'The label is contested'), ('requested', 'Requested by a lead'), ('waived', 'Not waited for any more')], max_length=20),
+                ),
+            ],
         ),
     ]

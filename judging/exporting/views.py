@@ -126,6 +126,7 @@ def exports(request: HttpRequest, slug: str) -> HttpResponse:
         except FieldError as error:
             form.add_error(error.field, str(error))
         else:
+            messages.info(request, "The export is being made. Its file is in the list below.")
             return redirect("exports", slug)
     found = list(jobs.list_exports(member))
     context = {

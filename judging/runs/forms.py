@@ -206,10 +206,22 @@ class StartForm(forms.Form):
             option = Option("strategy", slug, one.title, note, slug in chosen)
             grouped[OFFLINE_GROUP if one.metric else titles[one.frame]].append(option)
         return [
-            (title, any(one.checked for one in options), options)
+            (
+                title,
+                any(one.checked for one in options)
+                or (title == OFFLINE_GROUP and self.only_offline),
+                options,
+            )
             for title, options in grouped.items()
             if options
         ]
+
+    @property
+    def only_offline(self) -> bool:
+        """True if no evaluator LLM is offered, so that only the baselines can run."""
+        field = self.fields["endpoint"]
+        assert isinstance(field, forms.ModelMultipleChoiceField)
+        return all(one.is_offline for one in field.queryset or ())
 
     def endpoint_options(self) -> list[Option]:
         """The offered endpoints; the chosen endpoints are marked."""

@@ -19,6 +19,7 @@ from judging.runs.engine import lease
 from tests.judging.builders_judging import (
     answer,
     fail,
+    make_baseline,
     make_endpoint,
     make_items,
     make_judged,
@@ -251,3 +252,26 @@ def queries(browser: Client, name: str, run: Run) -> int:
     with CaptureQueriesContext(connection) as captured:
         assert browser.get(page(name, *number)).status_code == 200
     return len(captured)
+
+
+def test_the_list_of_runs_is_drawn_anew_while_one_is_not_finished(
+    browser: Client, project: Project
+) -> None:
+    run, url = asked_run(project), reverse("runs", args=[project.slug])
+    Run.objects.filter(pk=run.pk).update(state="running")
+    assert 'hx-trigger="every 3s"' in browser.get(url).content.decode()
+    rows = browser.get(url, {"run": run.number}, headers={"HX-Request": "true"}).content.decode()
+    assert rows.strip().startswith("<tbody")
+    assert f'value="{run.number}" checked' in rows
+    Run.objects.filter(pk=run.pk).update(state="finished")
+    assert 'hx-trigger="every 3s"' not in browser.get(url).content.decode()
+
+
+def test_a_new_run_says_that_only_baselines_can_run_where_no_evaluator_is_there(
+    browser: Client, project: Project
+) -> None:
+    url, said = reverse("run-new", args=[project.slug]), "only the <strong>Baselines</strong>"
+    make_baseline()
+    assert said in browser.get(url).content.decode()
+    make_endpoint("http://127.0.0.1:9/v1")
+    assert said not in browser.get(url).content.decode()

@@ -12,6 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.vary import vary_on_headers
 
 from annotation.htmx import HtmxRequest
 from annotation.items import taxonomy
@@ -48,9 +49,11 @@ STEP_MESSAGES = {
 
 
 @require_GET
+@vary_on_headers("HX-Request")  # or the browser's Back could show only the rows
 @login_required
-def run_list(request: HttpRequest, slug: str) -> HttpResponse:
-    """List the runs of the project, newest first, with filters."""
+def run_list(request: HtmxRequest, slug: str) -> HttpResponse:
+    """List the runs of the project, newest first, with filters; for htmx only the rows, as long as
+    one of them is not finished."""
     member = access.member_for(request, slug, right="results")
     every = Run.objects.in_project(member.project)
     narrowed = RunFilter(request.GET, queryset=every)
@@ -63,8 +66,10 @@ def run_list(request: HttpRequest, slug: str) -> HttpResponse:
         "filters": narrowed.offer(every.values_list("strategy__slug", "endpoint__name").distinct()),
         "page": page,
         "any_runs": every.exists(),
+        "busy": any(run.state in (Run.State.PLANNING, Run.State.RUNNING) for run in page),
+        "chosen": {int(one) for one in request.GET.getlist("run") if one[:9].isdecimal()},
     }
-    return render(request, "judging/runs.html", context)
+    return render(request, "judging/runs.html" + "#rows" * bool(request.htmx), context)
 
 
 @require_GET

@@ -340,45 +340,53 @@ _LATER = "s.priority > %(priority)s"
 _FRESH_SEARCHES = (*_RANGES, "later")
 
 
-def _free_conditions(member: Membership, stage: str, after: str = "") -> dict[str, str]:
-    """The conditions of the searches for a free slot, in this order. If `after` is a cluster, items
-    of other clusters are looked for first."""
-    found = {name: f"{_OPEN} AND {_RANGES[name]}" for name in _RANGES}
+@dataclass(frozen=True)
+class SlotSearch:
+    """A search for a slot `s` with this condition.
+
+    If `first`, only the first such slots are looked at: the member may have labelled many of these
+    items, or they may be of one cluster, and they stay open for others. If `apart`, the item is of
+    another cluster than the one before.
+    """
+
+    condition: str
+    first: bool = False
+    apart: bool = False
+
+
+def _free_conditions(member: Membership, stage: str, after: str = "") -> dict[str, SlotSearch]:
+    """The searches for a free slot, in this order. If `after` is a cluster, items of other clusters
+    are looked for first."""
+    found = {name: SlotSearch(f"{_OPEN} AND {_RANGES[name]}") for name in _RANGES}
     if stage == Stage.LABEL and work_order.finishes_begun(member.project):
         # Elsewhere too: of an item that the member passed, a slot may have been added.
         ranges = [_RANGES["fresh"], _RANGES["round"], "s.priority = %(priority)s"]
         begun = {
-            f"begun_{n}": _among_first(f"{one} AND s.begun", stage) for n, one in enumerate(ranges)
+            f"begun_{n}": SlotSearch(f"{_OPEN} AND s.begun AND {one}", first=True)
+            for n, one in enumerate(ranges)
         }
         found = begun | found
     apart = {
-        f"{name}_apart": f"{_among_first(found[name], stage)} AND i.cluster <> %(after)s"
-        for name in found
+        f"{name}_apart": replace(one, first=True, apart=True)
+        for name, one in found.items()
         if name.startswith("begun") or name in ("fresh", "round")
     }
+    expired = (
+        "s.project_id = %(project)s AND s.state = 'held' AND s.held_until <= %(now)s"
+        " AND (s.reserved_for_id IS NULL OR s.reserved_for_id = %(member)s)"
+    )
     return {
-        "reserved": "s.reserved_for_id = %(member)s AND s.state = 'open'",
-        "returned": f"{_SHARED} AND s.state = 'open' AND {_RETURNED}",
-        "expired": "s.project_id = %(project)s AND s.state = 'held' AND s.held_until <= %(now)s"
-        " AND (s.reserved_for_id IS NULL OR s.reserved_for_id = %(member)s)",
+        "reserved": SlotSearch("s.reserved_for_id = %(member)s AND s.state = 'open'"),
+        "returned": SlotSearch(f"{_SHARED} AND s.state = 'open' AND {_RETURNED}"),
+        "expired": SlotSearch(expired),
         **(apart if after else {}),
         **found,
-        "later": f"{_OPEN} AND {_LATER}",
+        "later": SlotSearch(f"{_OPEN} AND {_LATER}"),
     }
-
-
-def _among_first(condition: str, stage: str) -> str:
-    """The condition for one of the first open slots with this condition. More are not looked at:
-    the member may have labelled many of these items, or they may be of one cluster, and they stay
-    open for others."""
-    return f"""s.state = 'open' AND s.id IN (
-            SELECT s.id FROM annotation_slot s
-            WHERE {_OPEN} AND s.stage = '{Stage(stage).value}' AND {condition}
-            ORDER BY s.priority, s.position LIMIT {WINDOW})"""
 
 
 def _behind_searches(stage: str, *, lock: bool = True) -> dict[str, str]:
-    return {"behind": _search(stage, _OPEN, lock=lock)}
+    return {"behind": _search(stage, SlotSearch(_OPEN), lock=lock)}
 
 
 def _first_found_sql(searches: dict[str, str]) -> str:
@@ -430,7 +438,7 @@ _TAKE_SQL = f"""taken AS (
     WHERE annotation_slot.id = found.id RETURNING annotation_slot.*, found.search)"""
 
 
-def _search(stage: str, condition: str, *, lock: bool = True, limit: int = 1) -> str:
+def _search(stage: str, wanted: SlotSearch, *, lock: bool = True, limit: int = 1) -> str:
     names = sql.quote_names(_EXCLUDED_STAGES[Stage(stage)])
     apart = (
         ""
@@ -439,10 +447,20 @@ def _search(stage: str, condition: str, *, lock: bool = True, limit: int = 1) ->
     )
     apart += _NOT_SEEN if stage == Stage.BASELINE else ""
     locked = sql.lock_clause(passing=True) if lock else ""
+    condition = f"{wanted.condition} AND s.stage = '{Stage(stage).value}'"
+    slots, where = "annotation_slot s", condition
+    if wanted.first:
+        # CROSS JOIN: SQLite begins with these rows, and does not read all open slots in order.
+        slots = f"""(SELECT s.id FROM annotation_slot s WHERE {condition}
+            ORDER BY s.priority, s.position LIMIT {WINDOW}) AS looked_at
+            CROSS JOIN annotation_slot s"""
+        where = "s.id = looked_at.id AND s.state = 'open'"
+    if wanted.apart:
+        where += " AND i.cluster <> %(after)s"
     return f"""
-        SELECT s.id, s.priority, s.position FROM annotation_slot s
+        SELECT s.id, s.priority, s.position FROM {slots}
         JOIN annotation_item i ON i.id = s.item_id
-        WHERE {condition} AND s.stage = '{Stage(stage).value}' AND i.deleted_at IS NULL
+        WHERE {where} AND i.deleted_at IS NULL
           AND NOT EXISTS (
             SELECT 1 FROM annotation_slot mine
             WHERE mine.member_id = %(member)s AND mine.item_id = s.item_id

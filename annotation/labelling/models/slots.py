@@ -195,8 +195,10 @@ class SlotQuerySet(models.QuerySet["Slot"]):
 
     def mark_begun(self, items: Iterable[int]) -> None:
         """Say of the open slots of the items with these ids whether somebody has labelled them."""
-        ids = ", ".join(f"{item:d}" for item in items)
-        sql.execute_change(_MARK_BEGUN_SQL.format(ids=ids), [])
+        ids = list(items)
+        # For one item the text is always the same, so that it is planned once.
+        named = "%s" if len(ids) == 1 else ", ".join(f"{item:d}" for item in ids)
+        sql.execute_change(_MARK_BEGUN_SQL.format(ids=named), ids if len(ids) == 1 else [])
 
     def put_open_first(self) -> int:
         """Offer the open slots first, since cursors may have passed them; return the number of

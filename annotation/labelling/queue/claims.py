@@ -20,8 +20,9 @@ from annotation.labelling.submissions import Submission, SubmissionToken
 from annotation.models import Diff, Event, Item, Label, Membership, Revision, Slot, Stage
 from annotation.tasktypes import TaskType
 
-# By so many items, on average, a stored cursor lags behind.
-CURSOR_STRIDE = 32
+# By so many items, on average, a stored cursor lags behind; in random order by fewer, since a search
+# looks at a few slots only.
+CURSOR_STRIDE, RANDOM_STRIDE = 32, 8
 MAX_POSITION = 2**31 - 1
 
 
@@ -114,7 +115,7 @@ def advance_cursor(member: Membership, stage: str, turn: CursorState, slot: Slot
         # Positions in random order are far from each other.
         member.project.order == work_order.RANDOM
         and turn.position < position
-        and position % CURSOR_STRIDE
+        and position % RANDOM_STRIDE
     )
     if priority == turn.priority and is_near:
         return

@@ -24,7 +24,7 @@ from annotation.models import Membership, Revision, Slot, Stage
 # index of their own, so this can only miss slots that others were locking at that moment.
 EMPTY_SEARCH_PAUSE = timedelta(seconds=5)
 # So many open slots are looked at for one that is preferred.
-WINDOW = 128
+WINDOW = 24
 # A slot that the member holds, with its item, and the revision to show.
 SlotAndRevision = tuple[Slot, Revision]
 

@@ -20,8 +20,8 @@ from annotation.labelling.submissions import Submission, SubmissionToken
 from annotation.models import Diff, Event, Item, Label, Membership, Revision, Slot, Stage
 from annotation.tasktypes import TaskType
 
-# By so many items, on average, a stored cursor lags behind; in random order by fewer, since a search
-# looks at a few slots only.
+# By so many items, on average, a stored cursor lags behind; in random order by fewer, since some
+# searches look at a few slots only.
 CURSOR_STRIDE, RANDOM_STRIDE = 32, 8
 MAX_POSITION = 2**31 - 1
 

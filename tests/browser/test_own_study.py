@@ -127,7 +127,6 @@ def test_from_nothing_to_figures(open_page: OpenPage, worker: WorkLoop) -> None:
     assert Label.objects.count() == 19
     page.goto(base + "/runs/new/")
     check(page, "new-run")
-    page.locator("summary", has_text="Baselines").click()
     page.locator("input[name=strategy][value=length]").check()
     page.locator("input[name=endpoint][value=baseline]").check()
     page.get_by_role("button", name="Start the run").click()

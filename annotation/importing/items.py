@@ -324,13 +324,13 @@ def _is_decided(entry: "_Entry") -> bool:
 def _slots(project: Project, entry: "_Entry") -> Iterator[dict[str, Any]]:
     if not tasktypes.load_version(project.task_type).is_ready(entry.draft.texts):
         return  # it waits for a text and gets its slots together with it
-    place = work_order.queue_position(project, entry.position)
+    position = work_order.queue_position(project, entry.position)
     for number, reason in assignment.slot_numbers(project, entry.draft.key):
         yield {
             "project_id": project.pk,
             "item_id": entry.item,
             "number": number,
-            "position": place,
+            "position": position,
             "reason": reason,
         }
 

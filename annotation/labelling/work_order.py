@@ -25,7 +25,7 @@ ORDER_TITLES = {
     FIELD: "By a field of the items",
 }
 # The settings on which the positions depend, and which items come before others.
-ORDER_SETTINGS = frozenset({"order", "order_field", "begun_first"})
+ORDER_SETTINGS = frozenset({"order", "order_field", "order_seed", "begun_first"})
 BITS = 31
 # Items that were imported after the sorting by a field come last until they are sorted in.
 UNSORTED = 2**30

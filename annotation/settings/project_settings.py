@@ -158,9 +158,11 @@ def apply_change(
         for name, (_, value) in changed.items():
             setattr(stored, name, value)
             setattr(project, name, value)
+        fields = [*changed]
         if stored.order == work_order.RANDOM and not stored.order_seed:
             stored.order_seed = project.order_seed = work_order.draw_seed()
-        stored.save(update_fields=[*changed, "order_seed"])
+            fields.append("order_seed")
+        stored.save(update_fields=fields)
         job = None
         if changed:
             _record(project, member, changed)

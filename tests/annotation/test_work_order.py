@@ -363,3 +363,14 @@ def test_verify_accepts_every_order() -> None:
 
 def breaches() -> Iterator[dict[str, Any]]:
     yield from CHECKS["slots-belong"].find()
+
+
+def test_an_import_follows_an_order_that_was_chosen_after_it_began() -> None:
+    project = make_project()
+    as_it_began = Project.objects.select_related("task_type").get(pk=project.pk)
+    set_order(project, order="random")
+    texts = {name: f"{name} text" for name in TEXTS}
+    rows = [Row("x.jsonl", 1, {"key": "new", "category": "number-errors", **texts})]
+    task, known = tasktypes.load_task_type(project), taxonomy.load_taxonomy(project)
+    importing.store_items(as_it_began, importing.parse_items(rows, task, known))
+    assert Slot.objects.get().position == work_order.queue_position(project, 1)

@@ -76,8 +76,7 @@ class SlotQuerySet(models.QuerySet["Slot"]):
     def free_for(self, member_id: int, now: datetime) -> SlotQuerySet:
         """Open slots and slots whose hold has expired, without those reserved for another
         member."""
-        free = Q(state="open") | Q(state="held", held_until__lte=now)
-        return self.filter(free, Q(reserved_for=None) | Q(reserved_for=member_id))
+        return self.free(now).filter(Q(reserved_for=None) | Q(reserved_for=member_id))
 
     def free(self, now: datetime) -> SlotQuerySet:
         """Open slots and slots whose hold has expired, whoever they are reserved for."""

@@ -233,7 +233,8 @@ def change_categories(day: Day, who: int, pick: int) -> None:
     one, other = offered[pick % len(offered)], offered[(pick + 1) % len(offered)]
     match pick % 6:
         case 0:
-            values = {"name": "Own", "ability": "factual", "expected_effect": "penalty"}
+            name = f"Own {len(definition['category'])}"
+            values = {"name": name, "ability": "factual", "expected_effect": "penalty"}
             definition, _ = categories.put(definition, "category", "", values)
         case 1:
             one["name"] += "!"

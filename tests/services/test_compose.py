@@ -126,6 +126,9 @@ class Visitor:
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
         for cookie in answer.headers.get_all("Set-Cookie") or []:
             name, _, value = cookie.partition(";")[0].partition("=")
+            if "Max-Age=0" in cookie:
+                self.cookies.pop(name, None)
+                continue
             assert "Secure" in cookie
             self.cookies[name] = value
         text = answer.read().decode("utf-8")

@@ -2,9 +2,10 @@
 
 from annotation.accounts.models import Account, ApiToken
 from annotation.api.models import Repeatable
-from annotation.items.models import Diff, Frozen, FrozenIn, Item, Revision, Snapshot
+from annotation.items.models import Diff, Frozen, FrozenIn, Item, Revision, SearchText, Snapshot
 from annotation.items.text_digest import digest_texts
 from annotation.jobs.models import Job
+from annotation.labelling.models.bulk_changes import BulkChange
 from annotation.labelling.models.labels import Label, Resolution
 from annotation.labelling.models.notes import Comment, Draft, Mark, PracticeRound
 from annotation.labelling.models.slots import (
@@ -34,6 +35,7 @@ __all__ = [
     "WORK_LIKE_STAGES",
     "Account",
     "ApiToken",
+    "BulkChange",
     "Comment",
     "Cursor",
     "Diff",
@@ -55,6 +57,7 @@ __all__ = [
     "Resolution",
     "Revision",
     "Role",
+    "SearchText",
     "Slot",
     "Snapshot",
     "Stage",

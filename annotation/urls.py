@@ -8,6 +8,7 @@ from annotation.importing import views as imports
 from annotation.items.views import ability_sorting, items, snapshots
 from annotation.labelling.views import (
     assignment,
+    bulk_changes,
     cases,
     comments,
     control_items,
@@ -98,6 +99,8 @@ decision_urls = [
 
 item_urls = [
     path("items/", items.items, name="items"),
+    path("bulk-changes/", bulk_changes.changes, name="bulk-changes"),
+    path("bulk-changes/<int:number>/undo/", bulk_changes.undo, name="bulk-undo"),
     path("items/<path:key>/", items.item, name="item"),
     path("abilities/", ability_sorting.abilities, name="abilities"),
     path("snapshots/", snapshots.snapshots, name="snapshots"),

@@ -17,7 +17,8 @@ from annotation.generation import perturber_jobs
 from annotation.generation.perturbers import PerturbRequest
 from annotation.importing import jobs as imports
 from annotation.items.snapshots import create
-from annotation.models import Account, ApiToken
+from annotation.labelling import bulk_changes
+from annotation.models import Account, ApiToken, Item
 from annotation.projects import invitations
 from config.environment import OpenID
 from judging.archive import jobs as archives
@@ -119,6 +120,8 @@ RULES: dict[str, dict[str, str]] = {
     "projects/<slug:slug>/adjudicate/": {"GET": "adjudicate", "POST": "adjudicate"},
     "projects/<slug:slug>/adjudicate/<path:key>/": {"GET": "adjudicate", "POST": "adjudicate"},
     "projects/<slug:slug>/abilities/": {"GET": "manage", "POST": "manage"},
+    "projects/<slug:slug>/bulk-changes/": {"GET": "manage", "POST": "manage"},
+    "projects/<slug:slug>/bulk-changes/<int:number>/undo/": {"POST": "manage"},
     "projects/<slug:slug>/assign/": {"GET": "manage", "POST": "manage"},
     "projects/<slug:slug>/baseline/": {"GET": "manage", "POST": "manage"},
     "projects/<slug:slug>/baseline/rows.csv": {"GET": "manage"},
@@ -390,6 +393,8 @@ def make_world() -> World:
     jobs.enqueue(people.project, people.lead, jobs.ExportRequest("calls", "csv"))
     archives.enqueue(people.project, people.lead, archives.ArchiveRequest([1]))
     make_import(people)
+    items = Item.objects.in_project(people.project)
+    bulk_changes.change_items(people.lead, items, "priority", "later", now=timezone.now())
     perturber_jobs.enqueue(people.project, PerturbRequest(perturbers=("spelling",), seed="s"))
     signed_in = {person: sign_in(people.account(person)) for person in PEOPLE}
     return World(people, names_in(people, "a/b"), signed_in)

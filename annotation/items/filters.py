@@ -12,7 +12,7 @@ from django.core.exceptions import ValidationError
 
 from annotation import tasktypes
 from annotation.importing import flags
-from annotation.items import taxonomy
+from annotation.items import search, taxonomy
 from annotation.items.models import WAITS, ItemQuerySet
 from annotation.items.taxonomy import Taxonomy
 from annotation.labelling.models.labels import LabelQuerySet
@@ -56,8 +56,17 @@ def _is_of(value: str, task: TaskType, offered: list[str]) -> bool:
     return all(part in offered for part in value.split("/"))
 
 
+def _check_words(value: str) -> None:
+    """Raise `ValidationError` for a search that has no word."""
+    try:
+        search.parse_query(value)
+    except search.SearchError as error:
+        raise ValidationError(str(error)) from error
+
+
 class ItemFilter(filters.FilterSet):
-    """Filter items by category, ability, resolution ("none": unresolved), flag and part of the key.
+    """Filter items by words of their texts and comments (see `annotation.items.search`), category,
+    ability, resolution ("none": unresolved), flag and part of the key.
 
     `annotator`, `choice` and `longer_than` (seconds) must all match one current label. `fields` is
     a JSON object of names and values of the item's own fields. `answers` is a JSON object of
@@ -68,6 +77,12 @@ class ItemFilter(filters.FilterSet):
     system_b.
     """
 
+    text = filters.CharFilter(
+        method="having_words",
+        label="Words in texts and comments",
+        max_length=500,
+        help_text='All must occur. "Together", begin*, -without.',
+    )
     category = filters.CharFilter(label="Category", max_length=80)
     ability = filters.CharFilter(label="Ability", max_length=80)
     resolution = filters.CharFilter(method="resolved_as", label="Resolution", max_length=40)
@@ -102,6 +117,7 @@ class ItemFilter(filters.FilterSet):
     def __init__(self, *args: Any, **values: Any) -> None:
         super().__init__(*args, **values)
         for name, check in (
+            ("text", _check_words),
             ("category", self._check_category),
             ("ability", self._check_ability),
             ("resolution", self._check_resolution),
@@ -155,6 +171,11 @@ class ItemFilter(filters.FilterSet):
         """Return the items with this final label; for `UNRESOLVED`, the items without a final
         label."""
         return items.unresolved() if value == UNRESOLVED else items.resolved_as(value)
+
+    def having_words(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
+        """Return the items whose texts or comments match what was typed."""
+        terms = search.parse_query(value)
+        return search.find_items(items, self._project, terms) if self._project else items
 
     def flagged(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
         return items.flagged(value)

@@ -26,6 +26,7 @@ from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.db.models.functions import Cast
 from django.utils import timezone
 
+from annotation.db import sql
 from annotation.db.counting import Tenths, count_by
 from annotation.items.abilities import SUGGESTED, SUGGESTED_BY
 
@@ -585,6 +586,52 @@ class Revision(models.Model):
 
     def __str__(self) -> str:
         return f"{self.item.key} r{self.number}"
+
+
+class WordsField(models.TextField):
+    """The words that a search finds: a `tsvector` on PostgreSQL, text on SQLite."""
+
+    def db_type(self, connection: Any) -> str:
+        """Return the type of the column."""
+        return "tsvector" if connection.vendor == "postgresql" else "text"
+
+
+@WordsField.register_lookup
+class Matches(sql.LookupBase):
+    """The lookup `words__matches=query`: the words match a query of `annotation.items.search`."""
+
+    lookup_name = "matches"
+    prepare_rhs = False
+
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, tuple[Any, ...]]:
+        """Return the condition: of `tsquery` on PostgreSQL, of FTS5 on SQLite."""
+        column, given = self.process_lhs(compiler, connection)
+        if connection.vendor == "postgresql":
+            return f"{column} @@ %s::tsquery", (*given, self.rhs)
+        item = column.replace('"words"', '"item_id"')
+        found = "SELECT rowid FROM annotation_searchwords WHERE annotation_searchwords MATCH %s"
+        return f"{item} IN ({found})", (*given, self.rhs)
+
+
+class SearchText(models.Model):
+    """The words of an item for the search, null until a worker has stored them.
+
+    Triggers add a row for each item, and mark it as due when the item's texts or comments change.
+    """
+
+    item = models.OneToOneField(
+        Item, models.CASCADE, primary_key=True, related_name="search_text", db_constraint=False
+    )
+    words = WordsField(null=True)
+    due = models.BooleanField(default=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["item"], condition=models.Q(due=True), name="search_due"),
+        ]
+
+    def __str__(self) -> str:
+        return f"words of {self.item.key}"
 
 
 class Diff(models.Model):

@@ -293,7 +293,7 @@ def reserve_slots(
             for item in Item.objects.locked().filter(pk__in=batch).order_by("position"):
                 item.project = lead.project
                 named = [next(turns)] if share_out else members
-                kept = sum(_reserve(item, member, now) for member in named)
+                kept = sum(reserve_slot(item, member, now) for member in named)
                 reserved, refused = reserved + kept, refused + len(named) - kept
     _record("reserve", lead, reserved=reserved, people=[member.alias for member in members])
     return AssignmentResult(reserved, refused)
@@ -311,14 +311,20 @@ def release_reserved(
         kept = Slot.objects.kept_for(member.pk)
         if items is not None:
             kept = kept.filter(item__in=list(items))
-        held = {item.pk: item for item in _lock_items(kept, lead.project)}
-        slots = list(kept.locked())
-        for slot in slots:
-            slot.unreserve()
-            if slot.state == Slot.State.CLOSED:
-                # The labels that are there may decide the item without this one.
-                resolution.update_resolution(held[slot.item_id], now=timezone.now())
-    _record("take back", lead, slots=len(slots), people=[member.alias])
+        number = release_slots(member, list(_lock_items(kept, lead.project)))
+    _record("take back", lead, slots=number, people=[member.alias])
+    return number
+
+
+def release_slots(member: Membership, items: Sequence[Item]) -> int:
+    """Like `release_reserved`, for these items, which must be locked; records no event."""
+    held = {item.pk: item for item in items}
+    slots = list(Slot.objects.kept_for(member.pk).filter(item__in=held).locked())
+    for slot in slots:
+        slot.unreserve()
+        if slot.state == Slot.State.CLOSED:
+            # The labels that are there may decide the item without this one.
+            resolution.update_resolution(held[slot.item_id], now=timezone.now())
     return len(slots)
 
 
@@ -334,17 +340,21 @@ def set_priority(lead: Membership, items: Iterable[Item], priority: str) -> int:
     With "urgent", open slots are also marked as returned, so that members whose cursor has passed
     them still find them. Raises KeyError if the priority is not one of `work_order.PRIORITIES`.
     """
-    level = work_order.PRIORITIES[priority]
-    stream = iter([item.pk for item in items])
     count = 0
-    while batch := list(islice(stream, BATCH)):
+    for batch in make_batches([item.pk for item in items], BATCH):
         with transactions.transact():
-            Slot.objects.at_work().filter(item__in=batch).update(priority=level)
-            if priority == "urgent":
-                Slot.objects.at_work().filter(item__in=batch).put_open_first()
+            prioritise(batch, priority)
         count += len(batch)
     _record("priority", lead, priority=priority, items=count)
     return count
+
+
+def prioritise(items: Iterable[int], priority: str) -> None:
+    """Like `set_priority`, for the items with these ids, in one step; records no event."""
+    slots = Slot.objects.at_work().filter(item__in=list(items))
+    slots.update(priority=work_order.PRIORITIES[priority])
+    if priority == "urgent":
+        slots.put_open_first()
 
 
 def list_reserved(project: Project) -> list[ReservedCount]:
@@ -473,7 +483,9 @@ def _close(used: Sequence[Slot], surplus: int) -> bool:
     return bool(closing)
 
 
-def _reserve(item: Item, member: Membership, now: datetime) -> bool:
+def reserve_slot(item: Item, member: Membership, now: datetime) -> bool:
+    """Reserve a slot of the item, which must be locked, for the member. Returns False if the member
+    has worked on the item, or if it needs no labels."""
     if readiness.lacks_texts(item):
         return False
     slots = list(Slot.objects.at_work().of_item(item).locked().in_order())

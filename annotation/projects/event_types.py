@@ -11,6 +11,8 @@ EVENT_TITLES = {
     "archived": "project archived",
     "ask for adjudication": "adjudication requested",
     "baseline": "human baseline started",
+    "bulk change": "many items changed",
+    "bulk change undone": "change of many items undone",
     "categories": "categories changed",
     "comment": "comment",
     "correct": "correction",

@@ -16,6 +16,7 @@ from celery import bootsteps
 from django.db import close_old_connections, connections
 
 from annotation.db import clock
+from annotation.items import search_index
 from annotation.jobs import job_queue
 from judging.jobs import heartbeat, job_list
 from judging.results import figures
@@ -48,11 +49,16 @@ class WorkKind:
 
 
 def list_kinds() -> list[WorkKind]:
-    """List all kinds of work of a worker: calls to evaluators, tables of figures, and all kinds of
-    job."""
+    """List all kinds of work of a worker: calls to evaluators, tables of figures, the search index,
+    and all kinds of job."""
     return [
         WorkKind("endpoint", lease.find_due_endpoints, ask.run_overlapping_slice),
         WorkKind("table of figures", figures.list_due, figures.run_job),
+        WorkKind(
+            "search index",
+            search_index.find_due,
+            partial(search_index.run_slice, stopped=ask.STOP.is_set),
+        ),
         *(
             WorkKind(
                 f"{name} job",

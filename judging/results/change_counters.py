@@ -5,16 +5,15 @@ on figures. A trigger counts in the transaction that makes the change, so both b
 together. On PostgreSQL a subject has one row for each simultaneous writer, so that writers do not
 wait for each other. The subject's count is the sum of these rows.
 
-Migrations run without the triggers, since SQLite recreates tables during migrations, which drops or
-breaks triggers. The triggers are installed again after each migration, and everything then counts
-as changed.
+After each migration, which runs without the triggers, everything counts as changed.
 """
 
-import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from django.db import connection
+
+from annotation.db.triggers import Trigger, TriggerSet
 
 TRIGGER_PREFIX = "judging_touch_"
 ALL_SUBJECTS = "all"
@@ -106,63 +105,16 @@ def project_subject(project_id: int) -> str:
     return f"project {project_id}"
 
 
-def has_all_tables() -> bool:
-    """True if all tables exist; some may be missing while migrations run."""
-    tables = {"judging_touch", *(source.table for source in COUNTED_TABLES)}
-    return tables <= set(connection.introspection.table_names())
-
-
-def install_triggers() -> None:
-    """Install the current triggers. Triggers that are already installed stay unchanged."""
-    wanted = dict(_triggers())
-    if set(wanted) == set(_load_installed()):
-        return
-    drop_triggers()
+def _count_everything() -> None:
     with connection.cursor() as cursor:
-        for statement in (*_functions(), *wanted.values()):
-            cursor.execute(statement)
         cursor.execute("INSERT INTO judging_touch (subject, n) VALUES (%s, 1)", [ALL_SUBJECTS])
 
 
-def list_triggers() -> dict[str, str]:
-    """The names of the triggers that must be installed, each with its table."""
-    return {name: statement.split(" ON ")[1].split()[0] for name, statement in _triggers()}
-
-
-def drop_triggers() -> None:
-    """Drop all triggers, so that tables can be recreated."""
-    with connection.cursor() as cursor:
-        for name, table in _load_installed().items():
-            of = f" ON {table}" if connection.vendor == "postgresql" else ""
-            cursor.execute(f"DROP TRIGGER IF EXISTS {name}{of}")
-
-
-def _load_installed() -> dict[str, str]:
-    """Load the installed triggers, each with its table."""
-    found = """
-        SELECT t.tgname, c.relname FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid
-        WHERE starts_with(t.tgname, %s) AND pg_table_is_visible(c.oid)
-    """
-    if connection.vendor == "sqlite":
-        found = (
-            "SELECT name, tbl_name FROM sqlite_master WHERE type = 'trigger'"
-            " AND SUBSTR(name, 1, 14) = %s"
-        )
-    with connection.cursor() as cursor:
-        cursor.execute(found, [TRIGGER_PREFIX])
-        return dict(cursor.fetchall())
-
-
-def _triggers() -> Iterator[tuple[str, str]]:
-    """The triggers by name; the name contains a digest of the code, so that versions differ."""
-    trigger = _on_postgresql if connection.vendor == "postgresql" else _on_sqlite
-    called = "".join(_functions())
+def _triggers() -> Iterator[Trigger]:
+    does = _on_postgresql if connection.vendor == "postgresql" else _on_sqlite
     for source in COUNTED_TABLES:
         for event in source.events:
-            does = trigger(source, event)
-            written = hashlib.sha256((does + called).encode()).hexdigest()[:8]
-            name = f"{TRIGGER_PREFIX}{source.table}_{event.lower()}_{written}"
-            yield name, f"CREATE TRIGGER {name} AFTER {event} ON {source.table} {does}"
+            yield Trigger(source.table, event, does(source, event))
 
 
 def _on_sqlite(source: CountedTable, event: str) -> str:
@@ -241,3 +193,12 @@ _COUNT_FUNCTION = """
 def _name_function(source: CountedTable, event: str) -> str:
     change = "added" if event == "INSERT" else ROW_NAMES[event].lower()
     return f"{TRIGGER_PREFIX}{source.table}_{change}"
+
+
+TRIGGERS = TriggerSet(
+    TRIGGER_PREFIX,
+    _triggers,
+    _functions,
+    frozenset({"judging_touch", *(source.table for source in COUNTED_TABLES)}),
+    _count_everything,
+)

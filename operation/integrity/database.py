@@ -6,6 +6,7 @@ from django.apps import apps
 from django.db import connection
 from django.db.models import ForeignKey
 
+from annotation.items import search_index
 from judging.results import change_counters
 from operation.integrity.checks import Breach, Check, stream_rows
 
@@ -35,7 +36,8 @@ def find_missing_triggers() -> Iterator[Breach]:
         else f"{table}_kept_{change.lower()}": table
         for table, changes in _REFUSED_CHANGES.items()
         for change in changes
-    } | change_counters.list_triggers()
+    }
+    required |= change_counters.TRIGGERS.list_triggers() | search_index.TRIGGERS.list_triggers()
     for name, table in sorted(required.items()):
         if name not in installed:
             yield {"table": table, "trigger": name}
@@ -68,10 +70,10 @@ def find_broken_references() -> Iterator[Breach]:
 CHECKS = (
     Check(
         "triggers",
-        "The database refuses changes of the audit log and of snapshots, and counts the changes "
-        "that make figures outdated.",
-        "The audit log could have been changed, or figures can be outdated. Run `migrate`; if the "
-        "trigger is still missing, restore a backup.",
+        "The database refuses changes of the audit log and of snapshots, counts the changes that "
+        "make figures outdated, and marks changed items for the search.",
+        "The audit log could have been changed, figures can be outdated, or a search can miss "
+        "items. Run `migrate`; if the trigger is still missing, restore a backup.",
         find_missing_triggers,
     ),
     Check(

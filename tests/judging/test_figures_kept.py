@@ -357,10 +357,10 @@ def test_triggers_that_are_gone_come_back_and_then_everything_counts_as_changed(
     judged: Project,
 ) -> None:
     made(judged)
-    change_counters.install_triggers()
+    change_counters.TRIGGERS.install()
     assert isinstance(figures.request_table(judged, "undetected", NOTHING), FigureTable)
-    change_counters.drop_triggers()
-    change_counters.install_triggers()
+    change_counters.TRIGGERS.drop()
+    change_counters.TRIGGERS.install()
     assert isinstance(figures.request_table(judged, "undetected", NOTHING), PendingTable)
 
 

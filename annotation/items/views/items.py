@@ -1,7 +1,8 @@
 """The pages of all items of a project, and of one item."""
 
 import json
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
@@ -14,15 +15,32 @@ from django.views.decorators.vary import vary_on_headers
 from annotation import tasktypes
 from annotation.htmx import HtmxRequest
 from annotation.importing import flags
-from annotation.items import taxonomy
+from annotation.items import search, search_index, taxonomy
 from annotation.items.diffing import stored
 from annotation.items.filters import ItemPageFilter
-from annotation.labelling import comments, correct_answers, visibility
+from annotation.labelling import bulk_changes, comments, correct_answers, visibility
 from annotation.models import Item, Label, Mark, Membership, Resolution, Revision
 from annotation.projects import access
 from annotation.tasktypes import TaskType
 
 PAGE_SIZE = 50
+# Further items that the search does not know yet are not counted.
+MOST_DUE = 1_000
+
+
+if TYPE_CHECKING:
+    ItemPaginator = Paginator[Item]
+else:
+    ItemPaginator = Paginator
+
+
+class FoundPages(ItemPaginator):
+    """Pages of items, which are counted up to `search.MOST_FOUND` and one."""
+
+    @cached_property
+    def count(self) -> int:
+        rows: Any = self.object_list
+        return int(rows.order_by()[: search.MOST_FOUND + 1].count())
 
 
 @require_safe
@@ -44,7 +62,8 @@ def items(request: HtmxRequest, slug: str) -> HttpResponse:
         people=[person.alias for person in people],
         categories=taxonomy.load_taxonomy(member.project) if task.categories else None,
     )
-    page = Paginator(found.qs, PAGE_SIZE).get_page(request.GET.get("page"))
+    pages = FoundPages if request.GET.get("text") else Paginator
+    page = pages(found.qs, PAGE_SIZE).get_page(request.GET.get("page"))
     visibility.record_list_seen(member, page.object_list, asked=request.GET, now=timezone.now())
     context = {
         "project": member.project,
@@ -53,7 +72,19 @@ def items(request: HtmxRequest, slug: str) -> HttpResponse:
         "filters": found.form,
         "page": page,
         "filtered": any(found.form.data.values()),
+        "most": search.MOST_FOUND,
     }
+    excerpts: dict[int, list[search.Excerpt]] = {}
+    if member.is_lead:
+        context["actions"] = bulk_changes.list_actions(member.project)
+        context["latest"] = bulk_changes.latest_change(member, timezone.now())
+    if request.GET.get("text") and found.form.is_valid():
+        terms = search.parse_query(request.GET["text"])
+        excerpts = search.find_excerpts(task, page, terms)
+        context["searched"] = True
+        context["due"] = search_index.count_due(member.project, MOST_DUE + 1)
+        context["most_due"] = MOST_DUE
+    context["rows"] = [(one, excerpts.get(one.pk, [])) for one in page]
     template = "annotation/items.html#rows" if request.htmx else "annotation/items.html"
     return render(request, template, context)
 

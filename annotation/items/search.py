@@ -1,0 +1,136 @@
+"""The search for words in the texts of items and in the comments on them.
+
+All words must occur, in any order. A word also finds longer words that begin with it, if it has at
+least three letters or ends in `*`. "Words in quotation marks" must stand together and as they are.
+A word or a quotation after `-` must not occur.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from django.db import connection
+
+from annotation.items import search_index
+from annotation.items.models import ItemQuerySet
+from annotation.models import Item, Project
+from annotation.tasktypes import TaskType
+
+# A longer list is counted and shown only so far.
+MOST_FOUND = 10_000
+# Letters that a word needs to find longer words as well.
+SHORTEST_BEGINNING = 3
+MOST_TERMS = 20
+# How many places of an item are shown, and the letters around the first match.
+MOST_EXCERPTS, BEFORE, AFTER = 2, 40, 120
+COMMENT = "Comment"
+_TERM = re.compile(r'(-?)(?:"([^"]*)"?|(\S+))')
+
+
+class SearchError(ValueError):
+    """A search that finds nothing because of how it is written. The message says what to do."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """Words that stand together in a text; with `begins`, the last may be the beginning of a longer
+    word. `excluded` if they must not occur."""
+
+    words: tuple[str, ...]
+    begins: bool
+    excluded: bool
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """A part of a text of an item around the first match: its pieces, each with whether it
+    matches."""
+
+    title: str
+    pieces: tuple[tuple[str, bool], ...]
+
+
+def parse_query(text: str) -> list[Term]:
+    """Read what somebody typed. Raises `SearchError` if it has no word, or too many."""
+    found = []
+    for minus, quoted, plain in _TERM.findall(text):
+        words = tuple(search_index.split_words(quoted or plain))
+        if words:
+            starred = plain.endswith("*")
+            begins = starred or bool(plain and len(words[-1]) >= SHORTEST_BEGINNING)
+            found.append(Term(words, begins, bool(minus)))
+    if not any(not term.excluded for term in found):
+        raise SearchError("Type at least one word to look for, of letters or digits.")
+    if len(found) > MOST_TERMS:
+        raise SearchError(f"Type at most {MOST_TERMS} words.")
+    return found
+
+
+def find_items(items: ItemQuerySet, project: Project, terms: Iterable[Term]) -> ItemQuerySet:
+    """Return those of the project's items whose current texts or comments match all terms."""
+    own = Term((search_index.project_word(project.pk),), begins=False, excluded=False)
+    query = _to_tsquery if connection.vendor == "postgresql" else _to_fts5
+    return items.filter(search_text__words__matches=query([own, *terms]))
+
+
+def _to_tsquery(terms: Iterable[Term]) -> str:
+    return " & ".join(
+        ("!" if term.excluded else "")
+        + "("
+        + " <-> ".join(f"'{word}'" for word in term.words)
+        + (":*)" if term.begins else ")")
+        for term in terms
+    )
+
+
+def _to_fts5(terms: Sequence[Term]) -> str:
+    def write(excluded: bool) -> Iterator[str]:
+        for term in terms:
+            if term.excluded == excluded:
+                yield f'"{" ".join(term.words)}"' + (" *" if term.begins else "")
+
+    return " NOT ".join([f"({' AND '.join(write(False))})", *write(True)])
+
+
+def find_excerpts(
+    task: TaskType, items: Iterable[Item], terms: Iterable[Term]
+) -> dict[int, list[Excerpt]]:
+    """For each item, by its id, the first places that match a term, in the order in which the texts
+    are shown. Takes three queries."""
+    looked_for = pattern(term for term in terms if not term.excluded)
+    titles = {text.name: text.title for text in task.texts} | {"": COMMENT}
+    order = [*titles].index
+    found = {}
+    for pk, texts in search_index.load_texts([item.pk for item in items]).items():
+        known = sorted((one for one in texts if one[0] in titles), key=lambda one: order(one[0]))
+        excerpts = (_cut_excerpt(titles[name], text, looked_for) for name, text in known)
+        found[pk] = list(islice((one for one in excerpts if one), MOST_EXCERPTS))
+    return found
+
+
+def pattern(terms: Iterable[Term]) -> re.Pattern[str]:
+    """What stands for the terms in a text as people wrote it."""
+    each = (
+        r"(?<![^\W_])"
+        + r"[\W_]*".join(map(re.escape, term.words))
+        + (r"[^\W_]*" if term.begins else r"(?![^\W_])")
+        for term in terms
+    )
+    return re.compile("|".join(each), re.IGNORECASE)
+
+
+def _cut_excerpt(title: str, text: str, looked_for: re.Pattern[str]) -> Excerpt | None:
+    first = looked_for.search(text)
+    if first is None:
+        return None
+    begin = max(0, first.start() - BEFORE)
+    if begin and " " in text[begin : first.start()]:
+        begin = text.index(" ", begin) + 1
+    shown = text[begin : first.end() + AFTER]
+    pieces, place = [("…" if begin else "", False)], 0
+    for match in looked_for.finditer(shown):
+        pieces += [(shown[place : match.start()], False), (match[0], True)]
+        place = match.end()
+    rest = shown[place:] + ("…" if begin + len(shown) < len(text) else "")
+    return Excerpt(title, tuple(piece for piece in (*pieces, (rest, False)) if piece[0]))

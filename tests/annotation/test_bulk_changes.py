@@ -1,0 +1,237 @@
+"""Changes of many items at once, and undoing them."""
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from annotation.errors import Refused
+from annotation.items import taxonomy
+from annotation.labelling import bulk_changes, queue
+from annotation.labelling.correct_answers import PROBE
+from annotation.labelling.queue import Offer
+from annotation.models import BulkChange, Event, Item, Membership, Project, Resolution, Slot
+from tests.builders import (
+    browser_of,
+    make_item,
+    make_member,
+    make_project,
+    make_resolution,
+    say,
+    take,
+)
+
+pytestmark = pytest.mark.django_db
+
+KEYS = [f"item-{number}" for number in range(6)]
+
+
+@pytest.fixture
+def lead() -> Membership:
+    project = make_project()
+    for key in KEYS:
+        make_item(project, key=key)
+    return make_member(project, role="lead")
+
+
+def change(lead: Membership, action: str, value: str = "", keys: list[str] = KEYS) -> Any:
+    items = Item.objects.in_project(lead.project).with_keys(keys)
+    return bulk_changes.change_items(lead, items, action, value, now=timezone.now())
+
+
+def undo(lead: Membership, made: BulkChange) -> int:
+    return bulk_changes.undo_change(lead, made, now=timezone.now())
+
+
+def offered(member: Membership) -> str:
+    offer = queue.next_offer(member, now=timezone.now())
+    return offer.item.key if isinstance(offer, Offer) else ""
+
+
+def test_items_move_to_another_category_and_back(lead: Membership) -> None:
+    to = taxonomy.load_taxonomy(lead.project).offered[-1]
+    before = list(Item.objects.values_list("category", "ability", "source_ability"))
+    made = change(lead, "category", to.slug)
+    assert made.change.count == 6
+    assert set(Item.objects.values_list("category", "ability")) == {(to.slug, to.ability)}
+    assert change(lead, "category", to.slug).left == {"already in this category": 6}
+    assert undo(lead, made.change) == 6
+    assert list(Item.objects.values_list("category", "ability", "source_ability")) == before
+
+
+def test_what_was_changed_again_stays_when_the_first_change_is_undone(lead: Membership) -> None:
+    first, second = taxonomy.load_taxonomy(lead.project).offered[-2:]
+    made = change(lead, "category", first.slug)
+    change(lead, "category", second.slug, KEYS[:2])
+    assert undo(lead, made.change) == 4
+    assert Item.objects.filter(category=second.slug).count() == 2
+    with pytest.raises(Refused, match="already undone"):
+        undo(lead, made.change)
+
+
+def test_excluded_items_are_offered_to_nobody_until_they_are_back(lead: Membership) -> None:
+    ann = make_member(lead.project, alias="Ann")
+    made = change(lead, "exclude", keys=KEYS[:5])
+    assert list(Item.objects.in_project(lead.project).values_list("key", flat=True)) == ["item-5"]
+    assert offered(ann) == "item-5"
+    again = change(lead, "exclude", keys=["item-5"])
+    assert undo(lead, made.change) == 5
+    assert Item.objects.in_project(lead.project).count() == 5
+    assert undo(lead, again.change) == 1
+
+
+def test_urgent_items_come_first_and_then_in_their_order_again(lead: Membership) -> None:
+    made = change(lead, "priority", "urgent", ["item-4"])
+    assert offered(make_member(lead.project, alias="Ann")) == "item-4"
+    assert undo(lead, made.change) == 1
+    assert set(Slot.objects.values_list("priority", flat=True)) == {0}
+
+
+def test_reserved_items_are_free_again(lead: Membership) -> None:
+    ann, bob = (make_member(lead.project, alias=alias) for alias in ("Ann", "Bob"))
+    made = change(lead, "reserve", str(ann.pk))
+    assert made.change.count == 6
+    assert offered(bob) == ""
+    say(ann, take(ann))
+    assert undo(lead, made.change) == 5
+    assert offered(bob) != ""
+
+
+def test_final_labels_become_the_answers_of_control_items(lead: Membership) -> None:
+    make_resolution(Item.objects.get(key="item-0"), "score-invariant")
+    made = change(lead, "control")
+    assert made.change.count == 1
+    assert made.left == {"have no final label, which would be the known answer": 5}
+    item = Item.objects.get(key="item-0")
+    assert item.purpose == PROBE
+    assert Resolution.objects.current().get(item=item).source == "known"
+    assert undo(lead, made.change) == 1
+    item.refresh_from_db()
+    assert item.purpose == "test"
+
+
+@pytest.mark.parametrize(
+    ("action", "value", "keys", "why"),
+    [
+        ("", "", KEYS, "Choose what to change"),
+        ("delete", "", KEYS, "Choose what to change"),
+        ("category", "", KEYS, "Category: choose one"),
+        ("category", "no-such", KEYS, "Category: choose one"),
+        ("reserve", "77", KEYS, "Reserve for: choose one"),
+        ("exclude", "x", KEYS, "choose one"),
+        ("exclude", "", [], "No items are chosen"),
+    ],
+)
+def test_what_cannot_be_changed_is_said(
+    lead: Membership, action: str, value: str, keys: list[str], why: str
+) -> None:
+    with pytest.raises(Refused, match=why):
+        change(lead, action, value, keys)
+    assert not BulkChange.objects.exists()
+
+
+def test_too_many_items_at_once_are_refused(lead: Membership, monkeypatch: Any) -> None:
+    few = bulk_changes.Action(**{**vars(bulk_changes.ACTIONS["exclude"]), "most": 5})
+    monkeypatch.setitem(bulk_changes.ACTIONS, "exclude", few)
+    with pytest.raises(Refused, match="at most 5 items at once"):
+        change(lead, "exclude")
+
+
+def test_a_change_that_breaks_off_can_be_undone_as_far_as_it_came(
+    lead: Membership, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(bulk_changes, "BATCH", 2)
+    apply = bulk_changes.ACTIONS["exclude"].apply
+
+    def break_off(step: bulk_changes.Step) -> Any:
+        if step.items[0].key == "item-2":
+            apply(step)
+            raise RuntimeError
+        return apply(step)
+
+    broken = bulk_changes.Action(**{**vars(bulk_changes.ACTIONS["exclude"]), "apply": break_off})
+    monkeypatch.setitem(bulk_changes.ACTIONS, "exclude", broken)
+    with pytest.raises(RuntimeError):
+        change(lead, "exclude")
+    assert Item.objects.in_project(lead.project).count() == 4
+    assert undo(lead, BulkChange.objects.get()) == 2
+    assert Item.objects.in_project(lead.project).count() == 6
+
+
+def test_changes_are_on_record(lead: Membership) -> None:
+    undo(lead, change(lead, "exclude").change)
+    kinds = {"bulk change": {"items": 6}, "bulk change undone": {"items": 6}}
+    for kind, said in kinds.items():
+        assert Event.objects.get(kind=kind).data.items() >= said.items()
+
+
+def state(project: Project) -> Any:
+    """All that a change can touch; slots that were closed again are as if they were not there."""
+    items = Item.objects.filter(project=project).order_by("pk")
+    slots = Slot.objects.filter(project=project).exclude(state="closed").order_by("item", "number")
+    held = Resolution.objects.current().filter(item__project=project).order_by("item")
+    return (
+        list(items.values_list("key", "category", "ability", "source_ability", "deleted_at")),
+        list(items.values_list("key", "purpose")),
+        list(slots.values_list("item", "stage", "state", "priority", "reserved_for")),
+        list(held.values_list("item", "value", "source")),
+    )
+
+
+CHANGES = st.tuples(
+    st.sampled_from([*bulk_changes.ACTIONS]),
+    st.integers(0, 9),
+    st.lists(st.sampled_from(KEYS), min_size=1, unique=True),
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.lists(CHANGES, min_size=1, max_size=6))
+def test_undoing_changes_in_reverse_restores_everything(asked: list[Any]) -> None:
+    project = make_project()
+    for key in KEYS:
+        make_item(project, key=key)
+    lead, _ = make_member(project, role="lead"), make_member(project, alias="Ann")
+    accepted = Item.objects.get(project=project, key="item-1")
+    accepted.slots.all().delete()  # as after an import that accepts it
+    make_resolution(accepted, "score-invariant")
+    before, made = state(project), []
+    for action, pick, keys in asked:
+        values = [*bulk_changes.list_actions(project)[action][1]]
+        value = values[pick % len(values)] if values else ""
+        # Excluded items and control items are chosen no more.
+        with suppress(Refused):
+            made.append(change(lead, action, value, keys).change)
+    for one in reversed(made):
+        assert undo(lead, one) == one.count
+    assert state(project) == before
+
+
+def post(client: Client, project: Project, query: str = "", **said: Any) -> Any:
+    return client.post(f"/projects/{project.slug}/bulk-changes/{query}", said, follow=True)
+
+
+def test_a_lead_changes_ticked_items_on_the_page_and_undoes_it(lead: Membership) -> None:
+    client = browser_of(lead)
+    chosen = [Item.objects.get(key=key).pk for key in KEYS[:2]]
+    page = post(client, lead.project, scope="ticked", item=chosen, action="exclude:")
+    assert "2 items excluded." in page.content.decode()
+    assert f"/projects/{lead.project.slug}/bulk-changes/1/undo/" in page.content.decode()
+    page = client.post(f"/projects/{lead.project.slug}/bulk-changes/1/undo/", follow=True)
+    assert "Undone: 2 items as before." in page.content.decode()
+    assert Item.objects.in_project(lead.project).count() == 6
+
+
+def test_all_that_match_are_those_of_the_filters(lead: Membership) -> None:
+    client = browser_of(lead)
+    post(client, lead.project, "?search=item-3", scope="all", action="priority:later")
+    assert BulkChange.objects.get().count == 1
+    page = post(client, lead.project, "?category=none-such", scope="all", action="exclude:")
+    assert "These filters find nothing" in page.content.decode()
+    other = make_item(make_project(slug="other"), key="other")
+    post(client, lead.project, scope="ticked", item=[other.pk, "x", "9" * 30], action="exclude:")
+    assert not BulkChange.objects.filter(action="exclude").exists()

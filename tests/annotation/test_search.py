@@ -1,0 +1,202 @@
+"""The search for words in the texts of items and in the comments on them."""
+
+import pytest
+from django.utils import timezone
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotation import tasktypes
+from annotation.items import search, search_index
+from annotation.labelling import comments
+from annotation.models import Item, Label, Project, SearchText
+from tests.builders import make_item, make_member, make_project, say, take
+
+pytestmark = pytest.mark.django_db
+
+TEXTS = {
+    "prompt": "How many legs has a spider?",
+    "gold": "A spider has eight legs, an insect six.",
+    "perturbed": "A spider has ten legs, an insect six.",
+}
+
+
+@pytest.fixture
+def project() -> Project:
+    return make_project()
+
+
+def index() -> None:
+    while search_index.update_batch():
+        pass
+
+
+def find(project: Project, text: str) -> list[str]:
+    index()
+    items = Item.objects.in_project(project).order_by("position")
+    return [item.key for item in search.find_items(items, project, search.parse_query(text))]
+
+
+def with_text(project: Project, key: str, text: str) -> Item:
+    return make_item(project, key=key, texts={**TEXTS, "perturbed": text})
+
+
+@pytest.mark.parametrize(
+    ("typed", "finds"),
+    [
+        ("spider", True),
+        ("SPIDER", True),
+        ("spid", True),  # the beginning of a word
+        ("sp", False),  # too short a beginning
+        ("sp*", True),
+        ("pider", False),
+        ("spider insect", True),
+        ("insect spider", True),
+        ("spider beetle", False),
+        ('"spider has ten"', True),
+        ('"spider ten"', False),
+        ('"spid"', False),  # quoted, a word is whole
+        ("spider -beetle", True),
+        ("spider -insect", False),
+        ('spider -"insect ten"', True),
+        ('spider -"has ten"', False),
+        ("legs,", True),
+        ("how-many", True),  # what is joined by signs stands together
+        ("many-how", False),
+        ('"spider', True),  # a quotation that is not closed
+        ("'); DROP TABLE x; --", False),
+        ("a:b & c | !d", False),
+        ("NOT spider", False),  # a word like any other
+        ("projectnumber", False),
+        ("\ue0001", False),
+    ],
+)
+def test_words_find_items(project: Project, typed: str, finds: bool) -> None:
+    make_item(project, key="one", texts=TEXTS)
+    assert find(project, typed) == (["one"] if finds else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "typed", "finds"),
+    [
+        ("Die Straße ist Übung.", "strasse", True),
+        ("Die Straße ist Übung.", "übung", True),
+        ("Die Straße ist Übung.", "ubung", False),  # other letters are other words
+        ("蜘蛛有八条腿。", "八条", True),
+        ("蜘蛛有八条腿。", "条八", False),
+        ("ｆｕｌｌ width", "full", True),
+        ("x² + 3.14 = $\\frac{a}{b}$", '"3.14"', True),
+        ("x² + 3.14 = $\\frac{a}{b}$", "frac", True),
+        ("paid £1,200 in 2019", "1200", False),
+        ("paid £1,200 in 2019", "1,200", True),
+        ("mail a.b@c.example now", "c.example", True),
+        ("see https://c.example/d?e=f", "c.example/d", True),
+        ("v1.2-beta 3e5 0x1F", "beta 3e5 0x1f", True),
+        ("🕷 and ٣", "٣", True),
+    ],
+)
+def test_words_of_any_script_find_items(
+    project: Project, text: str, typed: str, finds: bool
+) -> None:
+    with_text(project, "one", text)
+    assert find(project, typed) == (["one"] if finds else [])
+
+
+@pytest.mark.parametrize("typed", ["", "  ", "-", "!?", '""', "-spider", "🕷"])
+def test_a_search_without_a_word_says_so(typed: str) -> None:
+    with pytest.raises(search.SearchError, match="at least one word"):
+        search.parse_query(typed)
+
+
+@given(st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\0"), max_size=40))
+def test_whatever_is_typed_the_database_can_read(typed: str) -> None:
+    project = Project(pk=1)
+    try:
+        terms = search.parse_query(typed)
+    except search.SearchError:
+        return
+    assert list(search.find_items(Item.objects.all(), project, terms)[:1]) == []
+
+
+def test_what_is_corrected_or_said_is_found_and_what_is_gone_is_not(project: Project) -> None:
+    ann, lead = make_member(project, alias="Ann"), make_member(project, alias="Li", role="lead")
+    item = make_item(project, key="one", texts=TEXTS)
+    make_item(project, key="two", texts=TEXTS)
+    now = timezone.now()
+    assert find(project, "scorpion") == []
+    said = comments.add_comment(lead, item, "Or a scorpion?", now=now)
+    assert find(project, "scorpion") == ["one"]
+    comments.withdraw_comment(lead, item, 1, now=now)
+    assert find(project, "scorpion") == []
+    offer = take(ann)
+    Label.objects.filter(pk=say(ann, offer).pk).update(comment="Rather a tarantula.")
+    assert find(project, "tarantula") == [offer.item.key]
+    Label.objects.update(current=False)
+    assert find(project, "tarantula") == []
+    assert said.item == item
+
+
+def test_only_current_texts_of_the_project_are_found(project: Project) -> None:
+    item = make_item(project, key="one", texts=TEXTS)
+    other = make_project(slug="other")
+    make_item(other, key="other-one", texts=TEXTS)
+    assert find(project, "spider") == ["one"]
+    assert find(other, "spider") == ["other-one"]
+    item.revisions.create(number=2, texts={**TEXTS, "perturbed": "A beetle."}, digest="x")
+    Item.objects.filter(pk=item.pk).update(revision_number=2)
+    assert find(project, "beetle") == ["one"]
+    assert find(project, '"has ten"') == []
+
+
+def test_an_item_too_long_for_the_index_is_found_by_its_beginning(project: Project) -> None:
+    long = "first " + " ".join(f"{number}{'é' * 150}" for number in range(40_000)) + " last"
+    with_text(project, "long", long)
+    assert find(project, "first") == ["long"]
+    assert find(project, "last") == []
+
+
+def test_excerpts_mark_what_was_found(project: Project) -> None:
+    item = make_item(project, key="one", texts=TEXTS)
+    task = tasktypes.load_task_type(project)
+    terms = search.parse_query('spid -beetle "ten legs"')
+    found = search.find_excerpts(task, [item], terms)[item.pk]
+    marked = [[text for text, hit in one.pieces if hit] for one in found]
+    assert marked == [["spider"], ["spider"]]
+    assert "".join(text for text, _ in found[0].pieces) == TEXTS["prompt"]
+
+
+def test_an_excerpt_of_a_long_text_begins_shortly_before_the_match(project: Project) -> None:
+    item = with_text(project, "one", "word " * 200 + "needle" + " word" * 200)
+    [one] = search.find_excerpts(
+        tasktypes.load_task_type(project), [item], search.parse_query("needle")
+    )[item.pk]
+    text = "".join(text for text, _ in one.pieces)
+    assert text.startswith("…word")
+    assert text.endswith("…")
+    assert ("needle", True) in one.pieces
+    assert len(text) < search.BEFORE + search.AFTER + 20
+
+
+def test_items_that_changed_while_the_index_was_written_are_due_again(project: Project) -> None:
+    item = make_item(project, key="one", texts=TEXTS)
+    assert search_index.count_due(project, 10) == 1
+    index()
+    assert search_index.count_due(project, 10) == 0
+    assert search_index.find_due(timezone.now()) == []
+    comments.add_comment(make_member(project, role="lead"), item, "Well.", now=timezone.now())
+    assert search_index.find_due(timezone.now()) == [0]
+
+
+def test_a_label_without_a_comment_does_not_touch_the_index(project: Project) -> None:
+    ann = make_member(project, alias="Ann")
+    make_item(project, key="one", texts=TEXTS)
+    index()
+    say(ann, take(ann))
+    assert not SearchText.objects.filter(due=True).exists()
+
+
+def test_items_from_before_the_triggers_are_indexed(project: Project) -> None:
+    make_item(project, key="one", texts=TEXTS)
+    SearchText.objects.all().delete()
+    search_index.TRIGGERS.drop()
+    search_index.TRIGGERS.install()
+    assert find(project, "spider") == ["one"]

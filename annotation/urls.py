@@ -15,6 +15,7 @@ from annotation.labelling.views import (
     human_baseline,
     label_screen,
     my_items,
+    pilot,
     qualification,
     side_panel,
     verification,
@@ -119,6 +120,7 @@ import_urls = [
 
 lead_urls = [
     path("assign/", assignment.assign, name="assign"),
+    path("pilot/", pilot.pilot, name="pilot"),
     path("baseline/", human_baseline.baseline, name="baseline"),
     path("baseline/rows.csv", human_baseline.download, name="baseline-rows"),
     path("perturb/", generation.perturb, name="perturb"),

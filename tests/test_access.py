@@ -122,6 +122,7 @@ RULES: dict[str, dict[str, str]] = {
     "projects/<slug:slug>/abilities/": {"GET": "manage", "POST": "manage"},
     "projects/<slug:slug>/bulk-changes/": {"GET": "manage", "POST": "manage"},
     "projects/<slug:slug>/bulk-changes/<int:number>/undo/": {"POST": "manage"},
+    "projects/<slug:slug>/pilot/": {"GET": "manage", "POST": "manage"},
     "projects/<slug:slug>/assign/": {"GET": "manage", "POST": "manage"},
     "projects/<slug:slug>/baseline/": {"GET": "manage", "POST": "manage"},
     "projects/<slug:slug>/baseline/rows.csv": {"GET": "manage"},

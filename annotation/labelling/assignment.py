@@ -340,6 +340,8 @@ def set_priority(lead: Membership, items: Iterable[Item], priority: str) -> int:
     With "urgent", open slots are also marked as returned, so that members whose cursor has passed
     them still find them. Raises KeyError if the priority is not one of `work_order.PRIORITIES`.
     """
+    if priority not in work_order.PRIORITIES:
+        raise KeyError(priority)
     count = 0
     for batch in make_batches([item.pk for item in items], BATCH):
         with transactions.transact():

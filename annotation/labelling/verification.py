@@ -41,7 +41,8 @@ class ContestRate:
 def take_next(member: Membership, *, now: datetime) -> Verification | Waiting:
     """Offer the item that the member verifies now, or say why there is no item.
 
-    Nobody gets an item that they labelled. Records that the member sees the label.
+    Nobody gets an item that they labelled. Records that the member sees the label, unless the
+    project verifies blind.
     """
     offer = queue.next_offer(member, stage=Stage.VERIFY, now=now)
     if isinstance(offer, Waiting):
@@ -51,8 +52,27 @@ def take_next(member: Membership, *, now: datetime) -> Verification | Waiting:
         with transactions.transact():
             offer.slot.close()
         return take_next(member, now=now)  # that label was undone in the meantime
-    visibility.record_seen(member, offer.item, now=now)
+    if not member.project.verify_blind:
+        visibility.record_seen(member, offer.item, now=now)
     return Verification(offer, first, decided)
+
+
+def answer(
+    member: Membership, sent: Submission, *, of: str, confirming: bool, now: datetime
+) -> Label:
+    """Confirm or contest the label, or in a project that verifies blind store the answers, which do
+    either. Raises like `confirm` and `contest`, but blind no comment is needed."""
+    if not member.project.verify_blind:
+        return (confirm if confirming else contest)(member, sent, of=of, now=now)
+    tasktypes.load_task_type(member.project).clean(sent.answers)
+    with transactions.transact():
+        _check_unchanged(member, sent, of)
+        return queue.store_label(member, sent, stage=Stage.VERIFY, now=now)
+
+
+def is_confirmation(label: Label) -> bool:
+    """True if this verification confirmed the labels."""
+    return bool(Label.objects.filter(pk=label.pk).with_confirmed().get().confirmed)
 
 
 def confirm(

@@ -17,6 +17,7 @@ from django.template.loader import render_to_string
 
 from annotation.db import transactions
 from annotation.errors import FieldError, Refused
+from annotation.labelling import pilot
 from annotation.models import Account, Event, Invitation, Membership
 from annotation.projects import members
 
@@ -52,13 +53,14 @@ class InvitationRequest:
     role: str
     email: str = ""
     days: int = 7
+    group: str = ""
 
 
 MOST_AT_ONCE = 100
 _WITH_ADDRESS = re.compile(r"(?P<alias>.*?)[\s,;<]*(?P<email>[^\s,;<>]+@[^\s,;<>]+)>?")
 
 
-def read_people(text: str, *, role: str, days: int) -> list[InvitationRequest]:
+def read_people(text: str, *, role: str, days: int, group: str = "") -> list[InvitationRequest]:
     """Return the people that a text names, one per line: a name, an address, or a name and an
     address, as in a spreadsheet or a mail. Who has only an address is called by the part before
     the @.
@@ -78,7 +80,7 @@ def read_people(text: str, *, role: str, days: int) -> list[InvitationRequest]:
             problem = f"{alias!r} is named twice"
         if problem:
             raise FieldError(f"Line {number}: {problem}.", "people")
-        found[alias.casefold()] = InvitationRequest(alias, role, email, days)
+        found[alias.casefold()] = InvitationRequest(alias, role, email, days, group)
     if not 0 < len(found) <= MOST_AT_ONCE:
         raise FieldError(f"Name one to {MOST_AT_ONCE} people, one per line.", "people")
     return list(found.values())
@@ -127,7 +129,7 @@ def create_invitation(
         if Membership.objects.in_project(lead.project).called([wanted.alias]).exists():
             raise FieldError("A member of this project has this name. Choose another.", "alias")
         made, key = Invitation.issue(
-            lead, wanted.alias, wanted.role, wanted.email, wanted.days, now
+            lead, wanted.alias, wanted.role, wanted.email, wanted.days, now, wanted.group
         )
         _record(made, lead, "nothing", "open")
     return made, key
@@ -165,10 +167,12 @@ def accept(invitation: Invitation, account: Account, *, now: datetime) -> Member
             account=account,
             alias=invitation.alias,
             role=invitation.role,
+            group=invitation.group,
             created_at=now,
         )
         Invitation.objects.filter(pk=invitation.pk).update(member=member)
         _record(invitation, member, "open", "accepted")
+        pilot.include(member, now=now)
     return member
 
 

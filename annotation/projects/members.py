@@ -18,6 +18,7 @@ from annotation.models import Account, Event, Invitation, Membership, Project, R
 
 MEMBER_EVENT = "member"
 INVITATION_EVENT = "invitation"
+MOST_OF_GROUP = 40
 
 
 def change_role(lead: Membership, member: Membership, role: str) -> None:
@@ -26,6 +27,21 @@ def change_role(lead: Membership, member: Membership, role: str) -> None:
     with _lock_project(lead.project):
         _save_change(lead, member, role=role)
         _check_managed(lead.project)
+
+
+def set_group(lead: Membership, member: Membership, group: str) -> None:
+    """Put the member into a group, "" for none. Raises `Refused` for a name that is too long."""
+    name = " ".join(group.split())
+    if len(name) > MOST_OF_GROUP or not name.isprintable():
+        raise Refused(f"The name of a group has up to {MOST_OF_GROUP} characters.")
+    with _lock_project(lead.project):
+        _save_change(lead, member, group=name)
+
+
+def list_groups(project: Project) -> list[str]:
+    """The names of all groups of the project's active members, sorted."""
+    found = Membership.objects.in_project(project).filter(active=True).exclude(group="")
+    return sorted(set(found.values_list("group", flat=True)))
 
 
 def suspend(lead: Membership, member: Membership) -> None:

@@ -368,6 +368,12 @@ class Project(models.Model):
         db_default=False,
         help_text="Items that somebody has labelled and that need more labels come first.",
     )
+    pilot: Any = models.JSONField(
+        default=list,
+        blank=True,
+        db_default=models.Value([], models.JSONField()),
+        help_text="The ids of the items of the pilot that is running; empty without a pilot.",
+    )
     hold_minutes = models.PositiveSmallIntegerField(
         default=30, help_text="Minutes that an opened item stays reserved."
     )
@@ -386,6 +392,11 @@ class Project(models.Model):
     verify = models.BooleanField(
         default=False,
         help_text="Verification: a second person confirms or contests the first label.",
+    )
+    verify_blind = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Who verifies answers without seeing the label; an equal answer confirms it.",
     )
     blind_first = models.BooleanField(
         default=False, help_text="Items are first shown without diff, claim and rationale."
@@ -501,6 +512,13 @@ class Membership(models.Model):
     )
     alias = models.CharField(max_length=80, help_text="The name shown on screens and in exports.")
     role = models.CharField(max_length=20, choices=Role.choices)
+    group = models.CharField(
+        max_length=40,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="A name for people who belong together, such as a course.",
+    )
     active = models.BooleanField(default=True)
     labelled = models.PositiveIntegerField(
         default=0,
@@ -560,6 +578,11 @@ class Membership(models.Model):
     def is_lead(self) -> bool:
         return self.can("manage")
 
+    @property
+    def is_in_pilot(self) -> bool:
+        """True if this member labels only the items of a pilot."""
+        return bool(self.project.pilot) and self.role == Role.ANNOTATOR
+
 
 class Invitation(models.Model):
     """A one-time link that makes the person who accepts it a member. Only the digest of its key is
@@ -572,6 +595,7 @@ class Invitation(models.Model):
     project = models.ForeignKey("Project", models.PROTECT, related_name="invitations")
     alias = models.CharField(max_length=80)
     role = models.CharField(max_length=20, choices=Role.choices)
+    group = models.CharField(max_length=40, blank=True, default="", db_default="")
     email = models.EmailField(blank=True)
     digest = models.CharField(max_length=64, unique=True, editable=False)
     made_by = models.ForeignKey(Membership, models.PROTECT, related_name="+")
@@ -606,7 +630,14 @@ class Invitation(models.Model):
 
     @classmethod
     def issue(
-        cls, lead: Membership, alias: str, role: str, email: str, days: int, now: datetime
+        cls,
+        lead: Membership,
+        alias: str,
+        role: str,
+        email: str,
+        days: int,
+        now: datetime,
+        group: str = "",
     ) -> tuple[Invitation, str]:
         """Create an invitation. Return it and its key; the key cannot be shown again."""
         key = secrets.token_urlsafe(32)
@@ -614,6 +645,7 @@ class Invitation(models.Model):
             project=lead.project,
             alias=alias,
             role=role,
+            group=group,
             email=email,
             digest=cls.digest_of(key),
             made_by=lead,

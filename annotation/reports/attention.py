@@ -11,7 +11,7 @@ from django.db.models.functions import RowNumber
 
 from annotation import tasktypes
 from annotation.db import project_counts
-from annotation.labelling import cases, control_items
+from annotation.labelling import cases, control_items, pilot
 from annotation.models import Item, Label, Membership, Project, Slot, Stage
 from annotation.tasktypes import TaskType
 
@@ -47,7 +47,14 @@ def list_tasks(lead: Membership, people: list[Membership], now: datetime) -> lis
         project, "tasks", lead.role, lambda: [*_item_tasks(project), *_people_tasks(project, now)]
     )
     away = _list_away(project, people, now)
-    return [one for one in (*found, away) if one.number]
+    pilots = [_pilot_task(project)] if project.pilot else []
+    return [one for one in (*pilots, *found, away) if one.number]
+
+
+def _pilot_task(project: Project) -> Task:
+    progress = pilot.load_progress(project)
+    of_all = f"of {len(progress.people)} annotators finished the pilot"
+    return Task(progress.finished, of_all, "pilot")
 
 
 def _item_tasks(project: Project) -> Iterator[Task]:

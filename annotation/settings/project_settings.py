@@ -28,7 +28,8 @@ from annotation.tasktypes.outcome_rules import RULE_TITLES, RULES
 
 SETTING_NAMES = (
     "name", "description", "order", "order_field", "begun_first", "overlap", "share_percent",
-    "share_overlap", "disputed_overlap", "hold_minutes", "rules", "verify", "blind_first",
+    "share_overlap", "disputed_overlap", "hold_minutes", "rules", "verify", "verify_blind",
+    "blind_first",
     "claim_check", "expected_effect", "practice_items", "practice_pass", "probe_every",
     "text_format", "guidelines_field",
 )  # fmt: skip

@@ -165,9 +165,9 @@ PARTS: tuple[ArchivePart, ...] = (
         (
             "slug", "name", "description", "task_type", "taxonomy", "order", "order_field",
             "order_seed", "begun_first", "overlap", "hold_minutes", "share_percent",
-            "share_overlap", "disputed_overlap", "rules", "verify", "blind_first", "claim_check",
-            "expected_effect", "practice_items", "practice_pass", "probe_every", "text_format",
-            "guidelines_field", "created_at",
+            "share_overlap", "disputed_overlap", "rules", "verify", "verify_blind", "blind_first",
+            "claim_check", "expected_effect", "practice_items", "practice_pass", "probe_every",
+            "text_format", "guidelines_field", "created_at",
         ),
         lambda scope: Project.objects.filter(pk=scope.project.pk),
     ),

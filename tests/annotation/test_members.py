@@ -1,16 +1,28 @@
 """Who is in a project and as what: changed by leads, kept in the audit, and nothing lost."""
 
+import re
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from annotation.errors import Refused
 from annotation.labelling import assignment
 from annotation.models import ApiToken, Draft, Event, Label, Membership, Role, Slot
 from annotation.projects import access, invitations, members
-from tests.builders import Cast, browser_of, make_item, make_member, make_project, say, take
+from tests.builders import (
+    Cast,
+    browser_of,
+    make_account,
+    make_item,
+    make_member,
+    make_project,
+    say,
+    take,
+)
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
@@ -201,3 +213,73 @@ def test_nobody_bars_a_site_admin_by_going_by_their_name(people: Cast) -> None:
     change = {"member": "annotator", "action": "suspend"}
     assert client.post(page(people), change).status_code == 302
     assert last(people).member.alias == f"admin-{people.admin.pk}-3"
+
+
+def link_for(people: Cast, member: Membership, by: Membership | None = None) -> Any:
+    return browser_of(by or people.lead).post(page(people), {"link": member.alias})
+
+
+def test_a_lead_hands_over_a_link_that_sets_a_new_password_once(people: Cast) -> None:
+    account = people.annotator.account
+    assert account
+    account.email = ""
+    account.save()
+    answer = link_for(people, people.annotator)
+    link = re.search(
+        r"http://testserver(/accounts/password/reset/key/[^<]+)", answer.content.decode()
+    )
+    assert link
+    assert answer.headers["Cache-Control"].startswith("max-age=0")
+    assert Event.objects.get(kind="sign-in link").subject == "annotator"
+    visitor = Client()
+    asked = visitor.get(link[1], follow=True)
+    form = {"password1": "another-long-password", "password2": "another-long-password"}
+    visitor.post(asked.redirect_chain[-1][0], form)
+    account.refresh_from_db()
+    assert account.check_password("another-long-password")
+    assert "password1" not in Client().get(link[1], follow=True).content.decode()
+
+
+@pytest.mark.parametrize("case", ["mail", "lead", "staff", "elsewhere", "suspended", "closed"])
+def test_no_link_for_who_could_be_acted_for(people: Cast, case: str) -> None:
+    member, account = people.annotator, people.annotator.account
+    assert account
+    account.email = "ann@blindspot.example" if case == "mail" else ""
+    account.is_staff, account.is_active = case == "staff", case != "closed"
+    account.save()
+    if case == "elsewhere":
+        make_member(make_project(), account=account, alias="there")
+    if case == "lead":
+        members.change_role(people.lead, member, Role.LEAD)
+    if case == "suspended":
+        members.suspend(people.lead, member)
+    answer = link_for(people, member)
+    assert answer.status_code == 422
+    assert "/reset/key/" not in answer.content.decode()
+    assert not Event.objects.filter(kind="sign-in link").exists()
+
+
+def test_people_are_put_into_groups_and_items_reserved_for_a_group(people: Cast) -> None:
+    lead, other = browser_of(people.lead), make_member(people.project, alias="Bob")
+    for alias in (people.annotator.alias, other.alias):
+        change = {"member": alias, "action": "role", "role": "annotator", "group": " Course  A "}
+        assert lead.post(page(people), change).status_code == 302
+    assert members.list_groups(people.project) == ["Course A"]
+    assert last(people).data["new"] == {"group": "Course A"}
+    long = {"member": "Bob", "action": "role", "role": "annotator", "group": "x" * 41}
+    assert lead.post(page(people), long).status_code == 422
+    for _ in range(4):
+        make_item(people.project)
+    assign = reverse("assign", args=[people.project.slug])
+    lead.post(assign, {"action": "share", "group": "Course A"})
+    kept = Slot.objects.filter(reserved_for__isnull=False).values_list(
+        "reserved_for__alias", flat=True
+    )
+    assert sorted(kept) == ["Bob", "Bob", people.annotator.alias, people.annotator.alias]
+
+
+def test_who_is_invited_with_others_is_in_their_group(people: Cast) -> None:
+    wanted = invitations.read_people("Ann\nBob", role="annotator", days=7, group="Course B")
+    for made, _ in invitations.create_invitations(people.lead, wanted, now=timezone.now()):
+        invitations.accept(made, make_account(), now=timezone.now())
+    assert members.list_groups(people.project) == ["Course B"]

@@ -1,5 +1,6 @@
 """The verify stage: a second person confirms what the labels say, or contests it."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ from annotation.errors import Refused, Stale
 from annotation.labelling import queue, verification
 from annotation.labelling.verification import Verification
 from annotation.models import Item, Label, Mark, Membership, Reason, Resolution, Slot, Stage
-from tests.builders import make_item, make_member, make_project, say, take
+from tests.builders import browser_of, make_item, make_member, make_project, say, take
 
 pytestmark = pytest.mark.django_db
 
@@ -179,3 +180,55 @@ def test_the_contest_rate_counts_items(first: Membership, second: Membership) ->
     send(verification.contest, second, case(second), answers=answers, comment="No.")
     rate = verification.measure_contest_rate(first.project)
     assert (rate.verified, rate.contested, rate.share.value) == (3, 1, pytest.approx(1 / 3))
+
+
+@pytest.fixture
+def blind() -> Membership:
+    project = make_project(verify=True, verify_blind=True)
+    item = labelled(make_member(project, alias="Ann"))
+    assert item.key
+    return make_member(project, alias="Bob")
+
+
+def answer(member: Membership, shown: Verification, choice: str, **values: Any) -> Label:
+    sent = shown.offer.submission({"choice": choice}, **values)
+    return verification.answer(
+        member, sent, of=shown.first.submission, confirming=True, now=timezone.now()
+    )
+
+
+@pytest.mark.parametrize(("choice", "confirmed"), [("valid", True), ("invalid", False)])
+def test_blind_the_same_answer_confirms_and_another_contests(
+    blind: Membership, choice: str, confirmed: bool
+) -> None:
+    shown = case(blind)
+    assert not Mark.objects.filter(kind=Mark.Kind.SEEN).exists()
+    made = answer(blind, shown, choice)
+    assert verification.is_confirmation(made) == confirmed
+    resolved = standing(shown.offer.item)
+    assert (resolved is not None) == confirmed
+    if resolved:
+        assert (resolved.value, resolved.rule) == ("valid", "verified")
+    else:
+        assert states(shown.offer.item, Stage.ADJUDICATE) == ["open"]
+
+
+def test_blind_the_page_does_not_tell_the_label(blind: Membership) -> None:
+    client, path = browser_of(blind), f"/projects/{blind.project.slug}/verify/"
+    page = client.get(path).content.decode()
+    assert "You do not see the label" in page
+    assert "Six for eight." not in page
+    assert "Label by Ann" not in page
+    assert 'name="confirm"' not in page
+    sent = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', page))
+    sent |= {"choice": "invalid", "confirm": "on"}
+    said = client.post(f"{path}answer/", sent, follow=True).content.decode()
+    assert "your answer differs from the label" in said
+
+
+def test_blind_the_api_does_not_tell_the_label(blind: Membership) -> None:
+    path = f"/api/v1/projects/{blind.project.slug}/verify/next/"
+    told = browser_of(blind).post(path).json()
+    submission = told["first"].pop("submission")
+    assert told["first"] == {"annotator": "", "choice": "", "answers": {}, "comment": ""}
+    assert submission == case(blind).first.submission

@@ -45,6 +45,10 @@ class FirstSerializer(serializers.Serializer[Any]):
     comment = serializers.CharField()
 
 
+# What a project that verifies blind shows of a label besides its `submission`.
+HIDDEN_LABEL: dict[str, Any] = {"annotator": "", "choice": "", "answers": {}, "comment": ""}
+
+
 class SecondSerializer(serializers.Serializer[verification.Verification]):
     """An item to verify."""
 
@@ -112,24 +116,33 @@ def _either_serializer(name: str, serializer: Any) -> PolymorphicProxySerializer
 )
 @api_view(["POST"])
 def next_second(request: Request, slug: str) -> Response:
-    """Take the next item to verify, with the label to check. If there is none, the response says
-    why."""
+    """Take the next item to verify, with the label to check, which is empty in a project that
+    verifies blind. If there is none, the response says why."""
     member = access.member_for(request, slug, right="label")
     case = verification.take_next(member, now=timezone.now())
     if isinstance(case, Waiting):
         return Response(NoOfferSerializer({"waiting": case}).data)
-    return Response(SecondSerializer(case).data)
+    shown = dict(SecondSerializer(case).data)
+    if member.project.verify_blind:
+        shown["first"] = {**HIDDEN_LABEL, "submission": case.first.submission}
+    return Response(shown)
 
 
 @extend_schema(request=VerdictSerializer, responses={201: LabelSerializer, **SUBMISSION_RESPONSES})
 @api_view(["POST"])
 def verdict(request: Request, slug: str) -> Response:
-    """Confirm the label, or contest it. The same key twice is stored once."""
+    """Confirm the label, or contest it; in a project that verifies blind, give your own answers.
+    The same key twice is stored once."""
     member = access.member_for(request, slug, right="label")
     body = VerdictSerializer(data=request.data)
     data = validate_body(body)
-    answer = verification.confirm if data["confirm"] else verification.contest
-    made = answer(member, body.submission(), of=data["of"], now=timezone.now())
+    made = verification.answer(
+        member,
+        body.submission(),
+        of=data["of"],
+        confirming=data["confirm"],
+        now=timezone.now(),
+    )
     return Response(LabelSerializer(made).data, status=201)
 
 

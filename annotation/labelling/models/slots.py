@@ -161,7 +161,10 @@ class SlotQuerySet(models.QuerySet["Slot"]):
             item=OuterRef("item"), member=member.pk, state=Slot.State.FILLED
         )
         skipped = Mark.objects.of_member(member.pk, "skip").filter(item=OuterRef("item"))
-        free = slots.free_for(member.pk, now) | slots.held_by(member.pk)
+        free = slots.free_for(member.pk, now)
+        if member.is_in_pilot:
+            free = slots.free(now).filter(reserved_for=member.pk)
+        free |= slots.held_by(member.pk)
         found = free.filter(~Exists(own), ~Exists(skipped))
         return int(found.aggregate(items=Count("item", distinct=True))["items"])
 

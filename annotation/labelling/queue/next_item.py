@@ -156,6 +156,8 @@ def _pick_slot(
 ) -> SlotAndRevision | None:
     stage, turn, now = asked.stage, asked.turn, asked.now
     picked = pick_slot(member, asked, hold, held_at)
+    if picked is None and _is_in_pilot(member, stage):
+        return None
     if picked is None and (turn.nothing_until is None or turn.nothing_until <= now):
         picked = pick_behind_cursor(member, stage, hold)
         if picked is None and not is_any_behind_cursor(member, stage):
@@ -356,7 +358,14 @@ class SlotSearch:
 
 def _free_conditions(member: Membership, stage: str, after: str = "") -> dict[str, SlotSearch]:
     """The searches for a free slot, in this order. If `after` is a cluster, items of other clusters
-    are looked for first."""
+    are looked for first. In a pilot only what is reserved for the member is looked for."""
+    if _is_in_pilot(member, stage):
+        expired = "s.state = 'held' AND s.held_until <= %(now)s"
+        own = "s.reserved_for_id = %(member)s AND"
+        return {
+            "reserved": SlotSearch(f"{own} s.state = 'open'"),
+            "expired": SlotSearch(f"{own} {expired}"),
+        }
     found = {name: SlotSearch(f"{_OPEN} AND {_RANGES[name]}") for name in _RANGES}
     if stage == Stage.LABEL and work_order.finishes_begun(member.project):
         # Elsewhere too: of an item that the member passed, a slot may have been added.
@@ -383,6 +392,10 @@ def _free_conditions(member: Membership, stage: str, after: str = "") -> dict[st
         **found,
         "later": SlotSearch(f"{_OPEN} AND {_LATER}"),
     }
+
+
+def _is_in_pilot(member: Membership, stage: str) -> bool:
+    return stage == Stage.LABEL and member.is_in_pilot
 
 
 def _behind_searches(stage: str, *, lock: bool = True) -> dict[str, str]:

@@ -37,6 +37,11 @@ class ChoiceForm(forms.Form):
     limit = forms.IntegerField(
         required=False, min_value=1, max_value=1_000_000, label="At most this many items, in order"
     )
+    group = forms.ChoiceField(
+        required=False,
+        label="Group",
+        help_text="Everybody in the group, besides the people below.",
+    )
     people = forms.MultipleChoiceField(
         required=False, label="Members", widget=forms.CheckboxSelectMultiple
     )
@@ -51,10 +56,25 @@ class ChoiceForm(forms.Form):
             del self.fields["category"]
         who: Any = self.fields["people"]
         who.choices = [(member.alias, member.alias) for member in people]
+        self.known = people
+        groups = sorted({member.group for member in people if member.group})
+        named_groups: Any = self.fields["group"]
+        named_groups.choices = [("", "None"), *((group, group) for group in groups)]
+        if not groups:
+            del self.fields["group"]
 
     def clean_keys(self) -> list[str]:
         lines = self.cleaned_data["keys"].splitlines()
         return list(dict.fromkeys(line.strip() for line in lines if line.strip()))
+
+    def members(self) -> list[Membership]:
+        """The chosen people, and those of the chosen group."""
+        aliases, group = self.cleaned_data["people"], self.cleaned_data.get("group")
+        return [
+            member
+            for member in self.known
+            if member.alias in aliases or (group and member.group == group)
+        ]
 
     def items(self) -> ItemQuerySet:
         data = self.cleaned_data
@@ -85,13 +105,11 @@ def assign(request: HttpRequest, slug: str) -> HttpResponse:
         return _render_page(request, lead, form, status=422)
     if action == "show":
         return _render_page(request, lead, form, shown=True)
-    if action in ("each", "share") and not form.cleaned_data["people"]:
+    if action in ("each", "share") and not form.members():
         form.add_error("people", "Choose at least one person.")
         return _render_page(request, lead, form, status=422)
-    chosen = [member for member in people if member.alias in form.cleaned_data["people"]]
-    messages.success(
-        request, _apply_action(access.ensure_membership(lead), action, form.items(), chosen)
-    )
+    said = _apply_action(access.ensure_membership(lead), action, form.items(), form.members())
+    messages.success(request, said)
     return redirect("assign", slug)
 
 

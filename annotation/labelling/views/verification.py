@@ -75,9 +75,17 @@ def _store_verdict(request: HttpRequest, member: Membership) -> str:
     if not (shown.is_valid() and form.is_valid()):
         raise Refused("The form could not be read. Reload the page.")
     confirming = shown.cleaned_data["confirm"]
-    answer = verification.confirm if confirming else verification.contest
-    of = shown.cleaned_data["of"]
-    label = answer(member, form.submission(), of=of, now=timezone.now())
+    label = verification.answer(
+        member,
+        form.submission(),
+        of=shown.cleaned_data["of"],
+        confirming=confirming,
+        now=timezone.now(),
+    )
+    if member.project.verify_blind and verification.is_confirmation(label):
+        return f"{label.item.key}: your answer is the same as the label."
+    if member.project.verify_blind:
+        return f"{label.item.key}: your answer differs from the label. An adjudicator will decide."
     if confirming:
         return f"{label.item.key}: you confirmed “{_task(member).title_of(label.choice)}”."
     return f"{label.item.key}: you contested the label. An adjudicator will decide."
@@ -103,7 +111,7 @@ def _render_page(
 def _case(
     request: HttpRequest, member: Membership, case: verification.Verification
 ) -> dict[str, Any]:
-    task, revision = _task(member), case.offer.revision
+    task, revision, blind = _task(member), case.offer.revision, member.project.verify_blind
     again = request.method == "POST" and request.POST.get("item") == case.offer.item.key
     return {
         "case": case,
@@ -112,7 +120,8 @@ def _case(
         "category": categories.load_taxonomy(member.project).find(case.offer.item.category),
         "texts": revision.texts,
         "difference": stored.load_difference(revision) if task.diff else None,
-        "asked": (*task.fields, _COMMENT_FIELD),
+        "asked": task.fields if blind else (*task.fields, _COMMENT_FIELD),
+        "blind": blind,
         **(_sent_entries(request, task) if again else _initial_entries(case.offer.previous)),
     }
 
@@ -125,6 +134,8 @@ def _sent_entries(request: HttpRequest, task: tasktypes.TaskType) -> dict[str, A
 
 def _initial_entries(taken_back: Label | None) -> dict[str, Any]:
     """The answers and comment of a contest that the member undid; only a contest has a comment."""
+    if taken_back and taken_back.member.project.verify_blind:
+        return {"answers": taken_back.answers}
     if taken_back is None or not taken_back.comment:
         return {"answers": {}, "contesting": False}
     return {"answers": taken_back.answers | {"comment": taken_back.comment}, "contesting": True}

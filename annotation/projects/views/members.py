@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 
 from annotation.errors import FieldError, Refused
 from annotation.models import Invitation, Membership, Role
-from annotation.projects import access, audit, invitations, members
+from annotation.projects import access, audit, invitations, members, sign_in_links
 
 MAX_SHOWN = 20
 
@@ -49,6 +49,12 @@ class InviteManyForm(forms.Form):
         "only an address is called by the part before the @.",
     )
     role = forms.ChoiceField(choices=Role.choices, label="Role of all")
+    group = forms.CharField(
+        required=False,
+        max_length=members.MOST_OF_GROUP,
+        label="Group of all",
+        help_text="For example a course. Items can be reserved for a group.",
+    )
     days: Any = forms.TypedChoiceField(
         choices=[(days, f"{days} day{'s' * (days > 1)}") for days in invitations.VALID_DAYS],
         coerce=int,
@@ -65,6 +71,8 @@ def people(request: HttpRequest, slug: str) -> HttpResponse:
     lead = access.member_for(request, slug, right="manage")
     if request.method != "POST":
         return _render_page(request, lead)
+    if "link" in request.POST:
+        return _show_link(request, access.ensure_membership(lead))
     if "revoke" in request.POST:
         return _revoke(request, access.ensure_membership(lead))
     member = Membership.objects.in_project(lead.project).named(request.POST.get("member", ""))
@@ -93,8 +101,13 @@ def _apply_action(lead: Membership, member: Membership, said: Any) -> str:
     if action == "hand-over":
         members.hand_over(lead, member, role)
         return f"{member} is now the lead. You are {role}."
-    members.change_role(lead, member, role)
-    return f"{member} is now {role}."
+    before = member.role, member.group
+    if role != member.role:
+        members.change_role(lead, member, role)
+    members.set_group(lead, member, said.get("group", member.group))
+    if (member.role, member.group) == before:
+        return "Nothing was changed."
+    return f"{member} is now {role}" + (f", group {member.group}." if member.group else ".")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -132,7 +145,9 @@ def _invite_many(request: HttpRequest, lead: Membership) -> HttpResponse:
     if many.is_valid():
         said = many.cleaned_data
         try:
-            wanted = invitations.read_people(said["people"], role=said["role"], days=said["days"])
+            wanted = invitations.read_people(
+                said["people"], role=said["role"], days=said["days"], group=said["group"]
+            )
             found = invitations.create_invitations(
                 access.ensure_membership(lead), wanted, now=timezone.now()
             )
@@ -148,6 +163,20 @@ def _invite_many(request: HttpRequest, lead: Membership) -> HttpResponse:
             ]
             return render(request, "annotation/invited_many.html", context)
     return render(request, "annotation/invite.html", context, status=422)
+
+
+def _show_link(request: HttpRequest, lead: Membership) -> HttpResponse:
+    """Show a new sign-in link for a member, once."""
+    found = Membership.objects.in_project(lead.project).select_related("account", "project")
+    member = found.filter(alias=request.POST["link"].replace("\0", "")).first()
+    if member is None:
+        return _render_page(request, lead, "No member has this name.")
+    try:
+        link = request.build_absolute_uri(sign_in_links.create_link(lead, member))
+    except Refused as problem:
+        return _render_page(request, lead, str(problem))
+    context = {"project": lead.project, "member": lead, "person": member, "link": link}
+    return render(request, "annotation/sign_in_link.html", context)
 
 
 def _revoke(request: HttpRequest, lead: Membership) -> HttpResponse:
@@ -167,7 +196,8 @@ def _render_page(request: HttpRequest, lead: Membership, trouble: str = "") -> H
         "project": project,
         "member": lead,
         "trouble": trouble,
-        "people": Membership.objects.in_project(project).for_progress(),
+        "people": Membership.objects.in_project(project).for_progress().select_related("account"),
+        "groups": members.list_groups(project),
         "roles": Role.values,
         "invitations": Invitation.objects.in_project(project).waiting(),
         "now": timezone.now(),

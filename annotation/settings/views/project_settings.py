@@ -86,6 +86,11 @@ class SettingsForm(forms.Form):
         "Another annotator confirms or contests the labels before they become final. Applies to "
         "items labelled from now on; final labels stay.",
     )
+    verify_blind = _switch_field(
+        "Blind verification",
+        "Who verifies does not see the label and answers too: an equal answer confirms it, another "
+        "one contests it. Only used with verification; applies at once.",
+    )
     blind_first = _switch_field(
         "Blind first",
         "Annotators first see items without the change and say whether there is an error, where, "
@@ -184,7 +189,7 @@ class SettingsForm(forms.Form):
             ("Order", ("order", "order_field", "begun_first")),
             ("Labels", ("overlap", "share_percent", "share_overlap", "disputed_overlap",
                         "hold_minutes")),
-            ("Aggregation", (*rules, "verify")),
+            ("Aggregation", (*rules, "verify", "verify_blind")),
             ("Questions", ("blind_first", "claim_check", "expected_effect")),
             ("Qualification and control items", ("practice_items", "practice_pass", "probe_every")),
             ("Reading", ("text_format", "guidelines_field")),

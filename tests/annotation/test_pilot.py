@@ -1,0 +1,132 @@
+"""A pilot: everybody labels the same few items before the rest opens."""
+
+import pytest
+from django.utils import timezone
+
+from annotation.errors import Refused
+from annotation.labelling import pilot, queue
+from annotation.labelling.queue import Offer
+from annotation.models import Item, Membership, Project, Slot
+from annotation.projects import invitations
+from annotation.projects.invitations import InvitationRequest
+from tests.builders import browser_of, make_account, make_item, make_member, make_project, say
+
+pytestmark = pytest.mark.django_db
+
+CATEGORIES = ("number-errors", "spelling-errors", "wrong-formula")
+
+
+@pytest.fixture
+def lead() -> Membership:
+    project = make_project(overlap=2, order="random", order_seed=4)
+    for number in range(12):
+        make_item(project, f"item-{number}", category=CATEGORIES[number // 6])
+    return make_member(project, role="lead")
+
+
+@pytest.fixture
+def people(lead: Membership) -> list[Membership]:
+    return [make_member(lead.project, alias=alias) for alias in ("Ann", "Bob", "Cem")]
+
+
+def fresh(member: Membership) -> Membership:
+    return Membership.objects.select_related("project__task_type").get(pk=member.pk)
+
+
+def label_all(member: Membership, most: int = 50) -> list[str]:
+    """Label what the member gets, and return the keys."""
+    labelled: list[str] = []
+    while len(labelled) < most:
+        offer = queue.next_offer(fresh(member), now=timezone.now())
+        if not isinstance(offer, Offer):
+            break
+        say(fresh(member), offer)
+        labelled.append(offer.item.key)
+    return labelled
+
+
+def begin(lead: Membership, number: int = 4) -> set[str]:
+    pilot.begin(lead, number, now=timezone.now())
+    chosen = Project.objects.get(pk=lead.project_id).pilot
+    return set(Item.objects.filter(pk__in=chosen).values_list("key", flat=True))
+
+
+def test_everybody_gets_the_pilot_items_and_nothing_else_until_it_ends(
+    lead: Membership, people: list[Membership]
+) -> None:
+    keys = begin(lead)
+    assert [set(label_all(member)) for member in people] == [keys] * 3
+    progress = pilot.load_progress(fresh(lead).project)
+    assert (progress.items, progress.finished) == (4, 3)
+    pilot.end(fresh(lead))
+    assert label_all(people[0], most=1)[0] not in keys
+
+
+def test_pilot_items_come_from_all_categories_and_one_for_each_question(
+    lead: Membership, people: list[Membership]
+) -> None:
+    keys = begin(lead, 4)
+    found = Item.objects.filter(key__in=keys)
+    assert (
+        sorted(found.values_list("category", flat=True))
+        == [CATEGORIES[0]] * 2 + [CATEGORIES[1]] * 2
+    )
+    assert found.values("cluster").distinct().count() == 4
+
+
+def test_whoever_joins_a_pilot_gets_its_items(lead: Membership, people: list[Membership]) -> None:
+    keys = begin(lead)
+    wanted = InvitationRequest("Dov", "annotator")
+    made, _ = invitations.create_invitation(lead, wanted, now=timezone.now())
+    dov = invitations.accept(made, make_account(), now=timezone.now())
+    assert set(label_all(dov)) == keys
+
+
+def test_slots_that_nobody_opened_are_gone_after_the_pilot(
+    lead: Membership, people: list[Membership]
+) -> None:
+    keys = begin(lead)
+    assert set(label_all(people[0])) == keys
+    pilot.end(fresh(lead))
+    left = Slot.objects.at_work().in_use().filter(item__key__in=keys)
+    # One more label, as the settings want two.
+    assert left.count() == 4
+    assert not left.filter(reserved_for__isnull=False).exists()
+    assert len(label_all(people[1])) == 12
+
+
+def test_leads_are_not_held_to_the_pilot(lead: Membership, people: list[Membership]) -> None:
+    keys = begin(lead)
+    # The slots of the pilot items are reserved.
+    assert len(set(label_all(lead)) - keys) == 8
+
+
+def test_what_a_pilot_needs_is_said(lead: Membership) -> None:
+    with pytest.raises(Refused, match="no annotators yet"):
+        begin(lead)
+    make_member(lead.project, alias="Ann")
+    with pytest.raises(Refused, match="2 to 100"):
+        begin(lead, 1)
+    with pytest.raises(Refused, match="No pilot is running"):
+        pilot.end(lead)
+    begin(lead)
+    with pytest.raises(Refused, match="running already"):
+        begin(lead)
+
+
+def test_the_pages_of_a_pilot(lead: Membership, people: list[Membership]) -> None:
+    client, ann = browser_of(lead), browser_of(people[0])
+    path = f"/projects/{lead.project.slug}/pilot/"
+    assert "3 annotators take part" in client.get(path).content.decode()
+    assert client.post(path, {"items": "1"}).status_code == 422
+    page = client.post(path, {"items": "4"}, follow=True).content.decode()
+    assert "every annotator labels the same 4 items" in page
+    assert "0 of 3 annotators have finished" in page
+    home = f"/projects/{lead.project.slug}/"
+    assert "<dt>Left for you</dt><dd>4</dd>" in ann.get(home).content.decode()
+    label_all(people[0])
+    assert "Valid 1" in client.get(path).content.decode()
+    assert "of 3 annotators finished the pilot" in client.get(home).content.decode()
+    waiting = ann.get(f"{home}label/").content.decode()
+    assert "You have labelled all items of the pilot" in waiting
+    assert "The pilot has ended" in client.post(path, {"end": "on"}, follow=True).content.decode()

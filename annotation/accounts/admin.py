@@ -16,7 +16,7 @@ from django.http import HttpRequest
 from annotation.models import Account
 from annotation.projects import audit
 
-ACCOUNT_RIGHTS = ("is_active", "is_staff", "is_superuser")
+ACCOUNT_RIGHTS = ("is_active", "is_staff", "is_superuser", "creates_projects")
 # The Django admin would change these models of sign-in and rights without an audit entry. What a
 # site admin needs to do with them is available as actions on accounts.
 UNREGISTERED_MODELS = (
@@ -31,6 +31,14 @@ class AccountAdmin(UserAdmin):
     """People who can sign in. The audit log records changes, but never a name or an address."""
 
     actions = ("end_second_step", "unlink")
+    fieldsets = (
+        *(UserAdmin.fieldsets or ()),
+        ("Projects", {"fields": ("creates_projects",)}),
+    )
+    add_fieldsets = (
+        *UserAdmin.add_fieldsets,
+        ("Projects", {"fields": ("creates_projects",)}),
+    )
 
     @admin.action(description="Switch two-step sign-in off (lost device)", permissions=["change"])
     def end_second_step(self, request: HttpRequest, accounts: Any) -> None:

@@ -2,6 +2,7 @@
 import, over the values of the file, until the file is checked and imported."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
@@ -70,6 +71,11 @@ class RowForm(forms.Form):
                 )
             self.fields[name].widget.attrs["dir"] = "auto"
         self.fields[names[0]].widget.attrs["autofocus"] = True
+
+    def add_faults(self, faults: Iterable[BadRow]) -> None:
+        """Say at each field what is wrong with its value."""
+        for fault in faults:
+            self.add_error(fault.field if fault.field in self.fields else None, fault.reason)
 
     def corrections(self, corrected: dict[str, str]) -> dict[str, str]:
         """The values that differ from those of the file. What was not sent stays as it is."""
@@ -162,9 +168,9 @@ def correct_row(request: HttpRequest, slug: str, number: int, line: int) -> Http
     task, known = tasktypes.load_task_type(job.project), taxonomy.load_taxonomy(job.project)
     place = {"file": file, "line": line, "row": row.number or line}
     corrected = _values(job, place)
-    fault = _parse(row, corrected, task, known, job)
+    faults = _list_faults(row, corrected, task, known, job)
     told = next((one for one in job.result["report"]["problems"] if _at(one) == _at(place)), None)
-    data, names = request.POST or None, _names(job, task, fault, told)
+    data, names = request.POST or None, _names(job, task, faults, told)
     form = RowForm(data, task, known, row, corrected, names)
     seen: Any = {**row.values, "corrected": corrected}
     shown, status = text_digest.digest_texts(seen), 200
@@ -178,10 +184,9 @@ def correct_row(request: HttpRequest, slug: str, number: int, line: int) -> Http
             if data.get("shown") != shown:
                 raise Stale("Somebody else corrected this row meanwhile. Look at it again.")
             values = form.corrections(corrected)
-            fault = _parse(row, values, task, known, job)
-            if fault:
-                form.add_error(fault.field if fault.field in form.fields else None, fault.reason)
-            else:
+            faults = _list_faults(row, values, task, known, job)
+            form.add_faults(faults)
+            if not faults:
                 if values != corrected:
                     key = values.get("key", as_text(row.values.get("key")))
                     jobs.correct_row(job, {**place, "key": key}, values)
@@ -200,9 +205,9 @@ def correct_row(request: HttpRequest, slug: str, number: int, line: int) -> Http
         "row": place["row"],
         "key": as_text(row.values.get("key")),
         "problem": told,
-        "fault": fault,
-        "fault_title": item_titles(task, known).get(fault.field, fault.field) if fault else "",
+        "faults": [(item_titles(task, known).get(one.field, one.field), one) for one in faults],
         "corrected": corrected,
+        "is_checked": _is_checked(job, place),
         "left": left,
         "skip": row_url(job, left[0]) if left else "",
     }
@@ -215,6 +220,29 @@ def _values(job: Job, place: Place) -> dict[str, str]:
     return next(found, {})
 
 
+def _is_checked(job: Job, place: Place) -> bool:
+    """True if the file was checked since the row was corrected, or the row was not corrected."""
+    found = [one for one in upload_files.list_corrections(job) if _at(one) == _at(place)]
+    return all(one["checked"] for one in found)
+
+
+def _list_faults(
+    row: Row, corrected: dict[str, str], task: TaskType, known: Taxonomy, job: Job
+) -> list[BadRow]:
+    """Return all that is wrong with the corrected row by itself, a fault for each field. After each
+    fault, the field gets a value that is right, to find the next one."""
+    right = {"key": "a", **{text.name: "a" for text in task.texts}}
+    if known.offered:
+        right["category"] = known.offered[0].slug
+    faults: dict[str, BadRow] = {}
+    values = dict(corrected)
+    while (fault := _parse(row, values, task, known, job)) and fault.field not in faults:
+        faults[fault.field] = fault
+        if fault.field in right:
+            values[fault.field] = right[fault.field]
+    return list(faults.values())
+
+
 def _parse(
     row: Row, corrected: dict[str, str], task: TaskType, known: Taxonomy, job: Job
 ) -> BadRow | None:
@@ -224,12 +252,12 @@ def _parse(
     return parsed if isinstance(parsed, BadRow) else None
 
 
-def _names(job: Job, task: TaskType, fault: BadRow | None, told: Place | None) -> list[str]:
+def _names(job: Job, task: TaskType, faults: list[BadRow], told: Place | None) -> list[str]:
     """The columns of the form: the ones that are wrong, then those of the file, then the others
     that every item needs."""
     chosen = job.result["columns"]
     columns = {column: name for name, column in chosen.items() if column}
-    wrong = [fault.field if fault else ""]
+    wrong = [fault.field for fault in faults]
     wrong += [columns.get(told["field"], str(told["field"]))] if told else []
     used = [name for name in item_columns(task) if chosen.get(name)]
     return [name for name in dict.fromkeys([*wrong, *used, *required_columns(task)]) if name]

@@ -1,6 +1,7 @@
 """Pages of imports for leads: upload, check, import, and download of rejected rows."""
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,8 @@ class ColumnsForm(forms.Form):
 
 
 MAX_NAME = 80
+# So alike is a word to the name of a category that it is suggested.
+SIMILAR = 0.8
 NEW_GROUP = "All categories"
 """The name of the group of new categories, where the project has no group."""
 
@@ -180,16 +183,16 @@ def _sort_words(request: HttpRequest, member: Membership, job: Job) -> None:
     project, definition = member.project, member.project.taxonomy.definition
     meant: dict[str, str] = {}
     added: dict[str, str] = {}
-    for place, word in enumerate(one["word"] for one in _list_words(job)):
+    for place, asked in enumerate(_list_words(job)):
         kind, _, slug = request.POST.get(f"word-{place}", "").partition(":")
-        if kind == "as":
-            meant[word] = slug
-        elif kind == "new":
-            definition, slug = _add_category(definition, word, slug)
-            meant[word] = slug
-            added.setdefault(slug, word)
-        elif word in job.result.get("categories", {}):
-            meant[word] = ""
+        if kind == "new":
+            definition, slug = _add_category(definition, asked["word"], slug)
+            added.setdefault(slug, asked["word"])
+        if kind in ("as", "new"):
+            meant |= dict.fromkeys(asked["words"], slug)
+        else:
+            chosen = job.result.get("categories", {})
+            meant |= {word: "" for word in asked["words"] if word in chosen}
     if not meant:
         raise FieldError("Choose a category for one of the words at least.")
     if added:
@@ -202,16 +205,27 @@ def _sort_words(request: HttpRequest, member: Membership, job: Job) -> None:
 
 def _list_words(job: Job, sent: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
     """Return the words of the file that are no category: those without a meaning, with their number
-    of rows, then those whose meaning somebody chose. `sent` has the choices of a form."""
-    unknown = (job.result.get("report") or {}).get("unknown", ())
-    meant = job.result.get("categories", {})
-    found = [
-        *({**one, "choice": ""} for one in unknown),
-        *({"word": word, "choice": f"as:{slug}"} for word, slug in meant.items()),
+    of rows and a category with a similar name, then those whose meaning somebody chose. Words that
+    differ in case, spaces and hyphens alone are one. `sent` has the choices of a form."""
+    known = taxonomy.load_taxonomy(job.project)
+    names = {taxonomy.plain_word(one.name): one.slug for one in known.offered}
+    found: dict[str, dict[str, Any]] = {}
+    for one in (job.result.get("report") or {}).get("unknown", ()):
+        plain = taxonomy.plain_word(one["word"])
+        alike = get_close_matches(plain, names, n=1, cutoff=SIMILAR)
+        choice = f"as:{names[alike[0]]}" if alike else ""
+        fresh = {"word": one["word"], "words": [], "rows": 0, "choice": choice}
+        entry = found.setdefault(plain or one["word"], fresh)
+        entry["words"].append(one["word"])
+        entry["rows"] += one["rows"]
+    chosen = [
+        {"word": word, "words": [word], "choice": f"as:{slug}"}
+        for word, slug in job.result.get("categories", {}).items()
     ]
-    for place, one in enumerate(found):
-        one["choice"] = (sent or {}).get(f"word-{place}", one["choice"])
-    return found
+    words = [*found.values(), *chosen]
+    for place, asked in enumerate(words):
+        asked["choice"] = (sent or {}).get(f"word-{place}", asked["choice"])
+    return words
 
 
 def _add_category(definition: dict[str, Any], name: str, group: str) -> tuple[dict[str, Any], str]:

@@ -8,6 +8,7 @@ from django.utils.safestring import SafeString
 
 from annotation.items import taxonomy
 from annotation.models import Project
+from annotation.reports.grouping import Grouping
 
 register = template.Library()
 
@@ -28,10 +29,12 @@ def word_groups(text: str, project: Project) -> str:
 
 @register.filter
 def ability_name(slug: str, project: Project) -> str:
-    """The name of an ability in the project; the slug of an unknown ability; "No ability" for
-    "", in the project's word."""
+    """The name of an ability in the project, or of the group that runs make of score-invariant
+    items; the slug of an unknown ability; "No ability" for "", in the project's word."""
     known = taxonomy.load_taxonomy(project)
-    return known.ability_names().get(slug, slug) or known.word_groups("No ability")
+    return (
+        Grouping("ability", "", known).title_of(slug) if slug else known.word_groups("No ability")
+    )
 
 
 @register.filter

@@ -60,9 +60,9 @@ class StartForm(forms.Form):
     )
     endpoint = forms.ModelMultipleChoiceField(
         Endpoint.objects.none(),
-        label="Endpoints",
+        label="Evaluators",
         to_field_name="name",
-        error_messages={"required": "Choose one or more endpoints."},
+        error_messages={"required": "Choose one or more evaluators."},
     )
     ability = forms.MultipleChoiceField(label="Abilities", required=False)
     category = forms.MultipleChoiceField(label="Categories", required=False)
@@ -159,6 +159,8 @@ class StartForm(forms.Form):
             field.label = field.label and taxonomy.word_groups(str(field.label))
             field.help_text = taxonomy.word_groups(str(field.help_text))
         _set_queryset(self.fields["endpoint"], endpoints)
+        if len(named := list(endpoints.values_list("name", flat=True)[:2])) == 1:
+            self.initial.setdefault("endpoint", named)
         _set_queryset(self.fields["over"], explained)
         if not explained.exists():
             del self.fields["over"]

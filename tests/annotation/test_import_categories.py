@@ -1,5 +1,6 @@
 """Words of a file that are no category of the project: mapped, or made new ones."""
 
+import re
 from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
@@ -218,3 +219,32 @@ def test_rows_without_a_change_are_told_before_they_are_imported() -> None:
     assert desk.job.result["report"]["equal"] == 1
     assert "1 new item has two texts with the same words" in desk.page()
     assert "same words" not in Desk(lead, file("Rude remark")).page()
+
+
+def test_words_that_differ_in_case_and_hyphens_are_asked_for_once_and_likely_ones_chosen() -> None:
+    lead = make_member(with_own_categories(make_project("reviews")), Role.LEAD)
+    desk = Desk(lead, file("Sloppy work", "sloppy-work", "SLOPPY WORK", "Rude remarks"))
+    page = desk.page()
+    assert "also sloppy-work, SLOPPY WORK" in page
+    # As the category is called Rude remark, in another word for one.
+    assert '<option value="as:rude" selected>' in page
+    assert 'name="word-2"' not in page
+    desk.post(**{"sort": "1", "word-0": "new:evidence", "word-1": "as:rude"})
+    assert desk.job.result["report"]["new"] == 4
+
+
+def test_a_row_with_several_faults_tells_all_of_them() -> None:
+    lead = make_member(with_own_categories(make_project("reviews")), Role.LEAD)
+    desk = Desk(lead, HEAD.encode() + b"r1,,,Other.,Slopy wurk,A nought.,Why\n")
+    row = desk.client.get(f"{desk.address}rows/2/").content.decode()
+    assert "Prompt</strong> is empty" in row
+    assert "Gold answer</strong> is empty" in row
+    assert "Category</strong> “Slopy wurk” is no category" in row
+    sent = dict(re.findall(r'<input type="hidden" name="(shown)" value="([^"]*)"', row))
+    said = {"row-prompt": "Q?", "row-gold": "", "row-perturbed": "Other.", "row-key": "r1"}
+    answer = desk.client.post(
+        f"{desk.address}rows/2/", {**sent, **said, "row-category": "Slopy wurk"}
+    )
+    assert answer.status_code == 422
+    assert answer.content.decode().count("is empty or missing; every item needs it.") >= 1
+    assert "is no category" in answer.content.decode()

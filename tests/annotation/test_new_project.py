@@ -1,5 +1,6 @@
 """Projects that people create, archive and restore in the browser."""
 
+import re
 from typing import Any
 
 import pytest
@@ -115,3 +116,36 @@ def test_two_projects_that_a_person_sees_have_different_names() -> None:
     answer = create(account, name=" hidden  ")
     assert answer.status_code == 422
     assert "There is a project of this name" in answer.content.decode()
+
+
+def test_a_site_admin_allows_somebody_to_create_projects_in_the_admin() -> None:
+    admin, account = browser_of(make_account(is_superuser=True, is_staff=True)), make_account()
+    home = browser_of(account).get(reverse("home")).content.decode()
+    assert "ticks “Creates projects”" in home
+    path = reverse("admin:annotation_account_change", args=[account.pk])
+    page = admin.get(path).content.decode()
+    sent = dict(re.findall(r'name="([\w-]+)" value="([^"]*)"', page))
+    sent |= {"creates_projects": "on", "is_active": "on", "keys": "{}"}
+    assert admin.post(path, sent).status_code == 302
+    account.refresh_from_db()
+    assert account.creates_projects
+    assert "There is no project yet" in browser_of(account).get(reverse("home")).content.decode()
+    assert Event.objects.filter(kind="account", data__new__creates_projects=True).exists()
+
+
+def test_a_project_without_categories_says_that_they_come_first() -> None:
+    account = allowed()
+    create(account, categories="empty")
+    lead = browser_of(account)
+    page = lead.get(reverse("project", args=["faults-of-reviews"])).content.decode()
+    assert "Add categories" in page
+    form = lead.get(reverse("group-new", args=["faults-of-reviews"])).content.decode()
+    assert "Add, then another" in form
+
+
+def test_the_help_lists_the_categories_of_ones_own_projects() -> None:
+    lead = make_member(with_own_categories(make_project("reviews")), Role.LEAD)
+    page = browser_of(lead).get(reverse("help")).content.decode()
+    assert f"Categories of {lead.project.name}" in page
+    assert "Rude remark" in page
+    assert "Number errors" not in page

@@ -153,7 +153,7 @@ def test_a_strategy_that_the_endpoint_cannot_do_is_refused_in_words(
         ({"strategy": []}, "Choose one or more strategies."),
         ({"strategy": "none"}, "Select a valid choice"),
         ({"strategy": "majority"}, "Select a valid choice"),
-        ({"endpoint": []}, "Choose one or more endpoints."),
+        ({"endpoint": []}, "Choose one or more evaluators."),
         ({"limit": -1}, "greater than or equal to 1"),
         ({"cap": 0}, "With a cap of 0 no request can be sent"),
         ({"seed": "x"}, "Enter a whole number"),

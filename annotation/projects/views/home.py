@@ -213,9 +213,16 @@ def project(request: HttpRequest, slug: str) -> HttpResponse:
         "qualifies": qualification.describe_due(member) if member.can_label else "",
         "perturbs": perturbers.is_suitable(member.project),
         "compares": tasktypes.load_version(member.project.task_type).pair is not None,
+        "lacks_categories": _lacks_categories(member.project) if member.is_lead else False,
         "sorts": bool(tasktypes.load_version(member.project.task_type).awaits),
     }
     return render(request, "annotation/project.html", context)
+
+
+def _lacks_categories(project: Project) -> bool:
+    """True if items need a category, and the project has none yet."""
+    task = tasktypes.load_version(project.task_type)
+    return task.categories and not taxonomy.load_taxonomy(project).offered
 
 
 @require_safe
@@ -223,8 +230,14 @@ def project(request: HttpRequest, slug: str) -> HttpResponse:
 def manual(request: HttpRequest) -> HttpResponse:
     """Show the help: terms, hotkeys and the rights of each role."""
     definitions = tasktypes.load_definitions().values()
+    assert isinstance(request.user, Account)
+    projects = Project.objects.visible_to(request.user).select_related("taxonomy", "task_type")
     context = {
-        "taxonomy": taxonomy.load_shipped(),
+        "taxonomies": [
+            (project, taxonomy.load_taxonomy(project).offered)
+            for project in projects
+            if tasktypes.load_version(project.task_type).categories
+        ],
         "tasks": [tasktypes.parse_definition(definition) for definition in definitions],
         "roles": [
             (role, [words for right, words in RIGHT_TITLES.items() if role in RIGHTS[right]])

@@ -74,8 +74,9 @@ class GroupForm(forms.Form):
         required=False,
         max_length=80,
         help_text=(
-            "The axis that decides the items of this group, by its name in the strategies, such as "
-            "hallucination. Empty: the first axis of each strategy."
+            "You can leave this empty. Some strategies score an answer on several axes, such as "
+            "hallucination and style: here you can name the one that matters for this group. If "
+            "empty, it is the first axis of each strategy."
         ),
     )
     colour = forms.ChoiceField(
@@ -157,6 +158,9 @@ def edit_entry(
             name, before = " ".join(said["name"].split()), held["name"] if held else ""
             verb = f"Renamed {before} to" if held and before != name else "Changed"
             _save(request, member, changed, f"{verb if held else 'Added'} {name}"[:200])
+            if "another" in data:
+                query = f"?group={said['ability']}" if "ability" in said else ""
+                return redirect(request.path + query)
             return redirect("categories", slug=slug)
         except FieldError as error:
             form.add_error(error.field if error.field in form.fields else None, str(error))

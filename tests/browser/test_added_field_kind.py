@@ -62,7 +62,7 @@ def test_a_number_is_typed_kept_as_a_draft_and_sent(percent: None, open_page: Op
     project = make_project(task_type="rating")
     lead = make_member(project, role="lead")
     source = tasktypes.load_sources()["rating"] + FIELD
-    page = open_page(lead.account, reverse("task", args=[project.slug]))
+    page = open_page(lead.account, reverse("task", args=[project.slug]) + "?tab=toml")
     page.fill("[name=source]", source)
     page.click("text=Save as a new version")
     expect(page.get_by_text("It applies to items opened from now on.")).to_be_visible()

@@ -257,7 +257,7 @@ def test_a_lead_sees_what_a_change_of_the_task_does(
     member = at_work("rating", texts={"prompt": "Say more.\n" * 40})
     member.role = "lead"
     member.save()
-    path = reverse("task", args=[member.project.slug])
+    path = reverse("task", args=[member.project.slug]) + "?tab=toml"
     page = open_page(member.account, path, **look(width, scheme))
     source = page.input_value("#source")
     page.fill("#source", source.replace('"Naturalness"', '"Flow"'))

@@ -56,7 +56,9 @@ def test_what_a_lead_types_stays_and_comes_back_when_it_is_sent(
     open_page: OpenPage, size: tuple[int, int]
 ) -> None:
     lead = make_member(make_project(), role="lead")
-    page = open_page(lead.account, reverse("task", args=[lead.project.slug]), **of(size))
+    page = open_page(
+        lead.account, reverse("task", args=[lead.project.slug]) + "?tab=toml", **of(size)
+    )
     page.context.clear_cookies()
     page.fill("#source", "# my own words")
     page.press("#source", "End")
@@ -70,7 +72,7 @@ def test_what_a_lead_types_stays_and_comes_back_when_it_is_sent(
     with page.context.expect_page() as opened:
         page.click("text=Sign in in a new tab")
     sign_in(opened.value, lead)
-    opened.value.wait_for_url(f"**{reverse('task', args=[lead.project.slug])}")
+    opened.value.wait_for_url(f"**{reverse('task', args=[lead.project.slug])}?tab=toml")
     expect(page.locator("main")).to_contain_text("# my own words")
 
 

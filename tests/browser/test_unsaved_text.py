@@ -195,7 +195,7 @@ def test_what_was_begun_in_an_editor_of_a_lead_is_brought_back_until_it_is_saved
 ) -> None:
     lead = make_member(make_project(), role="lead")
     make_guidelines(lead.project, "# Read both")
-    address = reverse(name, args=[lead.project.slug])
+    address = reverse(name, args=[lead.project.slug]) + ("?tab=toml" if name == "task" else "")
     page = open_page(lead.account, address, viewport=viewport)
     field = page.get_by_label(title)
     written = field.input_value().replace(old, f"{old[:-1]} again{old[-1]}")

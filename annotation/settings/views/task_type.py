@@ -1,4 +1,5 @@
-"""The page where leads edit the task type: its text, a preview, the versions and their diff."""
+"""The page where leads edit the task type: as a form or as text, with a preview, the versions and
+their diff."""
 
 from typing import Any
 
@@ -16,7 +17,7 @@ from annotation.htmx import HtmxRequest
 from annotation.items.diffing import difference
 from annotation.models import Item, Membership, Project, TaskTypeVersion
 from annotation.projects import access
-from annotation.tasktypes import versions
+from annotation.tasktypes import form_entries, toml_text, versions
 from annotation.tasktypes.fields import FIELD_KINDS
 from annotation.tasktypes.versions import ParsedSource
 
@@ -42,8 +43,11 @@ class VersionsForm(forms.Form):
 @never_cache
 @login_required
 def edit_task_type(request: HttpRequest, slug: str) -> HttpResponse:
-    """The task type of the project as text; a POST stores it as a new version."""
+    """The task type of the project, as a form or with `?tab=toml` as text. A POST stores it as a
+    new version, or with `do` shows the form after a change of its lists."""
     member = access.member_for(request, slug, right="manage")
+    if request.method == "POST" and "do" in request.POST:
+        return _page(request, member, _posted_source(request, member.project))
     if request.method == "POST":
         return _save_version(request, member)
     return _page(request, member, _initial_source(request, member.project))
@@ -56,8 +60,7 @@ def preview_task_type(request: HtmxRequest, slug: str) -> HttpResponse:
     """The form as annotators would see it, or the problems of the text; htmx requests get only the
     preview."""
     member = access.member_for(request, slug, right="manage")
-    form = _usable_data(SourceForm(request.POST))
-    adapted = versions.parse_source(member.project, str(form.get("source", "")))
+    adapted = _posted_source(request, member.project)
     if not request.htmx:
         return _page(request, member, adapted)
     context = _preview_context(member.project, adapted)
@@ -71,10 +74,46 @@ def _initial_source(request: HttpRequest, project: Project) -> ParsedSource:
     return versions.parse_source(project, versions.version_source(version or project.task_type))
 
 
+def _posted_source(request: HttpRequest, project: Project) -> ParsedSource:
+    """The text that was sent, with what was typed in the form and the change of its lists."""
+    source = str(_usable_data(SourceForm(request.POST)).get("source", ""))
+    adapted = versions.parse_source(project, source)
+    if "form" not in request.POST or not adapted.definition:
+        return adapted
+    definition = form_entries.read_entries(adapted.definition, request.POST)
+    definition = form_entries.change_lists(definition, request.POST.get("do", ""))
+    if definition == adapted.definition:
+        return adapted
+    return versions.parse_source(project, toml_text.write_definition(definition))
+
+
+def _form_parts(definition: dict[str, Any]) -> dict[str, Any]:
+    """The entries of the form, for its template."""
+    fields = [
+        {
+            **field,
+            "path": f"fields.{number}",
+            "asks_for": _asks_for(field.get("kind", "")),
+            "entries": list(form_entries.list_field(number, field)),
+            "choices": [
+                {**choice, "path": path, "entries": list(form_entries.list_choice(path, choice))}
+                for path, choice in form_entries.list_choices(number, field)
+            ],
+        }
+        for number, field in enumerate(definition.get("fields", []))
+    ]
+    new = [(kind, _asks_for(kind).capitalize()) for kind in form_entries.NEW_KINDS]
+    return {"head": list(form_entries.list_head(definition)), "fields": fields, "new": new}
+
+
+def _asks_for(kind: str) -> str:
+    return FIELD_KINDS[kind].asks_for.partition(";")[0] if kind in FIELD_KINDS else kind
+
+
 def _save_version(request: HttpRequest, member: Membership) -> HttpResponse:
     form = _usable_data(SourceForm(request.POST))
     project = member.project
-    adapted = versions.parse_source(project, str(form.get("source", "")))
+    adapted = _posted_source(request, project)
     if adapted.task is None:
         return _page(request, member, adapted, status=422)
     agreed = tasktypes.digest_definition(adapted.definition)
@@ -107,11 +146,19 @@ def _page(
         "current": project.task_type,
         "versions": versions.project_versions(project),
         "asked_for": {name: kind.asks_for for name, kind in FIELD_KINDS.items()},
+        "parts": _form_parts(adapted.definition) if _is_form(request, adapted) else None,
         **_comparison_context(request, project),
         **_preview_context(project, adapted),
         **said,
     }
     return render(request, "annotation/task.html", context, status=status)
+
+
+def _is_form(request: HttpRequest, adapted: ParsedSource) -> bool:
+    """True if the page shows the form: by default, unless the text cannot be read."""
+    if request.method == "POST":
+        return "form" in request.POST and bool(adapted.definition)
+    return request.GET.get("tab") != "toml" and bool(adapted.definition)
 
 
 def _preview_context(project: Project, adapted: ParsedSource) -> dict[str, Any]:

@@ -169,8 +169,9 @@ def _new_field(definition: Definition, kind: str) -> Definition:
 
 def _new_choice(choices: list[Definition]) -> Definition:
     values = [choice.get("value") for choice in choices]
-    if values and all(isinstance(one, int | float) for one in values):
-        value: Any = max(values) + 1
+    numbers = [one for one in values if isinstance(one, int | float)]
+    if values and len(numbers) == len(values):
+        value: Any = max(numbers) + 1
     else:
         value = next(f"choice-{n}" for n in range(1, 1_000) if f"choice-{n}" not in values)
     return {"value": value, "title": "New choice" if isinstance(value, str) else str(value)}

@@ -300,6 +300,7 @@ def _page(
             for group in known.abilities
         ],
         "offered": known.offered,
+        "has_items": bool(sum(counts.values())),
         "unknown": [(slug, n) for slug, n in counts.items() if slug and known.find(slug) is None],
         "effects": {name: title.partition(":")[0] for name, title in EFFECT_TITLES.items()},
         "templates": taxonomy.template_titles(),

@@ -27,6 +27,7 @@ from annotation.projects.views import (
     invitations,
     members,
     new_project,
+    sign_in_links,
 )
 from annotation.reports.views import agreement, boards, personal_data
 from annotation.settings.views import categories, project_settings, task_type
@@ -46,6 +47,7 @@ account_urls = [
     path("my-data/", personal_data.my_data, name="my-data"),
     path("my-data/file/", personal_data.my_data_file, name="my-data-file"),
     path("audit/", audit.audit_of_site, name="audit-site"),
+    path("sign-in-links/<str:key>/", sign_in_links.sign_in_link, name="sign-in-link"),
     path("invitations/<str:invitation>/", invitations.invitation, name="invitation"),
 ]
 

@@ -144,6 +144,7 @@ RULES: dict[str, dict[str, str]] = {
     "projects/<slug:slug>/perturb/<int:number>/": {"GET": "manage"},
     "projects/<slug:slug>/members/": {"GET": "manage", "POST": "manage"},
     "projects/<slug:slug>/members/invite/": {"GET": "manage", "POST": "manage"},
+    "sign-in-links/<str:key>/": {"GET": "anyone", "POST": "anyone"},
     "invitations/<str:invitation>/": {"GET": "anyone", "POST": "anyone"},
     "projects/<slug:slug>/snapshots/": {"GET": "items", "POST": "manage"},
     "projects/<slug:slug>/snapshots/<int:number>/": {"GET": "items"},

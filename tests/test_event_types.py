@@ -93,7 +93,7 @@ def written() -> set[str]:
 
 
 # Written through a name that another module gave it, or chosen between two in a variable.
-BY_NAME = {"invitation", "member", "project", "settings"}
+BY_NAME = {"invitation", "member", "project", "settings", "sign-in link"}
 
 
 def test_every_kind_that_is_written_has_a_name_and_every_name_is_written() -> None:

@@ -55,7 +55,9 @@ def parse_query(text: str) -> list[Term]:
     """Read what somebody typed. Raises `SearchError` if it has no word, or too many."""
     found = []
     for minus, quoted, plain in _TERM.findall(text):
-        words = tuple(search_index.split_words(quoted or plain))
+        words = tuple(
+            word[: search_index.LONGEST_WORD] for word in search_index.split_words(quoted or plain)
+        )
         if words:
             starred = plain.endswith("*")
             begins = starred or bool(plain and len(words[-1]) >= SHORTEST_BEGINNING)
@@ -112,12 +114,19 @@ def find_excerpts(
 def pattern(terms: Iterable[Term]) -> re.Pattern[str]:
     """What stands for the terms in a text as people wrote it."""
     each = (
-        r"(?<![^\W_])"
-        + r"[\W_]*".join(map(re.escape, term.words))
-        + (r"[^\W_]*" if term.begins else r"(?![^\W_])")
+        ("" if search_index.is_letter_word(term.words[0]) else r"(?<![^\W_])")
+        # The search takes ß for ss, as it does both in capitals.
+        + r"[\W_]*".join(re.escape(word).replace("ss", "(?:ss|ß)") for word in term.words)
+        + _end(term)
         for term in terms
     )
     return re.compile("|".join(each), re.IGNORECASE)
+
+
+def _end(term: Term) -> str:
+    if search_index.is_letter_word(term.words[-1]):
+        return ""
+    return r"[^\W_]*" if term.begins else r"(?![^\W_])"
 
 
 def _cut_excerpt(title: str, text: str, looked_for: re.Pattern[str]) -> Excerpt | None:

@@ -27,6 +27,7 @@ BATCH = 100
 MOST_WORDS, MOST_LETTERS, LONGEST_WORD = 16_000, 200_000, 100
 # Scripts without spaces between words: each letter is a word of its own.
 _NO_SPACES = "\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_NO_SPACE = re.compile(f"[{_NO_SPACES}]")
 _WORD = re.compile(rf"[{_NO_SPACES}]|[^\W_{_NO_SPACES}]+")
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
 
@@ -37,6 +38,11 @@ def split_words(text: str) -> list[str]:
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())
     return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+
+
+def is_letter_word(word: str) -> bool:
+    """True for a letter of a script that writes no spaces, which is a word of its own."""
+    return bool(_NO_SPACE.fullmatch(word))
 
 
 def project_word(project_id: int) -> str:

@@ -19,7 +19,7 @@ from annotation import tasktypes
 from annotation.db import transactions
 from annotation.errors import Refused
 from annotation.items import readiness
-from annotation.labelling import assignment, correct_answers, slots
+from annotation.labelling import assignment, correct_answers, resolution, slots
 from annotation.labelling.correct_answers import PRACTICE, PURPOSES
 from annotation.models import (
     Event,
@@ -148,13 +148,13 @@ def answers_at_label_time(labels: Iterable[Label]) -> dict[int, Resolution]:
     labels = list(labels)
     of_revision: dict[int, list[Resolution]] = defaultdict(list)
     revisions = {label.revision_id for label in labels}
-    for resolution in Resolution.objects.known().of_revisions(revisions):
-        of_revision[resolution.revision_id].append(resolution)
+    for known in Resolution.objects.known().of_revisions(revisions):
+        of_revision[known.revision_id].append(known)
     found = {}
     for label in labels:
-        for resolution in of_revision[label.revision_id]:  # the last match wins
-            if _was_current(resolution, label.created_at):
-                found[label.pk] = resolution
+        for known in of_revision[label.revision_id]:  # the last match wins
+            if _was_current(known, label.created_at):
+                found[label.pk] = known
     return found
 
 
@@ -165,7 +165,7 @@ def latest_answers(revisions: Iterable[int]) -> dict[int, Resolution]:
     Revisions that never had a known answer are left out.
     """
     found = Resolution.objects.known().of_revisions(revisions)
-    return {resolution.revision_id: resolution for resolution in found}
+    return {known.revision_id: known for known in found}
 
 
 def order_for_member(member: Membership, found: Iterable[Item]) -> list[Item]:
@@ -215,21 +215,24 @@ def _close_unfilled(item: Item, *stages: str) -> None:
 
 
 def _restore_resolution(item: Item, now: datetime) -> bool:
-    """Restore the resolution that ended when the answer became known, unless it came from labels;
-    return True if there was one."""
+    """Restore the resolution that ended when the answer became known, unless it came from labels
+    alone, which give it anew; return True if there was one."""
     of_item = Resolution.objects.filter(item=item, revision=item.revision())
     known = of_item.known().values("created_at")
     before = of_item.not_known().filter(ended_at__in=known).order_by("-ended_at").first()
-    if before is None or before.source == Resolution.Source.LABELS:
+    decided = (resolution.VERIFIED, resolution.EXCLUDED)
+    if before is None:
+        return False
+    if before.source == Resolution.Source.LABELS and before.rule not in decided:
         return False
     before.pk, before.current, before.created_at, before.ended_at = None, True, now, None
     before.save(force_insert=True)
     return True
 
 
-def _was_current(resolution: Resolution, time: datetime) -> bool:
-    ended = resolution.ended_at
-    return resolution.created_at <= time and (ended is None or ended > time)
+def _was_current(known: Resolution, time: datetime) -> bool:
+    ended = known.ended_at
+    return known.created_at <= time and (ended is None or ended > time)
 
 
 def _record(kind: str, item: Item, member: Membership | None, **data: object) -> None:

@@ -305,10 +305,10 @@ def release_reserved(
     """Return the open slots reserved for the member to the queue; the result is their number.
 
     Slots that were created for the member are closed. A slot that the member holds stays with the
-    member. With `items`, only slots of these items are returned.
+    member as long as the member holds it. With `items`, only slots of these items are returned.
     """
     with transactions.transact():
-        kept = Slot.objects.kept_for(member.pk)
+        kept = Slot.objects.at_work().filter(reserved_for=member.pk).in_use()
         if items is not None:
             kept = kept.filter(item__in=list(items))
         number = release_slots(member, list(_lock_items(kept, lead.project)))
@@ -318,9 +318,16 @@ def release_reserved(
 
 def release_slots(member: Membership, items: Sequence[Item]) -> int:
     """Like `release_reserved`, for these items, which must be locked; records no event."""
-    held = {item.pk: item for item in items}
-    slots = list(Slot.objects.kept_for(member.pk).filter(item__in=held).locked())
-    for slot in slots:
+    held, now = {item.pk: item for item in items}, timezone.now()
+    kept = Slot.objects.at_work().filter(reserved_for=member.pk, item__in=held).in_use()
+    slots = []
+    for slot in kept.locked():
+        if not slot.is_free(now):
+            slot.stop_reserving()
+            continue
+        if slot.state == Slot.State.HELD:
+            slot.release()
+        slots.append(slot)
         slot.unreserve()
         if slot.state == Slot.State.CLOSED:
             # The labels that are there may decide the item without this one.

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.utils import timezone
+
 from annotation import tasktypes
 from annotation.db import transactions
 from annotation.db.batches import make_batches
@@ -19,7 +21,8 @@ from annotation.errors import Refused
 from annotation.items import taxonomy
 from annotation.items.models import ItemQuerySet
 from annotation.labelling import answer_key, assignment, work_order
-from annotation.labelling.correct_answers import PROBE
+from annotation.labelling.correct_answers import PROBE, PURPOSES
+from annotation.labelling.models.slots import SlotQuerySet
 from annotation.models import BulkChange, Event, Item, Membership, Project, Resolution, Slot
 
 # Small enough for a batch to commit well within 200 ms, so that people can label meanwhile.
@@ -29,6 +32,8 @@ MOST_AT_ONCE = 10_000
 MOST_OF_SLOTS = 1_000
 # So long the list of items offers to undo the latest change.
 OFFER_UNDO_FOR = timedelta(minutes=10)
+# A change that has not ended by then was interrupted.
+BROKEN_AFTER = timedelta(minutes=5)
 
 Before = dict[int, Any]
 
@@ -101,6 +106,9 @@ def change_items(
     if (values or value) and value not in values:
         raise Refused(f"{asked.title}: choose one from the list.")
     ids = list(items.of_tests().order_by("pk").values_list("pk", flat=True)[: asked.most + 1])
+    known = items.for_purposes(PURPOSES).count()
+    if not ids and known:
+        raise Refused("Qualification and control items stay as they are. Choose other items.")
     if not ids:
         raise Refused("No items are chosen. Tick some in the list, or choose all that match.")
     if len(ids) > asked.most:
@@ -114,27 +122,34 @@ def change_items(
             project=lead.project, number=number, member=lead, action=action, value=value,
             created_at=now,
         )  # fmt: skip
-    left: Counter[str] = Counter()
+    left = Counter({"qualification and control items": known} if known else {})
     for step in _steps(change, ids, now, left):
         before = asked.apply(step)
         change.before |= {str(pk): had for pk, had in before.items()}
         change.count += len(before)
         change.save(update_fields=["before", "count"])
+    change.finished_at = timezone.now()
+    change.save(update_fields=["finished_at"])
     _record("bulk change", lead, change, items=change.count)
     return BulkResult(change, left)
 
 
 def undo_change(lead: Membership, change: BulkChange, *, now: datetime) -> int:
     """Give the items of a change back what they had, and return their number. Items that have been
-    changed since stay as they are. Raises `Refused` if the change is already undone."""
-    with transactions.transact():
-        mine = BulkChange.objects.filter(pk=change.pk, undone_at=None)
-        if not mine.update(undone_at=now, undone_by=lead):
-            raise Refused("This change is already undone.")
+    changed since stay as they are. If this breaks off, it can be done again.
+
+    Raises `Refused` if the change is already undone or still under way.
+    """
+    change.refresh_from_db(fields=["undone_at", "finished_at", "before"])
+    if change.undone_at:
+        raise Refused("This change is already undone.")
+    if change.finished_at is None and change.created_at > now - BROKEN_AFTER:
+        raise Refused("This change is still under way. Undo it in some minutes.")
     ids = sorted(map(int, change.before))
     count = 0
     for step in _steps(change, ids, now, Counter()):
         count += ACTIONS[change.action].undo(step)
+    BulkChange.objects.filter(pk=change.pk, undone_at=None).update(undone_at=now, undone_by=lead)
     _record("bulk change undone", lead, change, items=count)
     return count
 
@@ -161,7 +176,7 @@ def _set_category(step: Step) -> Before:
         if item.category == category.slug:
             step.stays("already in this category")
             continue
-        before[item.pk] = [item.category, item.ability, item.source_ability]
+        before[item.pk] = [item.category, item.ability, item.source_ability, category.ability]
         if item.source_ability == item.ability:
             item.source_ability = category.ability
         item.category, item.ability = category.slug, category.ability
@@ -170,10 +185,12 @@ def _set_category(step: Step) -> Before:
 
 
 def _undo_category(step: Step) -> int:
-    given = {item.pk for item in step.items if item.category == step.change.value}
+    given = set()
     for item in step.items:
-        if item.pk in given:
-            item.category, item.ability, item.source_ability = step.change.before[str(item.pk)]
+        *had, ability = step.change.before[str(item.pk)]
+        if (item.category, item.ability) == (step.change.value, ability):
+            item.category, item.ability, item.source_ability = had
+            given.add(item.pk)
     return _save(step, given, "category", "ability", "source_ability")
 
 
@@ -207,7 +224,8 @@ def _priorities(project: Project) -> dict[str, str]:
 def _set_priority(step: Step) -> Before:
     level = work_order.PRIORITIES[step.change.value]
     had = _current_priorities(step)
-    before = {pk: one for pk, one in had.items() if one != level}
+    first = set(_slots_in_use(step).filter(returned=True).values_list("item", flat=True))
+    before = {pk: [one, pk in first] for pk, one in had.items() if one != level}
     step.stays("have no labels to give", len(step.items) - len(had))
     step.stays("already have this priority", len(had) - len(before))
     assignment.prioritise(before, step.change.value)
@@ -218,9 +236,14 @@ def _undo_priority(step: Step) -> int:
     level = work_order.PRIORITIES[step.change.value]
     given = [pk for pk, one in _current_priorities(step).items() if one == level]
     for name, was in work_order.PRIORITIES.items():
-        chosen = [pk for pk in given if step.change.before[str(pk)] == was]
-        assignment.prioritise(chosen, name)
+        assignment.prioritise([pk for pk in given if step.change.before[str(pk)][0] == was], name)
+    in_order = [pk for pk in given if not step.change.before[str(pk)][1]]
+    _slots_in_use(step).filter(item__in=in_order).update(returned=False)
     return len(given)
+
+
+def _slots_in_use(step: Step) -> SlotQuerySet:
+    return Slot.objects.at_work().filter(item__in=step.ids).in_use()
 
 
 def _current_priorities(step: Step) -> dict[int, int]:
@@ -306,7 +329,12 @@ ACTIONS: dict[str, Action] = {
 def describe(change: BulkChange) -> str:
     """Say what a change did, without the number of items."""
     action = ACTIONS[change.action]
-    return action.done.format(value=action.values(change.project).get(change.value, change.value))
+    values = dict(action.values(change.project))
+    if change.action == "reserve":
+        # Also of people who label no more.
+        members = Membership.objects.in_project(change.project)
+        values = {str(one.pk): one.alias for one in members.filter(pk=change.value)}
+    return action.done.format(value=values.get(change.value, change.value))
 
 
 def latest_change(lead: Membership, now: datetime) -> tuple[BulkChange, str] | None:

@@ -62,8 +62,11 @@ def draw_after(member: Membership, item_id: int) -> float:
 
 
 def is_due(member: Membership, draw: float) -> bool:
-    """True if a control item is due after this random draw; makes no query."""
-    every = member.project.probe_every
+    """True if a control item is due after this random draw; makes no query.
+
+    In a pilot none is: what is not among the items of everybody would be known as a control item.
+    """
+    every = 0 if member.is_in_pilot else member.project.probe_every
     return every > 0 and draw * every < 1 and not member.can("items")
 
 

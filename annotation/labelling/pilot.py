@@ -6,7 +6,7 @@ only on the project and the keys of the items.
 """
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby, islice
@@ -14,7 +14,7 @@ from itertools import groupby, islice
 from annotation.db import transactions
 from annotation.errors import Refused
 from annotation.labelling import assignment
-from annotation.models import Event, Item, Label, Membership, Project, Role, Stage
+from annotation.models import Event, Item, Label, Membership, Project, Role, Slot, Stage
 from stats.lots import draw_number
 
 LEAST_ITEMS, USUAL_ITEMS, MOST_ITEMS = 2, 10, 100
@@ -22,15 +22,16 @@ LEAST_ITEMS, USUAL_ITEMS, MOST_ITEMS = 2, 10, 100
 
 @dataclass(frozen=True)
 class PilotProgress:
-    """How many of the pilot items each annotator has labelled."""
+    """For each annotator, how many of the pilot items they have labelled, and how many are left for
+    them. Items that are excluded meanwhile need no more labels."""
 
     items: int
-    people: tuple[tuple[Membership, int], ...]
+    people: tuple[tuple[Membership, int, int], ...]
 
     @property
     def finished(self) -> int:
-        """The number of annotators who have labelled all pilot items."""
-        return sum(done >= self.items for _, done in self.people)
+        """The number of annotators who have nothing left to label."""
+        return sum(not left for _, _, left in self.people)
 
 
 def begin(lead: Membership, number: int, *, now: datetime) -> int:
@@ -53,20 +54,16 @@ def begin(lead: Membership, number: int, *, now: datetime) -> int:
             raise Refused("Every item has labels already. Import new items first.")
         project.pilot = lead.project.pilot = sorted(chosen)
         project.save(update_fields=["pilot"])
-        for member in people:
-            _reserve(project, member, now)
+    _reserve(project, people, now)
     _record("pilot begun", lead, items=len(chosen))
     return len(chosen)
 
 
 def include(member: Membership, *, now: datetime) -> None:
     """Give the pilot items to a new annotator, if a pilot is running."""
-    if member.role != Role.ANNOTATOR:
-        return
-    with transactions.transact():
-        project = _lock(member.project)
-        if project.pilot:
-            _reserve(project, member, now)
+    if member.role == Role.ANNOTATOR and member.active:
+        project = Project.objects.get(pk=member.project_id)
+        _reserve(project, [member], now)
 
 
 def end(lead: Membership) -> None:
@@ -89,11 +86,15 @@ def end(lead: Membership) -> None:
 def load_progress(project: Project) -> PilotProgress:
     """Count who has labelled how many of the pilot items."""
     labels = Label.objects.current().at_stage(Stage.LABEL).filter(item__in=project.pilot)
-    pairs = set(labels.values_list("member", "item"))
-    done = [member for member, _ in pairs]
-    people = _annotators(project)
+    done = [member for member, _ in set(labels.values_list("member", "item"))]
+    slots = Slot.objects.at_work().of_live_items().in_use().filter(item__in=project.pilot)
+    left = list(slots.values_list("reserved_for", flat=True))
     return PilotProgress(
-        len(project.pilot), tuple((member, done.count(member.pk)) for member in people)
+        len(project.pilot),
+        tuple(
+            (member, done.count(member.pk), left.count(member.pk))
+            for member in _annotators(project)
+        ),
     )
 
 
@@ -123,10 +124,15 @@ def _draw_items(project: Project) -> Iterator[int]:
                 yield one[1]
 
 
-def _reserve(project: Project, member: Membership, now: datetime) -> None:
-    for item in Item.objects.locked().filter(pk__in=project.pilot).order_by("pk"):
-        item.project = project
-        assignment.reserve_slot(item, member, now)
+def _reserve(project: Project, people: Iterable[Membership], now: datetime) -> None:
+    """Reserve a slot of each pilot item for each of these people, item by item, so that others can
+    label meanwhile."""
+    for pk in project.pilot:
+        with transactions.transact():
+            item = Item.objects.locked().get(pk=pk)
+            item.project = project
+            for member in people:
+                assignment.reserve_slot(item, member, now)
 
 
 def _lock(project: Project) -> Project:

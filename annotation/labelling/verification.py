@@ -70,11 +70,6 @@ def answer(
         return queue.store_label(member, sent, stage=Stage.VERIFY, now=now)
 
 
-def is_confirmation(label: Label) -> bool:
-    """True if this verification confirmed the labels."""
-    return bool(Label.objects.filter(pk=label.pk).with_confirmed().get().confirmed)
-
-
 def confirm(
     member: Membership,
     sent: Submission,

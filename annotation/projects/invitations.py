@@ -121,6 +121,7 @@ def create_invitation(
 
     Raises `FieldError` if a member or an open invitation of the project already has this name.
     """
+    group = members.clean_group(wanted.group)
     with transactions.transact():
         here = Invitation.objects.in_project(lead.project).named(wanted.alias).waiting()
         here.exclude(pk__in=here.usable(now)).end(now)
@@ -129,7 +130,7 @@ def create_invitation(
         if Membership.objects.in_project(lead.project).called([wanted.alias]).exists():
             raise FieldError("A member of this project has this name. Choose another.", "alias")
         made, key = Invitation.issue(
-            lead, wanted.alias, wanted.role, wanted.email, wanted.days, now, wanted.group
+            lead, wanted.alias, wanted.role, wanted.email, wanted.days, now, group
         )
         _record(made, lead, "nothing", "open")
     return made, key

@@ -13,11 +13,12 @@ from django.utils import timezone
 
 from annotation.db import transactions
 from annotation.errors import Refused
-from annotation.labelling import assignment
+from annotation.labelling import assignment, pilot
 from annotation.models import Account, Event, Invitation, Membership, Project, Role, Slot
 
 MEMBER_EVENT = "member"
 INVITATION_EVENT = "invitation"
+LINK_EVENT = "sign-in link"
 MOST_OF_GROUP = 40
 
 
@@ -27,15 +28,23 @@ def change_role(lead: Membership, member: Membership, role: str) -> None:
     with _lock_project(lead.project):
         _save_change(lead, member, role=role)
         _check_managed(lead.project)
+    pilot.include(member, now=timezone.now())
 
 
 def set_group(lead: Membership, member: Membership, group: str) -> None:
-    """Put the member into a group, "" for none. Raises `Refused` for a name that is too long."""
-    name = " ".join(group.split())
-    if len(name) > MOST_OF_GROUP or not name.isprintable():
-        raise Refused(f"The name of a group has up to {MOST_OF_GROUP} characters.")
+    """Put the member into a group, "" for none. Raises `Refused` as `clean_group` does."""
+    name = clean_group(group)
     with _lock_project(lead.project):
         _save_change(lead, member, group=name)
+
+
+def clean_group(group: str) -> str:
+    """Return the name of a group with single spaces. Raises `Refused` for a name that is too long
+    or cannot be printed."""
+    name = " ".join(group.split())
+    if len(name) > MOST_OF_GROUP or not name.isprintable():
+        raise Refused(f"The name of a group has up to {MOST_OF_GROUP} characters, on one line.")
+    return name
 
 
 def list_groups(project: Project) -> list[str]:
@@ -58,6 +67,7 @@ def restore(lead: Membership, member: Membership) -> None:
     """Restore a suspended member with their role and work."""
     with _lock_project(lead.project):
         _save_change(lead, member, active=True)
+    pilot.include(member, now=timezone.now())
 
 
 def hand_over(lead: Membership, member: Membership, role: str) -> None:
@@ -100,8 +110,9 @@ def revoke_invitations(member: Membership, *, now: datetime) -> None:
 
 
 def list_changes(project: Project) -> QuerySet[Event]:
-    """List all events about members and invitations, the latest first."""
-    return project.events.filter(kind__in=(MEMBER_EVENT, INVITATION_EVENT)).select_related("member")
+    """List all events about members, invitations and sign-in links, the latest first."""
+    kinds = (MEMBER_EVENT, INVITATION_EVENT, LINK_EVENT)
+    return project.events.filter(kind__in=kinds).select_related("member")
 
 
 @contextmanager

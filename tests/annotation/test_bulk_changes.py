@@ -1,6 +1,7 @@
 """Changes of many items at once, and undoing them."""
 
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from annotation.models import BulkChange, Event, Item, Membership, Project, Reso
 from tests.builders import (
     browser_of,
     make_item,
+    make_known,
     make_member,
     make_project,
     make_resolution,
@@ -43,8 +45,8 @@ def change(lead: Membership, action: str, value: str = "", keys: list[str] = KEY
     return bulk_changes.change_items(lead, items, action, value, now=timezone.now())
 
 
-def undo(lead: Membership, made: BulkChange) -> int:
-    return bulk_changes.undo_change(lead, made, now=timezone.now())
+def undo(lead: Membership, made: BulkChange, later: timedelta = timedelta(0)) -> int:
+    return bulk_changes.undo_change(lead, made, now=timezone.now() + later)
 
 
 def offered(member: Membership) -> str:
@@ -89,6 +91,7 @@ def test_urgent_items_come_first_and_then_in_their_order_again(lead: Membership)
     assert offered(make_member(lead.project, alias="Ann")) == "item-4"
     assert undo(lead, made.change) == 1
     assert set(Slot.objects.values_list("priority", flat=True)) == {0}
+    assert not Slot.objects.filter(returned=True).exists()
 
 
 def test_reserved_items_are_free_again(lead: Membership) -> None:
@@ -158,8 +161,72 @@ def test_a_change_that_breaks_off_can_be_undone_as_far_as_it_came(
     with pytest.raises(RuntimeError):
         change(lead, "exclude")
     assert Item.objects.in_project(lead.project).count() == 4
-    assert undo(lead, BulkChange.objects.get()) == 2
+    made = BulkChange.objects.get()
+    with pytest.raises(Refused, match="still under way"):
+        undo(lead, made)
+    assert undo(lead, made, later=bulk_changes.BROKEN_AFTER) == 2
     assert Item.objects.in_project(lead.project).count() == 6
+
+
+def test_an_undo_that_breaks_off_can_be_done_again(lead: Membership, monkeypatch: Any) -> None:
+    monkeypatch.setattr(bulk_changes, "BATCH", 2)
+    made = change(lead, "exclude").change
+    usual = bulk_changes.ACTIONS["exclude"]
+
+    def break_off(step: bulk_changes.Step) -> int:
+        if step.items[0].key == "item-2":
+            raise RuntimeError
+        return usual.undo(step)
+
+    broken = bulk_changes.Action(**{**vars(usual), "undo": break_off})
+    monkeypatch.setitem(bulk_changes.ACTIONS, "exclude", broken)
+    with pytest.raises(RuntimeError):
+        undo(lead, made)
+    assert Item.objects.in_project(lead.project).count() == 2
+    monkeypatch.setitem(bulk_changes.ACTIONS, "exclude", usual)
+    assert undo(lead, made) == 4
+    assert Item.objects.in_project(lead.project).count() == 6
+
+
+@pytest.mark.parametrize("rule", ["verified", "excluded"])
+def test_a_verified_or_excluded_item_is_again_what_it_was(lead: Membership, rule: str) -> None:
+    item = Item.objects.get(key="item-0")
+    ann = make_member(lead.project, alias="Ann")
+    change(lead, "reserve", str(ann.pk), ["item-0"])
+    say(ann, take(ann))
+    Resolution.objects.filter(item=item).update(rule=rule)
+    made = change(lead, "control", keys=["item-0"])
+    assert made.change.count == 1
+    assert undo(lead, made.change) == 1
+    again = Resolution.objects.current().get(item=item)
+    assert (again.value, again.rule, again.source) == ("valid", rule, "labels")
+
+
+def test_a_reserved_item_in_work_is_free_once_its_time_is_over(lead: Membership) -> None:
+    ann, bob = (make_member(lead.project, alias=alias) for alias in ("Ann", "Bob"))
+    made = change(lead, "reserve", str(ann.pk), ["item-0"])
+    opened = take(ann)
+    assert opened.item.key == "item-0"
+    undo(lead, made.change)
+    assert not Slot.objects.filter(reserved_for__isnull=False).exists()
+    later = timezone.now() + timedelta(hours=2)
+    assert take(bob, now=later).item.key == "item-0"
+
+
+def test_control_items_stay_as_they_are_and_that_is_said(lead: Membership) -> None:
+    known = make_known(lead.project, "known", purpose=PROBE)
+    with pytest.raises(Refused, match="Qualification and control items stay"):
+        change(lead, "exclude", keys=[known.key])
+    assert change(lead, "exclude", keys=[known.key, "item-0"]).left == {
+        "qualification and control items": 1
+    }
+
+
+def test_a_change_for_somebody_who_left_still_says_for_whom(lead: Membership) -> None:
+    ann = make_member(lead.project, alias="Ann")
+    made = change(lead, "reserve", str(ann.pk)).change
+    Membership.objects.filter(pk=ann.pk).update(active=False)
+    assert bulk_changes.describe(made) == "reserved for Ann"
 
 
 def test_changes_are_on_record(lead: Membership) -> None:

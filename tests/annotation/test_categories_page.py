@@ -76,6 +76,9 @@ def test_a_lead_begins_with_nothing_and_adds_groups_and_categories() -> None:
     shown = page.client.get(page.url()).content.decode()
     assert "Too short" in shown
     assert 'data-colour="3"' in shown
+    assert "Next: <a" in shown
+    make_item(page.project, category="too-short")
+    assert "Next: <a" not in page.client.get(page.url()).content.decode()
     assert TaxonomyVersion.objects.filter(slug=categories.own_slug(page.project)).count() == 4
     assert Event.objects.filter(kind=categories.EVENT).count() == 4
 

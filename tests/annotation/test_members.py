@@ -1,18 +1,19 @@
 """Who is in a project and as what: changed by leads, kept in the audit, and nothing lost."""
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from allauth.socialaccount.models import SocialAccount
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from annotation.errors import Refused
 from annotation.labelling import assignment
-from annotation.models import ApiToken, Draft, Event, Label, Membership, Role, Slot
-from annotation.projects import access, invitations, members
+from annotation.models import Account, ApiToken, Draft, Event, Label, Membership, Role, Slot
+from annotation.projects import access, invitations, members, sign_in_links
 from tests.builders import (
     Cast,
     browser_of,
@@ -220,27 +221,69 @@ def link_for(people: Cast, member: Membership, by: Membership | None = None) -> 
 
 
 def test_a_lead_hands_over_a_link_that_sets_a_new_password_once(people: Cast) -> None:
-    account = people.annotator.account
-    assert account
-    account.email = ""
-    account.save()
+    account = _without_mail(people.annotator)
     answer = link_for(people, people.annotator)
-    link = re.search(
-        r"http://testserver(/accounts/password/reset/key/[^<]+)", answer.content.decode()
-    )
+    link = re.search(r"http://testserver(/sign-in-links/[^<]+)", answer.content.decode())
     assert link
     assert answer.headers["Cache-Control"].startswith("max-age=0")
     assert Event.objects.get(kind="sign-in link").subject == "annotator"
-    visitor = Client()
-    asked = visitor.get(link[1], follow=True)
-    form = {"password1": "another-long-password", "password2": "another-long-password"}
-    visitor.post(asked.redirect_chain[-1][0], form)
+    assert "Set a new password" in Client().get(link[1]).content.decode()
+    weak = {"new_password1": "12345678", "new_password2": "12345678"}
+    assert Client().post(link[1], weak).status_code == 422
+    new = "another-long-password"
+    answer = Client().post(link[1], {"new_password1": new, "new_password2": new})
+    assert answer.status_code == 302
     account.refresh_from_db()
-    assert account.check_password("another-long-password")
-    assert "password1" not in Client().get(link[1], follow=True).content.decode()
+    assert account.check_password(new)
+    assert Client().get(link[1]).status_code == 404
 
 
-@pytest.mark.parametrize("case", ["mail", "lead", "staff", "elsewhere", "suspended", "closed"])
+def _without_mail(member: Membership) -> Account:
+    account = member.account
+    assert account
+    account.email = ""
+    account.save()
+    return account
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda people: members.suspend(people.lead, people.annotator),
+        lambda people: members.change_role(people.lead, people.annotator, Role.LEAD),
+        lambda people: make_member(make_project(), account=people.annotator.account),
+        lambda people: Membership.objects.filter(pk=people.lead.pk).update(role="annotator"),
+        lambda people: Membership.objects.filter(pk=people.lead.pk).update(active=False),
+        lambda people: Account.objects.filter(pk=people.annotator.account_id).update(is_staff=True),
+        lambda people: Account.objects.filter(pk=people.annotator.account_id).update(
+            email="ann@blindspot.example"
+        ),
+        lambda people: Account.objects.filter(pk=people.annotator.account_id).update(
+            last_login=timezone.now()
+        ),
+    ],
+)
+def test_a_link_ends_once_the_lead_could_not_create_it_any_more(people: Cast, change: Any) -> None:
+    _without_mail(people.annotator)
+    make_member(people.project, role="lead", alias="other-lead")
+    link = reverse("sign-in-link", args=[sign_in_links.create_link(people.lead, people.annotator)])
+    assert Client().get(link).status_code == 200
+    change(people)
+    assert Client().get(link).status_code == 404
+
+
+def test_a_link_is_old_after_a_day_and_cannot_be_forged(people: Cast, monkeypatch: Any) -> None:
+    _without_mail(people.annotator)
+    key = sign_in_links.create_link(people.lead, people.annotator)
+    assert sign_in_links.find_link(key)
+    assert sign_in_links.find_link(key[:-1] + ("A" if key[-1] != "A" else "B")) is None
+    monkeypatch.setattr(sign_in_links, "VALID_FOR", timedelta(seconds=-1))
+    assert sign_in_links.find_link(key) is None
+
+
+@pytest.mark.parametrize(
+    "case", ["mail", "service", "lead", "leads", "staff", "elsewhere", "suspended", "closed"]
+)
 def test_no_link_for_who_could_be_acted_for(people: Cast, case: str) -> None:
     member, account = people.annotator, people.annotator.account
     assert account
@@ -249,13 +292,19 @@ def test_no_link_for_who_could_be_acted_for(people: Cast, case: str) -> None:
     account.save()
     if case == "elsewhere":
         make_member(make_project(), account=account, alias="there")
+    if case == "service":
+        SocialAccount.objects.create(user=account, provider="lab", uid="1")
+    if case == "leads":
+        # Of a project that the lead leads too.
+        other = make_member(make_project(), role="lead", account=account, alias="there")
+        make_member(other.project, role="lead", account=people.lead.account, alias="lead")
     if case == "lead":
         members.change_role(people.lead, member, Role.LEAD)
     if case == "suspended":
         members.suspend(people.lead, member)
     answer = link_for(people, member)
     assert answer.status_code == 422
-    assert "/reset/key/" not in answer.content.decode()
+    assert "/sign-in-links/" not in answer.content.decode()
     assert not Event.objects.filter(kind="sign-in link").exists()
 
 

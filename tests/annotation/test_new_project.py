@@ -141,15 +141,6 @@ def test_a_project_without_categories_says_that_they_come_first() -> None:
     assert "Add categories" in page
     form = lead.get(reverse("group-new", args=["faults-of-reviews"])).content.decode()
     assert "Add, then another" in form
-    # Then the items are next.
-    path = reverse("categories", args=["faults-of-reviews"])
-    assert "Next: " not in lead.get(path).content.decode()
-    lead.post(reverse("group-new", args=["faults-of-reviews"]), {"name": "Tone"})
-    lead.post(
-        reverse("category-new", args=["faults-of-reviews"]),
-        {"name": "Rude", "ability": "tone", "expected_effect": "penalty"},
-    )
-    assert "Next: <a" in lead.get(path).content.decode()
 
 
 def test_the_help_lists_the_categories_of_ones_own_projects() -> None:

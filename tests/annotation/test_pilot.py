@@ -4,12 +4,21 @@ import pytest
 from django.utils import timezone
 
 from annotation.errors import Refused
-from annotation.labelling import pilot, queue
+from annotation.labelling import bulk_changes, pilot, queue
+from annotation.labelling.correct_answers import PROBE
 from annotation.labelling.queue import Offer
-from annotation.models import Item, Membership, Project, Slot
-from annotation.projects import invitations
+from annotation.models import Item, Label, Membership, Project, Slot
+from annotation.projects import invitations, members
 from annotation.projects.invitations import InvitationRequest
-from tests.builders import browser_of, make_account, make_item, make_member, make_project, say
+from tests.builders import (
+    browser_of,
+    make_account,
+    make_item,
+    make_known,
+    make_member,
+    make_project,
+    say,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -93,6 +102,40 @@ def test_slots_that_nobody_opened_are_gone_after_the_pilot(
     assert left.count() == 4
     assert not left.filter(reserved_for__isnull=False).exists()
     assert len(label_all(people[1])) == 12
+
+
+def test_whoever_comes_back_or_becomes_an_annotator_gets_the_pilot_items(
+    lead: Membership, people: list[Membership]
+) -> None:
+    eva = make_member(lead.project, alias="Eva", role="researcher")
+    members.suspend(lead, people[0])
+    keys = begin(lead)
+    members.restore(lead, people[0])
+    members.change_role(lead, eva, "annotator")
+    assert set(label_all(people[0])) == set(label_all(eva)) == keys
+
+
+def test_an_excluded_pilot_item_is_not_waited_for(
+    lead: Membership, people: list[Membership]
+) -> None:
+    keys = begin(lead)
+    first = Item.objects.filter(key=min(keys))
+    bulk_changes.change_items(lead, first, "exclude", "", now=timezone.now())
+    assert len(label_all(people[0])) == 3
+    progress = pilot.load_progress(fresh(lead).project)
+    assert progress.finished == 1
+    assert (people[0], 3, 0) in progress.people
+
+
+def test_no_control_item_comes_during_a_pilot(lead: Membership, people: list[Membership]) -> None:
+    for number in range(5):
+        make_known(lead.project, f"known-{number}", purpose=PROBE)
+    Project.objects.filter(pk=lead.project_id).update(probe_every=1)
+    keys = begin(fresh(lead))
+    assert set(label_all(people[0])) == keys
+    pilot.end(fresh(lead))
+    assert not set(label_all(people[0], most=3)) & keys
+    assert Label.objects.filter(stage="control").exists()
 
 
 def test_leads_are_not_held_to_the_pilot(lead: Membership, people: list[Membership]) -> None:

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from annotation import tasktypes
 from annotation.items import search, search_index
 from annotation.labelling import comments
-from annotation.models import Item, Label, Project, SearchText
-from tests.builders import make_item, make_member, make_project, say, take
+from annotation.models import Item, Label, Mark, Project, SearchText
+from tests.builders import browser_of, make_item, make_member, make_project, say, take
 
 pytestmark = pytest.mark.django_db
 
@@ -105,6 +105,44 @@ def test_words_of_any_script_find_items(
 def test_a_search_without_a_word_says_so(typed: str) -> None:
     with pytest.raises(search.SearchError, match="at least one word"):
         search.parse_query(typed)
+
+
+def test_what_is_typed_with_blanks_alone_is_no_search(project: Project) -> None:
+    make_item(project, key="one", texts=TEXTS)
+    client = browser_of(make_member(project, role="lead"))
+    for typed in ("%20", "%20spider%20", "\ufdfa" * 500):
+        answer = client.get(f"/projects/{project.slug}/items/?text={typed}")
+        assert answer.status_code == 200
+
+
+def test_who_reads_a_comment_in_an_excerpt_has_seen_the_item(project: Project) -> None:
+    lead = make_member(project, role="lead")
+    item = make_item(project, key="one", texts=TEXTS)
+    make_item(project, key="two", texts=TEXTS)
+    comments.add_comment(
+        make_member(project, alias="Ann", role="lead"), item, "A wasp?", now=timezone.now()
+    )
+    index()
+    for word, seen in (("spider", 0), ("wasp", 1)):
+        browser_of(lead).get(f"/projects/{project.slug}/items/?text={word}")
+        assert Mark.objects.filter(kind="seen", item=item, member=lead).count() == seen
+
+
+@pytest.mark.parametrize(
+    ("text", "typed", "marked"),
+    [
+        ("Die Straße.", "strasse", "Straße"),
+        ("蜘蛛有八条腿。", "八条", "八条"),
+        ("abc蜘蛛def", "蜘蛛", "蜘蛛"),
+    ],
+)
+def test_excerpts_mark_words_of_any_script(
+    project: Project, text: str, typed: str, marked: str
+) -> None:
+    item = with_text(project, "one", text)
+    task = tasktypes.load_task_type(project)
+    [one] = search.find_excerpts(task, [item], search.parse_query(typed))[item.pk]
+    assert [piece for piece, hit in one.pieces if hit] == [marked]
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\0"), max_size=40))

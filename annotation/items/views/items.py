@@ -62,7 +62,8 @@ def items(request: HtmxRequest, slug: str) -> HttpResponse:
         people=[person.alias for person in people],
         categories=taxonomy.load_taxonomy(member.project) if task.categories else None,
     )
-    pages = FoundPages if request.GET.get("text") else Paginator
+    typed = found.form.cleaned_data.get("text", "") if found.form.is_valid() else ""
+    pages = FoundPages if typed else Paginator
     page = pages(found.qs, PAGE_SIZE).get_page(request.GET.get("page"))
     visibility.record_list_seen(member, page.object_list, asked=request.GET, now=timezone.now())
     context = {
@@ -78,9 +79,12 @@ def items(request: HtmxRequest, slug: str) -> HttpResponse:
     if member.is_lead:
         context["actions"] = bulk_changes.list_actions(member.project)
         context["latest"] = bulk_changes.latest_change(member, timezone.now())
-    if request.GET.get("text") and found.form.is_valid():
-        terms = search.parse_query(request.GET["text"])
-        excerpts = search.find_excerpts(task, page, terms)
+    if typed:
+        excerpts = search.find_excerpts(task, page, search.parse_query(typed))
+        told = [
+            pk for pk, each in excerpts.items() if any(one.title == search.COMMENT for one in each)
+        ]
+        visibility.record_all_seen(member, told, now=timezone.now())
         context["searched"] = True
         context["due"] = search_index.count_due(member.project, MOST_DUE + 1)
         context["most_due"] = MOST_DUE

@@ -29,6 +29,7 @@ class BulkChange(models.Model):
     before: Any = models.JSONField(default=dict)
     count = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField(default=timezone.now)
+    finished_at = models.DateTimeField(null=True, blank=True)
     undone_at = models.DateTimeField(null=True, blank=True)
     undone_by = models.ForeignKey(
         "Membership", models.PROTECT, null=True, blank=True, related_name="+"

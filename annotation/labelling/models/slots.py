@@ -419,6 +419,11 @@ class Slot(models.Model):
             self.state = self.State.CLOSED
         self.save(update_fields=["reserved_for", "returned", "state"])
 
+    def stop_reserving(self) -> None:
+        """Leave the slot to who holds it, and after that to everybody."""
+        self.reserved_for = None
+        self.save(update_fields=["reserved_for"])
+
     def give_reason(self, reason: str) -> None:
         self.reason = reason
         self.save(update_fields=["reason"])

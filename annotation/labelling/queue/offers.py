@@ -259,7 +259,8 @@ def _count_todo(member: Membership) -> int:
 
     def count() -> int:
         left = Slot.objects.count_items_for(member, timezone.now())
-        if left and member.project.probe_every and not member.can("items"):
+        hidden = member.project.probe_every and not member.is_in_pilot
+        if left and hidden and not member.can("items"):
             # Control items count too: a number that only other items make less would tell them.
             left += len(control_items.items_left(member))
         # A label that is given while the count is kept makes one item less.

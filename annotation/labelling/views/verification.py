@@ -82,10 +82,9 @@ def _store_verdict(request: HttpRequest, member: Membership) -> str:
         confirming=confirming,
         now=timezone.now(),
     )
-    if member.project.verify_blind and verification.is_confirmation(label):
-        return f"{label.item.key}: your answer is the same as the label."
     if member.project.verify_blind:
-        return f"{label.item.key}: your answer differs from the label. An adjudicator will decide."
+        # What became of it would tell the label to somebody who undoes the answer.
+        return f"{label.item.key}: your answer is saved."
     if confirming:
         return f"{label.item.key}: you confirmed “{_task(member).title_of(label.choice)}”."
     return f"{label.item.key}: you contested the label. An adjudicator will decide."

@@ -101,10 +101,11 @@ def _apply_action(lead: Membership, member: Membership, said: Any) -> str:
     if action == "hand-over":
         members.hand_over(lead, member, role)
         return f"{member} is now the lead. You are {role}."
-    before = member.role, member.group
+    before, group = (member.role, member.group), said.get("group", member.group)
+    members.clean_group(group)
     if role != member.role:
         members.change_role(lead, member, role)
-    members.set_group(lead, member, said.get("group", member.group))
+    members.set_group(lead, member, group)
     if (member.role, member.group) == before:
         return "Nothing was changed."
     return f"{member} is now {role}" + (f", group {member.group}." if member.group else ".")
@@ -172,9 +173,10 @@ def _show_link(request: HttpRequest, lead: Membership) -> HttpResponse:
     if member is None:
         return _render_page(request, lead, "No member has this name.")
     try:
-        link = request.build_absolute_uri(sign_in_links.create_link(lead, member))
+        key = sign_in_links.create_link(lead, member)
     except Refused as problem:
         return _render_page(request, lead, str(problem))
+    link = request.build_absolute_uri(reverse("sign-in-link", args=[key]))
     context = {"project": lead.project, "member": lead, "person": member, "link": link}
     return render(request, "annotation/sign_in_link.html", context)
 

@@ -47,7 +47,7 @@ account_urls = [
     path("my-data/", personal_data.my_data, name="my-data"),
     path("my-data/file/", personal_data.my_data_file, name="my-data-file"),
     path("audit/", audit.audit_of_site, name="audit-site"),
-    path("sign-in-links/<str:key>/", sign_in_links.sign_in_link, name="sign-in-link"),
+    path("sign-in-links/<str:link>/", sign_in_links.sign_in_link, name="sign-in-link"),
     path("invitations/<str:invitation>/", invitations.invitation, name="invitation"),
 ]
 

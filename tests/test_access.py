@@ -18,8 +18,8 @@ from annotation.generation.perturbers import PerturbRequest
 from annotation.importing import jobs as imports
 from annotation.items.snapshots import create
 from annotation.labelling import bulk_changes
-from annotation.models import Account, ApiToken, Item
-from annotation.projects import invitations
+from annotation.models import Account, ApiToken, Item, Membership
+from annotation.projects import invitations, sign_in_links
 from config.environment import OpenID
 from judging.archive import jobs as archives
 from judging.exporting import jobs
@@ -144,7 +144,7 @@ RULES: dict[str, dict[str, str]] = {
     "projects/<slug:slug>/perturb/<int:number>/": {"GET": "manage"},
     "projects/<slug:slug>/members/": {"GET": "manage", "POST": "manage"},
     "projects/<slug:slug>/members/invite/": {"GET": "manage", "POST": "manage"},
-    "sign-in-links/<str:key>/": {"GET": "anyone", "POST": "anyone"},
+    "sign-in-links/<str:link>/": {"GET": "anyone", "POST": "anyone"},
     "invitations/<str:invitation>/": {"GET": "anyone", "POST": "anyone"},
     "projects/<slug:slug>/snapshots/": {"GET": "items", "POST": "manage"},
     "projects/<slug:slug>/snapshots/<int:number>/": {"GET": "items"},
@@ -425,6 +425,8 @@ def names_in(people: Cast, key: str) -> dict[str, str]:
     }
     wanted = invitations.InvitationRequest(alias="newcomer", role="annotator")
     names["invitation"] = invitations.create_invitation(people.lead, wanted, now=timezone.now())[1]
+    member = Membership.objects.select_related("account").get(pk=people.annotator.pk)
+    names["link"] = sign_in_links.create_link(people.lead, member)
     return names | {"url": "nothing", "id": "1", "alias": "annotator", "invited": "newcomer"}
 
 

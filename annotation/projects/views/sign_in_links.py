@@ -16,9 +16,9 @@ from annotation.projects import sign_in_links
 @sensitive_post_parameters("new_password1", "new_password2")
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
-def sign_in_link(request: HttpRequest, key: str) -> HttpResponse:
+def sign_in_link(request: HttpRequest, link: str) -> HttpResponse:
     """Ask for a new password; a POST sets it. Sessions and links of the old one end by that."""
-    found = sign_in_links.find_link(key)
+    found = sign_in_links.find_link(link)
     if found is None:
         return render(request, "annotation/sign_in_link_over.html", status=404)
     form = SetPasswordForm(found.account, request.POST or None)
@@ -28,6 +28,6 @@ def sign_in_link(request: HttpRequest, key: str) -> HttpResponse:
         get_adapter(request).set_password(found.account, form.cleaned_data["new_password1"])
         messages.success(request, "The new password is set. Sign in with it.")
         return redirect("account_login")
-    context = {"form": form, "link": found}
+    context = {"form": form, "found": found}
     status = 422 if request.method == "POST" else 200
     return render(request, "annotation/sign_in_link_open.html", context, status=status)

@@ -38,6 +38,25 @@ class Entry:
     help: str = ""
 
 
+def without_criteria(definition: Definition) -> Definition:
+    """Return a rubric with one criterion of 0 or 1 points instead of its own, to be edited."""
+    one: Definition = {
+        "name": "criterion_1",
+        "kind": "points",
+        "title": "Criterion 1",
+        "rule": "median",
+        "choices": [{"value": 0, "title": "Not met"}, {"value": 1, "title": "Met"}],
+    }
+    kept = {name: value for name, value in definition.items() if name != "decides"}
+    return {**deepcopy(kept), "fields": [one]}
+
+
+def is_rubric(definition: Definition) -> bool:
+    """True if all questions of a task type are criteria with points."""
+    kinds = {field.get("kind") for field in definition.get("fields", [])}
+    return kinds == {"points"}
+
+
 def list_head(definition: Definition) -> Iterator[Entry]:
     """The entries of the task type itself, and the titles of its texts."""
     yield Entry("title", "Title", "line", definition.get("title", ""))

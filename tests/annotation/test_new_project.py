@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from annotation import tasktypes
 from annotation.items import taxonomy
 from annotation.models import Account, Event, Membership, Project, Role
 from tests.annotation.own_categories import with_own_categories
@@ -149,3 +150,22 @@ def test_the_help_lists_the_categories_of_ones_own_projects() -> None:
     assert f"Categories of {lead.project.name}" in page
     assert "Rude remark" in page
     assert "Number errors" not in page
+
+
+@pytest.mark.parametrize("task_type", ["rubric-scoring", "rubric-matrix"])
+def test_a_rubric_begins_empty_or_with_the_example(task_type: str) -> None:
+    account = allowed()
+    create(account, task_type=task_type, empty_rubric="on")
+    create(account, name="With the example", task_type=task_type)
+    empty, example = Project.objects.order_by("pk")
+    [criterion] = tasktypes.load_task_type(empty).fields
+    assert (criterion.kind, criterion.title) == ("points", "Criterion 1")
+    assert len(tasktypes.load_task_type(example).fields) > 1
+    assert (
+        "Criterion 1" in browser_of(account).get(f"/projects/{empty.slug}/task/").content.decode()
+    )
+
+
+def test_what_is_no_rubric_stays_as_it_is() -> None:
+    create(allowed(), empty_rubric="on")
+    assert Project.objects.get().task_type.slug == "perturbation-vetting"

@@ -83,3 +83,21 @@ def test_a_retry_of_a_run_stands_only_where_a_request_failed(
     page.get_by_role("button", name="Retry run 2").click()
     expect(page.get_by_text("Failed requests of run 2 are sent again.")).to_be_visible()
     expect(page.locator("#progress [role=status]")).to_have_text("running")
+
+
+def test_the_title_of_a_tab_that_nobody_looks_at_says_that_a_job_is_ready(
+    open_page: OpenPage, lead: Membership
+) -> None:
+    job = make_import(lead, state="running", done=40, total=90)
+    page = open_page(lead.account, reverse("jobs", args=[lead.project.slug]))
+    expect(page.get_by_text("40 of 90")).to_be_visible()
+    title = page.title()
+    page.evaluate("Object.defineProperty(document, 'hidden', {value: true, configurable: true})")
+    Job.objects.filter(pk=job.pk).update(done=60)
+    expect(page.get_by_text("60 of 90")).to_be_visible()
+    assert page.title() == title
+    Job.objects.filter(pk=job.pk).update(state="finished", finished_at=timezone.now())
+    expect(page).to_have_title(f"✓ {title}")
+    page.evaluate("Object.defineProperty(document, 'hidden', {value: false})")
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    expect(page).to_have_title(title)

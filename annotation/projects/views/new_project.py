@@ -17,6 +17,7 @@ from annotation.items import taxonomy
 from annotation.models import Account, Project
 from annotation.projects import access, creation
 from annotation.settings.project_settings import SETTING_NAMES
+from annotation.tasktypes import form_entries, toml_text, versions
 
 
 class NewProjectForm(forms.Form):
@@ -27,6 +28,12 @@ class NewProjectForm(forms.Form):
         required=False, max_length=2_000, widget=forms.Textarea({"rows": 2})
     )
     task_type = forms.ChoiceField(label="Task type", widget=forms.RadioSelect)
+    empty_rubric = forms.BooleanField(
+        required=False,
+        label="Begin with an empty rubric",
+        help_text="For rubric scoring and rubric matrix: one criterion instead of the example of "
+        "study 002. You write your own on the page Task type.",
+    )
     categories = forms.ChoiceField(
         label="Categories of the items",
         choices=lambda: [*taxonomy.template_titles().items()],
@@ -79,10 +86,23 @@ def new_project(request: HttpRequest) -> HttpResponse:
         project = creation.create_led_project(
             account, said["name"], description=said["description"], **_begin_with(said)
         )
+        if said["empty_rubric"] and not said.get("like"):
+            _empty_rubric(project)
         messages.success(request, f"{project.name} is created, and you are its lead.")
         return redirect("project", slug=project.slug)
     status = 422 if form.errors else 200
     return render(request, "annotation/new_project.html", {"form": form}, status=status)
+
+
+def _empty_rubric(project: Project) -> None:
+    """Replace the criteria of a rubric by one to be edited; other task types stay as they are."""
+    definition = project.task_type.definition
+    if not form_entries.is_rubric(definition):
+        return
+    text = toml_text.write_definition(form_entries.without_criteria(definition))
+    lead = project.members.get()
+    shown = project.task_type_id
+    versions.save_version(project, versions.parse_source(project, text), member=lead, shown=shown)
 
 
 def _begin_with(said: Mapping[str, Any]) -> dict[str, Any]:

@@ -131,6 +131,7 @@ def _fill(place: Installation, calls: int, *, many: bool) -> dict[str, dict[str,
     from django.db import connection
     from django.test import Client
 
+    from annotation.labelling import work_order
     from annotation.models import Account, ApiToken, Membership, Project
     from judging.models import Endpoint
 
@@ -143,6 +144,8 @@ def _fill(place: Installation, calls: int, *, many: bool) -> dict[str, dict[str,
     for slug, overlap in ((LABELLED, 2), (PRESSED, 3)):
         project = Project.objects.get(slug=slug)
         project.overlap, project.hold_minutes = overlap, 1
+        # As new projects are.
+        project.order, project.order_seed, project.begun_first = work_order.RANDOM, 7, True
         project.save()
         _give_slots(project)
     headers = {}
@@ -170,8 +173,10 @@ def _fill(place: Installation, calls: int, *, many: bool) -> dict[str, dict[str,
 def _give_slots(project: Any) -> None:
     from django.utils import timezone
 
-    from annotation.labelling import assignment
+    from annotation.labelling import assignment, work_order
 
+    for _ in work_order.sort_slots(project):
+        pass
     for _ in assignment.resize_items(project, now=timezone.now()):
         pass
 

@@ -15,7 +15,6 @@ from datetime import datetime
 from itertools import chain
 
 from django.db import connection
-from django.db.models import F
 
 from annotation.db import transactions
 from annotation.db.triggers import Trigger, TriggerSet
@@ -87,9 +86,13 @@ def load_texts(ids: list[int]) -> dict[int, list[tuple[str, str]]]:
     then the comments on it with the name ""."""
     found: dict[int, list[tuple[str, str]]] = defaultdict(list)
     of_items = {"item__among": ids}
-    current = Revision.objects.filter(number=F("item__revision_number"), **of_items)
-    for pk, texts in current.order_by().values_list("item", "texts"):
-        for name, value in texts.items():
+    # Joined by the database, a planner without statistics would read all items after an import.
+    current = dict(Item.objects.filter(pk__among=ids).values_list("pk", "revision_number"))
+    revisions = (
+        Revision.objects.filter(**of_items).order_by().values_list("item", "number", "texts")
+    )
+    for pk, number, texts in revisions:
+        for name, value in texts.items() if current[pk] == number else ():
             each = value if isinstance(value, list) else [value]
             found[pk] += [(name, text) for text in each if isinstance(text, str)]
     comments = Comment.objects.filter(withdrawn_at=None, **of_items).values_list("item", "text")

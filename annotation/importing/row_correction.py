@@ -229,8 +229,9 @@ def _is_checked(job: Job, place: Place) -> bool:
 def _list_faults(
     row: Row, corrected: dict[str, str], task: TaskType, known: Taxonomy, job: Job
 ) -> list[BadRow]:
-    """Return all that is wrong with the corrected row by itself, a fault for each field. After each
-    fault, the field gets a value that is right, to find the next one."""
+    """Return what is wrong with the corrected row by itself: its faults in the key, the texts and
+    the category, and the first other one. After each of these faults, the field gets a value that
+    is right, to find the next one."""
     right = {"key": "a", **{text.name: "a" for text in task.texts}}
     if known.offered:
         right["category"] = known.offered[0].slug

@@ -44,10 +44,11 @@ class Term:
 
 @dataclass(frozen=True)
 class Excerpt:
-    """A part of a text of an item around the first match: its pieces, each with whether it
-    matches."""
+    """A part of a text of an item, or of a comment on it, around the first match: its pieces, each
+    with whether it matches."""
 
     title: str
+    is_comment: bool
     pieces: tuple[tuple[str, bool], ...]
 
 
@@ -99,14 +100,14 @@ def find_excerpts(
     task: TaskType, items: Iterable[Item], terms: Iterable[Term]
 ) -> dict[int, list[Excerpt]]:
     """For each item, by its id, the first places that match a term, in the order in which the texts
-    are shown. Takes three queries."""
+    are shown. Takes four queries."""
     looked_for = pattern(term for term in terms if not term.excluded)
     titles = {text.name: text.title for text in task.texts} | {"": COMMENT}
     order = [*titles].index
     found = {}
     for pk, texts in search_index.load_texts([item.pk for item in items]).items():
         known = sorted((one for one in texts if one[0] in titles), key=lambda one: order(one[0]))
-        excerpts = (_cut_excerpt(titles[name], text, looked_for) for name, text in known)
+        excerpts = (_cut_excerpt(titles[name], not name, text, looked_for) for name, text in known)
         found[pk] = list(islice((one for one in excerpts if one), MOST_EXCERPTS))
     return found
 
@@ -129,7 +130,9 @@ def _end(term: Term) -> str:
     return r"[^\W_]*" if term.begins else r"(?![^\W_])"
 
 
-def _cut_excerpt(title: str, text: str, looked_for: re.Pattern[str]) -> Excerpt | None:
+def _cut_excerpt(
+    title: str, is_comment: bool, text: str, looked_for: re.Pattern[str]
+) -> Excerpt | None:
     first = looked_for.search(text)
     if first is None:
         return None
@@ -142,4 +145,6 @@ def _cut_excerpt(title: str, text: str, looked_for: re.Pattern[str]) -> Excerpt 
         pieces += [(shown[place : match.start()], False), (match[0], True)]
         place = match.end()
     rest = shown[place:] + ("…" if begin + len(shown) < len(text) else "")
-    return Excerpt(title, tuple(piece for piece in (*pieces, (rest, False)) if piece[0]))
+    return Excerpt(
+        title, is_comment, tuple(piece for piece in (*pieces, (rest, False)) if piece[0])
+    )

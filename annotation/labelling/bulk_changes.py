@@ -313,7 +313,7 @@ ACTIONS: dict[str, Action] = {
         "Category", "moved to {value}", _set_category, _undo_category, _categories
     ),
     "priority": Action(
-        "Priority", "set to {value}", _set_priority, _undo_priority, _priorities
+        "Priority", "given the priority {value}", _set_priority, _undo_priority, _priorities
     ),
     "reserve": Action(
         "Reserve for", "reserved for {value}", _reserve, _unreserve, _people, MOST_OF_SLOTS
@@ -326,15 +326,16 @@ ACTIONS: dict[str, Action] = {
 }  # fmt: skip
 
 
-def describe(change: BulkChange) -> str:
-    """Say what a change did, without the number of items."""
-    action = ACTIONS[change.action]
-    values = dict(action.values(change.project))
-    if change.action == "reserve":
-        # Also of people who label no more.
-        members = Membership.objects.in_project(change.project)
-        values = {str(one.pk): one.alias for one in members.filter(pk=change.value)}
-    return action.done.format(value=values.get(change.value, change.value))
+def describe(project: Project, changes: Iterable[BulkChange]) -> list[tuple[BulkChange, str]]:
+    """Return each of these changes of the project with what it did, without the number of items."""
+    names = {name: dict(action.values(project)) for name, action in ACTIONS.items()}
+    # Also of people who label no more.
+    people = Membership.objects.in_project(project).values_list("pk", "alias")
+    names["reserve"] = {str(pk): alias for pk, alias in people}
+    return [
+        (one, ACTIONS[one.action].done.format(value=names[one.action].get(one.value, one.value)))
+        for one in changes
+    ]
 
 
 def latest_change(lead: Membership, now: datetime) -> tuple[BulkChange, str] | None:
@@ -342,8 +343,8 @@ def latest_change(lead: Membership, now: datetime) -> tuple[BulkChange, str] | N
     in the last minutes."""
     mine = BulkChange.objects.in_project(lead.project).filter(member=lead.pk).defer("before")
     recent = mine.filter(undone_at=None, count__gt=0, created_at__gte=now - OFFER_UNDO_FOR)
-    change = recent.first()
-    return (change, describe(change)) if change else None
+    found = describe(lead.project, recent[:1]) if recent.exists() else []
+    return found[0] if found else None
 
 
 def _record(kind: str, lead: Membership, change: BulkChange, *, items: int) -> None:

@@ -42,8 +42,7 @@ def begin(lead: Membership, number: int, *, now: datetime) -> int:
     """
     if not LEAST_ITEMS <= number <= MOST_ITEMS:
         raise Refused(f"A pilot has {LEAST_ITEMS} to {MOST_ITEMS} items.")
-    people = _annotators(lead.project)
-    if not people:
+    if not _annotators(lead.project):
         raise Refused("There are no annotators yet. Invite them first.")
     with transactions.transact():
         project = _lock(lead.project)
@@ -54,7 +53,8 @@ def begin(lead: Membership, number: int, *, now: datetime) -> int:
             raise Refused("Every item has labels already. Import new items first.")
         project.pilot = lead.project.pilot = sorted(chosen)
         project.save(update_fields=["pilot"])
-    _reserve(project, people, now)
+    # Whoever joined meanwhile takes part as well.
+    _reserve(project, _annotators(project), now)
     _record("pilot begun", lead, items=len(chosen))
     return len(chosen)
 
@@ -73,14 +73,17 @@ def end(lead: Membership) -> None:
         project = _lock(lead.project)
         if not project.pilot:
             raise Refused("No pilot is running.")
-        items = list(Item.objects.locked().filter(pk__in=project.pilot).order_by("pk"))
-        for item in items:
-            item.project = project
-        for member in Membership.objects.in_project(project):
-            assignment.release_slots(member, items)
+        chosen = project.pilot
         project.pilot = lead.project.pilot = []
         project.save(update_fields=["pilot"])
-    _record("pilot ended", lead, items=len(items))
+    people = list(Membership.objects.in_project(project))
+    for pk in chosen:
+        with transactions.transact():
+            item = Item.objects.locked().get(pk=pk)
+            item.project = project
+            for member in people:
+                assignment.release_slots(member, [item])
+    _record("pilot ended", lead, items=len(chosen))
 
 
 def load_progress(project: Project) -> PilotProgress:

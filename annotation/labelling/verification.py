@@ -64,7 +64,6 @@ def answer(
     either. Raises like `confirm` and `contest`, but blind no comment is needed."""
     if not member.project.verify_blind:
         return (confirm if confirming else contest)(member, sent, of=of, now=now)
-    tasktypes.load_task_type(member.project).clean(sent.answers)
     with transactions.transact():
         _check_unchanged(member, sent, of)
         return queue.store_label(member, sent, stage=Stage.VERIFY, now=now)

@@ -73,8 +73,8 @@ def check_may_link(lead: Membership, member: Membership) -> None:
     is_powerful = leads or account.is_staff or account.is_superuser
     if not lead.is_lead or is_powerful or not personal_data.may_anonymise(lead, member):
         raise Refused(
-            f"{member} leads a project, or is a member of a project that you do not lead. Ask a "
-            "site admin."
+            f"{member} is a site admin, leads a project, or is in a project that you do not lead. "
+            "Ask a site admin to set a password."
         )
 
 

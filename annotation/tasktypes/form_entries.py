@@ -10,6 +10,8 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
+from annotation.tasktypes.fields import FIELD_KINDS
+
 Definition = dict[str, Any]
 
 # The kinds that can be added in the form, each with the choices of a new field.
@@ -76,7 +78,8 @@ def list_field(number: int, field: Definition) -> Iterator[Entry]:
     yield Entry(f"{path}.title", "Title", "line", field.get("title", ""))
     yield Entry(f"{path}.help", "Explanation", "text", field.get("help", ""))
     yield Entry(f"{path}.name", "Name in exports", "line", field.get("name", ""), "a-z, 0-9 and _.")
-    needed = field.get("required", field.get("kind") not in ("text", "span", "claim_check"))
+    kind = FIELD_KINDS.get(field.get("kind", ""))
+    needed = field.get("required", kind.needed if kind else True)
     yield Entry(f"{path}.required", "An answer is required", "check", bool(needed))
 
 

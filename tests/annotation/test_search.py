@@ -107,12 +107,17 @@ def test_a_search_without_a_word_says_so(typed: str) -> None:
         search.parse_query(typed)
 
 
-def test_what_is_typed_with_blanks_alone_is_no_search(project: Project) -> None:
+def test_the_page_shows_whatever_is_typed(project: Project) -> None:
     make_item(project, key="one", texts=TEXTS)
     client = browser_of(make_member(project, role="lead"))
     for typed in ("%20", "%20spider%20", "\ufdfa" * 500):
         answer = client.get(f"/projects/{project.slug}/items/?text={typed}")
         assert answer.status_code == 200
+    # What cannot be looked for finds nothing, and not everything.
+    page = client.get(f"/projects/{project.slug}/items/?text=-spider").content.decode()
+    assert "Type at least one word to look for" in page
+    assert "items match" not in page
+    assert "/items/one/" not in page
 
 
 def test_who_reads_a_comment_in_an_excerpt_has_seen_the_item(project: Project) -> None:
@@ -214,7 +219,7 @@ def test_an_excerpt_of_a_long_text_begins_shortly_before_the_match(project: Proj
     assert len(text) < search.BEFORE + search.AFTER + 20
 
 
-def test_items_that_changed_while_the_index_was_written_are_due_again(project: Project) -> None:
+def test_items_whose_comments_change_are_due_again(project: Project) -> None:
     item = make_item(project, key="one", texts=TEXTS)
     assert search_index.count_due(project, 10) == 1
     index()

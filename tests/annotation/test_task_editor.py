@@ -227,7 +227,7 @@ def test_the_preview_draws_the_form_with_an_item_or_says_what_is_wrong(lead: Mem
     assert "with spider as an example" in page
     assert "A spider has six legs." in page
     wrong = client.post("/projects/p/task/preview/", {"source": "slug"}).text
-    assert "This text cannot be used yet." in wrong
+    assert "This task type cannot be saved yet." in wrong
     assert TaskTypeVersion.objects.count() == 1
 
 

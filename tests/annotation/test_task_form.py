@@ -176,5 +176,5 @@ def test_what_cannot_be_used_is_said_and_kept(lead: Membership) -> None:
     said |= {"fields.0.choices.0.title": "", "question": "Kept?"}
     answer = client.post(path(lead), said)
     assert answer.status_code == 422
-    assert "This text cannot be used yet." in answer.content.decode()
+    assert "This task type cannot be saved yet." in answer.content.decode()
     assert sent(answer.content.decode())["question"] == "Kept?"

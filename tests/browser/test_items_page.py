@@ -40,7 +40,7 @@ def test_items_are_found_by_words_and_changed_and_changed_back(
     checked(page)
     page.get_by_label("Tick all items on this page").check()
     page.get_by_label("Tick item-3", exact=True).uncheck()
-    page.get_by_label("to", exact=True).select_option("exclude:")
+    page.get_by_label("Action", exact=True).select_option("exclude:")
     page.get_by_role("button", name="Apply").click()
     expect(page.get_by_text("3 items excluded.").first).to_be_visible()
     expect(page.get_by_text("1 item matches.")).to_be_visible()

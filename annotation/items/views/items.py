@@ -63,8 +63,11 @@ def items(request: HtmxRequest, slug: str) -> HttpResponse:
         categories=taxonomy.load_taxonomy(member.project) if task.categories else None,
     )
     typed = found.form.cleaned_data.get("text", "") if found.form.is_valid() else ""
+    # Filters leave out what cannot be read, and would show everything.
+    wrong = found.form.errors.get("text", [])
     pages = FoundPages if typed else Paginator
-    page = pages(found.qs, PAGE_SIZE).get_page(request.GET.get("page"))
+    shown = Item.objects.none() if wrong else found.qs
+    page = pages(shown, PAGE_SIZE).get_page(request.GET.get("page"))
     visibility.record_list_seen(member, page.object_list, asked=request.GET, now=timezone.now())
     context = {
         "project": member.project,
@@ -73,6 +76,7 @@ def items(request: HtmxRequest, slug: str) -> HttpResponse:
         "filters": found.form,
         "page": page,
         "filtered": any(found.form.data.values()),
+        "wrong": wrong,
         "most": search.MOST_FOUND,
     }
     excerpts: dict[int, list[search.Excerpt]] = {}
@@ -81,9 +85,7 @@ def items(request: HtmxRequest, slug: str) -> HttpResponse:
         context["latest"] = bulk_changes.latest_change(member, timezone.now())
     if typed:
         excerpts = search.find_excerpts(task, page, search.parse_query(typed))
-        told = [
-            pk for pk, each in excerpts.items() if any(one.title == search.COMMENT for one in each)
-        ]
+        told = [pk for pk, each in excerpts.items() if any(one.is_comment for one in each)]
         visibility.record_all_seen(member, told, now=timezone.now())
         context["searched"] = True
         context["due"] = search_index.count_due(member.project, MOST_DUE + 1)

@@ -33,7 +33,7 @@ def changes(request: HttpRequest, slug: str) -> HttpResponse:
     lead = access.member_for(request, slug, right="manage")
     if request.method != "POST":
         found = BulkChange.objects.in_project(lead.project).defer("before")[:MOST_SHOWN]
-        listed = [(change, bulk_changes.describe(change)) for change in found]
+        listed = bulk_changes.describe(lead.project, found)
         context = {"project": lead.project, "member": lead, "changes": listed}
         return render(request, "annotation/bulk_changes.html", context)
     action, _, value = request.POST.get("action", "").partition(":")
@@ -80,13 +80,14 @@ def _chosen_items(request: HttpRequest, project: Project) -> ItemQuerySet:
         return items.filter(pk__among=[int(one) for one in ticked if len(one) < 19])
     found = ItemFilter(request.GET, items)
     if not found.is_valid():
-        raise Refused("These filters find nothing. Change them first.")
+        raise Refused("Correct the filters first.")
     return found.qs
 
 
 def _describe(made: bulk_changes.BulkResult) -> str:
     left = "".join(f" {_items(number)}: {why}." for why, number in made.left.items())
-    said = f"{_items(made.change.count)} {bulk_changes.describe(made.change)}."
+    [(change, done)] = bulk_changes.describe(made.change.project, [made.change])
+    said = f"{_items(change.count)} {done}."
     return said + (f" Not changed:{left}" if left else "")
 
 

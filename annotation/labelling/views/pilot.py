@@ -77,4 +77,10 @@ def _list_answers(lead: Membership) -> list[tuple[Item, list[tuple[str, int]]]]:
     visibility.record_all_seen(lead, counts, now=timezone.now())
     found = Item.objects.in_project(project).filter(pk__in=project.pilot)
     rows = [(item, counts[item.pk].most_common()) for item in found.order_by("position")]
-    return sorted(rows, key=lambda row: -len(row[1]))
+    return sorted(rows, key=lambda row: _agreed_share(row[1]))
+
+
+def _agreed_share(answers: list[tuple[str, int]]) -> float:
+    """The share of the most frequent answer; 1 without answers."""
+    numbers = [number for _, number in answers]
+    return max(numbers) / sum(numbers) if numbers else 1.0

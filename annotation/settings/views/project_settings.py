@@ -88,7 +88,7 @@ class SettingsForm(forms.Form):
     )
     verify_blind = _switch_field(
         "Blind verification",
-        "Who verifies does not see the label and answers too: an equal answer confirms it, another "
+        "The verifier answers without seeing the label. An equal answer confirms it, a different "
         "one contests it. Only used with verification; applies at once.",
     )
     blind_first = _switch_field(

@@ -64,6 +64,7 @@ def preview_task_type(request: HtmxRequest, slug: str) -> HttpResponse:
     if not request.htmx:
         return _page(request, member, adapted)
     context = _preview_context(member.project, adapted)
+    context["parts"] = "form" in request.POST
     return render(request, "annotation/task.html#preview", context)
 
 
@@ -146,6 +147,7 @@ def _page(
         "current": project.task_type,
         "versions": versions.project_versions(project),
         "asked_for": {name: kind.asks_for for name, kind in FIELD_KINDS.items()},
+        "has_comments": any(line.startswith("#") for line in adapted.source.splitlines()),
         "parts": _form_parts(adapted.definition) if _is_form(request, adapted) else None,
         **_comparison_context(request, project),
         **_preview_context(project, adapted),

@@ -14,7 +14,7 @@ from django.db import connection
 
 from annotation.items import search_index
 from annotation.items.models import ItemQuerySet
-from annotation.models import Item, Project
+from annotation.models import Item, Project, SearchText
 from annotation.tasktypes import TaskType
 
 # A longer list is counted and shown only so far.
@@ -71,10 +71,19 @@ def parse_query(text: str) -> list[Term]:
 
 
 def find_items(items: ItemQuerySet, project: Project, terms: Iterable[Term]) -> ItemQuerySet:
-    """Return those of the project's items whose current texts or comments match all terms."""
+    """Return those of the project's items whose current texts or comments match all terms.
+
+    Up to `MOST_FOUND` items are looked up here, in one query, and then named by their ids: a
+    database that has to sort them would look through all items for words that few of them have.
+    """
     own = Term((search_index.project_word(project.pk),), begins=False, excluded=False)
-    query = _to_tsquery if connection.vendor == "postgresql" else _to_fts5
-    return items.filter(search_text__words__matches=query([own, *terms]))
+    write = _to_tsquery if connection.vendor == "postgresql" else _to_fts5
+    query = write([own, *terms])
+    matching = SearchText.objects.filter(words__matches=query).order_by()
+    found = list(matching.values_list("pk", flat=True)[: MOST_FOUND + 1])
+    if len(found) <= MOST_FOUND:
+        return items.filter(pk__among=found)
+    return items.filter(search_text__words__matches=query)
 
 
 def _to_tsquery(terms: Iterable[Term]) -> str:

@@ -1,6 +1,10 @@
 """The search for words in the texts of items and in the comments on them."""
 
+from typing import Any
+
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
@@ -195,6 +199,30 @@ def test_an_item_too_long_for_the_index_is_found_by_its_beginning(project: Proje
     with_text(project, "long", long)
     assert find(project, "first") == ["long"]
     assert find(project, "last") == []
+
+
+def test_a_page_of_what_was_found_takes_as_many_queries_whatever_is_found(project: Project) -> None:
+    client = browser_of(make_member(project, role="lead"))
+    numbers = []
+    for number in (2, 20):
+        for _ in range(number):
+            make_item(project, texts=TEXTS)
+        index()
+        with CaptureQueriesContext(connection) as queries:
+            client.get(f"/projects/{project.slug}/items/?text=spider")
+        numbers.append(len(queries))
+    assert numbers[0] == numbers[1]
+
+
+def test_more_than_the_most_are_shown_up_to_it(project: Project, monkeypatch: Any) -> None:
+    monkeypatch.setattr(search, "MOST_FOUND", 3)
+    for number in range(5):
+        make_item(project, key=f"item-{number}", texts=TEXTS)
+    assert find(project, "spider") == [f"item-{number}" for number in range(5)]
+    page = browser_of(make_member(project, role="lead")).get(
+        f"/projects/{project.slug}/items/?text=spider"
+    )
+    assert "More than 3 items match." in page.content.decode()
 
 
 def test_excerpts_mark_what_was_found(project: Project) -> None:

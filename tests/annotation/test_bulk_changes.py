@@ -274,8 +274,9 @@ def test_undoing_changes_in_reverse_restores_everything(asked: list[Any]) -> Non
         with suppress(Refused):
             made.append(change(lead, action, value, keys).change)
     for one in reversed(made):
+        back = undo(lead, one)
         # A reservation ends when its item becomes a control item.
-        assert undo(lead, one) == one.count or one.action == "reserve"
+        assert back <= one.count if one.action == "reserve" else back == one.count
     assert state(project) == before
 
 

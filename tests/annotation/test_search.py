@@ -225,6 +225,13 @@ def test_more_than_the_most_are_shown_up_to_it(project: Project, monkeypatch: An
     assert "More than 3 items match." in page.content.decode()
 
 
+def test_what_is_found_stands_in_the_order_of_items(project: Project) -> None:
+    for position in (2, 3, 1):
+        make_item(project, key=f"item-{position}", texts=TEXTS)
+        Item.objects.filter(key=f"item-{position}").update(position=10 + position)
+    assert find(project, "spider") == ["item-1", "item-2", "item-3"]
+
+
 def test_excerpts_mark_what_was_found(project: Project) -> None:
     item = make_item(project, key="one", texts=TEXTS)
     task = tasktypes.load_task_type(project)

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
@@ -205,6 +206,26 @@ def test_labels_asked_for_later_do_not_hide_begun_items() -> None:
     left = Slot.objects.filter(begun=True, state="open").exclude(item__slots__member=ana)
     wanted = {*left.values_list("item__key", flat=True)}
     assert wanted <= {*shown(ana, len(wanted) + 1)}
+
+
+def test_nearly_every_slot_is_found_by_one_statement_of_six_searches() -> None:
+    project = in_random_order(30, overlap=2, begun_first=True)
+    ana, ben = make_member(project), make_member(project)
+    shown(ana, 10)
+    asked: list[str] = []
+
+    def note(execute: Any, statement: str, *rest: Any) -> Any:
+        asked.append(statement)
+        return execute(statement, *rest)
+
+    for _ in range(30):
+        with connection.execute_wrapper(note):
+            offer = queue.next_offer(ben, draw=1)
+        say(ben, offer)
+    searches = [statement for statement in asked if "found AS" in statement]
+    assert searches[0].count("LIMIT 1 OFFSET 0") == 2 * 6
+    # Twice at the end of the items, where ben goes on with the first one.
+    assert len(searches) <= 31
 
 
 # --------------------------------------------------------------------------------------- the cursor

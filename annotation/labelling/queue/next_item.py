@@ -230,7 +230,8 @@ def pick_slot(
     searches = {"mine": _held_search(held_at)} if held_at else {}
     searches |= _free_searches(member, asked.stage, after=asked.after)
     words = _search_parameters(member, asked.turn, asked.now) | {"after": asked.after}
-    return _find_and_hold(member, searches, words, hold)
+    found = (_find_and_hold(member, part, words, hold) for part in _split_searches(searches))
+    return next((picked for picked in found if picked), None)
 
 
 def is_any_free(member: Membership, stage: str, turn: CursorState, now: datetime) -> bool:
@@ -368,8 +369,9 @@ def _free_conditions(member: Membership, stage: str, after: str = "") -> dict[st
         }
     found = {name: SlotSearch(f"{_OPEN} AND {_RANGES[name]}") for name in _RANGES}
     if stage == Stage.LABEL and work_order.finishes_begun(member.project):
-        # Elsewhere too: of an item that the member passed, a slot may have been added.
-        ranges = [_RANGES["fresh"], _RANGES["round"], "s.priority = %(priority)s"]
+        # Anywhere, not only on the rest of the way round: of an item that the member passed, a slot
+        # may have been added.
+        ranges = [_RANGES["fresh"], "s.priority = %(priority)s"]
         begun = {
             f"begun_{n}": SlotSearch(f"{_OPEN} AND s.begun AND {one}", first=True)
             for n, one in enumerate(ranges)
@@ -410,6 +412,15 @@ def _first_found_sql(searches: dict[str, str]) -> str:
         f"SELECT id, priority, position, '{name}' AS search FROM {name}" for name in searches
     )
     return f"WITH {tables}, found AS (SELECT * FROM ({union}) AS u LIMIT 1)"
+
+
+def _split_searches(searches: dict[str, str]) -> list[dict[str, str]]:
+    """Split the searches after the one for the next fresh slot, where nearly every call has found a
+    slot: PostgreSQL plans all searches of a statement, which takes longer than executing them."""
+    names = [*searches]
+    cut = next((n for n, name in enumerate(names, start=1) if name.startswith("fresh")), len(names))
+    parts = names[:cut], names[cut:]
+    return [{name: searches[name] for name in part} for part in parts if part]
 
 
 def _finds_any(searches: dict[str, str], words: dict[str, Any]) -> bool:

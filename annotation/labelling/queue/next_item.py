@@ -89,12 +89,16 @@ def _hold_current(member: Membership, asked: OfferRequest) -> SlotAndRevision | 
 
 
 def _last_labelled(member: Membership) -> tuple[int, str] | None:
-    """The id and the cluster of the item that the member labelled last; None without a label."""
+    """The id and the cluster of the item that the member labelled last; None without a label.
+
+    Without a join, and in the order of an index: otherwise all labels of the member would be read.
+    """
     found = sql.fetch_rows(
         """
-        SELECT i.id, i.cluster FROM annotation_label l JOIN annotation_item i ON i.id = l.item_id
-        WHERE l.member_id = %s AND l.stage = 'label' AND l.current
-        ORDER BY l.created_at DESC, l.id DESC LIMIT 1
+        SELECT i.id, i.cluster FROM annotation_item i WHERE i.id = (
+          SELECT l.item_id FROM annotation_label l
+          WHERE l.member_id = %s AND l.stage = 'label' AND l.current
+          ORDER BY l.created_at DESC LIMIT 1)
         """,
         [member.pk],
     )

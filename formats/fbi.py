@@ -160,9 +160,14 @@ _PREFIXES = {ability: prefix for prefix, ability in ABILITIES.items()}
 _COLUMNS = {"question": "prompt", "og": "gold", "perturbed_gpt4": "perturbed"}
 
 
-def can_hold(texts: Iterable[str], categories: Iterable[str]) -> bool:
-    """True if the layout has places for items with these texts, and for any of the categories."""
-    return {*_COLUMNS.values()} <= {*texts} and not _STEMS.keys().isdisjoint(categories)
+def can_hold(texts: Iterable[str], abilities: Iterable[str], categories: Iterable[str]) -> bool:
+    """True if the layout has places for items with these texts, for any of the abilities, which are
+    part of each id, and for any of the categories."""
+    return (
+        {*_COLUMNS.values()} <= {*texts}
+        and not _PREFIXES.keys().isdisjoint(abilities)
+        and not _STEMS.keys().isdisjoint(categories)
+    )
 
 
 def write_archive(

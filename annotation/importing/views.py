@@ -25,7 +25,7 @@ from annotation.importing.item_rows import required_columns
 from annotation.importing.receive import ItemUpload
 from annotation.importing.upload_limits import TOO_LARGE_KEY
 from annotation.items import taxonomy
-from annotation.models import Job, Membership
+from annotation.models import Job, Membership, Project
 from annotation.projects import access
 from annotation.settings import categories as project_categories
 from annotation.tasktypes import TaskType
@@ -106,11 +106,7 @@ class UploadForm(forms.Form):
         help_text=f"{list_titles()}, or a zip of these. Choose a file, or drop it here.",
         error_messages={"required": "Choose a file.", "empty": "The file is empty."},
     )
-    layout = forms.ChoiceField(
-        required=False,
-        label="Content",
-        choices=[("", "Detect automatically"), *list_contents()],
-    )
+    layout = forms.ChoiceField(required=False, label="Content")
     password = forms.CharField(
         required=False,
         max_length=200,
@@ -120,6 +116,23 @@ class UploadForm(forms.Form):
         help_text="Only for an encrypted archive.",
     )
 
+    def __init__(self, project: Project, *args: Any) -> None:
+        super().__init__(*args)
+        layout: Any = self.fields["layout"]
+        layout.choices = [("", "Detect automatically"), *_list_contents(project)]
+
+
+def _list_contents(project: Project) -> list[tuple[str, str]]:
+    """The formats with columns of fixed meaning. Files of a study are detected everywhere, but only
+    offered where the project has some of the study's groups of categories."""
+    own = taxonomy.load_taxonomy(project).ability_names()
+    studies = taxonomy.load_templates()
+    return [
+        (form, content)
+        for form, content in list_contents()
+        if any(group["slug"] in own for group in studies[form]["ability"])
+    ]
+
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
@@ -128,8 +141,8 @@ def imports(request: HttpRequest, slug: str) -> HttpResponse:
     """Show a form to upload a file, and the imports so far. A POST uploads a file."""
     member = access.member_for(request, slug, right="manage")
     if request.method != "POST":
-        return _list(request, member, UploadForm())
-    form = UploadForm(request.POST, request.FILES)
+        return _list(request, member, UploadForm(member.project))
+    form = UploadForm(member.project, request.POST, request.FILES)
     if request.META.get(TOO_LARGE_KEY):
         form.errors["file"] = form.error_class([str(receive.too_large_error())])
     elif form.is_valid():

@@ -190,7 +190,8 @@ def _build_form(request: HttpRequest, member: Membership) -> ExportForm:
 def _list_formats(project: Project) -> list[str]:
     """The formats of files. The layout of study 000 has no place for other categories."""
     texts = [text.name for text in tasktypes.load_version(project.task_type).texts]
-    fits = fbi.can_hold(texts, taxonomy.load_taxonomy(project).category_names())
+    own = taxonomy.load_taxonomy(project)
+    fits = fbi.can_hold(texts, own.ability_names(), own.category_names())
     return [form for form in FILE_FORMATS if fits or form != FBI]
 
 

@@ -48,9 +48,12 @@ expected_effect = "penalty"
 """
 
 
-def with_own_categories(project: Project) -> Project:
-    """The same project, with these categories."""
-    definition = taxonomy.read_toml(TEXT)
+def with_own_categories(project: Project, *renamed: tuple[str, str]) -> Project:
+    """The same project, with these categories, some of them with another short name."""
+    text = TEXT
+    for slug, other in renamed:
+        text = text.replace(f'slug = "{slug}"', f'slug = "{other}"')
+    definition = taxonomy.read_toml(text)
     project.taxonomy = creation.store_taxonomy(definition)
     project.save(update_fields=["taxonomy"])
     return project

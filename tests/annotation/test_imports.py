@@ -23,6 +23,7 @@ from annotation.jobs.job_queue import LEASE_TIME
 from annotation.models import Event, Item, Job, Project
 from formats.writers import write_file
 from judging.jobs import worker
+from tests.annotation.own_categories import with_own_categories
 from tests.builders import TEXTS, Cast, browser_of, cast, make_item, make_resolution
 from tests.judging.builders_judging import api_client
 
@@ -333,6 +334,13 @@ def test_what_cannot_be_read_is_refused_in_words_and_not_kept(
     lead: Client, content: bytes, name: str, said: dict[str, str], told: str
 ) -> None:
     assert told in refused(lead, content, name, **said)
+
+
+def test_files_of_a_study_are_offered_only_where_its_categories_are(lead: Client) -> None:
+    assert "The archive of study 000" in lead.get(PAGE).content.decode()
+    assert "Data of study 001" not in lead.get(PAGE).content.decode()
+    with_own_categories(Project.objects.get(slug="fbi"))
+    assert "study 000" not in lead.get(PAGE).content.decode()
 
 
 def test_archives_that_climb_out_or_burst_are_refused(lead: Client) -> None:

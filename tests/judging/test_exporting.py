@@ -122,7 +122,7 @@ def test_the_layout_of_study_000_is_offered_only_where_it_has_places(
 ) -> None:
     offered = '<option value="fbi">'
     assert offered in lead.get(PAGE).content.decode()
-    with_own_categories(people.project)
+    with_own_categories(people.project, ("made-up-citation", "grammar"))
     assert offered not in lead.get(PAGE).content.decode()
 
 

@@ -8,6 +8,7 @@ Both get words that are already cut out, by `split_words`, so that both find the
 """
 
 import re
+import time
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -22,6 +23,9 @@ from annotation.models import Comment, Item, Label, Project, Revision, SearchTex
 
 # Small enough for a batch to commit well within 200 ms, so that people can label meanwhile.
 BATCH = 100
+# On SQLite a worker and the people share one process and one lock for writes: there the batches are
+# smaller, and each is followed by a pause of so many times as long as it took.
+SQLITE_BATCH, SQLITE_PAUSE = 20, 3
 # PostgreSQL numbers no later word of a text, and takes a megabyte in all: 4 bytes a letter.
 MOST_WORDS, MOST_LETTERS, LONGEST_WORD = 16_000, 200_000, 100
 # Scripts without spaces between words: each letter is a word of its own.
@@ -62,12 +66,16 @@ def count_due(project: Project, limit: int) -> int:
 
 def run_slice(number: int = 0, *, stopped: Callable[[], bool] = lambda: False) -> None:
     """Store the words of due items until none is due or `stopped` returns true."""
-    while not stopped() and update_batch():
-        pass
+    while not stopped():
+        begun = time.perf_counter()
+        if not update_batch():
+            break
+        if connection.vendor == "sqlite":
+            time.sleep(SQLITE_PAUSE * (time.perf_counter() - begun))
 
 
 def update_batch() -> int:
-    """Store the words of up to `BATCH` due items; return their number.
+    """Store the words of up to `BATCH` due items, on SQLite `SQLITE_BATCH`; return their number.
 
     Changes of these items wait for the end of the batch, and mark the items as due again. Items
     that are being changed at the moment are left to the next batch.
@@ -75,7 +83,8 @@ def update_batch() -> int:
     with transactions.transact():
         due = SearchText.objects.filter(due=True).order_by("pk")
         locked = due.select_for_update(of=("self",), skip_locked=True)
-        ids = list(locked.values_list("pk", flat=True)[:BATCH])
+        most = SQLITE_BATCH if connection.vendor == "sqlite" else BATCH
+        ids = list(locked.values_list("pk", flat=True)[:most])
         if ids:
             _store(dict(_load_words(ids)))
     return len(ids)

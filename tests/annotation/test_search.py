@@ -272,6 +272,19 @@ def test_a_label_without_a_comment_does_not_touch_the_index(project: Project) ->
     assert not SearchText.objects.filter(due=True).exists()
 
 
+def test_labels_come_between_short_batches_on_sqlite(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(25):
+        make_item(project, texts=TEXTS)
+    pauses: list[float] = []
+    monkeypatch.setattr(search_index.time, "sleep", pauses.append)
+    search_index.run_slice()
+    assert not SearchText.objects.filter(due=True).exists()
+    assert len(pauses) == (2 if connection.vendor == "sqlite" else 0)
+    assert all(pause > 0 for pause in pauses)
+
+
 def test_items_from_before_the_triggers_are_indexed(project: Project) -> None:
     make_item(project, key="one", texts=TEXTS)
     SearchText.objects.all().delete()

@@ -123,8 +123,8 @@ class UploadForm(forms.Form):
 
 
 def _list_contents(project: Project) -> list[tuple[str, str]]:
-    """The formats with columns of fixed meaning. Files of a study are detected everywhere, but only
-    offered where the project has some of the study's groups of categories."""
+    """The formats of the studies' files, each named like the study's template of categories. They
+    are detected everywhere, but only offered where the project has some of the study's groups."""
     own = taxonomy.load_taxonomy(project).ability_names()
     studies = taxonomy.load_templates()
     return [

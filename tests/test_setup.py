@@ -16,6 +16,12 @@ case "$2" in
     *"%d.%d"*) echo 3.12 ;;
 esac
 """
+# Says yes to both, and which it is in what it makes.
+WHOLE = """
+case "$2" in
+    venv) mkdir -p "$4/bin" && echo "$0" > "$4/made-by" && cp "$0" "$4/bin/python" ;;
+esac
+"""
 OLD = """
 case "$1" in
     --version) echo Python 3.9.2 ;;
@@ -50,12 +56,23 @@ def test_a_python_that_is_too_old_is_refused_with_its_version(tmp_path: Path) ->
     assert not (tmp_path / "venv").exists()
 
 
-def test_a_newer_python_beside_an_old_one_is_taken(tmp_path: Path) -> None:
+def test_the_first_python_that_is_new_enough_and_has_a_venv_module_is_taken(
+    tmp_path: Path,
+) -> None:
     fake(tmp_path, "python3", OLD)
-    fake(tmp_path, "python3.14", OLD)
-    fake(tmp_path, "python3.13", WITHOUT_VENV)
-    refused = make_venv(tmp_path / "venv", path=f"{tmp_path}:{TOOLS}")
-    assert "python3.13 has no venv module" in refused.stderr
+    fake(tmp_path, "python3.14", WITHOUT_VENV)
+    fake(tmp_path, "python3.13", WHOLE)
+    fake(tmp_path, "python3.12", OLD)
+    made = make_venv(tmp_path / "venv", path=f"{tmp_path}:{TOOLS}")
+    assert made.returncode == 0, made.stderr
+    assert (tmp_path / "venv" / "made-by").read_text().strip() == f"{tmp_path}/python3.13"
+
+
+def test_the_system_s_python_comes_before_others_on_the_path(tmp_path: Path) -> None:
+    fake(tmp_path, "python3", OLD)
+    command = ["make", "--dry-run", "setup", f"VENV={tmp_path}/venv", "PYTHON="]
+    planned = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert f'PATH=/usr/bin:$PATH requirements/venv {tmp_path}/venv ""' in planned.stdout
 
 
 def test_a_missing_venv_module_is_named_with_its_debian_package(tmp_path: Path) -> None:

@@ -91,9 +91,6 @@ def pytest_configure() -> None:
         "tests", max_examples=often, deadline=None, derandomize=IN_CI
     )
     hypothesis.settings.load_profile("tests")
-    # What tests draw is checked against the schema of Vega-Lite.
-    importlib.import_module("charts.marks")
-    schemapi.enable_debug_mode()
 
 
 def pytest_xdist_auto_num_workers() -> int:
@@ -250,6 +247,15 @@ def _static_files_found_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(WhiteNoiseMiddleware, "add_files_from_finders", known)
         yield
+
+
+@pytest.fixture(scope="module")
+def charts_fit_their_schema() -> Iterator[None]:
+    """What is drawn is checked against the schema of Vega-Lite: 30 ms a chart."""
+    importlib.import_module("charts.marks")
+    schemapi.enable_debug_mode()
+    yield
+    schemapi.disable_debug_mode()
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from judging.results.views import charts
 from tests.judging.builders_decided import make_endpoint, make_replied, scores, verdicts
 from tests.judging.builders_judging import make_items
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("charts_fit_their_schema")]
 
 CHART = "/projects/fbi/results/overview/chart."
 

@@ -19,7 +19,7 @@ from tests.judging.builders_judging import (
 )
 from tests.judging.test_result_pages import lines
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("charts_fit_their_schema")]
 
 INDEX = "/projects/fbi/results/"
 MINE = ("data-set", "agreement", "cost")

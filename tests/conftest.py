@@ -107,10 +107,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     keep = _asks_a_database if ON_POSTGRESQL else _can_run_on_sqlite
     kept = [item for item in items if keep(item)]
     config.hook.pytest_deselected(items=[item for item in items if not keep(item)])
-    for item in kept:
-        # It is in the name of an operation's test, but not in its id.
-        if label := getattr(item, "operation_label", ""):
-            item._id = item.id.with_params(label)
     twice = [name for name, number in Counter(item.nodeid for item in kept).items() if number > 1]
     if twice:
         raise pytest.UsageError(f"Only one of the tests with the same id would run: {twice[:5]}")

@@ -110,19 +110,20 @@ _UNSPACED = (
 )
 _PICTURE = "\u203c-\u2bff\U0001f000-\U0001f1e5\U0001f200-\U0001faff"
 _TAIL = rf"(?:\u200d[{_PICTURE}]|[{_VIRAMA}]\u200d?\w|[{_EXTEND}])"
-_LETTERS = rf"(?:[^\W{_UNSPACED}]++(?:(?=[{_EXTEND}]){_TAIL}++)?)++"
+# Python before 3.11.5 matches some groups wrongly that are repeated possessively, as in (?:...)*+.
+_LETTERS = rf"(?>(?:[^\W{_UNSPACED}]++(?:(?=[{_EXTEND}])(?>{_TAIL}+))?)+)"
 # Plain ASCII is tried first: it makes up nearly all of most texts, and the sets of marks are slow.
 _PLAIN = r"[A-Za-z_]++(?=[ !-&(-/:-@[-^`{-~\r\n])| (?=[!-~])|[!-&(-/:-@[-^`{-~](?=[ -~\r\n])"
 _TOKEN = re.compile(
-    rf"{_PLAIN}|{_LETTERS}(?:(?:(?<=\d)[.,](?=\d)|['’](?=[^\W{_UNSPACED}])){_LETTERS})*+"
+    rf"{_PLAIN}|{_LETTERS}(?>(?:(?:(?<=\d)[.,](?=\d)|['’](?=[^\W{_UNSPACED}])){_LETTERS})*)"
     rf"|[^\S\r\n]+(?![{_EXTEND}])"
     r"|\r\n|[\r\n]"
-    rf"|{_FLAG}{_TAIL}*+"
-    rf"|.{_TAIL}*+",
+    rf"|{_FLAG}(?>{_TAIL}*)"
+    rf"|.(?>{_TAIL}*)",
     re.DOTALL,
 )
 _BEYOND = "\U000f0000-\U0010ffff"  # private use: replaces a cluster that must not be cut
-_INSEPARABLE = re.compile(rf"\r\n|{_FLAG}{_TAIL}*+|[^\r\n]{_TAIL}++|[{_BEYOND}]")
+_INSEPARABLE = re.compile(rf"\r\n|{_FLAG}(?>{_TAIL}*)|[^\r\n](?>{_TAIL}+)|[{_BEYOND}]")
 
 MIN_KEY_LENGTH = 8
 

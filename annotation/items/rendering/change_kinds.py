@@ -279,7 +279,7 @@ def _any_of(words: Iterable[str]) -> str:
 
 # What may be between a number and its unit, also in LaTeX. Each piece fits in one way only, and
 # none is given back: otherwise a long row of backslashes would take exponential time.
-_GAP = r"(?:[\s\-~{}]|\\(?:[,;:]|(?:text|mathrm|mbox|textrm)\{)?)*+"
+_GAP = r"(?>(?:[\s\-~{}]|\\(?:[,;:]|(?:text|mathrm|mbox|textrm)\{)?)*)"
 _NUMBER = re.compile(
     r"(?<![\w.,])[-−+](?=\d)\d+(?:[.,:/]\d+)*|\d+(?:[.,:/]\d+)*|[½⅓⅔¼¾⅕⅛⁰¹²³⁴⁵⁶⁷⁸⁹]+"
 )

@@ -20,7 +20,7 @@ _OBJECT = re.compile(r"\{\s{0,100}\"")
 _BETWEEN = re.compile(r"[\s_-]+")
 # A pair of a backslash and a character outside of strings is matched too: otherwise, in a row of
 # escaped quotes, each quote would be tried as the start of a string without an end.
-_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|\\.|,(?=\s{0,100}[}\]])', re.DOTALL)
+_TOKEN = re.compile(r'"(?>(?:[^"\\]++|\\.)*)"|\\.|,(?=\s{0,100}[}\]])', re.DOTALL)
 _ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
 
 

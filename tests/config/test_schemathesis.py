@@ -89,9 +89,7 @@ described = SchemaGenerator().get_schema(public=True)
 document = schemathesis.openapi.from_dict(described)
 document.app = application
 OPERATIONS = [
-    f"{method.upper()} {path}"
-    for path, methods in described["paths"].items()
-    for method in methods
+    f"{method.upper()} {path}" for path, methods in described["paths"].items() for method in methods
 ]
 
 

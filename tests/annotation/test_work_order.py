@@ -82,6 +82,24 @@ def test_everybody_goes_round_from_a_place_of_their_own_and_gets_each_item_once(
     assert round_of[ana][0] != round_of[ben][0]
 
 
+def test_nobody_turns_back_where_the_place_they_reached_was_stored_long_ago() -> None:
+    """More slots lie between than a search looks at: of twelve items, two slots each."""
+    project = in_random_order(40, overlap=3)
+    order = places(project)[::3]
+    stored = [
+        slot.position % claims.RANDOM_STRIDE == 0
+        for slot in Slot.objects.filter(project=project, number=1).order_by("position")
+    ]
+    assert not any(stored[9:22])
+    begins = Slot.objects.get(item__key=order[7], number=1).position
+    begins_there = (
+        number
+        for number in range(1, 10_000)
+        if begins <= work_order.start_position(project, number) < begins + 2**25
+    )
+    assert shown(make_member(project, id=next(begins_there))) == order[8:] + order[:8]
+
+
 @given(seed=st.integers(0, 2**31 - 1), member=st.integers(1, 10**6), position=st.integers(1, 10**7))
 def test_the_order_depends_on_seed_and_member_alone(seed: int, member: int, position: int) -> None:
     def drawn() -> tuple[int, int]:

@@ -386,6 +386,11 @@ def _free_conditions(member: Membership, stage: str, after: str = "") -> dict[st
         for name, one in found.items()
         if name.startswith("begun") or name in ("fresh", "round")
     }
+    # While more is left on this part of the way round than was looked at, the next part waits.
+    left = f"SELECT 1 FROM annotation_slot s WHERE {found['fresh'].condition}"
+    left += f" AND s.stage = '{Stage(stage).value}' LIMIT 1 OFFSET {WINDOW}"
+    turned = apart["round_apart"]
+    apart["round_apart"] = replace(turned, condition=f"{turned.condition} AND NOT EXISTS ({left})")
     expired = (
         "s.project_id = %(project)s AND s.state = 'held' AND s.held_until <= %(now)s"
         " AND (s.reserved_for_id IS NULL OR s.reserved_for_id = %(member)s)"

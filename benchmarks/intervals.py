@@ -1,27 +1,33 @@
 """Coverage of intervals, false-positive rates of tests, and times for a million outcomes.
 
 Run from the root of the checkout: python -m benchmarks.intervals [--quick]. The clusters are as
-large as the questions of study 000 (one to eight items, 3.6 on average). Each has its own detection
-rate; the spread of the rates follows from the given correlation within clusters. A share of N
-simulated data sets has the standard error sqrt(c (1 - c) / N), which is printed next to it. The
-random numbers are generated from one fixed seed.
+large as the questions of study 000 (one to eight items, 3.6 on average), or of four items each.
+Each has its own detection rate; the spread of the rates follows from the given correlation within
+clusters. A share of N simulated data sets has the standard error sqrt(c (1 - c) / N), which is
+printed next to it. The random numbers are generated from one fixed seed.
 """
 
 import argparse
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stats import absence, bootstrap, closeness, correlation, paired, sensitivity, slices
-from stats.rates import ClusterSums, clustered_wilson
+from stats.estimates import Estimate
+from stats.rates import ClusterSums, clustered_wilson, sum_cluster_arrays
 
+# The questions of study 000, and clusters of the same mean size that are all alike.
 SIZES = np.arange(1, 9)
 WEIGHTS = np.array([0.12, 0.18, 0.22, 0.18, 0.13, 0.09, 0.05, 0.03])
+EVEN = 4
 NOMINAL = 0.95
+# What an interval must reach from 20 clusters on, and up to which correlation.
+ENOUGH, CLUSTERED, MANY = 0.90, 0.3, 20
 ITEMS, CLUSTERS = 1_000_000, 10_000
 
 Floats = NDArray[np.float64]
@@ -30,25 +36,38 @@ Ints = NDArray[np.int_]
 
 @dataclass(frozen=True)
 class Shape:
-    """Clusters of items with binary detection: their number, the rate, and the correlation
-    within."""
+    """Clusters of items with binary detection: their number, the rate, the correlation within, and
+    whether all clusters have the same size."""
 
     clusters: int
     rate: float
     within: float
+    even: bool = False
 
 
 SHAPES = [
-    Shape(clusters, rate, within)
-    for clusters, rate in ((15, 0.3), (40, 0.1), (40, 0.5), (180, 0.3), (667, 0.6))
-    for within in (0.0, 0.2, 0.5)
+    Shape(clusters, rate, within, even)
+    for even in (False, True)
+    for clusters in (5, 10, 20, 40, 80, 170)
+    for within in (0.0, 0.1, 0.3, 0.5, 0.8)
+    for rate in (0.02, 0.1, 0.3, 0.5, 0.9, 0.98)
 ]
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """The share of 95 % intervals that contain the true rate, and their mean width."""
+
+    share: float
+    width: float
 
 
 def drawn(shape: Shape, rng: np.random.Generator, sets: int) -> Iterator[tuple[Ints, Ints]]:
     """Simulate data sets: the items and the hits of each cluster (beta-binomial)."""
     for _ in range(sets):
-        sizes = rng.choice(SIZES, size=shape.clusters, p=WEIGHTS)
+        sizes = np.full(shape.clusters, EVEN)
+        if not shape.even:
+            sizes = rng.choice(SIZES, size=shape.clusters, p=WEIGHTS)
         yield sizes, rng.binomial(sizes, rates(shape, rng))
 
 
@@ -59,22 +78,20 @@ def rates(shape: Shape, rng: np.random.Generator) -> Floats:
     return rng.beta(shape.rate * spread, (1 - shape.rate) * spread, size=shape.clusters)
 
 
-def coverage(shape: Shape, rng: np.random.Generator, sets: int) -> tuple[float, float]:
-    """Return the shares of intervals that contain the true rate: of clustered intervals, and of
-    intervals that treat items as independent.
-    """
-    clustered = plain = 0
+def coverage(shape: Shape, rng: np.random.Generator, sets: int) -> tuple[Coverage, Coverage]:
+    """Simulate clustered intervals, and intervals that treat items as independent."""
+    clustered, plain = [], []
     for sizes, hits in drawn(shape, rng, sets):
-        m, n, y = len(sizes), int(sizes.sum()), int(hits.sum())
-        squares = int((sizes * sizes).sum()), int((sizes * hits).sum()), int((hits * hits).sum())
-        clustered += holds(ClusterSums(m, n, y, *squares), shape.rate)
-        plain += holds(ClusterSums(n, n, y, n, y, y), shape.rate)
-    return clustered / sets, plain / sets
+        n, y = int(sizes.sum()), int(hits.sum())
+        clustered.append(clustered_wilson(sum_cluster_arrays(sizes, hits), NOMINAL))
+        plain.append(clustered_wilson(ClusterSums(n, n, y, n, y, y), NOMINAL))
+    return _covered(clustered, shape.rate), _covered(plain, shape.rate)
 
 
-def holds(sums: ClusterSums, rate: float) -> bool:
-    found = clustered_wilson(sums, NOMINAL)
-    return found.low is not None and found.high is not None and found.low <= rate <= found.high
+def _covered(found: list[Estimate], rate: float) -> Coverage:
+    ends = np.array([(one.low, one.high) for one in found], dtype=float)
+    inside = (ends[:, 0] <= rate) & (rate <= ends[:, 1])
+    return Coverage(float(inside.mean()), float((ends[:, 1] - ends[:, 0]).mean()))
 
 
 def with_error(share: float, sets: int) -> str:
@@ -82,12 +99,41 @@ def with_error(share: float, sets: int) -> str:
 
 
 def print_coverage(rng: np.random.Generator, sets: int) -> None:
-    print(f"coverage of {100 * NOMINAL:.0f} % intervals of a rate, in per cent, {sets:,} sets each")
-    print("clusters  rate  within     clustered         plain")
-    for shape in SHAPES:
-        shares = coverage(shape, rng, sets)
-        row = "  ".join(with_error(share, sets) for share in shares)
-        print(f"{shape.clusters:8}  {shape.rate:4.1f}  {shape.within:6.1f}   {row}", flush=True)
+    """A line for each number of clusters and correlation: the rate at which coverage is least."""
+    print(
+        f"coverage of {100 * NOMINAL:.0f} % intervals of a rate, in per cent, {sets:,} sets each:"
+    )
+    print(
+        "the least over the rates " + ", ".join(f"{one:g}" for one in _rates()) + ", with its rate"
+    )
+    print("clusters  sizes   within     clustered  at    width         plain   width")
+    low = 0
+    for (clusters, even, within), shapes in groupby(SHAPES, _all_but_rate):
+        found = [(*coverage(shape, rng, sets), shape.rate) for shape in shapes]
+        clustered, _, rate = min(found, key=lambda one: one[0].share)
+        plain = min((one[1] for one in found), key=lambda one: one.share)
+        width = [float(np.mean([one[place].width for one in found])) for place in (0, 1)]
+        error = sqrt(ENOUGH * (1 - ENOUGH) / sets)
+        missed = clustered.share < ENOUGH - 2 * error and within <= CLUSTERED
+        low += missed and clusters >= MANY
+        print(
+            f"{clusters:8}  {'even  ' if even else 'uneven'}  {within:6.1f}   "
+            f"{with_error(clustered.share, sets)}  {rate:4.2f}  {width[0]:.3f}   "
+            f"{with_error(plain.share, sets)}   {width[1]:.3f}{'  below' * missed}",
+            flush=True,
+        )
+    print(
+        f"{low} of those with {MANY} clusters or more and a correlation up to {CLUSTERED} are "
+        f"below {100 * ENOUGH:.0f} % by more than two standard errors"
+    )
+
+
+def _rates() -> list[float]:
+    return sorted({shape.rate for shape in SHAPES})
+
+
+def _all_but_rate(shape: Shape) -> tuple[int, bool, float]:
+    return shape.clusters, shape.even, shape.within
 
 
 def false_findings(whole: bool, rng: np.random.Generator, sets: int) -> tuple[float, ...]:

@@ -94,7 +94,8 @@ def estimate_mean_rate(
     over n_j cases, and 0 without a case. The rates are fixed, the items are sampled: an item has
     the weight u, the mean over j of its cases / n_j. The effective n = (sum u)^2 / sum u^2 (Kish
     1965) items in m clusters have the linearised variance v = m / (m - 1) sum e_c^2, where e_c is
-    the sum over the items of cluster c of the mean over j of (hit - p_j case) / n_j. `n` of the
+    the sum over the items of cluster c of the mean over j of (hit - p_j case) / n_j. The effective
+    number of clusters is (sum u)^2 / sum u_c^2, u_c being the sum of u in cluster c. `n` of the
     estimate counts items with a case. Without such items there is no value, and with one cluster
     there is no interval.
     """
@@ -116,22 +117,22 @@ def estimate_mean_rate(
     n = float(weight.sum() ** 2 / (weight**2).sum())
     apart = ((hit[used] - each) * weights[used]).mean(axis=1)
     variance = m / (m - 1) * float((np.bincount(cluster, weights=apart) ** 2).sum())
-    upper = (1 + level) / 2
     if m == items:
-        effective, quantile = n, float(ndtri(upper))
-    else:
-        quantile = float(stdtrit(m - 1, upper))
-        alike = value in (0, 1)
-        effective = min(n, m if alike else value * (1 - value) / max(variance, 1e-300))
-    return Estimate(value, *_wilson(value, effective, quantile), items)
+        return Estimate(value, *_wilson(value, n, _quantile(level, None)), items)
+    of_clusters = np.bincount(cluster, weights=weight)
+    clusters = float(of_clusters.sum() ** 2 / (of_clusters**2).sum())
+    effective = min(n, m if value in (0, 1) else value * (1 - value) / max(variance, 1e-300))
+    return Estimate(value, *_wilson(value, effective, _quantile(level, clusters)), items)
 
 
 def clustered_wilson(sums: ClusterSums, level: float = 0.95) -> Estimate:
     """Rate y / n with a two-sided interval that takes clusters into account.
 
-    Wilson's interval (1927) on n / design effect items with Student's quantile for m - 1 degrees
-    of freedom; with one item in every cluster it is Wilson's plain interval. There is no value
-    without items and no interval with one cluster; `reason` says so. Always within [0, 1].
+    Wilson's interval (1927) on n / design effect items with Student's quantile for m_e - 1 degrees
+    of freedom, at least 1, where m_e = n^2 / sum n_c^2 is the effective number of clusters (Kish
+    1965): as many as there are if all have the same size, fewer otherwise. With one item in every
+    cluster it is Wilson's plain interval. There is no value without items and no interval with one
+    cluster; `reason` says so. Always within [0, 1].
     """
     if not 0 < level < 1:
         raise ValueError(f"a level must be between 0 and 1, not {level}")
@@ -140,7 +141,8 @@ def clustered_wilson(sums: ClusterSums, level: float = 0.95) -> Estimate:
     rate = sums.y / sums.n
     if sums.m == 1:
         return Estimate(rate, None, None, sums.n, "one cluster")
-    low, high = _wilson(rate, sums.n / design_effect(sums), _quantile(sums, level))
+    quantile = _quantile(level, None if sums.m == sums.n else sums.n**2 / sums.nn)
+    low, high = _wilson(rate, sums.n / design_effect(sums), quantile)
     return Estimate(rate, low, high, sums.n)
 
 
@@ -184,9 +186,10 @@ def bound_difference(one: RateBounds, other: RateBounds) -> RateBounds:
     return RateBounds(one.lowest - other.highest, one.highest - other.lowest)
 
 
-def _quantile(sums: ClusterSums, level: float) -> float:
+def _quantile(level: float, clusters: float | None) -> float:
+    """Student's quantile for the effective number of clusters; the normal one for single items."""
     upper = (1 + level) / 2
-    return float(ndtri(upper) if sums.m == sums.n else stdtrit(sums.m - 1, upper))
+    return float(ndtri(upper) if clusters is None else stdtrit(max(1.0, clusters - 1), upper))
 
 
 def _wilson(rate: float, n: float, z: float) -> tuple[float, float]:

@@ -34,6 +34,10 @@ def _interval_columns(*figures: str) -> tuple[str, ...]:
     return tuple(f"{figure}_{end}" for figure in figures for end in ("low", "high", "reason"))
 
 
+def _ends(*figures: str) -> tuple[str, ...]:
+    return tuple(f"{figure}_{end}" for figure in figures for end in ("low", "high"))
+
+
 METHODS: dict[str, Method] = {
     "sign-flip test": Method(
         2,
@@ -66,6 +70,29 @@ METHODS: dict[str, Method] = {
             "doses": _interval_columns("penalty"),
             "penalties": _interval_columns("penalty"),
             "sensitivity": _interval_columns("j", "d_prime"),
+        },
+    ),
+    "intervals of rates": Method(
+        2,
+        {
+            **dict.fromkeys(
+                (
+                    "undetected", "verdicts", "order_effect", "error_kinds", "detector_ranges",
+                    "by_score", "majority", "agreement", "pairwise", "pairwise_pairs",
+                    "pairwise_position",
+                ),
+                ("low", "high"),
+            ),
+            "blindspots": ("low", "high", "rest_low", "rest_high"),
+            "board": (
+                *_ends("share", "corrected", "surgicality", "detectability"), "more",
+            ),
+            "doses": _ends("detection"),
+            "explanations": ("low", "high", *_ends("found", "false_credit")),
+            "making": _ends("share"),
+            "penalties": _ends("detection"),
+            "repeats": ("low", "high", *_ends("first", "changing")),
+            "sensitivity": _ends("detection", "false_alarm", "j"),
         },
     ),
     "alternative annotator test": Method(

@@ -72,12 +72,28 @@ def test_design_effect_of_three_clusters_by_hand():
 
 
 def test_clusters_of_unlike_items_have_a_wider_interval_by_hand():
-    # As above: 9 / (13/6) = 54/13 effective items; Student's quantile of 2 degrees of freedom has
-    # the closed form (2q - 1) / sqrt(2 q (1 - q)), 4.302653 at q = 0.975.
-    z = 0.95 / math.sqrt(2 * 0.975 * 0.025)
+    # As above: 9 / (13/6) = 54/13 effective items, in 81 / 29 effective clusters.
+    z = scipy_stats.t.ppf(0.975, 81 / 29 - 1)
     got = clustered_wilson(sum_clusters([(4, 1), (2, 2), (3, 0)]))
     assert got.value == pytest.approx(1 / 3)
     assert (got.low, got.high) == pytest.approx(wilson_by_roots(1 / 3, 54 / 13, z), abs=1e-12)
+
+
+def test_three_clusters_of_two_items_by_hand():
+    # p = 1/2, residuals 0, 1, -1: v = 3/2 x 2 / 36 = 1/12, v n / (p q) = 2, so three items.
+    # Student's quantile of 2 degrees of freedom has the closed form (2q - 1) / sqrt(2 q (1 - q)).
+    z = 0.95 / math.sqrt(2 * 0.975 * 0.025)
+    got = clustered_wilson(sum_clusters([(2, 1), (2, 2), (2, 0)]))
+    assert (got.low, got.high) == pytest.approx(wilson_by_roots(1 / 2, 3, z), abs=1e-12)
+
+
+def test_one_large_cluster_beside_a_small_one_leaves_one_degree_of_freedom():
+    # 121 / 101 effective clusters; the residuals are 10/11 and -10/11: v = 2 x 2 x 100 / 121 / 121,
+    # p q = 10 / 121. Student's quantile of 1 degree of freedom is tan(pi (q - 1/2)).
+    effective = 11 / (400 / 121**2 * 11 / (10 / 121))
+    got = clustered_wilson(sum_clusters([(10, 10), (1, 0)]))
+    z = math.tan(math.pi * 0.475)
+    assert (got.low, got.high) == pytest.approx(wilson_by_roots(10 / 11, effective, z), abs=1e-9)
 
 
 def test_twin_items_count_as_one():

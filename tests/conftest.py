@@ -11,6 +11,8 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from io import StringIO
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -40,15 +42,11 @@ ROOT = Path(__file__).resolve().parent.parent
 REQUIRED = os.environ.get("REQUIRE_SERVICES") == "1"
 # Folders and files of tests that take long, most of all first.
 LONG = (
-    *(
-        "services/",
-        "browser/",
-        "annotation/test_queue_properties",
-        "operation/",
-        "judging/archive/",
-    ),
+    *("services/", "annotation/test_queue_properties", "operation/", "judging/archive/"),
     *("config/", "test_", "judging/"),
 )
+# The last file of browser tests begins behind this share of the others.
+SPREAD = 0.8
 # Seconds that a test may take without saying why.
 SLOW = 5.0
 IN_CI = os.environ.get("CI") == "true"
@@ -110,8 +108,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     twice = [name for name, number in Counter(item.nodeid for item in kept).items() if number > 1]
     if twice:
         raise pytest.UsageError(f"Only one of the tests with the same id would run: {twice[:5]}")
-    # Files go to the processes whole and in this order: what takes long begins first.
-    items[:] = sorted(kept, key=_is_short)
+    items[:] = _in_order(kept)
     for item in kept:
         if not getattr(item, "obj", None).__doc__:
             item.user_properties.append(("docstring", ""))
@@ -121,6 +118,19 @@ def pytest_collection_finish() -> None:
     # All modules and tests stay: looking through them for garbage took a seventh of the time.
     gc.collect()
     gc.freeze()
+
+
+def _in_order(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Files go to the processes whole and in this order: what takes long begins first, and those of
+    the browser, which wait as much as they work, are spread among the others."""
+    files = [
+        [*found] for _, found in groupby(sorted(items, key=_is_short), key=lambda one: one.path)
+    ]
+    others = [found for found in files if "browser" not in found[0].path.parts]
+    browser = [found for found in files if "browser" in found[0].path.parts]
+    step = SPREAD * len(others) / max(1, len(browser))
+    placed = [*((step * n, found) for n, found in enumerate(browser)), *enumerate(others)]
+    return [item for _, found in sorted(placed, key=itemgetter(0)) for item in found]
 
 
 def _is_short(item: pytest.Item) -> int:

@@ -10,7 +10,6 @@ import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from django.db import connection
 from django.db.models.fields.json import KeyTextTransform
 
 from annotation.db import transactions
@@ -88,8 +87,9 @@ def sort_slots(project: Project, done: int = 0) -> Iterator[SortStep]:
     while batch := _in_file(project, done) if by_field is None else by_field[done : done + BATCH]:
         with transactions.transact():
             # Whoever stores a label locks the item before its slots.
-            list(Item.objects.locked().filter(pk__in=[pk for pk, _ in batch]).order_by("pk"))
-            _store_positions(batch)
+            ids = [pk for pk, _ in batch]
+            list(Item.objects.locked().filter(pk__in=ids).order_by("pk").values_list("pk"))
+            Slot.objects.sort(batch)
         done += len(batch)
         yield SortStep(len(batch), done)
     Cursor.objects.filter(member__project=project).delete()
@@ -117,14 +117,3 @@ def _sort_key(value: object) -> tuple[int, float, str]:
     except ValueError:
         return 1, 0.0, str(value)
     return (0, number, "") if number == number else (1, 0.0, str(value))
-
-
-def _store_positions(batch: list[tuple[int, int]]) -> None:
-    rows = ", ".join(f"({pk:d}, {place:d})" for pk, place in batch)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"WITH sorted (item, position) AS (VALUES {rows}) "
-            "UPDATE annotation_slot SET position = sorted.position FROM sorted "
-            "WHERE annotation_slot.item_id = sorted.item"
-        )
-    Slot.objects.mark_begun([pk for pk, _ in batch])

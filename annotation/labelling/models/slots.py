@@ -41,10 +41,16 @@ FILL_SQL = """UPDATE annotation_slot SET state = 'filled', held_until = NULL, ah
     WHERE id = %s AND COALESCE(member_id, 0) = %s"""
 
 
-_MARK_BEGUN_SQL = """UPDATE annotation_slot SET begun = EXISTS (
+_IS_BEGUN = """EXISTS (
         SELECT 1 FROM annotation_slot f
-        WHERE f.item_id = annotation_slot.item_id AND f.stage = 'label' AND f.state = 'filled')
-    WHERE item_id IN ({ids}) AND stage = 'label' AND state = 'open'"""
+        WHERE f.item_id = annotation_slot.item_id AND f.stage = 'label' AND f.state = 'filled')"""
+_MARK_BEGUN_SQL = f"""UPDATE annotation_slot SET begun = {_IS_BEGUN}
+    WHERE item_id IN ({{ids}}) AND stage = 'label' AND state = 'open'"""
+# One statement, since each change of a slot is a change of many indexes.
+_SORT_SQL = f"""WITH sorted (item, position) AS (VALUES {{rows}})
+    UPDATE annotation_slot SET position = sorted.position,
+        begun = CASE WHEN stage = 'label' AND state = 'open' THEN {_IS_BEGUN} ELSE begun END
+    FROM sorted WHERE annotation_slot.item_id = sorted.item"""
 
 
 class SlotQuerySet(models.QuerySet["Slot"]):
@@ -201,6 +207,12 @@ class SlotQuerySet(models.QuerySet["Slot"]):
         # For one item the text is always the same, so that it is planned once.
         named = "%s" if len(ids) == 1 else ", ".join(f"{item:d}" for item in ids)
         sql.execute_change(_MARK_BEGUN_SQL.format(ids=named), ids if len(ids) == 1 else [])
+
+    def sort(self, positions: Iterable[tuple[int, int]]) -> None:
+        """Give the slots of items their positions in the queue, as pairs of the item's id and the
+        position, and say of the open ones whether somebody has labelled their item."""
+        rows = ", ".join(f"({item:d}, {position:d})" for item, position in positions)
+        sql.execute_change(_SORT_SQL.format(rows=rows), [])
 
     def put_open_first(self) -> int:
         """Offer the open slots first, since cursors may have passed them; return the number of

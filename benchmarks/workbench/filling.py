@@ -73,10 +73,11 @@ def project(items: int, *, people: int, overlap: int, **order: Any) -> Project:
             project=made, account=account, alias=f"person-{number}", role=Role.ANNOTATOR
         )
     _copy_items(items, overlap)
+    tidy()  # without statistics each step of the sorting would read all slots
     if made.order != work_order.FILE:
         for _ in work_order.sort_slots(made):
             pass
-    tidy()
+        tidy()
     return made
 
 

@@ -17,8 +17,8 @@ from scipy.special import bdtr, gammaln, stdtr, stdtrit
 from stats.estimates import PValue
 from stats.rates import ClusterSums
 
-# The sum of the normal quantiles for 97.5 % and for 80 % power, 1.960 + 0.842.
-DETECTABLE_FACTOR = 2.80
+# The power with which the smallest difference that `shows` is found.
+POWER = 0.8
 # If the grid of possible sums has more points than this, p comes from random draws, or from
 # Student's t once enough clusters differ for its tail to be accurate.
 MOST_POINTS = 2**22
@@ -45,8 +45,8 @@ Ints = NDArray[np.int_]
 class RateDifference:
     """A difference of two rates, -1 to 1, with its interval and standard error.
 
-    `shows` is the smallest difference that is found with 80 % power at the 5 % level. `n` counts
-    items; `reason` says why a value is None.
+    `shows` is the smallest difference that is found with 80 % power. `n` counts items; `reason`
+    says why a value is None.
     """
 
     value: float | None
@@ -58,17 +58,22 @@ class RateDifference:
     reason: str = ""
 
 
-def estimate_difference(sums: ClusterSums, level: float = 0.95) -> RateDifference:
+def estimate_difference(sums: ClusterSums, level: float = 0.95, tests: int = 1) -> RateDifference:
     """The mean difference d = y / n of items, with its two-sided interval.
 
     In `sums`, y_c is the sum of the differences of a cluster's items, so it may be below 0.
     Standard error: the square root of v = m / (m - 1) sum (y_c - d n_c)^2 / n^2, the linearised
     variance of a ratio of cluster totals. Interval: d +- t v^0.5 with Student's quantile for m - 1
-    degrees of freedom, clipped to -1 and 1. `shows` is 2.80 standard errors. There is no interval
-    with one cluster, or if all clusters have the same difference per item.
+    degrees of freedom, clipped to -1 and 1. `shows` is (t of 1 - alpha / 2 + t of 0.8) v^0.5, where
+    alpha is 1 - level, divided by the number of tests in the family: what the first step of Holm's
+    correction, or of Benjamini and Hochberg's, asks of a difference that is the only one. There is
+    no interval with one cluster, or if all clusters have the same difference per item. Raises
+    ValueError for a level outside (0, 1) or fewer tests than 1.
     """
     if not 0 < level < 1:
         raise ValueError(f"a level must be between 0 and 1, not {level}")
+    if tests < 1:
+        raise ValueError(f"a family has at least one test, not {tests}")
     m, n, y = sums.m, sums.n, sums.y
     if n == 0:
         return RateDifference(None, None, None, 0, reason=NO_ITEMS)
@@ -82,7 +87,8 @@ def estimate_difference(sums: ClusterSums, level: float = 0.95) -> RateDifferenc
     error = sqrt(m / (m - 1) * residual) / n / n
     width = float(stdtrit(m - 1, (1 + level) / 2)) * error
     ends = max(-1.0, value - width), min(1.0, value + width)
-    return RateDifference(value, *ends, n, error, DETECTABLE_FACTOR * error)
+    found = float(stdtrit(m - 1, 1 - (1 - level) / 2 / tests) + stdtrit(m - 1, POWER))
+    return RateDifference(value, *ends, n, error, found * error)
 
 
 def test_difference(differences: ArrayLike, rng: np.random.Generator) -> PValue:

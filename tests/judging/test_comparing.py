@@ -6,7 +6,6 @@ from pytest_django import DjangoAssertNumQueries
 from annotation.models import Item, Project
 from judging.models import Run
 from judging.results.tables import compare
-from stats import paired
 from tests.judging.builders_decided import make_replied, scores
 from tests.judging.builders_judging import make_items
 
@@ -33,8 +32,12 @@ def test_two_runs_differ_over_the_items_that_both_parsed(project: Project) -> No
     # Exact McNemar: 2 x (1 + 8) / 2^8
     assert row["p"] == row["p_holm"] == pytest.approx(18 / 256)
     assert row["low"] < 6 / 11 < row["high"]
-    assert row["shows"] == pytest.approx(paired.DETECTABLE_FACTOR * row["standard_error"])
+    # Student's quantiles of 10 degrees of freedom: 2.228139 at 0.975, 0.879058 at 0.8.
+    assert row["shows"] == pytest.approx((2.228139 + 0.879058) * row["standard_error"])
     assert (row["letters_a"], row["letters_b"]) == ("a", "a")
+    # Among three pairs: 2.870 at 1 - 0.05 / 6.
+    among_three = compare.compare([a, b, make_said(project, items, "D" * 13)])[0]
+    assert among_three["shows"] == pytest.approx((2.870 + 0.879) * row["standard_error"], rel=1e-3)
     assert (by_ability["ability"], by_ability["p"]) == ("factual", row["p"])
     assert (by_ability["p_holm"], by_ability["q"]) == (None, row["p"])
 

@@ -38,9 +38,30 @@ def test_a_difference_of_clusters_by_hand():
     found = paired.estimate_difference(sums([(2, 2), (1, 0), (1, -1)]))
     assert (found.value, found.n, found.reason) == (0.25, 4, "")
     assert found.standard_error == pytest.approx(math.sqrt(0.36328125))
-    assert found.shows == pytest.approx(2.8 * math.sqrt(0.36328125))
+    # Student's quantiles of 2 degrees of freedom: 4.302653 at 0.975, 1.060660 at 0.8.
+    assert found.shows == pytest.approx((4.302653 + 1.060660) * math.sqrt(0.36328125))
     # Student's quantile of 2 degrees of freedom is 4.30: wider than what there is.
     assert (found.low, found.high) == (-1, 1)
+
+
+def test_of_three_tests_a_difference_must_be_larger_to_be_found():
+    # Student's quantile of 2 degrees of freedom at q = 1 - 0.05 / 6: (2q - 1) / sqrt(2 q (1 - q)).
+    found = paired.estimate_difference(sums([(2, 2), (1, 0), (1, -1)]), tests=3)
+    assert found.shows == pytest.approx((7.648804 + 1.060660) * math.sqrt(0.36328125))
+    with pytest.raises(ValueError, match="family"):
+        paired.estimate_difference(sums([(1, 0), (1, 1)]), tests=0)
+
+
+@pytest.mark.parametrize("tests", [1, 45])
+def test_a_difference_of_that_size_is_found_four_times_of_five(tests):
+    """Twenty clusters with normal differences: the test of t at the level of the family."""
+    rng, found, sets, m = np.random.default_rng(5), 0, 4_000, 20
+    made = paired.estimate_difference(sums([(1, y) for y in rng.normal(size=m)]), tests=tests)
+    apart = made.shows / made.standard_error / math.sqrt(m)  # in standard deviations
+    values = rng.normal(apart, 1, size=(sets, m))
+    p = scipy_stats.ttest_1samp(values, 0, axis=1).pvalue
+    found = (p <= 0.05 / tests).mean()
+    assert 0.78 < found < 0.84
 
 
 def test_with_one_item_a_cluster_it_is_the_paired_t_interval():

@@ -4,7 +4,7 @@ import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from formats import sealed
@@ -144,4 +144,4 @@ def _read_table(path: str, opener: Opener) -> Any:
         isinstance(row, dict) for row in said["rows"]
     ):
         raise FormatError(f"{path}: is not a table of figures. Use another copy of the archive.")
-    return said | {"rows": [former_words.update_figures(row) for row in said["rows"]]}
+    return former_words.update_figures(PurePath(path).stem, said)

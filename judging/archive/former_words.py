@@ -8,10 +8,15 @@ from annotation.items.diffing.difference import FORMER_ALGORITHM
 from annotation.labelling.models.slots import FORMER_STAGES
 from judging.strategies.replies.causes import FORMER_CAUSES
 
+# Columns of tables that had another name, by table: the former one and today's.
+FORMER_COLUMNS = {"scores": {"low": "below_top2"}}
+
 
 def update_row(part: str, row: dict[str, Any]) -> dict[str, Any]:
     """Return a row of an archived data table with the current words."""
-    changed = update_figures(row)
+    changed = dict(row)
+    if "cause" in row:
+        changed["cause"] = _update_causes(row["cause"])
     if part in {"slots", "labels"}:
         changed |= _update_stages(row)
     if part == "outcomes" and "values" in row:
@@ -23,9 +28,14 @@ def update_row(part: str, row: dict[str, Any]) -> dict[str, Any]:
     return changed
 
 
-def update_figures(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row of figures with the current words."""
-    return {**row, "cause": _update_causes(row["cause"])} if "cause" in row else dict(row)
+def update_figures(table: str, said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a table of figures, its columns and rows, with the current words."""
+    names = FORMER_COLUMNS.get(table, {})
+    rows = [{names.get(name, name): value for name, value in row.items()} for row in said["rows"]]
+    for row in rows:
+        if "cause" in row:
+            row["cause"] = _update_causes(row["cause"])
+    return {**said, "columns": [names.get(one, one) for one in said["columns"]], "rows": rows}
 
 
 def _update_stages(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ DECIDED = {
     "categories": "ability category items",
     "undetected": "ability category parsed detected undetected rate low high",
     "verdicts": "ability category G P both_good both_bad mixed first_twice second_twice half_tie",
-    "scores": "lower equal higher mean_gold mean_pert top top1 top2 low",
+    "scores": "lower equal higher mean_gold mean_pert top top1 top2 below_top2",
     "explanations": "equal found rate_after",
     "detector": "ability category n invalid accuracy precision recall f1 mcc reason",
     "alignment": "metric ability category n rho pearson tau rmse mae bias accuracy002 mean_people"

@@ -24,7 +24,7 @@ from tests.judging.published_tables import FOLDER, Printed
 FILES = {path.stem: path for path in sorted(FOLDER.glob("000-*.csv"))}
 NAMES = (
     "detected", "undetected", "found", "G", "P", "both_good", "both_bad", "mixed",
-    "top", "top1", "top2", "low",
+    "top", "top1", "top2", "below_top2",
 )  # fmt: skip
 COUNTED = ("000-scores", "000-verdicts", "000-bins", "000-explanations")
 CONTRADICTION = "the counts give"
@@ -153,7 +153,7 @@ def pairs(row: Printed) -> Iterator[Replies]:
 def bins(row: Printed) -> Iterator[Replies]:
     said, top = counts(row), int(strategies.load_all()[row["strategy"]].top or 0)
     # Where the study has three bins, the last is all below the second.
-    steps = {"top": 0, "top1": 1, "top2": 2, "low": 3}
+    steps = {"top": 0, "top1": 1, "top2": 2, "below_top2": 3}
     for name, number in said.items():
         yield from repeat(scores(top - steps[name]), number)
     yield from repeat(scores(None), int(row["total"]) - sum(said.values()))

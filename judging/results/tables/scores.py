@@ -22,7 +22,7 @@ from judging.results.tables.undetected import RATE_BESIDE, UNDETECTED, with_unde
 from judging.strategies import Strategy
 
 DIRECTIONS = ("lower", "equal", "higher")
-BINS = {"top": "top", "top1": "top-1", "top2": "top-2", "low": "lower"}
+BINS = {"top": "top", "top1": "top-1", "top2": "top-2", "below_top2": "lower"}
 FRAMES = ("single", "reference")
 GOLD, PERTURBED = "gold", "perturbed"
 _NEAR = 1e-9
@@ -168,7 +168,7 @@ SCORES = columns.summed_table(
     columns.detail_share("top", "Top"),
     columns.detail_share("top1", "One below the top", BINS["top1"]),
     columns.detail_share("top2", "Two below the top", BINS["top2"]),
-    columns.detail_share("low", "Lower", BINS["low"]),
+    columns.detail_share("below_top2", "Lower", BINS["below_top2"]),
     columns.Share(
         "gold_at_bottom",
         "At the lowest score",
@@ -377,12 +377,12 @@ REFERENCE = (
         build=lines.Lines(
             SCORES,
             "Bins of the scale",
-            ("parsed", "missing", "low", "top2", "top1", "top", RATE_BESIDE),
+            ("parsed", "missing", "below_top2", "top2", "top1", "top", RATE_BESIDE),
             "The answer is scored with the gold answer as reference. The top score counts as "
             "undetected, anything below as detected. On score-invariant items the top score is "
             "correct.",
             lines.Stacked(
-                ("low", "top2", "top1", "top"),
+                ("below_top2", "top2", "top1", "top"),
                 "Share of items",
                 "Scores with a reference, by distance below the top",
             ),

@@ -5,7 +5,7 @@ The checks compare what a page sent with the database; each raises the error tha
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -31,13 +31,15 @@ class CursorState:
     """The position that a member, whose row is locked, has reached in a stage.
 
     The member started after the position `start`, and goes round: from there to the last position,
-    and then from the first one to `start`.
+    and then from the first one to `start`. In random order `labelled` has the id and the cluster of
+    the item that the member labelled last.
     """
 
     priority: int = -32768
     position: int = -1
     start: int = -1
     nothing_until: datetime | None = None
+    labelled: tuple[int, str] | None = None
 
     @property
     def last(self) -> int:
@@ -52,23 +54,34 @@ class CursorState:
 
 def lock_member(member: Membership, stage: str = Stage.LABEL) -> CursorState:
     """Lock the member's row, so that the member's requests are served one by one; return the
-    member's cursor of the stage.
+    member's cursor of the stage, with what they labelled last.
 
     This is a separate statement: combined with the search for a slot, its snapshot would be older
     than the lock. If the cursor moves while this waits for the lock, its old value is read, which
     costs a few extra steps.
     """
     locked = "FOR NO KEY UPDATE OF m" if connection.features.has_select_for_update else ""
+    of_last, last = "NULL, NULL", ""
+    if stage == Stage.LABEL and member.project.order == work_order.RANDOM:
+        of_last, last = "last.id, last.cluster", _LAST_LABELLED
     found = sql.fetch_rows(
         f"""
-        SELECT c.priority, c.position, c.nothing_until FROM annotation_membership m
-        LEFT JOIN annotation_cursor c ON c.member_id = m.id AND c.stage = %s
+        SELECT c.priority, c.position, c.nothing_until, {of_last} FROM annotation_membership m
+        LEFT JOIN annotation_cursor c ON c.member_id = m.id AND c.stage = %s {last}
         WHERE m.id = %s {locked}
         """,
         [stage, member.pk],
     )
-    priority, position, until = found[0] if found else (None, None, None)
-    return build_turn(member, priority, position, sql.parse_time(until))
+    priority, position, until, *labelled = found[0] if found else (None,) * 5
+    turn = build_turn(member, priority, position, sql.parse_time(until))
+    return turn if labelled[0] is None else replace(turn, labelled=tuple(labelled))
+
+
+# In the order of an index: otherwise all labels of the member would be read.
+_LAST_LABELLED = """LEFT JOIN annotation_item last ON last.id = (
+          SELECT l.item_id FROM annotation_label l
+          WHERE l.member_id = m.id AND l.stage = 'label' AND l.current
+          ORDER BY l.created_at DESC LIMIT 1)"""
 
 
 def build_turn(

@@ -80,29 +80,12 @@ def _hold_current(member: Membership, asked: OfferRequest) -> SlotAndRevision | 
     """
     hold = Hold(member.pk, slots.hold_until(member, asked.now))
     stages = slots.related_stages(asked.stage)
-    if member.project.order == work_order.RANDOM and (last := _last_labelled(member)):
-        asked = asked.after_item(member, *last)
+    if asked.turn.labelled:
+        asked = asked.after_item(member, *asked.turn.labelled)
     if not _may_have_answer(member, asked):
         return _take_slot(member, asked, hold, held_at=stages)
     held = held_slots(member, stages)
     return claims.hold_slot(held[0].slot_id, hold) if held else _take_slot(member, asked, hold)
-
-
-def _last_labelled(member: Membership) -> tuple[int, str] | None:
-    """The id and the cluster of the item that the member labelled last; None without a label.
-
-    Without a join, and in the order of an index: otherwise all labels of the member would be read.
-    """
-    found = sql.fetch_rows(
-        """
-        SELECT i.id, i.cluster FROM annotation_item i WHERE i.id = (
-          SELECT l.item_id FROM annotation_label l
-          WHERE l.member_id = %s AND l.stage = 'label' AND l.current
-          ORDER BY l.created_at DESC LIMIT 1)
-        """,
-        [member.pk],
-    )
-    return (found[0][0], found[0][1]) if found else None
 
 
 def _hold_next(member: Membership, asked: OfferRequest) -> SlotAndRevision | None:

@@ -1,7 +1,7 @@
 """Rates over clustered items: intervals and bounds."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import floor, sqrt
 
 import numpy as np
@@ -75,13 +75,24 @@ def estimate_rate(hits: ArrayLike, clusters: ArrayLike) -> Estimate:
     Each item has a hit (0, 1 or a share between, nan if missing) and the number of its cluster.
     `n` counts items that have a hit.
     """
+    return clustered_wilson(sum_items(hits, clusters))
+
+
+def sum_items(hits: ArrayLike, clusters: ArrayLike) -> ClusterSums:
+    """The sums over clusters of items as in `estimate_rate`."""
     values = np.asarray(hits, dtype=float)
     there = ~np.isnan(values)
     _, cluster = np.unique(np.asarray(clusters)[there], return_inverse=True)
     items, y = np.bincount(cluster), np.bincount(cluster, weights=values[there])
     # Sums of shares such as thirds have rounding errors.
     totals = ((int(one) if one.is_integer() else one) for one in np.round(y, 9).tolist())
-    return clustered_wilson(sum_clusters(zip(items.tolist(), totals, strict=True)))
+    return sum_clusters(zip(items.tolist(), totals, strict=True))
+
+
+def repeat_clusters(sums: ClusterSums, times: float) -> ClusterSums:
+    """The sums of `times` as many clusters of the same kind, to plan for more items. The counts
+    need not be whole."""
+    return ClusterSums(*(times * getattr(sums, one.name) for one in fields(sums)))
 
 
 def estimate_mean_rate(
@@ -118,11 +129,11 @@ def estimate_mean_rate(
     apart = ((hit[used] - each) * weights[used]).mean(axis=1)
     variance = m / (m - 1) * float((np.bincount(cluster, weights=apart) ** 2).sum())
     if m == items:
-        return Estimate(value, *_wilson(value, n, _quantile(level, None)), items)
+        return Estimate(value, *_wilson(value, n, find_quantile(level, None)), items)
     of_clusters = np.bincount(cluster, weights=weight)
     clusters = float(of_clusters.sum() ** 2 / (of_clusters**2).sum())
     effective = min(n, m if value in (0, 1) else value * (1 - value) / max(variance, 1e-300))
-    return Estimate(value, *_wilson(value, effective, _quantile(level, clusters)), items)
+    return Estimate(value, *_wilson(value, effective, find_quantile(level, clusters)), items)
 
 
 def clustered_wilson(sums: ClusterSums, level: float = 0.95) -> Estimate:
@@ -141,7 +152,7 @@ def clustered_wilson(sums: ClusterSums, level: float = 0.95) -> Estimate:
     rate = sums.y / sums.n
     if sums.m == 1:
         return Estimate(rate, None, None, sums.n, "one cluster")
-    quantile = _quantile(level, None if sums.m == sums.n else sums.n**2 / sums.nn)
+    quantile = find_quantile(level, None if sums.m == sums.n else sums.n**2 / sums.nn)
     low, high = _wilson(rate, sums.n / design_effect(sums), quantile)
     return Estimate(rate, low, high, sums.n)
 
@@ -186,8 +197,9 @@ def bound_difference(one: RateBounds, other: RateBounds) -> RateBounds:
     return RateBounds(one.lowest - other.highest, one.highest - other.lowest)
 
 
-def _quantile(level: float, clusters: float | None) -> float:
-    """Student's quantile for the effective number of clusters; the normal one for single items."""
+def find_quantile(level: float, clusters: float | None) -> float:
+    """The upper quantile of a two-sided interval: Student's for the effective number of clusters,
+    with at least 1 degree of freedom; the normal one for single items (None)."""
     upper = (1 + level) / 2
     return float(ndtri(upper) if clusters is None else stdtrit(max(1.0, clusters - 1), upper))
 

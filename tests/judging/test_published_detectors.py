@@ -9,12 +9,14 @@ outputs, 7 what evaluation steps change against prompt 1-A, in points.
 import io
 import json
 import re
+from collections import defaultdict
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import pstdev
 from typing import Any
 
+import numpy as np
 import pytest
 from django.core.management import call_command
 
@@ -23,6 +25,8 @@ from formats.rows import Limits
 from judging.models import Run
 from judging.results import detectors as results_detectors
 from judging.results.tables import prompts
+from stats import corrected
+from stats.estimates import Estimate
 from tests.judging import published_tables
 from tests.judging.published_tables import FIGURES, SET, Printed
 
@@ -209,3 +213,36 @@ def test_bias_of_section_4_3(published: Published) -> None:
     assert mean["order-1"]["sd"] == pytest.approx(pstdev(order))
     # As in the study the option that comes first is preferred, and wording 1 finds more.
     assert all(row["difference"] > 0 for row in mean.values())
+
+
+def test_corrected_rates_cover_the_rate_of_errors_of_the_set(published: Published) -> None:
+    """Ten seconds: for each detector 200 larger studies of 900 items are drawn, with replacement,
+    of which 100 keep their labels. What people said of the whole set is in the intervals as often
+    as they promise, and PPI++ is no wider than the labels alone."""
+    runs = list(Run.objects.filter(strategy__slug="detect-1a").for_results())
+    said = results_detectors.load_verdicts(runs, ())
+    assert len(runs) == 12
+    draws, rng, cluster = 200, np.random.default_rng(28), np.arange(900)
+    for run in runs:
+        verdicts = [*said[run.pk][()].values()]
+        truth = np.array([one.is_error for one in verdicts], dtype=float)
+        judged = np.array([bool(one.verdict) for one in verdicts], dtype=float)
+        ends: dict[str, list[tuple[float | None, float | None]]] = defaultdict(list)
+        for items in rng.integers(len(truth), size=(draws, 900)):
+            labels = np.where(cluster < 100, truth[items], np.nan)
+            found = corrected.correct_rate(judged[items], labels, cluster)
+            for name in ("people", "ppi", "ppi_plus", "rogan_gladen"):
+                one: Estimate = getattr(found, name)
+                ends[name] += [(one.low, one.high)] if one.low is not None else []
+        widths = {}
+        for name, pairs in ((name, found) for name, found in ends.items() if found):
+            low, high = np.array(pairs, dtype=float).T
+            widths[name] = (high - low).mean()
+            covered = ((low <= truth.mean()) & (truth.mean() <= high)).mean()
+            # Two standard errors of 200 draws. Rogan and Gladen's value does not exist in the draws
+            # in which the detector is no better than chance: only the others are counted.
+            if name != "rogan_gladen" or len(pairs) == draws:
+                assert covered >= 0.93 - 2 * (0.93 * 0.07 / draws) ** 0.5, (run.endpoint.name, name)
+        assert widths["ppi_plus"] <= 1.02 * widths["people"], run.endpoint.name
+        if judged.std() and np.corrcoef(truth, judged)[0, 1] > 0.2:
+            assert widths["ppi_plus"] < widths["people"], run.endpoint.name

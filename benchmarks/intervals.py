@@ -156,7 +156,7 @@ def false_findings(whole: bool, rng: np.random.Generator, sets: int) -> tuple[fl
         ps = (
             slices.contrast_slice(values, inside, cluster, rng, category, draws=999).p,
             absence.permutation_p_value(values, category, cluster, rng, draws=199).p,
-            paired.test_difference(hits - other, rng).p,
+            paired.test_difference(hits - other, np.arange(len(hits)), rng).p,
         )
         below += [p is not None and p <= 0.05 for p in ps]
     return tuple((below / sets).tolist())
@@ -180,7 +180,6 @@ def print_times(rng: np.random.Generator, items: int) -> None:
     half = rng.random(items) < 0.5
     category = rng.integers(22, size=items)
     apart = hits.astype(int) - (rng.random(items) < 0.5)
-    sums = np.bincount(cluster, weights=apart)
     figures = {
         "d'": lambda: sensitivity.d_prime(hits, half),
         "RMSE": lambda: closeness.rmse(people, scores),
@@ -193,7 +192,7 @@ def print_times(rng: np.random.Generator, items: int) -> None:
     print(f"\nseconds for {items:,} outcomes in {CLUSTERS:,} clusters, {bootstrap.DRAWS:,} draws")
     for name, figure in figures.items():
         seconds(name, lambda figure=figure: bootstrap.estimate(figure(), cluster, rng))
-    seconds("signs", lambda: paired.test_difference(sums, rng))
+    seconds("signs", lambda: paired.test_difference(apart, cluster, rng))
     seconds("a category", lambda: slices.contrast_slice(hits, category == 3, cluster, rng))
     seconds("a large slice", lambda: slices.contrast_slice(hits, half, cluster, rng, category))
     few = np.isin(cluster, np.arange(150)) & half

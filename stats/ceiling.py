@@ -18,7 +18,6 @@ from stats import bootstrap
 from stats.bootstrap import Figure
 from stats.families import benjamini_yekutieli
 from stats.paired import ONE_CLUSTER, estimate_difference
-from stats.rates import ClusterSums
 
 # With two raters, a random evaluator passes if they do not agree much.
 FEWEST_RATERS = 3
@@ -174,23 +173,13 @@ def _advantage(
 def _p(differences: Floats, cluster: NDArray[np.int_], epsilon: float) -> float | None:
     """The p of the hypothesis that the mean difference is epsilon or more; None with one
     cluster."""
-    items = np.bincount(cluster)
-    sums = np.bincount(cluster, weights=differences)
-    found = estimate_difference(
-        ClusterSums(
-            m=int((items > 0).sum()),
-            n=len(differences),
-            y=float(sums.sum()),
-            nn=int((items * items).sum()),
-            ny=float((items * sums).sum()),
-            yy=float((sums * sums).sum()),
-        )
-    )
-    if found.value is None or (items > 0).sum() == 1:
+    found = estimate_difference(differences, cluster)
+    clusters = len(np.unique(cluster))
+    if found.value is None or clusters == 1:
         return None
     if found.standard_error is None:
         return float(found.value >= epsilon)
-    return float(stdtr((items > 0).sum() - 1, (found.value - epsilon) / found.standard_error))
+    return float(stdtr(clusters - 1, (found.value - epsilon) / found.standard_error))
 
 
 def _closeness(labels: Floats, others: Floats, scale: Scale) -> Floats:

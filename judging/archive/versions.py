@@ -40,12 +40,14 @@ def _ends(*figures: str) -> tuple[str, ...]:
 
 METHODS: dict[str, Method] = {
     "sign-flip test": Method(
-        3,
+        4,
         {
             "compare": (
                 "low", "high", "p", "p_holm", "q", "standard_error", "shows", "letters_a",
-                "letters_b", "reason",
-            )
+                "letters_b", "reason", "false_alarm_p", "j_p",
+                *_interval_columns("false_alarm", "j"),
+            ),
+            "evaluators": ("letters",),
         },
     ),
     "blind spots": Method(
@@ -92,7 +94,9 @@ METHODS: dict[str, Method] = {
             "making": _ends("share"),
             "penalties": _ends("detection"),
             "repeats": ("low", "high", *_ends("first", "changing")),
-            "sensitivity": _ends("detection", "false_alarm", "j"),
+            **dict.fromkeys(
+                ("evaluators", "sensitivity"), _ends("detection", "false_alarm", "j")
+            ),
         },
     ),
     "alternative annotator test": Method(
@@ -104,7 +108,11 @@ METHODS: dict[str, Method] = {
             )
         },
     ),
-    "money": Method(2, {"cost": ("cost", "per_detected", "paid")}),
+    "money": Method(2, {
+            "cost": ("cost", "per_detected", "paid"),
+            "evaluators": ("cost_per_1000",),
+        },
+    ),
 }  # fmt: skip
 
 

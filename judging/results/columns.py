@@ -246,16 +246,18 @@ class Rate(Column):
 
 @dataclass(frozen=True)
 class Points(Column):
-    """A difference of rates in percentage points, with sign and interval."""
+    """A difference of rates in percentage points, with sign and interval. The columns of its
+    interval and reason start with `prefix`."""
 
     _: KW_ONLY
+    prefix: str = ""
     low: str = "low"
     high: str = "high"
     unit: str = cells.POINTS_UNIT
 
     def cell(self, row: Row, of: Leading) -> Cell:
-        low, high = (row[end] if end else None for end in (self.low, self.high))
-        return cells.points_cell(row[self.name], low, high, row["reason"])
+        low, high = (row[self.prefix + end] if end else None for end in (self.low, self.high))
+        return cells.points_cell(row[self.name], low, high, row[f"{self.prefix}reason"])
 
 
 @dataclass(frozen=True)

@@ -184,6 +184,17 @@ def estimate_columns(one: Estimate) -> dict[str, Any]:
     return {"rate": one.value, "low": one.low, "high": one.high, "reason": one.reason or None}
 
 
+def figure_columns(name: str, one: Estimate) -> dict[str, Any]:
+    """The columns of a figure with this name, of its interval, and of the reason if one of them is
+    None."""
+    return {
+        name: one.value,
+        f"{name}_low": one.low,
+        f"{name}_high": one.high,
+        f"{name}_reason": one.reason or None,
+    }
+
+
 def load_categories(runs: Iterable[Run]) -> Taxonomy:
     """The categories under which these runs were made; the project's of today if they differ, and
     those that ship if there is no run."""

@@ -66,6 +66,51 @@ def test_p_is_exact_however_small_where_questions_have_several_items(project: Pr
         assert row["p_holm"] == pytest.approx(3 * 2**-19)
 
 
+def test_a_run_that_detects_more_by_crying_wolf_has_no_higher_j(project: Project) -> None:
+    items = make_items(project, 10)
+    calm = make_items(project, 5, "score-invariant")
+    a = make_said(project, [*items, *calm], "DDDDDDDDUU" + "DDDDU")
+    b = make_said(project, [*items, *calm], "DDDDDUUUUU" + "DUUUU")
+    row, of_ability = compare.compare([a, b])
+    assert (row["difference"], row["invariant"]) == (pytest.approx(0.3), 5)
+    assert row["false_alarm"] == pytest.approx(0.6)
+    # McNemar: 0 against 3, 2 / 8.
+    assert row["false_alarm_p"] == pytest.approx(0.25)
+    assert row["j"] == pytest.approx(-0.3)
+    # Ten items are as good as nine independent ones: (3.7 - 1) / 11, variance (4.7 / 11 - .2455^2)
+    # / 11, t of 9; five as four: (3.4 - 1) / 6, variance (4.4 / 6 - .4^2) / 6, t of 4, cut at 1.
+    assert (row["low"], row["high"]) == pytest.approx((-0.16776, 0.65867), abs=1e-4)
+    ends = (row["false_alarm_low"], row["false_alarm_high"])
+    assert ends == pytest.approx((-0.45826, 1), abs=1e-4)
+    # Newcombe, from these: the ends that lie towards each other.
+    below, above = (0.46776**2 + 0.4**2) ** 0.5, (0.35867**2 + 1.05826**2) ** 0.5
+    assert (row["j_low"], row["j_high"]) == pytest.approx((-0.3 - below, -0.3 + above), abs=1e-4)
+    # Each error weighs 1/10 and each alarm 1/5: sums 3 and -6. Of the 2^6 patterns of three 1 and
+    # three 2 those with 3 or more in either direction: 2 x 20.
+    assert row["j_p"] == pytest.approx(40 / 64)
+    assert (of_ability["j"], of_ability["j_p"]) == (row["j"], row["j_p"])
+
+
+def test_score_invariant_items_belong_to_the_ability_they_were_made_from(project: Project) -> None:
+    items = make_items(project, 2)
+    calm = make_items(project, 3, "score-invariant", ability="", source_ability="long-form")
+    a, b = (make_said(project, [*items, *calm], said) for said in ("DDDDD", "UUUUU"))
+    whole, factual = compare.compare([a, b])
+    assert (whole["invariant"], whole["false_alarm"], whole["j"]) == (3, 1, 0)
+    assert (factual["ability"], factual["invariant"]) == ("factual", 0)
+    assert factual["false_alarm_reason"] == factual["j_reason"] == "no score-invariant item"
+    assert (factual["false_alarm_p"], factual["j_p"]) == (None, None)
+
+
+def test_runs_that_agree_everywhere_have_an_interval(project: Project) -> None:
+    items = make_items(project, 10)
+    row, *_ = compare.compare([make_said(project, items, "D" * 10) for _ in range(2)])
+    # Bonett and Price: t of 9 x (1/12 + 1/12)^.5 / 12^.5.
+    assert (row["low"], row["high"]) == pytest.approx((-0.26660, 0.26660), abs=1e-4)
+    assert (row["standard_error"], row["shows"], row["p"]) == (None, None, 1)
+    assert row["reason"] == "all clusters differ alike"
+
+
 def test_items_of_one_cluster_flip_together(project: Project) -> None:
     items = make_items(project, 6, cluster="one") + make_items(project, 1)
     a, b = (make_said(project, items, said) for said in ("DDDDDDU", "UUUUUUU"))

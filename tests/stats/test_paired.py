@@ -10,7 +10,6 @@ from statsmodels.api import OLS
 from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 
 from stats import families, paired
-from stats.rates import ClusterSums
 
 clusters = st.lists(
     st.integers(1, 5).flatmap(lambda n: st.tuples(st.just(n), st.integers(-n, n))), max_size=40
@@ -21,12 +20,22 @@ def generator(seed=1):
     return np.random.Generator(np.random.PCG64(seed))
 
 
-def sums(pairs):
-    """Of (items, sum of differences), one a cluster."""
-    n, y = (np.array(side) for side in zip(*pairs, strict=True)) if pairs else ([], [])
-    n, y = np.asarray(n), np.asarray(y)
-    totals = (n.sum(), y.sum(), (n * n).sum(), (n * y).sum(), (y * y).sum())
-    return ClusterSums(len(n), *(one.item() for one in totals))
+def spread(pairs):
+    """The differences and clusters of items, from (items, sum of differences) of each cluster: as
+    many whole differences as there are, or equal shares."""
+    differences, clusters = [], []
+    for cluster, (n, y) in enumerate(pairs):
+        whole = y == int(y) and abs(y) <= n
+        each = (
+            [math.copysign(1, y)] * abs(int(y)) + [0] * (n - abs(int(y))) if whole else [y / n] * n
+        )
+        differences += each
+        clusters += [cluster] * n
+    return differences, clusters
+
+
+def estimate(pairs, **options):
+    return paired.estimate_difference(*spread(pairs), **options)
 
 
 # The difference
@@ -35,7 +44,7 @@ def sums(pairs):
 def test_a_difference_of_clusters_by_hand():
     # Clusters of 2, 1, 1 items with sums 2, 0, -1: d = 1/4, residuals 1.5, -.25, -1.25, squares
     # 2.25 + .0625 + 1.5625 = 3.875; v = 3/2 x 3.875 / 16 = 0.36328125, error 0.602728.
-    found = paired.estimate_difference(sums([(2, 2), (1, 0), (1, -1)]))
+    found = estimate([(2, 2), (1, 0), (1, -1)])
     assert (found.value, found.n, found.reason) == (0.25, 4, "")
     assert found.standard_error == pytest.approx(math.sqrt(0.36328125))
     # Student's quantiles of 2 degrees of freedom: 4.302653 at 0.975, 1.060660 at 0.8.
@@ -46,17 +55,17 @@ def test_a_difference_of_clusters_by_hand():
 
 def test_of_three_tests_a_difference_must_be_larger_to_be_found():
     # Student's quantile of 2 degrees of freedom at q = 1 - 0.05 / 6: (2q - 1) / sqrt(2 q (1 - q)).
-    found = paired.estimate_difference(sums([(2, 2), (1, 0), (1, -1)]), tests=3)
+    found = estimate([(2, 2), (1, 0), (1, -1)], tests=3)
     assert found.shows == pytest.approx((7.648804 + 1.060660) * math.sqrt(0.36328125))
     with pytest.raises(ValueError, match="family"):
-        paired.estimate_difference(sums([(1, 0), (1, 1)]), tests=0)
+        estimate([(1, 0), (1, 1)], tests=0)
 
 
 @pytest.mark.parametrize("tests", [1, 45])
 def test_a_difference_of_that_size_is_found_four_times_of_five(tests):
     """Twenty clusters with normal differences: the test of t at the level of the family."""
     rng, found, sets, m = np.random.default_rng(5), 0, 4_000, 20
-    made = paired.estimate_difference(sums([(1, y) for y in rng.normal(size=m)]), tests=tests)
+    made = estimate([(1, y) for y in rng.normal(size=m)], tests=tests)
     apart = made.shows / made.standard_error / math.sqrt(m)  # in standard deviations
     values = rng.normal(apart, 1, size=(sets, m))
     p = scipy_stats.ttest_1samp(values, 0, axis=1).pvalue
@@ -64,17 +73,56 @@ def test_a_difference_of_that_size_is_found_four_times_of_five(tests):
     assert 0.78 < found < 0.84
 
 
-def test_with_one_item_a_cluster_it_is_the_paired_t_interval():
-    values = [1, 0, 0, -1, 1, 1, 0, 0, 1, 0] * 4
-    found = paired.estimate_difference(sums([(1, value) for value in values]))
-    low, high = scipy_stats.ttest_1samp(values, 0).confidence_interval(0.95)
-    assert (found.low, found.high) == pytest.approx((low, high))
+def test_with_one_item_a_cluster_it_is_bonett_and_price_by_hand():
+    # 16 and 8 of 40 differ: (17 - 9) / 42, variance (26 / 42 - (8 / 42)^2) / 42 where 40 items
+    # are as good as 40 x 39 / 40 independent ones; t of 39: 2.022691.
+    values = [1, 0, 0, -1, 1, 1, 0, 0, 1, -1] * 4
+    found = estimate([(1, value) for value in values])
+    n = 39
+    more, fewer = ((n * share + 1) / (n + 2) for share in (0.4, 0.2))
+    half = 2.022691 * math.sqrt((more + fewer - (more - fewer) ** 2) / (n + 2))
+    assert (found.low, found.high) == pytest.approx(
+        (more - fewer - half, more - fewer + half), abs=1e-6
+    )
     assert found.standard_error == pytest.approx(scipy_stats.sem(values))
+    # Near the plain t interval where there is much.
+    many = estimate([(1, value) for value in values * 50])
+    low, high = scipy_stats.ttest_1samp(values * 50, 0).confidence_interval(0.95)
+    assert (many.low, many.high) == pytest.approx((low, high), abs=5e-4)
+
+
+def test_shares_of_repeats_count_for_more_than_whole_differences_of_that_size():
+    values = [0.1, -0.1] * 50
+    found = estimate([(1, value) for value in values])
+    low, high = scipy_stats.ttest_1samp(values, 0).confidence_interval(0.95)
+    assert (found.low, found.high) == pytest.approx((low, high), rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("rate", "other", "clusters"), [(0.98, 0.9, 40), (0.5, 0.5, 20), (0.9, 0.7, 10)]
+)
+def test_intervals_cover_near_the_ends_and_with_few_questions(rate, other, clusters):
+    rng, covered, sets = np.random.default_rng(8), 0, 300
+    at = [math.log(one / (1 - one)) for one in (rate, other)]
+    often = np.random.default_rng(9).normal(0, 0.5, size=10**6)
+    truth = float(np.subtract(*(np.mean(1 / (1 + np.exp(-(one + often)))) for one in at)))
+    for _ in range(sets):
+        sizes = rng.integers(1, 7, size=clusters)
+        cluster = np.repeat(np.arange(clusters), sizes)
+        # Some questions are easier than others, for both.
+        ease = rng.normal(0, 0.5, size=clusters)[cluster]
+        chances = [1 / (1 + np.exp(-(one + ease))) for one in at]
+        hits = [rng.random(len(cluster)) < chance for chance in chances]
+        found = paired.estimate_difference(hits[0].astype(float) - hits[1], cluster)
+        covered += found.low <= truth <= found.high
+    assert covered / sets > 0.92
 
 
 @given(st.lists(st.lists(st.integers(-1, 1), min_size=1, max_size=4), min_size=2, max_size=15))
 def test_the_standard_error_is_the_clustered_one_of_statsmodels(parts):
-    found = paired.estimate_difference(sums([(len(part), sum(part)) for part in parts]))
+    found = paired.estimate_difference(
+        np.concatenate(parts), np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    )
     values = np.concatenate(parts)
     groups = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
     fit = OLS(values, np.ones(len(values))).fit(cov_type="cluster", cov_kwds={"groups": groups})
@@ -87,27 +135,51 @@ def test_the_standard_error_is_the_clustered_one_of_statsmodels(parts):
     [
         ([], None, "no item that both parsed"),
         ([(5, 2)], 0.4, "one cluster"),
-        ([(1, 0), (3, 0)], 0, "all clusters differ alike"),
-        ([(1, 1), (3, 3)], 1, "all clusters differ alike"),
-        ([(3, 0.1), (3, 0.1), (3, 0.1)], 0.1 / 3, "all clusters differ alike"),
     ],
 )
-def test_without_spread_there_is_no_interval(pairs, value, reason):
-    found = paired.estimate_difference(sums(pairs))
+def test_without_two_clusters_there_is_no_interval(pairs, value, reason):
+    found = estimate(pairs)
     assert found.value == (None if value is None else pytest.approx(value))
     assert (found.low, found.high, found.standard_error, found.shows) == (None,) * 4
     assert found.reason == reason
 
 
+@pytest.mark.parametrize(
+    ("pairs", "value", "low", "high"),
+    [
+        # One pair is added to either side: 1/12 - 1/12, variance (2/12) / 12, t of 9: 2.262157.
+        ([(1, 0)] * 10, 0, -2.262157 / math.sqrt(72), 2.262157 / math.sqrt(72)),
+        # As many questions of four items say no more: each counts once.
+        ([(4, 0)] * 10, 0, -2.262157 / math.sqrt(72), 2.262157 / math.sqrt(72)),
+        # All of ten differ: 11/12 - 1/12, variance (1 - 100/144) / 12.
+        ([(1, 1)] * 10, 1, 10 / 12 - 2.262157 * math.sqrt(44 / 144 / 12), 1),
+        # Half of each: 6/12 - 1/12, variance (7/12 - 25/144) / 12.
+        (
+            [(2, -1)] * 10,
+            -0.5,
+            -5 / 12 - 2.262157 * math.sqrt(59 / 144 / 12),
+            -5 / 12 + 2.262157 * math.sqrt(59 / 144 / 12),
+        ),
+        ([(3, 0.1)] * 3, 0.1 / 3, -1, 1),
+    ],
+)
+def test_runs_that_differ_alike_everywhere_have_an_interval_all_the_same(pairs, value, low, high):
+    found = estimate(pairs)
+    assert found.value == pytest.approx(value)
+    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-6)
+    assert (found.standard_error, found.shows) == (None, None)
+    assert found.reason == "all clusters differ alike"
+
+
 def test_a_level_is_a_fraction():
     with pytest.raises(ValueError, match="level"):
-        paired.estimate_difference(sums([(1, 0), (1, 1)]), level=95)
+        estimate([(1, 0), (1, 1)], level=95)
 
 
 @given(clusters)
 def test_turning_the_runs_round_turns_the_difference_round(pairs):
-    one = paired.estimate_difference(sums(pairs))
-    other = paired.estimate_difference(sums([(n, -y) for n, y in pairs]))
+    one = estimate(pairs)
+    other = estimate([(n, -y) for n, y in pairs])
     assert one.standard_error == other.standard_error
     if one.low is not None:
         assert (one.value, one.low, one.high) == pytest.approx(
@@ -158,14 +230,16 @@ def test_signs_of_three_clusters_by_hand():
 
 def test_where_nothing_differs_p_is_one():
     assert paired.sign_flip_test([0, 0], generator()).p == 1
-    assert paired.test_difference([0, 0], generator()) == paired.PValue(1.0, 0, test="exact")
-    assert paired.test_difference([], generator()) == paired.PValue(
+    assert paired.test_difference([0, 0], [1, 2], generator()) == paired.PValue(
+        1.0, 0, test="exact"
+    )
+    assert paired.test_difference([], [], generator()) == paired.PValue(
         None, 0, "no item that both parsed"
     )
 
 
 def test_one_cluster_can_never_show():
-    assert paired.test_difference([9], generator()).p == 1
+    assert paired.test_difference([1] * 9, [1] * 9, generator()).p == 1
 
 
 @given(st.lists(st.integers(-4, 4), max_size=12), st.sampled_from([1, 3, 7, 60]))
@@ -192,7 +266,7 @@ def test_shares_of_unlike_numbers_of_repeats_tie_in_spite_of_rounding():
 def test_flipping_single_items_is_the_exact_mcnemar_test(one, other):
     sums = [1] * one + [-1] * other + [0] * 5
     expected = paired.mcnemar_test(one, other)
-    assert paired.test_difference(sums, generator()) == expected
+    assert paired.test_difference(sums, range(len(sums)), generator()) == expected
     assert paired.sign_flip_test(sums, generator()).p == pytest.approx(expected.p, rel=1e-9)
     assert paired.sign_flip_test([2.5 * one for one in sums], generator()).p == pytest.approx(
         expected.p, rel=1e-9
@@ -218,7 +292,7 @@ def test_long_distributions_are_transformed_and_stay_exact():
     assert found.p < 1e-5
 
 
-def test_without_a_grid_patterns_are_drawn_and_with_many_clusters_t_has_the_tail(monkeypatch):
+def test_without_a_grid_patterns_are_drawn_and_with_many_clusters_t_has_the_tail():
     values = np.random.default_rng(4).normal(0.3, size=14)
     drawn = paired.sign_flip_test(values, generator())
     assert (drawn.test, drawn.n) == ("drawn", 14)
@@ -227,7 +301,37 @@ def test_without_a_grid_patterns_are_drawn_and_with_many_clusters_t_has_the_tail
     assert drawn.p == pytest.approx(exact, abs=5 * math.sqrt(exact * (1 - exact) / 10**6))
     whole = np.random.default_rng(5).integers(-3, 4, size=400) + 0.25
     exact = paired.sign_flip_test(whole, generator())
-    monkeypatch.setattr(paired, "MOST_POINTS", 100)
-    tail = paired.sign_flip_test(whole, generator())
+    tail = paired.sign_flip_test(whole, generator(), most_points=100)
     assert (exact.test, tail.test) == ("exact", "t")
     assert tail.p == pytest.approx(exact.p, rel=0.02)
+
+
+# J
+
+
+def test_j_of_three_clusters_by_hand():
+    # Two errors and one score-invariant item: weights 1 and -2 where both numbers are multiplied.
+    # Sums of the clusters: 1, 1 and -2 x -1: all in one direction, 2 of 8 patterns.
+    found = paired.test_j_difference([1, 1, -1], [False, False, True], [5, 7, 9], generator())
+    assert (found.p, found.n, found.test) == (pytest.approx(0.25), 3, "exact")
+    # An alarm more for each error more leaves J as it is.
+    assert paired.test_j_difference([1, 1], [False, True], [1, 1], generator()).p == 1
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([-1, -0.5, 0, 0.5, 1]), st.booleans(), st.integers(0, 9)),
+        max_size=30,
+    )
+)
+def test_p_of_j_is_the_share_of_all_sign_patterns_of_clusters(items):
+    differences, invariant, cluster = ([one[place] for one in items] for place in range(3))
+    errors, alarms = invariant.count(False), invariant.count(True)
+    found = paired.test_j_difference(differences, invariant, cluster, generator())
+    if not errors or not alarms:
+        assert (found.p, found.reason) == (None, "no item that both parsed")
+        return
+    of = dict.fromkeys(cluster, 0.0)
+    for one, calm, place in items:
+        of[place] += -one / alarms if calm else one / errors
+    assert found.p == pytest.approx(every_pattern([*of.values()]), rel=1e-9)

@@ -1,7 +1,8 @@
-"""Which of two runs detects more on the same items, and how sure is it? The table `compare` of
+"""Which of two runs is better on the same items, and how sure is it? The table `compare` of
 differences, intervals and tests, and its page."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ from annotation.labelling.models.labels import SI_ITEM
 from annotation.templatetags import figures as written
 from judging.models import Run
 from judging.results import arrays, cells, chart_parts, columns, counted, drilldown, lines, progress
-from judging.results.arrays import Floats, Ints, RunArrays
+from judging.results.arrays import Bools, Floats, Ints, RunArrays
 from judging.results.cells import Row
 from judging.results.columns import Table
 from judging.results.page_parts import (
@@ -23,33 +24,51 @@ from judging.results.page_parts import (
     TableQuery,
     ViewContent,
 )
-from stats import families, paired
-from stats.rates import ClusterSums
+from stats import families, paired, sensitivity
 
-ABILITY = "ability"
+ABILITY, SOURCE = "ability", "source_ability"
 
 
 class RunPair(NamedTuple):
-    """Two runs over the error items of one ability, "" for all abilities."""
+    """Two runs over the items of one ability, "" for all abilities."""
 
     a: RunArrays
     b: RunArrays
     ability: str
 
 
-def compare(runs: Iterable[Run]) -> list[dict[str, Any]]:
-    """The table `compare`: all pairs of runs, compared on the error items that both parsed; first
-    over all abilities, then by ability.
+class SharedItems(NamedTuple):
+    """The items that both runs of a pair parsed, one entry per item: the first run's value minus
+    the second's, the cluster, and whether the item is score-invariant."""
 
-    `difference` is a's detection rate minus b's over `n` items; `only_a` and `only_b` count the
-    items that only that run detected. `total` counts the items of either run; `missing` of these
-    items are left out. p comes from `paired.test_difference`, and `test` says whether p is exact,
-    from random draws or from Student's t. `p_holm` is p adjusted for all pairs. If two runs share
-    no letter, they differ: `p_holm` is below 0.05. Rows by ability are exploratory and have q
+    differences: Floats
+    cluster: Ints
+    invariant: Bools
+
+    def of_kind(self, *, invariant: bool) -> tuple[Floats, Ints]:
+        """The differences and clusters of the error items, or of the score-invariant items."""
+        these = self.invariant == invariant
+        return self.differences[these], self.cluster[these]
+
+
+def compare(runs: Iterable[Run]) -> list[dict[str, Any]]:
+    """The table `compare`: all pairs of runs, compared on the items that both parsed; first over
+    all abilities, then by ability.
+
+    `difference` is a's detection rate minus b's over `n` error items; `only_a` and `only_b` count
+    the items that only that run detected. `total` counts the error items of either run; `missing`
+    of these items are left out. p comes from `paired.test_difference`, and `test` says whether p is
+    exact, from random draws or from Student's t. `p_holm` is p adjusted for all pairs. If two runs
+    share no letter, they differ: `p_holm` is below 0.05. Rows by ability are exploratory and have q
     (Benjamini and Hochberg) instead. `shows` is the smallest difference that would be found with
     80 % power, if it were the only one, among as many tests.
+
+    `false_alarm` is a's rate of false alarms minus b's over `invariant` score-invariant items, with
+    the same interval and test; they belong to the ability of the answer that they were made from.
+    `j` is the difference of J, detection minus false alarms: its interval is Newcombe's, from the
+    intervals of the two differences, and `j_p` comes from `paired.test_j_difference`.
     """
-    found = [one.only(~one.invariant) for one in arrays.load_arrays(runs, (ABILITY,))]
+    found = arrays.load_arrays(runs, (ABILITY, SOURCE))
     pairs = list(combinations(found, 2))
     headline = [
         _row(RunPair(a, b, ""), len(pairs)) for a, b in progress.iterate(pairs, "comparing runs")
@@ -68,25 +87,46 @@ def compare(runs: Iterable[Run]) -> list[dict[str, Any]]:
     return [*headline, *exploratory]
 
 
+def share_items(a: RunArrays, b: RunArrays) -> SharedItems:
+    """The items that both runs parsed."""
+    first, second, shared = a.detected, b.detected, a
+    if not np.array_equal(a.item, b.item):
+        _, of_a, of_b = np.intersect1d(a.item, b.item, assume_unique=True, return_indices=True)
+        first, second, shared = first[of_a], second[of_b], a.only(of_a)
+    there = ~np.isnan(first) & ~np.isnan(second)
+    return SharedItems(first[there] - second[there], shared.cluster[there], shared.invariant[there])
+
+
 def _pair_by_ability(runs: Sequence[RunArrays], abilities: Iterable[str]) -> list[RunPair]:
     """All pairs of runs over the items of each ability, those of a pair one after the other."""
-    parts = {name: [one.only(one.fields[ABILITY] == name) for one in runs] for name in abilities}
+    of = [np.where(one.invariant, one.fields[SOURCE], one.fields[ABILITY]) for one in runs]
+    parts = {
+        name: [one.only(group == name) for one, group in zip(runs, of, strict=True)]
+        for name in abilities
+    }
     return [
         RunPair(part[a], part[b], ability)
         for a, b in combinations(range(len(runs)), 2)
         for ability, part in parts.items()
-        if len(part[a].item) or len(part[b].item)
+        if not (part[a].invariant.all() and part[b].invariant.all())
     ]
 
 
 def _row(pair: RunPair, tests: int) -> dict[str, Any]:
     a, b, ability = pair
-    first, second, cluster = _common_items(a, b)
-    sums, differences = _sum_clusters(first - second, cluster)
-    made = paired.estimate_difference(sums, tests=tests)
-    rng = arrays.make_generator("compare", [a.run, b.run], ability)
-    tested = paired.test_difference(differences, rng)
-    total = len(np.union1d(a.item, b.item))
+    shared = share_items(a, b)
+    differences, cluster = shared.of_kind(invariant=False)
+    made = paired.estimate_difference(differences, cluster, tests=tests)
+    tested = paired.test_difference(
+        differences, cluster, arrays.make_generator("compare", [a.run, b.run], ability)
+    )
+    calm = shared.of_kind(invariant=True)
+    alarms = paired.estimate_difference(*calm)
+    if made.n and not alarms.n:
+        alarms = replace(alarms, reason=sensitivity.NO_INVARIANT)
+    j = sensitivity.youden_j(made, alarms)
+    rng = arrays.make_generator("compare", [a.run, b.run], ability, "false alarms and J")
+    total = len(np.union1d(a.item[~a.invariant], b.item[~b.invariant]))
     return {
         **_run_columns(a.run, "a"),
         **_run_columns(b.run, "b"),
@@ -94,8 +134,8 @@ def _row(pair: RunPair, tests: int) -> dict[str, Any]:
         "total": total,
         "missing": total - made.n,
         "n": made.n,
-        "only_a": counted.round_sum(np.maximum(first - second, 0).sum()),
-        "only_b": counted.round_sum(np.maximum(second - first, 0).sum()),
+        "only_a": counted.round_sum(np.maximum(differences, 0).sum()),
+        "only_b": counted.round_sum(np.maximum(-differences, 0).sum()),
         "difference": made.value,
         "low": made.low,
         "high": made.high,
@@ -108,35 +148,14 @@ def _row(pair: RunPair, tests: int) -> dict[str, Any]:
         "letters_a": None,
         "letters_b": None,
         "reason": made.reason or tested.reason or None,
+        "invariant": alarms.n,
+        **counted.figure_columns("false_alarm", alarms),
+        "false_alarm_p": paired.test_difference(*calm, rng).p,
+        **counted.figure_columns("j", j),
+        "j_p": paired.test_j_difference(
+            shared.differences, shared.invariant, shared.cluster, rng
+        ).p,
     }
-
-
-def _common_items(a: RunArrays, b: RunArrays) -> tuple[Floats, Floats, Ints]:
-    """Both runs' values on the items that both parsed, and the clusters of these items."""
-    first, second, cluster = a.detected, b.detected, a.cluster
-    if not np.array_equal(a.item, b.item):
-        _, of_a, of_b = np.intersect1d(a.item, b.item, assume_unique=True, return_indices=True)
-        first, second, cluster = first[of_a], second[of_b], cluster[of_a]
-    there = ~np.isnan(first) & ~np.isnan(second)
-    return first[there], second[there], cluster[there]
-
-
-def _sum_clusters(apart: Floats, cluster: Ints) -> tuple[ClusterSums, Floats]:
-    """Compute the sums for the interval, and the difference of each cluster."""
-    counted = np.bincount(cluster)
-    held = counted > 0
-    items = counted[held]
-    # Sums of shares such as thirds have rounding errors.
-    y: Floats = np.round(np.bincount(cluster, weights=apart).astype(float), 9)[held]
-    sums = ClusterSums(
-        m=len(items),
-        n=int(items.sum()),
-        nn=int((items**2).sum()),
-        y=float(y.sum()),
-        ny=float((items * y).sum()),
-        yy=float((y**2).sum()),
-    )
-    return sums, y
 
 
 def _run_columns(run: Run, side: str) -> dict[str, Any]:
@@ -194,7 +213,13 @@ COMPARE = Table(
             sort="letters",
             write=lambda row: f"{row['letters_a']} | {row['letters_b']}",
         ),
-        *columns.plain("letters_b", "reason"),
+        *columns.plain("letters_b", "reason", "invariant"),
+        columns.Points("false_alarm", "False alarms, a minus b", prefix="false_alarm_"),
+        *columns.plain("false_alarm_low", "false_alarm_high", "false_alarm_reason"),
+        columns.PValue("false_alarm_p", "p of false alarms", reason="false_alarm_reason"),
+        columns.Figure("j", "J, a minus b"),
+        *columns.plain("j_low", "j_high", "j_reason"),
+        columns.PValue("j_p", "p of J", reason="j_reason"),
     ),
     lambda project, runs, by: compare(runs),
     of_people=False,
@@ -202,12 +227,15 @@ COMPARE = Table(
 
 ALL = "all"
 SCOPE_SWITCH = Switch("of", "Over", {ALL: "All items", ABILITY: "Each ability"})
-_COLUMNS = ("ability", "run_a", "run_b", "n", "only_a", "only_b", "difference", "p")
+_FIRST = ("ability", "run_a", "run_b", "n", "difference")
+_LAST = ("false_alarm", "j", "j_p", "only_a", "only_b", "p", "false_alarm_p", "shows")
 _WORDS = (
-    "Detection rates on the error items that both runs parsed. p: sign-flip test over questions (a "
-    "McNemar test that allows several items a question), exact unless stated otherwise; {} "
-    "Smallest difference found: what is found with 80 % power after this adjustment, if nothing "
-    "else differs."
+    "Detection rates on the error items that both runs parsed, and false alarms on the "
+    "score-invariant ones. J is detection minus false alarms: a run that detects more only because "
+    "it always finds fault has no higher J. p: sign-flip test over questions (a McNemar test that "
+    "allows several items a question), exact unless stated otherwise; {} The p of false alarms and "
+    "of J are not adjusted. Smallest difference found: what is found with 80 % power after this "
+    "adjustment, if nothing else differs."
 )
 
 
@@ -265,8 +293,10 @@ def _points(end: float | None) -> float | None:
 _OVER_ALL = lines.Lines(
     COMPARE,
     "Runs in pairs",
-    (*_COLUMNS, "p_holm", "shows", "letters"),
-    _WORDS.format("adjusted for all pairs (Holm). Runs with a letter in common do not differ."),
+    (*_FIRST, "p_holm", "letters", *_LAST),
+    _WORDS.format(
+        "adjusted for all pairs (Holm). Runs with a letter in common were not shown to differ."
+    ),
     _draw,
     _select,
     _Pairs,
@@ -274,7 +304,7 @@ _OVER_ALL = lines.Lines(
 _OVER_ABILITIES = lines.Lines(
     COMPARE,
     "Runs in pairs",
-    (*_COLUMNS, "q", "shows"),
+    (*_FIRST, "q", *_LAST),
     _WORDS.format("adjusted for all rows (Benjamini-Hochberg): exploratory."),
     _draw,
     _select,

@@ -149,9 +149,9 @@ def _row(
         "parsed": detection.n,
         "clusters": len(np.unique(found.cluster[parsed])),
         "detected": counted.round_sum(np.nansum(found.detected)),
-        **_estimate_columns("detection", detection),
+        **counted.figure_columns("detection", detection),
         "scored": penalty.n,
-        **_estimate_columns("penalty", penalty),
+        **counted.figure_columns("penalty", penalty),
         "bottom": scale.low if scale else None,
         "at_top": scale.high if scale else None,
     }
@@ -169,15 +169,6 @@ def _estimate_penalty(found: RunArrays, filters: Sequence[Any]) -> Estimate:
         if not one.n
         else one
     )
-
-
-def _estimate_columns(name: str, one: Estimate) -> dict[str, Any]:
-    return {
-        name: one.value,
-        f"{name}_low": one.low,
-        f"{name}_high": one.high,
-        f"{name}_reason": one.reason or None,
-    }
 
 
 def _share(row: Row, name: str) -> float | None:

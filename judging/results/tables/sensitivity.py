@@ -60,10 +60,15 @@ def _split_items(found: RunArrays, known: Taxonomy) -> Iterator[tuple[str, str, 
         yield "", origin, found.only(~found.invariant | (origins == origin))
 
 
-def _row(found: RunArrays, ability: str, origin: str, *, of_pairs: bool) -> dict[str, Any]:
+def estimate_rates(found: RunArrays) -> tuple[Estimate, Estimate, Estimate]:
+    """Detection, false alarms and J over these items."""
     errors, calm = (found.only(side) for side in (~found.invariant, found.invariant))
     detection, alarm = (rates.estimate_rate(one.detected, one.cluster) for one in (errors, calm))
-    j = sensitivity.youden_j(detection, alarm)
+    return detection, alarm, sensitivity.youden_j(detection, alarm)
+
+
+def _row(found: RunArrays, ability: str, origin: str, *, of_pairs: bool) -> dict[str, Any]:
+    detection, alarm, j = estimate_rates(found)
     apart = Estimate(None, None, None, j.n, NOT_FOR_PAIRS_REASON)
     d_prime = apart if of_pairs else _d_prime(found, ability, origin)
     return {
@@ -73,13 +78,11 @@ def _row(found: RunArrays, ability: str, origin: str, *, of_pairs: bool) -> dict
         "total": len(found.item),
         "missing": int(np.isnan(found.detected).sum()),
         "errors": detection.n,
-        **_estimate_columns("detection", detection),
+        **counted.figure_columns("detection", detection),
         "invariant": alarm.n,
-        **_estimate_columns("false_alarm", alarm),
-        **_estimate_columns("j", j),
-        "j_reason": j.reason or None,
-        **_estimate_columns("d_prime", d_prime),
-        "d_prime_reason": d_prime.reason or None,
+        **counted.figure_columns("false_alarm", alarm),
+        **counted.figure_columns("j", j),
+        **counted.figure_columns("d_prime", d_prime),
     }
 
 
@@ -87,11 +90,6 @@ def _d_prime(found: RunArrays, *filters: str) -> Estimate:
     figure = sensitivity.d_prime(found.detected, found.invariant)
     rng = arrays.make_generator("sensitivity", [found.run], "d_prime", *filters)
     return bootstrap.estimate(figure, found.cluster, rng)
-
-
-def _estimate_columns(name: str, one: Estimate) -> dict[str, Any]:
-    names: Sequence[str] = (name, f"{name}_low", f"{name}_high")
-    return dict(zip(names, (one.value, one.low, one.high), strict=True))
 
 
 def _is_whole(row: Row) -> bool:
@@ -133,6 +131,7 @@ SENSITIVITY = Table(
         *columns.plain("j_low", "j_high", "j_reason"),
         columns.Figure("d_prime", "d′"),
         *columns.plain("d_prime_low", "d_prime_high", "d_prime_reason"),
+        *columns.plain("detection_reason", "false_alarm_reason"),
     ),
     lambda project, runs, by: tabulate(runs),
     of_people=False,
@@ -157,10 +156,22 @@ def _select(asked: PageQuery, tables: Sequence[Rows]) -> Rows:
 
 
 def _draw(asked: PageQuery, rows: Rows) -> ChartSpec | None:
+    with_groups = len(asked.judging_runs) <= MOST_RUNS
+    groups = "; small marks: groups" if with_groups else f"; up to {MOST_RUNS} runs have groups"
+    shown = [row for row in rows if with_groups or _is_whole(row)]
+    return _draw_plane(asked, shown, f" Large marks: all items{groups}.")
+
+
+def draw_whole(asked: PageQuery, rows: Rows) -> ChartSpec | None:
+    """Draw a mark for each run; the rows are over all items."""
+    whole = [{**row, "ability": None, "origin": None} for row in rows]
+    return _draw_plane(asked, whole, " Up and to the left is better.")
+
+
+def _draw_plane(asked: PageQuery, rows: Rows, words: str) -> ChartSpec | None:
     # Imported here, since Altair takes a second and nothing else should wait for it.
     from charts import plane
 
-    with_groups = len(asked.judging_runs) <= MOST_RUNS
     points = [
         plane.SensitivityPoint(
             cells.run_name(asked.runs_by_number[row["run"]]),
@@ -170,14 +181,11 @@ def _draw(asked: PageQuery, rows: Rows) -> ChartSpec | None:
             *(row[f"false_alarm{end}"] for end in ("", "_low", "_high")),
         )
         for row in rows
-        if row["detection"] is not None
-        and row["false_alarm"] is not None
-        and (with_groups or _is_whole(row))
+        if row["detection"] is not None and row["false_alarm"] is not None
     ]
-    groups = "; small marks: groups" if with_groups else f"; up to {MOST_RUNS} runs have groups"
     caption = (
-        f"Detection against false alarms, with 95 % intervals. Large marks: all items{groups}. On "
-        "the dashed line, errors are detected no more often than score-invariant changes."
+        f"Detection against false alarms, with 95 % intervals.{words} On the dashed line, errors "
+        "are detected no more often than score-invariant changes."
     )
     return ChartSpec(plane.draw_plane(points), caption) if points else None
 

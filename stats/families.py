@@ -73,6 +73,12 @@ def compact_letters(runs: int, different: Collection[tuple[int, int]]) -> list[s
     ]
 
 
+def split_letters(shown: Sequence[str]) -> list[set[str]]:
+    """The letters of each run, from what `compact_letters` gave all of them; none for ""."""
+    has_words = any(" " in one for one in shown) or len(set(shown)) > len(ascii_lowercase)
+    return [set(one.split() if has_words else one) for one in shown]
+
+
 def different_pairs(
     ps: Sequence[float | None], runs: int, alpha: float = 0.05
 ) -> set[tuple[int, int]]:

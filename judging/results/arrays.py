@@ -98,7 +98,7 @@ def load_arrays(
     )
     names = (*fields, *(one.name for one in groups))
     every = Outcome.objects.all() if among is None else among
-    found = every.counted().main().exclude(ability="").order_by().values_list(*columns)
+    found = every.counted().main().without_repeats().order_by().values_list(*columns)
     rows: dict[int, list[tuple[Any, ...]]] = {run.pk: [] for run in chosen}
     for some in progress.split_if_watched(chosen, READING_STEP):
         for row in found.filter(run__in=some).iterator(chunk_size=AT_A_TIME):

@@ -45,6 +45,7 @@ FIGURE_FILTERS = (
 ITEM_TITLES = {
     "errors": "With an error",
     "invariant": "Score-invariant",
+    "own": "All but duplicates",
     "repeats": "Duplicates",
 }
 AUDIT_TITLES = {
@@ -199,6 +200,7 @@ class OutcomeFilter(django_filters.FilterSet):
         words = {
             "errors": found.with_errors,
             "invariant": found.of_invariant,
+            "own": found.without_repeats,
             "repeats": found.of_repeats,
         }
         return words[value]()

@@ -189,6 +189,10 @@ class OutcomeQuerySet(models.QuerySet[Any]):
         """Outcomes of duplicate items, which belong to no ability."""
         return self.filter(ability="")
 
+    def without_repeats(self) -> OutcomeQuerySet:
+        """Outcomes of items that are no duplicates."""
+        return self.exclude(ability="")
+
     def with_moved(self) -> OutcomeQuerySet:
         """Annotate `moved`, the score of the perturbed answer minus the score of the gold answer;
         None unless both were scored."""

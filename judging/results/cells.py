@@ -14,6 +14,7 @@ from annotation.templatetags import figures as written
 from annotation.templatetags.figures import DASH
 from judging.models import Run
 from judging.results import counted
+from stats.bootstrap import ROUGH
 
 SortKey = float | str
 
@@ -56,6 +57,11 @@ class Cell:
     def is_there(self) -> bool:
         """True if there is a value to show, even if the value is 0."""
         return self.text != DASH
+
+    @property
+    def is_rough(self) -> bool:
+        """True if the interval is from few clusters."""
+        return bool(self.interval) and ROUGH in self.reason
 
 
 @dataclass(frozen=True)

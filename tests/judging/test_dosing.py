@@ -77,10 +77,11 @@ def test_rates_have_wilson_s_interval_and_penalties_that_of_the_bootstrap(run: R
     # Wilson for 6 of 12: (.5 + 1.92 / 12 +- 1.96 sqrt(.25 / 12 + .96 / 144)) / (1 + 3.84 / 12).
     assert one["detection_low"] == pytest.approx(0.254, abs=1e-3)
     assert one["detection_high"] == pytest.approx(0.746, abs=1e-3)
-    # About .5 +- 1.96 sqrt(.25 / 12).
-    assert one["penalty_low"] == pytest.approx(0.217, abs=0.06)
-    assert one["penalty_high"] == pytest.approx(0.783, abs=0.06)
-    assert (one["detection_reason"], one["penalty_reason"]) == (None, None)
+    # About .5 +- 2.20 sqrt(.25 / 11).
+    assert one["penalty_low"] == pytest.approx(0.168, abs=0.06)
+    assert one["penalty_high"] == pytest.approx(0.832, abs=0.06)
+    assert one["detection_reason"] is None
+    assert one["penalty_reason"] == "rough: under 20 clusters"
 
 
 def test_doses_over_few_questions_have_no_interval_of_a_mean(project: Project) -> None:

@@ -47,12 +47,13 @@ def test_the_interval_of_a_mean_knows_that_items_of_a_cluster_are_alike() -> Non
     values = np.repeat([0.0, 1.0] * 10, 4)
     alone = bootstrap.estimate(clustered_mean(values), np.arange(80), rng())
     alike = bootstrap.estimate(clustered_mean(values), np.repeat(np.arange(20), 4), rng())
-    # sqrt(.25 / 80) = .056 for items of their own, sqrt(.25 / 20) = .112 for clusters of four.
+    # sqrt(.25 / 80) = .056 for items of their own, sqrt(.25 / 20) = .112 for clusters of four, with
+    # Student's quantile and m / (m - 1): 1.990 x (80/79)^.5 and 2.093 x (20/19)^.5.
     assert alone.value == alike.value == 0.5
     assert alone.high is not None
     assert alike.high is not None
-    assert alone.high - 0.5 == pytest.approx(1.96 * 0.0559, abs=0.02)
-    assert alike.high - 0.5 == pytest.approx(1.96 * 0.1118, abs=0.03)
+    assert alone.high - 0.5 == pytest.approx(2.003 * 0.0559, abs=0.02)
+    assert alike.high - 0.5 == pytest.approx(2.148 * 0.1118, abs=0.03)
 
 
 def test_a_mean_over_few_clusters_has_no_interval() -> None:

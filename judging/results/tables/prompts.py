@@ -387,7 +387,9 @@ def _change_cell(row: Row) -> Cell:
         return cell
     before, after = (cells.percent_cell(row[name]).text for name in ("before", "after"))
     star = "*" if row["starred"] else ""
-    note = f"{before} to {after}" + (f"; {row['reason']}" if row["reason"] else "")
+    # The cell itself marks an interval as rough.
+    reason = "" if row["reason"] == bootstrap.ROUGH else row["reason"]
+    note = f"{before} to {after}" + (f"; {reason}" if reason else "")
     return Cell(
         f"{cell.text}{star}", cell.place, interval=cell.interval, reason=cell.reason, note=note
     )

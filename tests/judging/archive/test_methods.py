@@ -252,7 +252,7 @@ def test_several_runs_are_tested_with_their_number_of_pairs(project: Project) ->
         make_replied(project, "vanilla", [(item, scores(9, 5)) for item in every])
     text = told(project)
     assert "Differences between the 3 runs are tested over all 3 pairs" in text
-    assert "percentile intervals of 2,000 bootstrap samples" in text
+    assert "(BCa) intervals of 2,000 bootstrap samples" in text
     assert "4,194,304 points, 1,000,000 sign patterns are drawn" in text
     assert said("figures", "invariant", text)
     assert said("figures", "j", text)

@@ -16,8 +16,18 @@ from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betaincinv
 
-from stats import absence, bootstrap, closeness, correlation, paired, sensitivity, slices
+from stats import (
+    absence,
+    bootstrap,
+    closeness,
+    correlation,
+    families,
+    paired,
+    sensitivity,
+    slices,
+)
 from stats.estimates import Estimate
 from stats.rates import ClusterSums, clustered_wilson, sum_cluster_arrays
 
@@ -136,40 +146,125 @@ def _all_but_rate(shape: Shape) -> tuple[int, bool, float]:
     return shape.clusters, shape.even, shape.within
 
 
-def false_findings(whole: bool, rng: np.random.Generator, sets: int) -> tuple[float, ...]:
-    """Return the shares of p below 5 % under the null hypothesis, for three tests: a slice within
-    categories, missing replies by category, and flipped signs. Slices contain whole clusters, or
-    split clusters.
-    """
-    shape = Shape(120, 0.3, 0.4)
-    below = np.zeros(3)
-    for sizes, hits in drawn(shape, rng, sets):
-        cluster = np.repeat(np.arange(len(sizes)), sizes)
-        # Shuffle the positions, since otherwise the hits of a cluster would always be its first
-        # items.
-        values = np.concatenate(
-            [rng.permutation(np.arange(n) < y) for n, y in zip(sizes, hits, strict=True)]
-        ).astype(float)
-        units, of = (len(sizes), cluster) if whole else (len(cluster), np.arange(len(cluster)))
-        inside, category = (rng.random(units) < 0.25)[of], rng.integers(6, size=units)[of]
-        other = rng.binomial(sizes, rates(shape, rng))
-        ps = (
-            slices.contrast_slice(values, inside, cluster, rng, category, draws=999).p,
-            absence.permutation_p_value(values, category, cluster, rng, draws=199).p,
-            paired.test_difference(hits - other, np.arange(len(hits)), rng).p,
-        )
-        below += [p is not None and p <= 0.05 for p in ps]
-    return tuple((below / sets).tolist())
+def _ps(whole: bool, sizes: Ints, hits: Ints, rng: np.random.Generator) -> dict[str, float | None]:
+    """The p of each test for one data set in which its hypothesis is true. Slices and kinds of
+    items contain whole clusters, or split clusters."""
+    cluster = np.repeat(np.arange(len(sizes)), sizes)
+    values = _as_items(sizes, hits, rng)
+    units, of = (len(sizes), cluster) if whole else (len(cluster), np.arange(len(cluster)))
+    inside, category = (rng.random(units) < 0.25)[of], rng.integers(6, size=units)[of]
+    # Another evaluator with the same rate and other chances in each cluster.
+    differences = values - _as_items(sizes, rng.binomial(sizes, rates(NULL, rng)), rng)
+    return {
+        "slice": slices.contrast_slice(values, inside, cluster, rng, category, draws=999).p,
+        "missing": absence.permutation_p_value(values, category, cluster, rng, draws=199).p,
+        "detection": paired.test_difference(differences, cluster, rng).p,
+        "J": paired.test_j_difference(differences, inside, cluster, rng).p,
+    }
+
+
+def _as_items(sizes: Ints, hits: Ints, rng: np.random.Generator) -> Floats:
+    """The items of clusters, in random order: otherwise their first ones would be the hits."""
+    return np.concatenate(
+        [rng.permutation(np.arange(n) < y) for n, y in zip(sizes, hits, strict=True)]
+    ).astype(float)
+
+
+NULL = Shape(120, 0.3, 0.4)
 
 
 def print_levels(rng: np.random.Generator, sets: int) -> None:
     print(
-        f"\nfalse findings at 5 %, in per cent, {sets:,} sets each, correlation 0.4 within clusters"
+        f"\nfalse findings at 5 %, in per cent, {sets:,} sets each, correlation {NULL.within} in"
+        f" {NULL.clusters} clusters; at most {100 * _most(sets):.1f} by two standard errors"
     )
-    print("slices and categories      slice       missing         signs")
-    for name, whole in (("hold whole clusters", True), ("cut clusters", False)):
-        shares = false_findings(whole, rng, sets)
-        print(f"{name:20}", "  ".join(with_error(share, sets) for share in shares), flush=True)
+    for name, whole in (("whole clusters", True), ("parts of clusters", False)):
+        found = [_ps(whole, *one, rng) for one in drawn(NULL, rng, sets)]
+        for test in found[0]:
+            share = float(np.mean([p is not None and p <= 0.05 for p in (f[test] for f in found)]))
+            above = "  above" * (share > _most(sets))
+            print(f"{name:20}{test:12}{with_error(share, sets)}{above}", flush=True)
+
+
+def _most(sets: int) -> float:
+    return 0.05 + 2 * sqrt(0.05 * 0.95 / sets)
+
+
+# How many of the slices are blind, and how many points more of their errors are missed.
+SLICES, PLANTED, DEEPER = 12, 3, 0.3
+
+
+def print_discoveries(rng: np.random.Generator, sets: int) -> None:
+    """Search twelve slices of which three are blind, or none, as the page Blind spots does."""
+    print(f"\nblind spots, {SLICES} slices of 120 clusters, q at 5 %, {sets:,} sets each")
+    for planted in (0, PLANTED):
+        false, power = [], []
+        for sizes, _ in drawn(NULL, rng, sets):
+            cluster = np.repeat(np.arange(len(sizes)), sizes)
+            slice_of = rng.integers(SLICES, size=len(cluster))
+            missed = rates(NULL, rng)[cluster] + DEEPER * (slice_of < planted)
+            values = (rng.random(len(cluster)) < missed).astype(float)
+            ps = [
+                slices.contrast_slice(values, slice_of == one, cluster, rng, draws=1_999).p
+                for one in range(SLICES)
+            ]
+            qs = families.benjamini_hochberg(ps)
+            blind = {one for one, q in enumerate(qs) if q is not None and q <= 0.05}
+            false.append(len([one for one in blind if one >= planted]) / max(1, len(blind)))
+            power.append(len([one for one in blind if one < planted]))
+        rate = float(np.mean(false))
+        words = f"{planted} planted: false discoveries {with_error(rate, sets)}"
+        if planted:
+            words += f", power {100 * sum(power) / planted / sets:.1f}"
+        print(words + "  above" * (rate > _most(sets)), flush=True)
+
+
+# Rates of two evaluators, clusters, and the correlation within.
+PAIRS = [
+    (one, other, clusters, within)
+    for clusters in (10, 20, 40, 120)
+    for within in (0.1, 0.3)
+    for one, other in ((0.5, 0.5), (0.95, 0.95), (0.9, 0.7), (0.98, 0.9))
+]
+
+
+def print_differences(rng: np.random.Generator, sets: int) -> None:
+    """Coverage of the difference of two detection rates, and of that of two J."""
+    print(f"\ncoverage of 95 % intervals of differences between two runs, {sets:,} sets each")
+    print("clusters  within   rates         detection  width          J      width")
+    for one, other, clusters, within in PAIRS:
+        found = [_differences(one, other, clusters, within, rng) for _ in range(sets)]
+        parts = []
+        for place, truth in enumerate((one - other, one - other)):
+            ends = np.array([(f[place].low, f[place].high) for f in found], dtype=float)
+            covered = float(((ends[:, 0] <= truth) & (truth <= ends[:, 1])).mean())
+            parts.append(f"{with_error(covered, sets)}  {(ends[:, 1] - ends[:, 0]).mean():.3f}")
+        print(
+            f"{clusters:8}  {within:6.1f}   {one:.2f} {other:.2f}   {'   '.join(parts)}", flush=True
+        )
+
+
+def _differences(
+    one: float, other: float, clusters: int, within: float, rng: np.random.Generator
+) -> tuple[Estimate, Estimate]:
+    """The differences of detection and of J, between evaluators for which the same questions are
+    hard, and which give as many false alarms: 10 % of a fifth of the items."""
+    sizes = rng.choice(SIZES, size=clusters, p=WEIGHTS)
+    cluster, ease = np.repeat(np.arange(clusters), sizes), rng.random(clusters)
+    invariant = rng.random(len(cluster)) < 0.2
+    # At least one of each kind, in two clusters.
+    invariant[cluster == 0], invariant[cluster == 1] = True, True
+    invariant[cluster == 2], invariant[cluster == 3] = False, False
+    spread = 1 / within - 1
+    hits = []
+    for rate in (one, other):
+        chances = [betaincinv(p * spread, (1 - p) * spread, ease)[cluster] for p in (rate, 0.1)]
+        hits.append(rng.random(len(cluster)) < np.where(invariant, chances[1], chances[0]))
+    apart = hits[0].astype(float) - hits[1]
+    detection, alarm = (
+        paired.estimate_difference(apart[side], cluster[side]) for side in (~invariant, invariant)
+    )
+    return detection, sensitivity.youden_j(detection, alarm)
 
 
 def print_times(rng: np.random.Generator, items: int) -> None:
@@ -217,7 +312,9 @@ def main() -> int:
     tenth = 10 if parser.parse_args().quick else 1
     rng = np.random.Generator(np.random.PCG64(1))
     print_coverage(rng, 4_000 // tenth)
-    print_levels(rng, 400 // tenth)
+    print_differences(rng, 1_000 // tenth)
+    print_levels(rng, 1_000 // tenth)
+    print_discoveries(rng, 400 // tenth)
     print_times(rng, ITEMS // tenth)
     return 0
 

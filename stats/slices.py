@@ -13,7 +13,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array, csr_array
-from scipy.special import stdtr
+from scipy.special import stdtr, stdtrit
 
 from stats.rates import clustered_wilson, sum_cluster_arrays
 
@@ -139,7 +139,11 @@ def _block_sizes(draws: int, width: int) -> Iterator[int]:
 # a share).
 FEWEST_ITEMS = 20
 FEWEST_CLUSTERS = 10
+# The same for the other items, in strata that the slice has too: else a large slice would be
+# compared with one or two.
+FEWEST_OTHERS, FEWEST_OTHER_CLUSTERS = 10, 5
 LEAST_DIFFERENCE = 0.10
+LEVEL = 0.95
 DRAWS = 9_999
 # With this many extreme draws, p is known to a tenth of its value.
 ENOUGH_EXTREME = 100
@@ -158,8 +162,9 @@ class SliceContrast:
     """A slice against the rest: rates as fractions of 1, None where there are no items.
 
     The slice has `n` items in `clusters` clusters, the rest `rest_n` items. Both rates have the
-    interval of `rates.clustered_wilson`. `difference` is the Mantel-Haenszel difference. `p` is
-    one-sided, for the hypothesis that the slice has no higher rate; `reason` says why it is None.
+    interval of `rates.clustered_wilson`. `difference` is the Mantel-Haenszel difference, with an
+    interval where there is a p. `p` is one-sided, for the hypothesis that the slice has no higher
+    rate; `reason` says why it is None.
     """
 
     n: int
@@ -172,6 +177,8 @@ class SliceContrast:
     rest_high: float | None
     rest_n: int
     difference: float | None
+    difference_low: float | None
+    difference_high: float | None
     p: float | None
     reason: str = ""
 
@@ -191,7 +198,10 @@ def contrast_slice(
     an item's membership and value minus their means in its stratum, and n1k, n0k the items of
     stratum k in the slice and in the rest. Then
     difference = sum s y / sum n1k n0k / nk (Mantel and Haenszel 1959; Greenland and Robins 1985);
-    a stratum with only one side has no weight.
+    a stratum with only one side has no weight. Its 95 % interval: difference +- t v^0.5, clipped to
+    -1 and 1, where v = m / (m - 1) sum over clusters of (sum of s y - difference sum of s^2)^2 /
+    (sum n1k n0k / nk)^2 and t has as many degrees of freedom as the side with fewer clusters has
+    clusters, minus 1.
 
     The test statistic is sum s y divided by the root of the sum over clusters of (sum of the
     cluster's s y)^2, so that it remains valid if items of a cluster are alike (Janssen 1997; Chung
@@ -209,8 +219,9 @@ def contrast_slice(
     either side, t with m - 1 degrees of freedom (m clusters) replaces the permutation, since it is
     the limit of the permuted statistic.
 
-    There is no p if the slice has under 20 items or 10 clusters in strata that the rest is in too,
-    if there is no rest, or if within every such stratum all items are alike.
+    There is no p and no interval if the slice has under 20 items or 10 clusters in strata that the
+    rest is in too, if the rest has under 10 items or 5 clusters in these strata, or if within every
+    such stratum all items are alike.
     """
     return SliceableItems.from_values(values, clusters, strata).contrast(inside, rng, draws)
 
@@ -262,6 +273,10 @@ class SliceableItems:
         rate, rest = (clustered_wilson(sum_cluster_arrays(*side)) for side in part.sides(self))
         difference = float(part.scores.sum() / part.weight) if part.weight else None
         reason = part.reason()
+        width = None if reason or difference is None else _find_width(self, part)
+        low = high = None
+        if width is not None and difference is not None:
+            low, high = max(-1.0, difference - width), min(1.0, difference + width)
         return SliceContrast(
             n=rate.n,
             clusters=part.clusters,
@@ -273,6 +288,8 @@ class SliceableItems:
             rest_high=rest.high,
             rest_n=rest.n,
             difference=difference,
+            difference_low=low,
+            difference_high=high,
             p=None if reason else _p_value(self, part, rng, draws),
             reason=reason,
         )
@@ -285,8 +302,8 @@ class _SliceItems:
     `chosen` are the positions of its items, `items` their number per cluster, `scores` the
     contribution of each cluster to the statistic, and `weight` the denominator of the difference.
     `mixed` marks the strata with both sides; `compared` and `compared_clusters` count the items and
-    clusters of the slice in these; `alike` says whether within each of these strata all items have
-    equal values.
+    clusters of the slice in these, `others` and `other_clusters` those of the rest; `alike` says
+    whether within each of these strata all items have equal values.
     """
 
     chosen: Ints
@@ -296,6 +313,8 @@ class _SliceItems:
     mixed: Bools
     compared: int
     compared_clusters: int
+    others: int
+    other_clusters: int
     alike: bool
 
     @classmethod
@@ -306,6 +325,8 @@ class _SliceItems:
         own = np.bincount(cluster, weights=among.residuals[chosen], minlength=m)
         weights = inside * (counts - inside) / counts
         apart = np.bincount(among.stratum, weights=np.abs(among.residuals))
+        beside = (weights > 0)[among.stratum]
+        beside[chosen] = False
         return cls(
             chosen=chosen,
             items=np.bincount(cluster, minlength=m),
@@ -314,6 +335,8 @@ class _SliceItems:
             mixed=weights > 0,
             compared=int(inside[weights > 0].sum()),
             compared_clusters=len(np.unique(cluster[weights[stratum] > 0])),
+            others=int(np.count_nonzero(beside)),
+            other_clusters=len(np.unique(among.cluster[beside])),
             alike=not apart[weights > 0].any(),
         )
 
@@ -343,6 +366,10 @@ class _SliceItems:
             return f"under {FEWEST_ITEMS} items in categories that others are in too"
         if self.compared_clusters < FEWEST_CLUSTERS:
             return f"under {FEWEST_CLUSTERS} clusters"
+        if self.others < FEWEST_OTHERS:
+            return f"under {FEWEST_OTHERS} other items to compare with"
+        if self.other_clusters < FEWEST_OTHER_CLUSTERS:
+            return f"other items to compare with in under {FEWEST_OTHER_CLUSTERS} clusters"
         return ALL_ALIKE if self.alike else ""
 
 
@@ -367,6 +394,17 @@ def _p_value(
     spread = sqrt(max(_residual_squares(among, part), squares / draws))
     fewer = min(part.clusters, beside)
     return min(1 / (1 + draws), float(stdtr(max(1, fewer - 1), -part.scores.sum() / spread)))
+
+
+def _find_width(among: SliceableItems, part: _SliceItems) -> float | None:
+    """Half the width of the interval of the difference; None if nothing varies."""
+    squares = _residual_squares(among, part)
+    if squares <= _ROUNDING:
+        return None
+    m = len(part.items)
+    fewer = max(1, min(part.compared_clusters, part.other_clusters) - 1)
+    quantile = float(stdtrit(fewer, (1 + LEVEL) / 2))
+    return quantile * sqrt(m / (m - 1) * squares) / part.weight
 
 
 def _residual_squares(among: SliceableItems, part: _SliceItems) -> float:

@@ -51,8 +51,12 @@ METHODS: dict[str, Method] = {
         },
     ),
     "blind spots": Method(
-        2,
-        {"blindspots": ("p", "q", "tests", "blind", "reason")},
+        3,
+        {
+            "blindspots": (
+                "difference_low", "difference_high", "p", "q", "tests", "blind", "reason",
+            )
+        },
         {"blindspots": ("run", "slice")},
     ),
     "intervals": Method(

@@ -138,17 +138,17 @@ def test_of_matched_pairs_p_is_the_one_sided_mcnemar_test(monkeypatch, cut, many
 
 
 def test_whole_clusters_are_dealt_where_the_slice_cuts_none():
-    # 10 of 13 clusters of two or three items in the slice: all 286 choices written out.
+    # 10 of 15 clusters of two or three items in the slice: all 3,003 choices written out.
     rng = generator(5)
-    sizes = np.array([2, 3, 2, 2, 3, 2, 3, 2, 2, 3, 3, 2, 2])
-    cluster = np.repeat(np.arange(13), sizes)
+    sizes = np.array([2, 3, 2, 2, 3, 2, 3, 2, 2, 3, 3, 2, 2, 3, 2])
+    cluster = np.repeat(np.arange(15), sizes)
     values = (rng.random(len(cluster)) < 0.5).astype(float)
     stratum = rng.integers(2, size=len(cluster))
     seen = [
         studentised(values, np.isin(cluster, chosen), cluster, stratum)
-        for chosen in itertools.combinations(range(13), 10)
+        for chosen in itertools.combinations(range(15), 10)
     ]
-    for first in ([0, 1, 2], [3, 7, 12], [9, 10, 11]):
+    for first in ([0, 1, 2, 6, 13], [3, 4, 7, 12, 14], [5, 8, 9, 10, 11]):
         inside = ~np.isin(cluster, first)
         exact = np.mean(np.array(seen) >= studentised(values, inside, cluster, stratum) - 1e-9)
         found = slices.contrast_slice(values, inside, cluster, generator(), stratum, draws=4_000)
@@ -284,6 +284,23 @@ def test_what_a_p_beyond_the_draws_rests_on_item_by_item():
     assert slices._residual_squares(among, part) == pytest.approx(expected)
 
 
+def test_the_interval_of_a_difference_of_single_items_is_that_of_two_rates():
+    # 30 of 50 against 10 of 40: .6 - .25, variance (.24 / 50 + .1875 / 40) x 90 / 89; t of 39.
+    values = np.repeat([1.0, 0, 1, 0], [30, 20, 10, 30])
+    found = slices.contrast_slice(values, np.arange(90) < 50, np.arange(90), generator())
+    half = 2.022691 * np.sqrt((0.24 / 50 + 0.1875 / 40) * 90 / 89)
+    assert found.difference == pytest.approx(0.35)
+    assert (found.difference_low, found.difference_high) == pytest.approx(
+        (0.35 - half, 0.35 + half), abs=1e-6
+    )
+
+
+def test_a_difference_that_is_not_tested_has_no_interval():
+    found = slices.contrast_slice([1.0, 0] * 12, np.arange(24) < 21, np.arange(24), generator())
+    assert found.difference is not None
+    assert (found.difference_low, found.difference_high, found.p) == (None, None, None)
+
+
 @pytest.mark.parametrize(
     ("cells", "cluster", "reason"),
     [
@@ -292,8 +309,14 @@ def test_what_a_p_beyond_the_draws_rests_on_item_by_item():
         ((9, 25, 0, 0), range(25), "no items beside the slice"),
         ((9, 19, 5, 9), range(28), "under 20 items"),
         ((9, 25, 5, 9), [i % 9 for i in range(34)], "under 10 clusters"),
-        ((25, 25, 9, 9), range(34), "all comparable items are alike"),
-        ((0, 25, 0, 9), range(34), "all comparable items are alike"),
+        ((9, 25, 5, 9), range(34), "under 10 other items to compare with"),
+        (
+            (9, 25, 5, 12),
+            [*range(25), *[25, 26, 27, 28] * 3],
+            "other items to compare with in under 5 clusters",
+        ),
+        ((25, 25, 10, 10), range(35), "all comparable items are alike"),
+        ((0, 25, 0, 10), range(35), "all comparable items are alike"),
     ],
 )
 def test_where_there_is_no_p_the_reason_says_why(cells, cluster, reason):

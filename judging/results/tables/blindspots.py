@@ -131,7 +131,7 @@ class PreparedRun:
 def tabulate(project: Project, runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
     """The table `blindspots`: for each run, a row per slice, that is, per value of the fields `by`
     and per pair of values of two of them. Each slice is compared with the rest of the error items;
-    the largest difference comes first.
+    the one whose difference is largest at the lower end of its interval comes first.
 
     Fields are columns of items, own fields of items, or measured features. `rate` is the undetected
     rate over the slice's `n` parsed items. `rest` is the rate over the `rest_n` other items with a
@@ -298,6 +298,8 @@ def _row(one: SliceContrast, q: float | None) -> dict[str, Any]:
     return {
         **{name: getattr(one, name) for name in names},
         "difference": one.difference,
+        "difference_low": one.difference_low,
+        "difference_high": one.difference_high,
         "p": one.p,
         "q": q,
         "blind": large and q < SIGNIFICANT if q is not None else None,
@@ -305,8 +307,9 @@ def _row(one: SliceContrast, q: float | None) -> dict[str, Any]:
     }
 
 
-def _sort_key(row: dict[str, Any]) -> tuple[bool, float, str]:
-    return row["q"] is None, -(row["difference"] or 0), row["slice"]
+def _sort_key(row: dict[str, Any]) -> tuple[bool, float, float, str]:
+    low = -2 if row["difference_low"] is None else row["difference_low"]
+    return row["q"] is None, -low, -(row["difference"] or 0), row["slice"]
 
 
 def slice_title(known: Taxonomy, row: Row) -> str:
@@ -385,10 +388,11 @@ BLINDSPOTS = Table(
         columns.Points(
             "difference",
             "Difference",
-            low="",
-            high="",
+            low="difference_low",
+            high="difference_high",
             unit=f"{cells.POINTS_UNIT}, within categories",
         ),
+        *columns.plain("difference_low", "difference_high"),
         columns.PValue("p", "p"),
         columns.PValue("q", "q"),
         *columns.plain("family", "tests"),
@@ -433,7 +437,7 @@ class _Slices(columns.Leading):
 
 
 def build_slices(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """One line per slice, grouped by run, the largest difference first."""
+    """One line per slice, grouped by run, the one furthest above the rest first."""
     rows, which = [row for row in tables[0] if asked.is_judging(row)], asked.switch_value("show")
     told = [
         row for _, of in groupby(rows, key=_run_number) for row in _select_slices(list(of), which)
@@ -507,8 +511,10 @@ def _describe_tests(rows: Rows) -> str:
         "test over clusters or items, and Student’s t where permutations cannot resolve it. q: "
         "Benjamini-Hochberg correction over the slices tested in its family: abilities and "
         "categories together, single values of the other fields, or pairs of values. A blind "
-        "spot has 20 items in 10 clusters or more, a difference of 10 points or more and q below "
-        "0.05. A field is left out if its values always coincide with those of another field. "
+        "spot has 20 items in 10 clusters or more, 10 other items in 5 clusters or more to "
+        "compare with, a difference of 10 points or more and q below 0.05. Slices are sorted by "
+        "the lower end of the interval of their difference; intervals are not adjusted. A field "
+        "is left out if its values always coincide with those of another field. "
         "The search is exploratory: look at the items before you trust a result. Slices tested: "
         f"{tests}."
     )

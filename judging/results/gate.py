@@ -13,12 +13,9 @@ import numpy as np
 
 from judging.models import Run
 from judging.results import arrays
-from stats import rates, sensitivity
+from stats import planning, rates, sensitivity
 from stats.estimates import Estimate
 from stats.rates import ClusterSums, clustered_wilson
-
-# More items than this many times as many as there are is no advice.
-MOST_TIMES = 10_000
 
 
 class Verdict(IntEnum):
@@ -132,18 +129,9 @@ def _compare(criterion: Criterion, estimate: Estimate, limit: float) -> Verdict:
 
 
 def _find_times(sums: RunSums, criterion: Criterion, limit: float) -> float | None:
-    """How many times as many clusters would meet the limit, to one per cent; None if no number
-    does."""
-
-    def is_enough(times: float) -> bool:
-        return _compare(criterion, criterion.estimate(sums.repeat(times)), limit) is Verdict.MET
-
-    few, enough = 1.0, 2.0
-    while not is_enough(enough):
-        few, enough = enough, 2 * enough
-        if enough > MOST_TIMES:
-            return None
-    while enough - few > 0.01 * few:
-        middle = (few + enough) / 2
-        few, enough = (few, middle) if is_enough(middle) else (middle, enough)
-    return enough
+    """How many times as many clusters would meet the limit; None if no number does."""
+    return planning.find_times(
+        lambda times: (
+            _compare(criterion, criterion.estimate(sums.repeat(times)), limit) is Verdict.MET
+        )
+    )

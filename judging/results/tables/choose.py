@@ -109,6 +109,13 @@ def _test_j(a: RunArrays, b: RunArrays) -> float | None:
     return paired.test_j_difference(shared.differences, shared.invariant, shared.cluster, rng).p
 
 
+def find_prices(runs: Sequence[Run]) -> dict[int, float]:
+    """The cost of one item, for each run with a known cost and a settled item."""
+    settled, numbers = _count_settled(runs), {run.number: run.pk for run in runs}
+    spent = {numbers[row["run"]]: row["cost"] for row in cost.tabulate(runs)}
+    return {pk: spent[pk] / n for pk, n in settled.items() if spent[pk] is not None}
+
+
 def _count_settled(runs: Sequence[Run]) -> dict[int, int]:
     """The number of items with an outcome, for each run that has any."""
     if not runs:

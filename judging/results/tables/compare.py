@@ -128,8 +128,8 @@ def _row(pair: RunPair, tests: int) -> dict[str, Any]:
     rng = arrays.make_generator("compare", [a.run, b.run], ability, "false alarms and J")
     total = len(np.union1d(a.item[~a.invariant], b.item[~b.invariant]))
     return {
-        **_run_columns(a.run, "a"),
-        **_run_columns(b.run, "b"),
+        **run_columns(a.run, "a"),
+        **run_columns(b.run, "b"),
         "ability": ability or None,
         "total": total,
         "missing": total - made.n,
@@ -158,7 +158,8 @@ def _row(pair: RunPair, tests: int) -> dict[str, Any]:
     }
 
 
-def _run_columns(run: Run, side: str) -> dict[str, Any]:
+def run_columns(run: Run, side: str) -> dict[str, Any]:
+    """The columns that name a run of a pair."""
     names = {"run": run.number, "endpoint": run.endpoint.name, "strategy": run.strategy.slug}
     return {f"{name}_{side}": value for name, value in names.items()}
 
@@ -239,11 +240,11 @@ _WORDS = (
 )
 
 
-class _Pairs(columns.Leading):
+class Pairs(columns.Leading):
     """Pairs of runs, whose figures link to the items of run a."""
 
     def items_url(self, row: Row, **which: str) -> str:
-        group = {"ability": row["ability"]} if row["ability"] else {}
+        group = {"ability": row["ability"]} if row.get("ability") else {}
         return cells.items_url(self.runs[row["run_a"]], group, **which)
 
 
@@ -259,10 +260,11 @@ def _select(asked: PageQuery, tables: Sequence[Rows]) -> Rows:
 def _name(asked: PageQuery, row: Row) -> str:
     """The group, unless it is all items, and the two runs, on separate lines."""
     a, b = (cells.run_name(asked.runs_by_number[row[name]], ": ") for name in ("run_a", "run_b"))
-    return ": ".join((*([_group(asked, row)] if row["ability"] else []), a, f"minus {b}"))
+    return ": ".join((*([_group(asked, row)] if row.get("ability") else []), a, f"minus {b}"))
 
 
-def _draw(asked: PageQuery, rows: Rows) -> ChartSpec | None:
+def draw_differences(asked: PageQuery, rows: Rows) -> ChartSpec | None:
+    """Draw the difference of detection of each pair of runs."""
     # Imported here, since importing Altair takes a second and nothing else should wait for it.
     from charts import differences
 
@@ -297,18 +299,18 @@ _OVER_ALL = lines.Lines(
     _WORDS.format(
         "adjusted for all pairs (Holm). Runs with a letter in common were not shown to differ."
     ),
-    _draw,
+    draw_differences,
     _select,
-    _Pairs,
+    Pairs,
 )
 _OVER_ABILITIES = lines.Lines(
     COMPARE,
     "Runs in pairs",
     (*_FIRST, "q", *_LAST),
     _WORDS.format("adjusted for all rows (Benjamini-Hochberg): exploratory."),
-    _draw,
+    draw_differences,
     _select,
-    _Pairs,
+    Pairs,
 )
 
 

@@ -141,11 +141,13 @@ def _money_cell(value: float | None, reason: str = "") -> Cell:
     return Cell(reason=reason) if value is None else Cell(format_estimate(value), value)
 
 
-def money_column(name: str, title: str, *, reason: str = "reason") -> columns.Custom:
-    """An amount of money; "free" if all replies have a price and their total, `cost`, is 0."""
+def money_column(
+    name: str, title: str, *, reason: str = "reason", total: str = "cost"
+) -> columns.Custom:
+    """An amount of money; "free" if all replies have a price and the total in that column is 0."""
 
     def cell(row: Row, of: columns.Leading) -> Cell:
-        if row["cost"] == 0 and row[name] is not None:
+        if row[total] == 0 and row[name] is not None:
             return Cell("free", 0)
         return _money_cell(row[name], row[reason] or "")
 

@@ -1,0 +1,84 @@
+"""How many items would settle a question, if they come in questions (clusters) of the same kind as
+those that are there."""
+
+from collections.abc import Callable
+from math import ceil, sqrt
+
+from scipy.special import stdtrit
+
+from stats.paired import POWER
+from stats.rates import ClusterSums, clustered_wilson, repeat_clusters
+
+# More than so many times as many items as there are is no advice.
+MOST_TIMES = 10_000.0
+# A number of items is found to one part in so many.
+_PRECISION = 200
+
+
+def find_times(is_enough: Callable[[float], bool], least: float = 1.0) -> float | None:
+    """The smallest multiple of the present clusters, at least `least`, that is enough; None if
+    10,000 times as many are not.
+
+    `is_enough` must stay true once it is true. The result is at most half a per cent too large.
+    """
+    if is_enough(least):
+        return least
+    if not is_enough(MOST_TIMES):
+        return None
+    few, enough = least, MOST_TIMES
+    while enough > few * (1 + 1 / _PRECISION):
+        middle = sqrt(few * enough)
+        few, enough = (few, middle) if is_enough(middle) else (middle, enough)
+    return enough
+
+
+def items_for_width(sums: ClusterSums, width: float, level: float = 0.95) -> int | None:
+    """The items with which the `clustered_wilson` interval of a rate would be at most this wide
+    (both sides together, a fraction of 1), if the rate stays as it is.
+
+    May be fewer than there are. None with one cluster or none, or if no number is enough. Raises
+    ValueError unless the width is between 0 and 1.
+    """
+    if not 0 < width < 1:
+        raise ValueError(f"a width must be between 0 and 1, not {width}")
+    if sums.m < 2:
+        return None
+
+    def is_enough(times: float) -> bool:
+        found = clustered_wilson(repeat_clusters(sums, times), level)
+        return found.low is not None and found.high is not None and found.high - found.low <= width
+
+    return _count(sums.n, find_times(is_enough, 2 / sums.m))
+
+
+def items_for_difference(
+    items: int,
+    clusters: int,
+    standard_error: float,
+    difference: float,
+    tests: int = 1,
+    level: float = 0.95,
+) -> int | None:
+    """The items with which a difference of this size would be found with 80 % power.
+
+    From the standard error of the difference of two runs over so many items in so many clusters, as
+    `paired.estimate_difference` gives it with `shows` for the present items: with k times as many
+    clusters it is divided by the root of k, and Student's quantiles have k clusters - 1 degrees of
+    freedom. May be fewer items than there are; None if no number is enough. Raises ValueError for
+    fewer than two clusters, a standard error or a difference that is not above 0.
+    """
+    if clusters < 2 or standard_error <= 0 or difference <= 0:
+        raise ValueError(
+            f"{clusters} clusters, an error of {standard_error} and a difference of {difference}"
+        )
+
+    def is_enough(times: float) -> bool:
+        freedom = clusters * times - 1
+        upper = stdtrit(freedom, 1 - (1 - level) / 2 / tests) + stdtrit(freedom, POWER)
+        return float(upper) * standard_error / sqrt(times) <= difference
+
+    return _count(items, find_times(is_enough, 2 / clusters))
+
+
+def _count(items: float, times: float | None) -> int | None:
+    return None if times is None else ceil(items * times - 1e-9)

@@ -1,0 +1,109 @@
+"""The page on which further items are planned, against numbers that were made by hand."""
+
+import pytest
+from django.test import Client
+
+from annotation.models import Item, Project
+from judging.models import Reply, Run
+from judging.results.tables import planning
+from judging.runs import lifecycle
+from tests.judging.builders_decided import make_replied, scores
+from tests.judging.builders_judging import answer, make_endpoint, make_items, make_run
+from tests.judging.test_result_pages import keys, lines, links, shown
+
+pytestmark = pytest.mark.django_db
+
+SAID = {"D": scores(9, 5), "U": scores(9, 9)}
+
+
+def make_said(items: list[Item], said: str) -> Run:
+    found = zip(items, (SAID[one] for one in said), strict=True)
+    return make_replied(items[0].project, "vanilla", found)
+
+
+def test_errors_and_score_invariant_items_are_planned_apart(
+    project: Project, browser: Client
+) -> None:
+    items = [*make_items(project, 40), *make_items(project, 10, "score-invariant")]
+    make_said(items, "DU" * 20 + "U" * 10)
+    errors, calm = planning.tabulate_rates(Run.objects.for_results())
+    # Half of single items: Wilson's interval is 20 points wide at 93, 10 at 381, 5 at 1,533.
+    assert (errors["kind"], errors["rate"], errors["design_effect"]) == ("errors", 0.5, 1)
+    found = [errors[name] for name in planning.WIDTHS]
+    assert found == pytest.approx([93, 381, 1533], rel=0.006)
+    # None of ten: 0 to z^2 / (n + z^2) is 20 points wide at 15.4.
+    assert (calm["kind"], calm["rate"]) == ("invariant", 0)
+    assert calm["items_10"] == pytest.approx(16, abs=1)
+    assert (calm["cost_5"], calm["cost_reason"]) == (None, "no known cost")
+    page = shown(browser, "plan/")
+    assert [line[:3] for line in lines(page)] == [
+        ["1 · vanilla judge", "Errors: detection", "50.0 % n 40"],
+        ["1 · vanilla judge", "Score-invariant: false alarms", "0.0 % n 10"],
+    ]
+    _, invariant = links(page, "result=parsed")
+    assert len(keys(browser, invariant)) == 10
+
+
+def test_alike_items_of_a_question_ask_for_more_items(project: Project) -> None:
+    items = [one for n in range(20) for one in make_items(project, 4, cluster=f"question {n}")]
+    make_said(items, "DDDDUUUU" * 10)
+    [row] = planning.tabulate_rates(Run.objects.for_results())
+    # All of a question are alike: 4 x 20 / 19.
+    assert (row["questions"], row["parsed"]) == (20, 80)
+    assert row["design_effect"] == pytest.approx(4 * 20 / 19)
+    assert row["items_10"] == pytest.approx(4 * 20 / 19 * 93, rel=0.06)
+
+
+def test_a_number_that_is_reached_says_so(project: Project, browser: Client) -> None:
+    make_said(make_items(project, 100), "DU" * 50)
+    [line] = lines(shown(browser, "plan/"))
+    assert line[5].startswith("93 reached") or line[5].startswith("94 reached")
+    assert "reached" not in line[6]
+
+
+def test_a_run_over_one_question_plans_nothing(project: Project, browser: Client) -> None:
+    make_said(make_items(project, 3, cluster="one"), "DUD")
+    [line] = lines(shown(browser, "plan/"))
+    assert line[5:8] == ["— one question, or none"] * 3
+
+
+def test_what_five_points_cost_is_told(project: Project) -> None:
+    make_items(project, 4)
+    run = make_run(project, make_endpoint("https://judge.invalid/v1"))
+    lifecycle.plan_calls(run)
+    answer(run)
+    Reply.objects.update(cost="0.5")
+    run.outcomes.filter(item__key__in=("item-1", "item-2")).update(result="detected")
+    run.outcomes.filter(item__key__in=("item-3", "item-4")).update(result="undetected")
+    [row] = planning.tabulate_rates(Run.objects.for_results())
+    assert row["cost_per_item"] == 0.5
+    assert row["cost_5"] == 0.5 * row["items_5"] == pytest.approx(190, rel=0.01)
+
+
+def test_items_for_a_difference_follow_from_the_difference_now(
+    project: Project, browser: Client
+) -> None:
+    items = make_items(project, 40)
+    make_said(items, "DU" * 20)
+    make_said(items, "DDUU" * 10)
+    make_said(items, "DU" * 20)
+    rows = planning.tabulate_differences(Run.objects.for_results())
+    first, alike, _ = rows
+    # A quarter each way: standard error (.5 / 39)^.5; (t of 1 - .05 / 6 + t of .8) of it.
+    assert (first["n"], first["questions"], first["difference"]) == (40, 40, 0)
+    assert first["shows"] == pytest.approx((2.5007 + 0.8512) * (0.5 / 39) ** 0.5, rel=1e-3)
+    wanted = [40 * (first["shows"] / points) ** 2 for points in planning.DIFFERENCES.values()]
+    # Fewer by Student's t, whose quantiles come down.
+    for name, most in zip(planning.DIFFERENCES, wanted, strict=True):
+        assert 0.9 * most < first[name] <= 1.01 * most
+    assert (alike["items_5"], alike["reason"]) == (None, "all clusters differ alike")
+    found = lines(shown(browser, "plan/?view=differences"))
+    assert [line[:3] for line in found] == [
+        ["1 · vanilla judge", "2 · vanilla judge-2", "40"],
+        ["1 · vanilla judge", "3 · vanilla judge-3", "40"],
+        ["2 · vanilla judge-2", "3 · vanilla judge-3", "40"],
+    ]
+
+
+def test_without_runs_there_is_nothing_to_plan() -> None:
+    assert planning.tabulate_rates([]) == planning.tabulate_differences([]) == []

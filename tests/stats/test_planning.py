@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from statsmodels.stats.proportion import proportion_confint
+
+from stats import paired, planning
+from stats.rates import ClusterSums, clustered_wilson, sum_clusters
+
+
+def single_items(n, y):
+    return ClusterSums(n, n, y, n, y, y)
+
+
+def test_a_width_of_single_items_is_that_of_wilson():
+    # Half of the items, 10 points to either side: Wilson's interval of n items is that wide first
+    # at n = 93: 1.96 (.25 / n + .96 / n^2)^.5 / (1 + 3.84 / n) = .1.
+    found = planning.items_for_width(single_items(40, 20), 0.2)
+    assert 92 <= found <= 94
+    widths = [np.diff(proportion_confint(n / 2, n, method="wilson"))[0] for n in (90, 96)]
+    assert widths[0] > 0.2 > widths[1]
+
+
+def test_items_of_alike_questions_are_needed_in_larger_numbers():
+    # Ten questions of four items, all of a question alike: a fourth as much is known.
+    alike = sum_clusters([(4, 4)] * 5 + [(4, 0)] * 5)
+    single = planning.items_for_width(single_items(40, 20), 0.2)
+    assert planning.items_for_width(alike, 0.2) == pytest.approx(4 * single, rel=0.08)
+
+
+def test_fewer_items_than_there_are_may_be_enough():
+    assert planning.items_for_width(single_items(4_000, 2_000), 0.2) == pytest.approx(93, abs=1)
+
+
+@pytest.mark.parametrize("sums", [single_items(0, 0), single_items(1, 1)])
+def test_from_one_question_nothing_can_be_planned(sums):
+    assert planning.items_for_width(sums, 0.2) is None
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 5), st.integers(0, 5)), min_size=3, max_size=20),
+    st.sampled_from([0.05, 0.1, 0.3]),
+)
+def test_as_many_items_as_it_says_are_wide_enough_and_fewer_are_not(clusters, width):
+    sums = sum_clusters((n, min(n, y)) for n, y in clusters)
+    found = planning.items_for_width(sums, width)
+    if found is None or found <= 2 * sums.n / sums.m:
+        return
+    for share, enough in ((1.001, True), (0.98, False)):
+        times = found / sums.n * share
+        made = clustered_wilson(
+            ClusterSums(
+                *(times * one for one in (sums.m, sums.n, sums.y, sums.nn, sums.ny, sums.yy))
+            )
+        )
+        assert (made.high - made.low <= width) is enough
+
+
+def test_a_difference_that_shows_now_needs_the_items_that_are_there():
+    rng = np.random.default_rng(4)
+    cluster = np.repeat(np.arange(60), 3)
+    found = paired.estimate_difference(rng.integers(-1, 2, size=180), cluster, tests=6)
+    now = planning.items_for_difference(180, 60, found.standard_error, found.shows, tests=6)
+    assert now == pytest.approx(180, abs=1)
+    # Half as large a difference needs four times as many, and a little fewer by Student's t.
+    half = planning.items_for_difference(180, 60, found.standard_error, found.shows / 2, tests=6)
+    assert 0.96 * 720 < half < 720
+
+
+@pytest.mark.parametrize(
+    "numbers", [(10, 1, 0.1, 0.1), (10, 5, 0, 0.1), (10, 5, 0.1, 0), (10, 5, -0.1, 0.1)]
+)
+def test_what_cannot_be_planned_from_is_refused(numbers):
+    with pytest.raises(ValueError, match="clusters"):
+        planning.items_for_difference(*numbers)
+
+
+@pytest.mark.parametrize("width", [0, 1, 20])
+def test_a_width_is_a_fraction(width):
+    with pytest.raises(ValueError, match="width"):
+        planning.items_for_width(single_items(40, 20), width)
+
+
+def test_what_no_number_reaches_is_none():
+    assert planning.find_times(lambda times: False) is None
+    assert planning.find_times(lambda times: True) == 1
+    assert planning.find_times(lambda times: times >= 7) == pytest.approx(7, rel=0.006)

@@ -312,13 +312,13 @@ def test_a_pair_of_runs_leads_to_the_items_they_disagree_on(
     # The second run misses the first two, detects the last and did not parse the one before.
     said = [*[EQUAL] * 2, *[DETECTED] * 18, *[EQUAL] * 18, scores(9, None), DETECTED]
     make_replied(project, "vanilla", zip(items, said, strict=True))
-    [only_a, *_] = links(browser, "compare/?run=1&run=2", "only_here=2")
-    [only_b, *_] = links(browser, "compare/?run=1&run=2", "only_there=2")
+    [only_a, *_] = links(browser, "compare/?view=pairs&run=1&run=2", "only_here=2")
+    [only_b, *_] = links(browser, "compare/?view=pairs&run=1&run=2", "only_there=2")
     assert keys(browser, only_a) == ["item-1", "item-2"]
     assert keys(browser, only_b) == ["item-40"]
     assert keys(browser, f"{RUN}?differs_from=2") == ["item-1", "item-2", "item-40"]
     assert keys(browser, f"{RUN}?differs_from=7") == []
-    [both, *_] = links(browser, "compare/?run=1&run=2", "in_both=2")
+    [both, *_] = links(browser, "compare/?view=pairs&run=1&run=2", "in_both=2")
     assert keys(browser, both) == [f"item-{n}" for n in range(1, 41) if n != 39]
 
 

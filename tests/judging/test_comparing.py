@@ -1,6 +1,7 @@
 """Runs against each other, against counts and tests that were made by hand."""
 
 import pytest
+from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Item, Project
@@ -8,6 +9,7 @@ from judging.models import Run
 from judging.results.tables import compare
 from tests.judging.builders_decided import make_replied, scores
 from tests.judging.builders_judging import make_items
+from tests.judging.test_result_pages import lines, shown
 
 pytestmark = pytest.mark.django_db
 
@@ -147,3 +149,41 @@ def test_any_number_of_runs_are_one_query(
     runs = list(Run.objects.for_results())
     with django_assert_num_queries(1):
         compare.compare(runs)
+
+
+def test_the_matrix_has_the_best_run_first_and_leads_to_each_pair(
+    project: Project, browser: Client
+) -> None:
+    items = [*make_items(project, 12), *make_items(project, 4, "score-invariant")]
+    make_said(project, items, "U" * 12 + "UUUU")
+    make_said(project, items, "D" * 12 + "DDDD")
+    make_said(project, items, "D" * 10 + "UU" + "UUUU")
+    page = shown(browser, "compare/")
+    # 12 against 0: p = 3 x 2 / 2^12; 10 against 0: 2 x 2 / 2^10; 2 against 0: 1/2.
+    assert lines(page) == [
+        ["2 · vanilla judge-2", "b", "", "+16.7", "+100.0 p 0.001"],
+        ["3 · vanilla judge-3", "b", "−16.7", "", "+83.3 p 0.004"],
+        ["1 · vanilla judge", "a", "−100.0 p 0.001", "−83.3 p 0.004", ""],
+    ]
+    assert 'href="?run=1&amp;run=3&amp;view=pairs&amp;intervals=yes"' in page
+    [line] = lines(shown(browser, "compare/?run=1&run=3&view=pairs&intervals=yes"))
+    assert line[4].startswith("−83.3")
+    of_alarms = lines(shown(browser, "compare/?measure=false_alarm"))
+    assert [line[0] for line in of_alarms] == [
+        "1 · vanilla judge", "3 · vanilla judge-3", "2 · vanilla judge-2",
+    ]  # fmt: skip
+    assert of_alarms[0][1:] == ["", "0.0", "−100.0"]
+    of_j = lines(shown(browser, "compare/?measure=j&intervals=yes"))
+    assert (of_j[0][0], of_j[0][2][:4]) == ("3 · vanilla judge-3", "0.83")
+    # Turned round, the interval is turned too.
+    assert of_j[1][1].startswith("−0.83")
+
+
+def test_the_matrix_of_runs_without_score_invariant_items_says_why(
+    project: Project, browser: Client
+) -> None:
+    items = make_items(project, 3)
+    for said in ("DDU", "DUU"):
+        make_said(project, items, said)
+    found = lines(shown(browser, "compare/?measure=j"))
+    assert found[0][2] == "— no score-invariant item"

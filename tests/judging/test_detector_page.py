@@ -75,7 +75,7 @@ def test_over_different_items_nobody_is_sent_to_compare_which_has_no_detectors(
     assert "cover different items: 9 to 18 items each, 9 in all of them." in page
     assert "None of them can be compared in pairs; choose runs over the same items" in page
     assert "The page Compare uses only" not in page
-    answer = browser.get("/projects/lab/results/compare/?run=1&run=2")
+    answer = browser.get("/projects/lab/results/compare/?view=pairs&run=1&run=2")
     words = " ".join(answer.content.decode().split())
     assert "Compare needs two or more runs that judge perturbed answers" in words
     assert "see the pages Detector and Against people" in words

@@ -82,7 +82,7 @@ def test_many_pairs_of_runs_are_compared_in_a_table(project: Project, browser: C
     items = make_items(project, 4)
     for _ in range(12):
         make_replied(project, "vanilla", zip(items, cycle([scores(9, 5)]), strict=False))
-    page = shown(browser, "compare/")
+    page = shown(browser, "compare/?view=pairs")
     pairs = 12 * 11 // 2
     assert len(lines(page)) == pairs
     assert len(chart(page)["layer"][-1]["data"]["values"]) == chart_parts.MOST_BARS

@@ -266,7 +266,7 @@ def test_audits_are_shown_by_whether_the_verdict_was_right(base: Run, browser: C
 
 
 def test_runs_are_compared_on_what_both_parsed(judged: Project, browser: Client) -> None:
-    [line, *_] = lines(shown(browser, "compare/?run=1&run=4&intervals=yes"))
+    [line, *_] = lines(shown(browser, "compare/?view=pairs&run=1&run=4&intervals=yes"))
     # Of items 1 to 12 run 1 parsed all but each fourth, and detected 1, 5 and 9; run 4 detected
     # every odd one: 9 in both, none by run 1 alone, 3, 7 and 11 by run 4 alone.
     # Variance (3 - 1) / 81 x 9/8, that of 8 independent items: (1 - 11/3) / 10, variance (14/3 / 10
@@ -281,7 +281,7 @@ def test_runs_are_compared_on_what_both_parsed(judged: Project, browser: Client)
 
 
 def test_runs_are_compared_by_ability(judged: Project, browser: Client) -> None:
-    [long_form, factual] = lines(shown(browser, "compare/?run=1&run=4&of=ability"))
+    [long_form, factual] = lines(shown(browser, "compare/?view=pairs&run=1&run=4&of=ability"))
     assert (long_form[0], long_form[3], long_form[9:11]) == (
         "Long form", "3 1 missing", ["0", "1"],
     )  # fmt: skip

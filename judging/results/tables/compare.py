@@ -1,10 +1,11 @@
 """Which of two runs is better on the same items, and how sure is it? The table `compare` of
 differences, intervals and tests, and its page."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 import numpy as np
 
@@ -13,9 +14,12 @@ from annotation.templatetags import figures as written
 from judging.models import Run
 from judging.results import arrays, cells, chart_parts, columns, counted, drilldown, lines, progress
 from judging.results.arrays import Bools, Floats, Ints, RunArrays
-from judging.results.cells import Row
+from judging.results.cells import Cell, GridLine, Header, Row
 from judging.results.columns import Table
 from judging.results.page_parts import (
+    INTERVALS_PARAMETER,
+    RUN_PARAMETER,
+    VIEW_PARAMETER,
     ChartSpec,
     PageQuery,
     ResultView,
@@ -27,6 +31,7 @@ from judging.results.page_parts import (
 from stats import families, paired, sensitivity
 
 ABILITY, SOURCE = "ability", "source_ability"
+PAIRS_VIEW = "pairs"
 
 
 class RunPair(NamedTuple):
@@ -320,9 +325,128 @@ def build_differences(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     return (_OVER_ALL if over_all else _OVER_ABILITIES)(asked, tables)
 
 
+# The measures of the matrix, by the column of their difference, with the column of the p that its
+# cells show.
+DETECTION, ALARMS, J = "difference", "false_alarm", "j"
+MEASURE_SWITCH = Switch(
+    "measure", "Difference of", {DETECTION: "Detection", ALARMS: "False alarms", J: "J"}
+)
+SHOWN_PS = {DETECTION: "p_holm", ALARMS: "false_alarm_p", J: "j_p"}
+SIGNIFICANT = 0.05
+_MATRIX_WORDS = (
+    "The run of the row minus that of the column, on the items that both parsed; the best run "
+    "comes first. A p stands where it is below 0.05. A difference leads to its pair. "
+)
+_MATRIX_MEASURES = {
+    DETECTION: "Detection rates of error items, in points; p is adjusted for all pairs (Holm). "
+    "Runs with a letter in common were not shown to differ.",
+    ALARMS: "Rates of false alarms on score-invariant items, in points: below 0 is better. p is "
+    "not adjusted for the number of pairs.",
+    J: "J is detection minus false alarms. p is not adjusted for the number of pairs; the page "
+    "Choose an evaluator has letters for J.",
+}
+
+
+def build_matrix(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+    """A line and a column per run, and the difference of each two in one of three measures."""
+    measure = asked.switch_value(MEASURE_SWITCH.name)
+    rows = [row for row in _select_whole(asked, tables) if row["n"] or row["invariant"]]
+    by_pair = {(row["run_a"], row["run_b"]): row for row in rows}
+    by_pair |= {(b, a): _turn(row) for (a, b), row in by_pair.items()}
+    numbers = _order_runs(by_pair, measure)
+    letters = {a: row["letters_a"] for (a, _), row in by_pair.items()}
+    grid_lines = [
+        GridLine(
+            (
+                cells.run_cell(asked.runs_by_number[a]),
+                *([cells.text_cell(letters[a])] if measure == DETECTION else []),
+                *(_matrix_cell(asked, by_pair.get((a, b)), measure) for b in numbers),
+            )
+        )
+        for a in numbers
+    ]
+    headers = [
+        Header("Run", "run", is_number=False),
+        *([Header("Letters", "letters", is_number=False)] if measure == DETECTION else []),
+        *(Header(str(one), note=asked.runs_by_number[one].strategy.slug) for one in numbers),
+    ]
+    against_best = (
+        [by_pair[pair] for pair in ((numbers[0], b) for b in numbers[1:])] if rows else []
+    )
+    return ViewContent(
+        cells.build_grid("Each run against each", headers, grid_lines),
+        draw_differences(asked, against_best),
+        _MATRIX_WORDS + _MATRIX_MEASURES[measure],
+    )
+
+
+def _select_whole(asked: PageQuery, tables: Sequence[Rows]) -> Rows:
+    return [
+        row for row in tables[0] if not row["ability"] and asked.is_judging(row, "run_a", "run_b")
+    ]
+
+
+def _turn(row: Row) -> Row:
+    """The same pair with the runs in the other order."""
+
+    def turned(value: float | None) -> float | None:
+        return None if value is None else -value
+
+    ends = {
+        f"{prefix}{end}": turned(row[f"{prefix}{other}"])
+        for prefix in ("", "false_alarm_", "j_")
+        for end, other in (("low", "high"), ("high", "low"))
+    }
+    sides = {
+        f"{name}_{one}": row[f"{name}_{other}"]
+        for name in ("run", "endpoint", "strategy", "letters", "only")
+        for one, other in (("a", "b"), ("b", "a"))
+    }
+    return {**row, **ends, **sides, **{name: turned(row[name]) for name in SHOWN_PS}}
+
+
+def _order_runs(by_pair: Mapping[tuple[int, int], Row], measure: str) -> list[int]:
+    """The runs, the best first: by the mean of their differences from the others."""
+    found: dict[int, list[float]] = {a: [] for a, _ in by_pair}
+    for (a, _), row in by_pair.items():
+        if row[measure] is not None:
+            found[a].append(row[measure])
+    sign = 1 if measure == ALARMS else -1
+    return sorted(found, key=lambda one: (sign * float(np.mean(found[one] or [0])), one))
+
+
+def _matrix_cell(asked: PageQuery, row: Row | None, measure: str) -> Cell:
+    if row is None:
+        return Cell("")
+    p = row[SHOWN_PS[measure]]
+    note = f"p {cells.p_value_cell(p).text}" if p is not None and p < SIGNIFICANT else ""
+    if measure == J:
+        made = cells.figure_cell(row, "j")
+    else:
+        prefix = "" if measure == DETECTION else "false_alarm_"
+        made = cells.points_cell(
+            row[measure], row[f"{prefix}low"], row[f"{prefix}high"], row[f"{prefix}reason"]
+        )
+    pair = sorted((row["run_a"], row["run_b"]))
+    query = [(RUN_PARAMETER, one) for one in pair]
+    query += [(VIEW_PARAMETER, PAIRS_VIEW), (INTERVALS_PARAMETER, "yes")]
+    href = f"?{urlencode(query)}"
+    return replace(made, note=note, href=href if made.is_there else "")
+
+
 VIEWS = (
     ResultView(
-        slug="pairs",
+        slug="matrix",
+        title="Each against each",
+        asks=(TableQuery(COMPARE, ""),),
+        build=build_matrix,
+        studies={},
+        switches=(MEASURE_SWITCH,),
+        empty="Compare needs two or more runs that judge perturbed answers of the same items. For "
+        "error detection and ratings, see the pages Detector and Against people.",
+    ),
+    ResultView(
+        slug=PAIRS_VIEW,
         title="Runs in pairs",
         asks=(TableQuery(COMPARE, ""),),
         build=build_differences,

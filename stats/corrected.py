@@ -11,7 +11,7 @@ one label. They are cut to 0 and 1.
 """
 
 from dataclasses import dataclass
-from math import sqrt
+from math import hypot, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +26,8 @@ ONE_LABELLED_CLUSTER = "labels in one cluster only"
 ONE_KIND = "labels of one kind only"
 NO_BETTER = "no better than chance on the labelled items"
 NO_SPREAD = "nothing varies"
+NO_GOLD_CHECK = "no check of gold answers"
+ALL_CREDITED = "the check finds an error in every explanation"
 CUT = "cut to the range from 0 to 1"
 
 
@@ -119,6 +121,39 @@ def correct_credit(found: float, false_credit: float) -> float | None:
     if false_credit >= 1:
         return None
     return min(1.0, max(0.0, (found - false_credit) / (1 - false_credit)))
+
+
+def correct_after_credit(
+    after: Estimate, equal: float, found: float | None, false_credit: Estimate
+) -> Estimate:
+    """The undetected rate after credit for explanations, corrected for false credit.
+
+    `after` is the rate if all that a check finds is credited: undetected minus found, of the parsed
+    items. `equal` is the share of the parsed items whose explanations were checked, `found` the
+    share of these in which the check finds an error, and `false_credit` the same share for
+    explanations that name none. The corrected rate is after + equal (found - `correct_credit`). Its
+    interval adds the squared distances of the ends of `after`, and of the values at the ends of
+    `false_credit`, and takes the root (Zou and Donner 2008). No value without a rate of false
+    credit, or if every explanation gets it; no interval if one of the two rates has none.
+    """
+    if after.value is None or found is None or false_credit.value is None:
+        return Estimate(None, None, None, after.n, after.reason or NO_GOLD_CHECK)
+    if false_credit.value >= 1:
+        return Estimate(None, None, None, after.n, ALL_CREDITED)
+    base = after.value
+
+    def at(credit: float) -> float:
+        real = correct_credit(found, credit)
+        return base + equal * (found - (0.0 if real is None else real))
+
+    value = at(false_credit.value)
+    if after.low is None or after.high is None:
+        return Estimate(value, None, None, after.n, after.reason)
+    if false_credit.low is None or false_credit.high is None:
+        return Estimate(value, None, None, after.n, false_credit.reason)
+    below = hypot(base - after.low, value - at(false_credit.low))
+    above = hypot(after.high - base, at(false_credit.high) - value)
+    return Estimate(value, max(0.0, value - below), min(1.0, value + above), after.n)
 
 
 def _sort(verdicts: ArrayLike, labels: ArrayLike, clusters: ArrayLike, level: float) -> _Sample:

@@ -94,7 +94,7 @@ METHODS: dict[str, Method] = {
                 *_ends("share", "corrected", "surgicality", "detectability"), "more",
             ),
             "doses": _ends("detection"),
-            "explanations": ("low", "high", *_ends("found", "false_credit")),
+            "explanations": ("low", "high", *_ends("found", "false_credit", "rate_corrected")),
             "making": _ends("share"),
             "penalties": _ends("detection"),
             "repeats": ("low", "high", *_ends("first", "changing")),

@@ -48,12 +48,18 @@ def test_what_is_found_in_words_alone_is_taken_off_the_undetected(
     assert (row["rate_after"], row["found_rate"]) == (3 / 7, 1 / 2)
     assert row["low"] < 3 / 7 < row["high"]
     assert row["false_credit"] is row["gold_checked"] is None
+    assert row["rate_corrected"] is None
+    assert row["rate_corrected_reason"] == "no check of gold answers"
 
 
 def test_errors_found_in_gold_answers_are_false_credit(base: Run, items: list[Item]) -> None:
-    check(base, items[2:6], FOUND, NOTHING, NOTHING, NOTHING)
+    check(base, items[2:6], FOUND, FOUND, NOTHING, NOTHING)
     check(base, items[2:6], FOUND, NOTHING, NOTHING, (CUT,), of="-gold")
     (row,) = explanations.tabulate([base], BY)
+    # Half of four are named, but a third would be without an error: (1/2 - 1/3) / (2/3) = 1/4.
+    assert (row["rate_after"], row["equal"]) == (3 / 7, 4)
+    assert row["rate_corrected"] == pytest.approx((5 - 4 / 4) / 7)
+    assert row["rate_corrected_low"] < row["rate_corrected"] < row["rate_corrected_high"]
     assert (row["gold_checked"], row["false_credit"]) == (3, pytest.approx(1 / 3))
     assert (row["check"], row["gold_check"]) == (2, 3)
 
@@ -69,7 +75,7 @@ def test_a_check_of_a_part_gives_no_rate(base: Run, items: list[Item]) -> None:
     check(base, items[2:4], FOUND, NOTHING)
     (row,) = explanations.tabulate([base], BY)
     assert (row["found"], row["rate_after"], row["found_rate"]) == (1, None, None)
-    assert row["reason"] == "2 of 4 checked"
+    assert row["reason"] == row["rate_corrected_reason"] == "2 of 4 checked"
 
 
 def test_a_run_that_nobody_checked_has_no_row(base: Run) -> None:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from stats import corrected
 from stats.corrected import correct_credit, correct_rate
+from stats.estimates import Estimate
 from stats.rates import estimate_rate
 
 
@@ -142,3 +143,31 @@ def test_every_value_is_a_rate_within_its_interval(items):
 )
 def test_credit_that_explanations_get_falsely_is_taken_off(found, false_credit, value):
     assert correct_credit(found, false_credit) == (None if value is None else pytest.approx(value))
+
+
+def test_an_undetected_rate_after_credit_by_hand():
+    # 60 of 100 undetected, all with equal scores; 30 of these named: .3 after credit. Of gold
+    # answers .2 get credit, so only (.5 - .2) / .8 = .375 are really named: .6 - .6 x .375.
+    after, credit = Estimate(0.3, 0.22, 0.4, 100), Estimate(0.2, 0.1, 0.3, 60)
+    found = corrected.correct_after_credit(after, 0.6, 0.5, credit)
+    assert found.value == pytest.approx(0.375)
+    # At .1 of false credit (.5 - .1) / .9 are named, at .3 (.5 - .3) / .7.
+    low, high = 0.6 - 0.6 * 4 / 9, 0.6 - 0.6 * 2 / 7
+    assert interval(found) == pytest.approx(
+        (0.375 - math.hypot(0.08, 0.375 - low), 0.375 + math.hypot(0.1, high - 0.375))
+    )
+
+
+@pytest.mark.parametrize(
+    ("after", "found", "credit", "reason"),
+    [
+        (Estimate(0.3, 0.2, 0.4, 9), 0.5, Estimate(None, None, None, 0, "no items"), "no check of"),
+        (Estimate(0.3, 0.2, 0.4, 9), 0.5, Estimate(1, 0.5, 1, 9), "in every explanation"),
+        (Estimate(None, None, None, 0, "no items"), None, Estimate(0.2, 0.1, 0.3, 9), "no items"),
+        (Estimate(0.3, 0.2, 0.4, 9), 0.5, Estimate(0.2, None, None, 9, "one cluster"), "one clus"),
+    ],
+)
+def test_what_a_corrected_credit_lacks_is_told(after, found, credit, reason):
+    made = corrected.correct_after_credit(after, 0.6, found, credit)
+    assert reason in made.reason
+    assert interval(made) == (None, None)

@@ -19,6 +19,8 @@ from judging.results.page_parts import (
     TableQuery,
 )
 from judging.results.tables import audits
+from stats import corrected
+from stats.estimates import Estimate
 from stats.rates import clustered_wilson
 
 EQUAL_SQL = f"{PARSED_SQL} AND o.detail = 'equal'"
@@ -36,7 +38,8 @@ def tabulate(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
     unparsed check counts as not found. `rate_after` = (undetected - found) / parsed is the
     undetected rate after that credit, and `unnoticed` is its numerator; both are None if only some
     of the explanations were checked. `false_credit` is the share of the checked explanations of
-    gold answers that report an error.
+    gold answers that report an error, and `rate_corrected` is `rate_after` without the credit that
+    explanations which name no error get just as often (`corrected.correct_after_credit`).
     """
     runs = list(runs)
     checks, gold = (_find_checks(runs, side) for side in SIDES)
@@ -92,28 +95,34 @@ def _row(found: GroupSums, check: Run, gold: Run | None) -> dict[str, Any]:
     in_words, after, false = (found.rates[name] for name in ("found", "after", "false"))
     checked, part = found.counts["checked"], found.counts["checked"] < in_words.n
     rate, share, credit = (clustered_wilson(one) for one in (after, in_words, false))
+    if part:
+        lacking = f"{checked} of {in_words.n} checked"
+        rate = share = Estimate(None, None, None, found.parsed, lacking)
+    equal = in_words.n / found.parsed if found.parsed else 0.0
+    real = corrected.correct_after_credit(rate, equal, share.value, credit)
     return {
         **found.head(),
         "equal": in_words.n,
         "found": in_words.y,
-        "rate_after": None if part else rate.value,
-        "low": None if part else rate.low,
-        "high": None if part else rate.high,
-        "reason": f"{checked} of {in_words.n} checked" if part else rate.reason or None,
+        "rate_after": rate.value,
+        "low": rate.low,
+        "high": rate.high,
+        "reason": rate.reason or None,
         "parsed": found.parsed,
         "detected": found.counts["detected"],
         "unnoticed": None if part else after.y,
         "check": check.number,
         "checked": checked,
         "unparsed": found.counts["unparsed"],
-        "found_rate": None if part else share.value,
-        "found_low": None if part else share.low,
-        "found_high": None if part else share.high,
+        "found_rate": share.value,
+        "found_low": share.low,
+        "found_high": share.high,
         "gold_check": gold.number if gold else None,
         "gold_checked": false.n if gold else None,
         "false_credit": credit.value,
         "false_credit_low": credit.low,
         "false_credit_high": credit.high,
+        **counted.figure_columns("rate_corrected", real),
         "score_invariant": found.invariant,
     }
 
@@ -154,7 +163,17 @@ EXPLANATIONS = columns.summed_table(
         "false_credit_",
         "high",
     ),
-    *columns.plain("false_credit_low", "false_credit_high", "score_invariant"),
+    *columns.plain("false_credit_low", "false_credit_high"),
+    columns.Rate(
+        "rate_corrected",
+        "After credit, without false credit",
+        columns.items(result="parsed"),
+        prefix="rate_corrected_",
+        missing="",
+        bad="high",
+    ),
+    *columns.plain("rate_corrected_low", "rate_corrected_high", "rate_corrected_reason"),
+    columns.Column("score_invariant"),
 )
 FOUND, FALSE_CREDIT = EXPLANATIONS.rate("found_rate"), EXPLANATIONS.rate("false_credit")
 
@@ -193,11 +212,12 @@ VIEWS = (
             "Errors named in explanations",
             (
                 *("parsed", "missing", "detected", "equal", "found", "unnoticed"),
-                *("found_rate", "rate_after"),
+                *("found_rate", "rate_after", "rate_corrected"),
             ),
             "If both answers got the same score, the check looks for an error named in the "
             "explanation of the perturbed answer. Checks that could not be parsed count as not "
-            "found.",
+            "found. Without false credit: less what the same check finds in explanations of gold "
+            "answers, which name no error (Rogan and Gladen).",
             _draw_kinds,
         ),
         studies={

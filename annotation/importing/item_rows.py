@@ -108,12 +108,14 @@ def parse_items(
     With `accept`, if the task type has no categories, a row also contains a final label, in columns
     named after the task's fields.
     """
+    # A project may have no categories yet, which is not the same as having none of its own.
+    categories = taxonomy.load_shipped() if known is None else known
     for row in exported_rows.restore_rows(rows, task):
         if isinstance(row, BadRow):
             yield row
             continue
         try:
-            yield _parse_item(row, task, known or taxonomy.load_shipped(), accept=accept)
+            yield _parse_item(row, task, categories, accept=accept)
         except _ItemFault as fault:
             yield row.bad(fault.field, str(fault), fault.value)
 

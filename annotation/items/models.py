@@ -209,6 +209,12 @@ class ItemQuerySet(models.QuerySet["Item"]):
             .first()
         )
 
+    def excluded(self, project: Project, key: str) -> Item | None:
+        """Return the project's item with this key if it was excluded, otherwise None."""
+        if "\0" in key:  # PostgreSQL refuses to search for it
+            return None
+        return self.filter(project=project, key=key, deleted_at__isnull=False).first()
+
     def with_resolution(self) -> ItemQuerySet:
         """Add `resolution`, `resolution_source` and `resolution_rule`; null for items without a
         resolution."""

@@ -35,6 +35,9 @@ OFFER_UNDO_FOR = timedelta(minutes=10)
 # A change that has not ended by then was interrupted.
 BROKEN_AFTER = timedelta(minutes=5)
 
+# The audit log names so many items of a change.
+MOST_KEYS = 20
+
 Before = dict[int, Any]
 
 
@@ -348,12 +351,20 @@ def latest_change(lead: Membership, now: datetime) -> tuple[BulkChange, str] | N
 
 
 def _record(kind: str, lead: Membership, change: BulkChange, *, items: int) -> None:
+    """Record a change in words, with the keys of its first items."""
+    [(_, done)] = describe(lead.project, [change])
     Event.record(
         kind,
         lead.project.slug,
         project_id=lead.project_id,
         member_id=lead.pk,
-        action=change.action,
-        value=change.value,
+        change=done,
         items=items,
+        keys=list_keys(change, MOST_KEYS),
     )
+
+
+def list_keys(change: BulkChange, most: int) -> list[str]:
+    """The keys of the first items of a change, excluded ones too."""
+    first = sorted(map(int, change.before))[:most]
+    return list(Item.objects.filter(pk__in=first).order_by("pk").values_list("key", flat=True))

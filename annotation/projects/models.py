@@ -96,13 +96,16 @@ class MembershipQuerySet(models.QuerySet["Membership"]):
         )
 
     def for_progress(self) -> MembershipQuerySet:
-        """Annotate each member with `counted`, the number of current labels that count, and with
+        """Annotate each member with `given`, the number of current labels of items that are in use
+        and have no known answer, with `counted`, the number of those that count, and with
         `last_label_at`; sort by alias. (The column `labelled` is the number of all current
         labels.)"""
-        at_work = Q(labels__stage="label", labels__current=True)
+        labels = Q(labels__stage="label", labels__current=True)
+        given = labels & Q(labels__item__purpose="test", labels__item__deleted_at=None)
         return self.annotate(
-            counted=Count("labels", filter=at_work & Q(labels__counted=True)),
-            last_label_at=Max("labels__created_at"),
+            given=Count("labels", filter=given),
+            counted=Count("labels", filter=given & Q(labels__counted=True)),
+            last_label_at=Max("labels__created_at", filter=labels),
         ).order_by("alias")
 
     def in_project(self, project: Project) -> MembershipQuerySet:

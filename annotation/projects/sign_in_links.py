@@ -1,4 +1,5 @@
-"""One-time links with which members without an e-mail address set a new password.
+"""One-time links with which members set a new password who have no e-mail address, or have one
+where no mail can be sent.
 
 A lead creates a link and hands it over. It works for a day, until the password changes or somebody
 signs in with it, and only while the lead may still create it: the link is signed together with a
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from allauth.socialaccount.models import SocialAccount
+from django.conf import settings
 from django.core import signing
 
 from annotation.errors import Refused
@@ -32,9 +34,9 @@ class SignInLink:
 def create_link(lead: Membership, member: Membership) -> str:
     """Return the key of a new link for the member, and record it in the audit log.
 
-    Raises `Refused` for people with an e-mail address or another way to sign in, and for those whom
-    the lead could act for by the link: leads, site admins, and members of projects that the lead
-    does not lead.
+    Raises `Refused` for people who can be sent mail or have another way to sign in, and for those
+    whom the lead could act for by the link: leads, site admins, and members of projects that the
+    lead does not lead.
     """
     check_may_link(lead, member)
     Event.record(LINK_EVENT, member.alias, project_id=member.project_id, member_id=lead.pk)
@@ -64,7 +66,8 @@ def check_may_link(lead: Membership, member: Membership) -> None:
     account = member.account
     if account is None or not member.active or not account.is_active:
         raise Refused(f"{member} cannot sign in: the account is closed, or the member suspended.")
-    if account.email or SocialAccount.objects.filter(user=account).exists():
+    gets_mail = bool(account.email and settings.EMAIL_HOST)
+    if gets_mail or SocialAccount.objects.filter(user=account).exists():
         raise Refused(
             f"{member} has an e-mail address or signs in by another service. With an address, "
             "“Forgot your password?” at sign-in sends a link."

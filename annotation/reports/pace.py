@@ -176,8 +176,8 @@ def _groups(
 ) -> tuple[GroupPace, ...]:
     tests = Item.objects.in_project(project).originals().of_tests()
     items = _sums(count_by_keys(tests, group=by.expression()), "group")
-    slots = Slot.objects.in_project(project.pk).at_stage(Stage.LABEL).of_live_items().not_closed()
-    places = count_by_keys(slots, group=by.expression("item__"), now=F("state"))
+    slots = Slot.objects.in_project(project.pk).at_stage(Stage.LABEL).of_live_items().of_tests()
+    places = count_by_keys(slots.not_closed(), group=by.expression("item__"), now=F("state"))
     every = _sums(places, "group")
     filled = _sums([row for row in places if row["now"] == Slot.State.FILLED], "group")
 

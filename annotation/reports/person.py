@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.db.models import F, Max
 
@@ -10,7 +11,7 @@ from annotation.labelling import control_items, qualification
 from annotation.labelling.control_items import ControlResult
 from annotation.labelling.qualification import QualificationRound
 from annotation.models import Label, Membership, Stage
-from annotation.reports import label_times
+from annotation.reports import attention, label_times
 from stats.spread import Quartiles
 
 SHOWN_LABELS = 20
@@ -32,13 +33,15 @@ class WithOther:
 
 @dataclass(frozen=True)
 class PersonReport:
-    """The work of one member. `choices` counts the current labels by choice, with its title;
+    """The work of one member. `words_a_second` is as in `attention.measure_speeds`. `choices`
+    counts the current labels by choice, with its title;
     `control` is None without an answer to a control item."""
 
     labels: int
     counted: int
     last: object
     seconds: Quartiles
+    words_a_second: float | None
     choices: tuple[tuple[str, str, int], ...]
     others: tuple[WithOther, ...]
     control: ControlResult | None
@@ -46,9 +49,10 @@ class PersonReport:
     latest: list[Label]
 
 
-def build_report(member: Membership) -> PersonReport:
-    """Build the report of one member in a fixed number of queries; texts are not read."""
+def build_report(member: Membership, now: datetime) -> PersonReport:
+    """Build the report of one member in a fixed number of queries."""
     labels = Label.objects.in_project(member.project).current().at_stage(Stage.LABEL)
+    labels = labels.of_tests().of_live_items()
     mine = labels.filter(member=member)
     times = label_times.merge_times(label_times.count_times(mine, F("stage")))
     given = dict(mine.counted().values_list("item_id", "choice"))
@@ -60,6 +64,7 @@ def build_report(member: Membership) -> PersonReport:
         counted=len(given),
         last=mine.aggregate(last=Max("created_at"))["last"],
         seconds=label_times.measure_spread(times),
+        words_a_second=attention.measure_speeds(member.project, now).get(member.alias),
         choices=tuple((one, task.title_of(one), n) for one, n in counts.most_common()),
         others=_compare(member, given),
         control=next((one for one in results if one.member == member), None),

@@ -63,7 +63,7 @@ def parse_source(source: str, slug: str, known: Taxonomy | None = None) -> Strat
     source = toml_text.set_slug(source, slug)
     try:
         draft = _parse_toml(source)
-        return _in_project(draft, known or taxonomy.load_shipped())
+        return _in_project(draft, taxonomy.load_shipped() if known is None else known)
     except tomllib.TOMLDecodeError as error:
         problem = toml_text.describe_parse_error(error, source)
     except StrategyError as error:

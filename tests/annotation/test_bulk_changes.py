@@ -230,10 +230,26 @@ def test_a_change_for_somebody_who_left_still_says_for_whom(lead: Membership) ->
 
 
 def test_changes_are_on_record(lead: Membership) -> None:
-    undo(lead, change(lead, "exclude").change)
-    kinds = {"bulk change": {"items": 6}, "bulk change undone": {"items": 6}}
-    for kind, said in kinds.items():
+    ann = make_member(lead.project, alias="Ann")
+    undo(lead, change(lead, "reserve", str(ann.pk), keys=["item-1", "item-3"]).change)
+    said = {"items": 2, "change": "reserved for Ann", "keys": ["item-1", "item-3"]}
+    for kind in ("bulk change", "bulk change undone"):
         assert Event.objects.get(kind=kind).data.items() >= said.items()
+    page = browser_of(lead).get(f"/projects/{lead.project.slug}/bulk-changes/").text
+    assert f'/projects/{lead.project.slug}/items/item-3/">item-3</a>' in page
+    audit = browser_of(lead).get(f"/projects/{lead.project.slug}/audit/").text
+    assert "reserved for Ann" in audit
+    assert "item-1" in audit
+
+
+def test_the_page_names_excluded_items_too_and_not_those_of_a_large_change(
+    lead: Membership,
+) -> None:
+    change(lead, "exclude", keys=["item-2"])
+    page = f"/projects/{lead.project.slug}/bulk-changes/"
+    assert ">item-2</a>" in browser_of(lead).get(page).text
+    BulkChange.objects.update(count=11)
+    assert ">item-2</a>" not in browser_of(lead).get(page).text
 
 
 def state(project: Project) -> Any:

@@ -98,6 +98,17 @@ def test_a_list_without_groups_gets_one_with_the_first_category() -> None:
     assert desk.job.result["report"]["new"] == 3
 
 
+def test_a_word_that_study_000_has_is_no_category_of_a_project_without_any() -> None:
+    empty = creation.store_taxonomy(taxonomy.load_templates()["empty"])
+    lead = make_member(make_project("own", taxonomy=empty), Role.LEAD)
+    desk = Desk(lead, file("spelling", "Sloppy"))
+    assert desk.job.result["report"]["bad"] == 2
+    page = desk.post(**{"sort": "1", "word-0": "new:", "word-1": "new:"})
+    assert "spelling" in page
+    assert {one.slug for one in desk.known()} == {"spelling", "sloppy"}
+    assert desk.job.result["report"] | {"new": 2, "bad": 0} == desk.job.result["report"]
+
+
 def test_a_choice_that_cannot_be_used_is_said_and_changes_nothing() -> None:
     lead = make_member(with_own_categories(make_project("reviews")), Role.LEAD)
     desk = Desk(lead, file("x" * 90, "Harsh"))

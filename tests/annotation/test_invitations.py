@@ -312,4 +312,6 @@ def test_a_list_with_a_mistake_invites_nobody_and_names_it(
     page = invite_many(people, text, 422)
     assert said in page
     assert not Invitation.objects.exists()
+    # The cursor is in the list that is refused, and the page opens there.
+    assert re.findall(r"<(\w+)[^>]* autofocus", page) == ["textarea"]
     assert text.strip().splitlines()[0][:20] in page if text.strip() else True

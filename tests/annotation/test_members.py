@@ -284,7 +284,8 @@ def test_a_link_is_old_after_a_day_and_cannot_be_forged(people: Cast, monkeypatc
 @pytest.mark.parametrize(
     "case", ["mail", "service", "lead", "leads", "staff", "elsewhere", "suspended", "closed"]
 )
-def test_no_link_for_who_could_be_acted_for(people: Cast, case: str) -> None:
+def test_no_link_for_who_could_be_acted_for(people: Cast, case: str, settings: Any) -> None:
+    settings.EMAIL_HOST = "mail.blindspot.example"
     member, account = people.annotator, people.annotator.account
     assert account
     account.email = "ann@blindspot.example" if case == "mail" else ""
@@ -306,6 +307,19 @@ def test_no_link_for_who_could_be_acted_for(people: Cast, case: str) -> None:
     assert answer.status_code == 422
     assert "/sign-in-links/" not in answer.content.decode()
     assert not Event.objects.filter(kind="sign-in link").exists()
+
+
+def test_where_no_mail_can_be_sent_an_address_is_no_hindrance(people: Cast, settings: Any) -> None:
+    assert people.annotator.account
+    people.annotator.account.email = "ann@blindspot.example"
+    people.annotator.account.save()
+    page = reverse("members", args=[people.project.slug])
+    button = f'name="link" value="{people.annotator.alias}"'
+    settings.EMAIL_HOST = "mail.blindspot.example"
+    assert button not in browser_of(people.lead).get(page).text
+    settings.EMAIL_HOST = ""
+    assert button in browser_of(people.lead).get(page).text
+    assert "/sign-in-links/" in link_for(people, people.annotator).text
 
 
 def test_people_are_put_into_groups_and_items_reserved_for_a_group(people: Cast) -> None:

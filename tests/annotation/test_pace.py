@@ -237,7 +237,7 @@ def test_the_page_names_people_forecast_and_drops(lead: Client, member: Membersh
     page = lead.get(reverse("pace", args=[member.project.slug])).content.decode()
     assert "ada" in page
     assert "1 min 15 s" in page
-    assert "1 of 1 items with a final label are excluded from the final set" in page
+    assert "1 of 1 items with a final label are not in the final set, because of that label" in page
     assert 'data-chart="way"' in page
 
 

@@ -10,6 +10,7 @@ from annotation.models import RIGHTS, ApiToken, Item, Membership, Project
 from annotation.projects.views.home import RIGHT_TITLES
 from tests.builders import (
     Cast,
+    browser_of,
     make_account,
     make_guidelines,
     make_item,
@@ -249,12 +250,20 @@ def test_an_item_that_is_not_there_is_404(people: Cast, key: str) -> None:
     assert client.get(reverse("item", args=[people.project.slug, key])).status_code == 404
 
 
-def test_a_deleted_item_has_no_page(people: Cast) -> None:
+def test_the_page_of_an_excluded_item_says_so_and_where_to_undo_it(people: Cast) -> None:
     item = make_item(people.project)
     Item.objects.update(deleted_at="2026-01-01T00:00Z")
-    client = Client()
-    client.force_login(people.admin)
-    assert client.get(reverse("item", args=[people.project.slug, item.key])).status_code == 404
+    page = reverse("item", args=[people.project.slug, item.key])
+    said = browser_of(people.lead).get(page)
+    assert said.status_code == 410
+    assert f"<code>{item.key}</code> is excluded from the project" in said.text
+    assert reverse("bulk-changes", args=[people.project.slug]) in said.text
+    assert browser_of(people.lead).get(page.replace(item.key, "never")).status_code == 404
+    other = make_project()
+    assert (
+        browser_of(people.admin).get(reverse("item", args=[other.slug, item.key])).status_code
+        == 404
+    )
 
 
 def test_a_member_whose_labels_name_them_cannot_be_moved_to_another_project(people: Cast) -> None:

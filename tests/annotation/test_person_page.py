@@ -4,8 +4,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
-from annotation.models import Membership, Project, Role
+from annotation.models import Item, Membership, Project, Role, Slot
 from annotation.reports import person
 from tests.builders import browser_of, make_item, make_known, make_member, make_project, say, take
 
@@ -31,7 +32,7 @@ def test_labels_agreement_and_the_latest_words_are_those_of_the_person(project: 
         say(ana, take(ana), choice, seconds=10, comment="<i>odd</i>" if choice == "invalid" else "")
     for choice in ("valid", "invalid", "invalid", "valid"):
         say(ben, take(ben), choice)
-    report = person.build_report(ana)
+    report = person.build_report(ana, timezone.now())
     assert (report.labels, report.counted, report.seconds.median) == (3, 3, 10)
     assert [(one.alias, one.items, one.alike) for one in report.others] == [("be/n <b>", 3, 2)]
     assert report.choices == (("valid", "Valid", 2), ("invalid", "Invalid", 1))
@@ -40,6 +41,38 @@ def test_labels_agreement_and_the_latest_words_are_those_of_the_person(project: 
     assert "<i>odd" not in page
     assert "66.7 %" in page
     assert "be/n &lt;b&gt;" in page
+
+
+def test_who_labels_faster_than_one_can_read_is_told_by_the_words_a_second(
+    project: Project,
+) -> None:
+    ana, lead = make_member(project, alias="ana"), make_member(project, Role.LEAD)
+    text = " ".join(["word"] * 40)
+    for number in range(10):
+        make_item(project, f"item-{number}", texts={"prompt": "", "gold": text, "perturbed": text})
+        say(ana, take(ana), seconds=2)
+        if number == 8:
+            assert "Words a second" not in shown(lead, "ana")
+    page = shown(lead, "ana")
+    assert "<dt>Words a second</dt>" in page
+    assert "faster than one can read" in page
+
+
+def test_labels_of_what_became_a_control_item_or_was_excluded_are_not_counted(
+    project: Project,
+) -> None:
+    ana, lead = make_member(project, alias="ana"), make_member(project, Role.LEAD)
+    for number in range(4):
+        make_item(project, f"item-{number}")
+        say(ana, take(ana))
+    Item.objects.filter(key="item-1").update(purpose="probe")
+    Item.objects.filter(key="item-2").update(deleted_at=timezone.now())
+    assert person.build_report(ana, timezone.now()).labels == 2
+    home = browser_of(lead).get(reverse("project", args=[project.slug])).content.decode()
+    assert '?annotator=ana&amp;items=tests">2</a>' in home
+    [found] = Membership.objects.filter(pk=ana.pk).for_progress()
+    assert (found.given, found.counted) == (2, 2)
+    assert Slot.objects.count_labels(project.pk) == (2, 4)
 
 
 def test_control_items_and_rounds_are_on_the_page(project: Project) -> None:
@@ -76,7 +109,7 @@ def test_the_number_of_queries_does_not_grow_with_the_labels(project: Project) -
     def count() -> int:
         shown(lead, "ana")
         with CaptureQueriesContext(connection) as seen:
-            person.build_report(ana)
+            person.build_report(ana, timezone.now())
         return len(seen)
 
     make_item(project)

@@ -172,4 +172,21 @@ def test_the_pages_of_a_pilot(lead: Membership, people: list[Membership]) -> Non
     assert "of 3 annotators finished the pilot" in client.get(home).content.decode()
     waiting = ann.get(f"{home}label/").content.decode()
     assert "You have labelled all items of the pilot" in waiting
+    asked = client.post(path, {"end": "on"})
+    assert asked.status_code == 422
+    assert "2 annotators have not finished:" in asked.content.decode()
+    assert Project.objects.get(pk=lead.project_id).pilot
+    for person in people[1:]:
+        label_all(person)
     assert "The pilot has ended" in client.post(path, {"end": "on"}, follow=True).content.decode()
+
+
+def test_a_pilot_can_end_before_everybody_has_finished(
+    lead: Membership, people: list[Membership]
+) -> None:
+    client, path = browser_of(lead), f"/projects/{lead.project.slug}/pilot/"
+    client.post(path, {"items": "4"})
+    assert 'value="anyway"' in client.post(path, {"end": "on"}).content.decode()
+    said = client.post(path, {"end": "anyway"}, follow=True).content.decode()
+    assert "The pilot has ended" in said
+    assert not Project.objects.get(pk=lead.project_id).pilot

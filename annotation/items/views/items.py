@@ -106,7 +106,7 @@ def item(request: HttpRequest, slug: str, key: str) -> HttpResponse:
     member = access.member_for(request, slug, right="items")
     found = Item.objects.in_project(member.project).for_page(key)
     if found is None:
-        raise Http404
+        return _show_excluded(request, member, key)
     revision = _find_revision(found, request.GET.get("revision", ""))
     task = tasktypes.load_version(member.project.task_type)
     context = {
@@ -152,6 +152,16 @@ def _own_fields(item: Item) -> list[tuple[str, str]]:
 
 def _flags(task: TaskType, item: Item, shown: Revision) -> list[tuple[str, str]]:
     return flags.explain_flags(item.flags, shown.texts, task.diff, item.category)
+
+
+def _show_excluded(request: HttpRequest, member: Membership, key: str) -> HttpResponse:
+    """Say that the item was excluded, and when. Raises Http404 if there never was such an item."""
+    gone = Item.objects.excluded(member.project, key)
+    if gone is None:
+        raise Http404
+    since = gone.deleted_at
+    context = {"project": member.project, "member": member, "key": key, "since": since}
+    return render(request, "annotation/item_excluded.html", context, status=410)
 
 
 def _find_revision(item: Item, number: str) -> Revision:

@@ -76,6 +76,10 @@ class SlotQuerySet(models.QuerySet["Slot"]):
     def of_live_items(self) -> SlotQuerySet:
         return self.filter(item__deleted_at__isnull=True)
 
+    def of_tests(self) -> SlotQuerySet:
+        """These slots without those of items that became qualification or control items."""
+        return self.filter(item__purpose="test")
+
     def held_by(self, member_id: int) -> SlotQuerySet:
         return self.filter(state="held", member=member_id)
 
@@ -176,7 +180,8 @@ class SlotQuerySet(models.QuerySet["Slot"]):
 
     def count_labels(self, project_id: int) -> tuple[int, int]:
         """Count the labels that live items have, and those that they need."""
-        states = count_by(self.in_project(project_id).at_work().of_live_items(), "state")
+        slots = self.in_project(project_id).at_work().of_live_items().of_tests()
+        states = count_by(slots, "state")
         given = states.get(Slot.State.FILLED, 0)
         return given, given + states.get(Slot.State.OPEN, 0) + states.get(Slot.State.HELD, 0)
 

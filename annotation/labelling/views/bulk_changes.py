@@ -18,8 +18,8 @@ from annotation.labelling import bulk_changes
 from annotation.models import BulkChange, Item, Project
 from annotation.projects import access
 
-# A page shows at most so many changes.
-MOST_SHOWN = 100
+# A page shows at most so many changes, and names the items of those with so few.
+MOST_SHOWN, MOST_NAMED = 100, 10
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -33,7 +33,10 @@ def changes(request: HttpRequest, slug: str) -> HttpResponse:
     lead = access.member_for(request, slug, right="manage")
     if request.method != "POST":
         found = BulkChange.objects.in_project(lead.project).defer("before")[:MOST_SHOWN]
-        listed = bulk_changes.describe(lead.project, found)
+        listed = [
+            (change, what, _list_keys(change))
+            for change, what in bulk_changes.describe(lead.project, found)
+        ]
         context = {"project": lead.project, "member": lead, "changes": listed}
         return render(request, "annotation/bulk_changes.html", context)
     action, _, value = request.POST.get("action", "").partition(":")
@@ -68,6 +71,11 @@ def undo(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         later = f" {_items(stayed)} changed since, and stayed." if stayed else ""
         messages.success(request, said + later)
     return redirect("bulk-changes", slug)
+
+
+def _list_keys(change: BulkChange) -> list[str]:
+    """The keys of the items, if they are few: those of a large change take long to read."""
+    return bulk_changes.list_keys(change, MOST_NAMED) if change.count <= MOST_NAMED else []
 
 
 def _chosen_items(request: HttpRequest, project: Project) -> ItemQuerySet:

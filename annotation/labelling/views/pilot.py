@@ -35,10 +35,14 @@ class PilotForm(forms.Form):
 @never_cache
 @login_required
 def pilot(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the pilot; a POST begins one, or with `end` opens the rest of the work."""
+    """Show the pilot; a POST begins one, or with `end` opens the rest of the work. While somebody
+    has not finished, it asks first."""
     lead = access.member_for(request, slug, right="manage")
     form = PilotForm(request.POST if "items" in request.POST else None)
-    if request.method == "POST" and ("end" in request.POST or form.is_valid()):
+    progress = labelling_pilot.load_progress(lead.project)
+    at_work = [person for person, _, left in progress.people if left]
+    asks = "end" in request.POST and bool(at_work) and request.POST["end"] != "anyway"
+    if request.method == "POST" and not asks and ("end" in request.POST or form.is_valid()):
         try:
             messages.success(request, _change(request, access.ensure_membership(lead), form))
         except Refused as problem:
@@ -48,7 +52,8 @@ def pilot(request: HttpRequest, slug: str) -> HttpResponse:
         "project": lead.project,
         "member": lead,
         "form": form,
-        "progress": labelling_pilot.load_progress(lead.project),
+        "progress": progress,
+        "at_work": at_work if asks else (),
         "answers": _list_answers(lead),
     }
     status = 422 if request.method == "POST" else 200

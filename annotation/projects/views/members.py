@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
@@ -142,7 +143,8 @@ def invite(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _invite_many(request: HttpRequest, lead: Membership) -> HttpResponse:
     many = InviteManyForm(request.POST, auto_id="many_%s")
-    context = {"project": lead.project, "member": lead, "form": InviteForm(), "many": many}
+    one = InviteForm()
+    context = {"project": lead.project, "member": lead, "form": one, "many": many}
     if many.is_valid():
         said = many.cleaned_data
         try:
@@ -163,6 +165,9 @@ def _invite_many(request: HttpRequest, lead: Membership) -> HttpResponse:
                 (made, link, invitations.send_invitation(made, link)) for made, link in links
             ]
             return render(request, "annotation/invited_many.html", context)
+    # The page opens where the error stands.
+    one.fields["alias"].widget.attrs.pop("autofocus")
+    many.fields["people"].widget.attrs["autofocus"] = True
     return render(request, "annotation/invite.html", context, status=422)
 
 
@@ -203,6 +208,7 @@ def _render_page(request: HttpRequest, lead: Membership, trouble: str = "") -> H
         "roles": Role.values,
         "invitations": Invitation.objects.in_project(project).waiting(),
         "now": timezone.now(),
+        "sends_mail": bool(settings.EMAIL_HOST),
         "changes": [
             audit.describe_event(event) for event in members.list_changes(project)[:MAX_SHOWN]
         ],

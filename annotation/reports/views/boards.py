@@ -18,8 +18,8 @@ from annotation import tasktypes
 from annotation.labelling.models.labels import ERROR_ITEM
 from annotation.models import Membership, Project
 from annotation.projects import access
+from annotation.reports import attention, grouping, tables, work_time
 from annotation.reports import category_board as reports_category_board
-from annotation.reports import grouping, tables, work_time
 from annotation.reports import person as reports_person
 from annotation.reports.category_board import BoardColumn, BoardRow
 from annotation.reports.grouping import Grouping
@@ -110,7 +110,8 @@ def person(request: HttpRequest, slug: str, alias: str) -> HttpResponse:
         "project": lead.project,
         "member": lead,
         "person": member,
-        "report": reports_person.build_report(member),
+        "report": reports_person.build_report(member, timezone.now()),
+        "fastest": attention.MOST_WORDS_A_SECOND,
         "task": tasktypes.load_task_type(lead.project),
     }
     return render(request, "annotation/reports/person.html", context)

@@ -69,6 +69,19 @@ def project_versions(project: Project) -> QuerySet[TaskTypeVersion]:
     return TaskTypeVersion.objects.filter(own).order_by("-created_at", "-pk")
 
 
+def former_choices(project: Project) -> dict[str, str]:
+    """Return the titles of the choices that earlier versions of the project's task type offered and
+    its version of today does not, by their value; empty if the project never changed it."""
+    if project.task_type.slug != version_slug(project):
+        return {}
+    found: dict[str, str] = {}
+    for version in project_versions(project):
+        options = tasktypes.load_version(version).deciding.options
+        found = {**{str(one.value): one.title for one in options}, **found}
+    today = {str(one.value) for one in tasktypes.load_version(project.task_type).deciding.options}
+    return {value: title for value, title in found.items() if value not in today}
+
+
 def find_version(project: Project, wanted: int) -> TaskTypeVersion | None:
     """Find the project's version with this id; None if there is none."""
     return project_versions(project).filter(pk=wanted).first()

@@ -148,6 +148,23 @@ def test_a_choice_that_labels_have_goes_only_after_a_confirmation_that_counts_th
     assert old == {"perturbation-vetting v1"}
 
 
+def test_items_can_be_filtered_by_a_choice_that_is_no_longer_offered(lead: Membership) -> None:
+    make_item(lead.project, "old")
+    member = make_member(lead.project)
+    say(member, take(member), "invalid")
+    items = "/projects/p/items/"
+    client = browser_of(lead)
+    assert "no longer offered" not in client.get(items).text
+    gone = without(SOURCE, "invalid")
+    asked = post(lead, gone)
+    agreed = re.search(r'name="confirm" value="(\w+)"', asked.text)[1]  # type: ignore[index]
+    post(lead, gone, confirm=agreed)
+    page = client.get(items, {"choice": "invalid", "annotator": member.alias}).text
+    assert "Invalid (no longer offered)" in page
+    assert ">old</" in page
+    assert ">old</" not in client.get(items, {"choice": "valid"}).text
+
+
 def test_choices_of_other_fields_and_of_several_at_once_count_too(lead: Membership) -> None:
     project = make_project("q", task_type="error-detection")
     chief, annotator = make_member(project, role="lead"), make_member(project)

@@ -21,7 +21,7 @@ from annotation.items.filters import ItemPageFilter
 from annotation.labelling import bulk_changes, comments, correct_answers, visibility
 from annotation.models import Item, Label, Mark, Membership, Resolution, Revision
 from annotation.projects import access
-from annotation.tasktypes import TaskType
+from annotation.tasktypes import TaskType, versions
 
 PAGE_SIZE = 50
 # Further items that the search does not know yet are not counted.
@@ -53,7 +53,9 @@ def items(request: HtmxRequest, slug: str) -> HttpResponse:
     """
     member = access.member_for(request, slug, right="items")
     task = tasktypes.load_version(member.project.task_type)
+    former = versions.former_choices(member.project)
     choices = [(str(option.value), option.title) for option in task.deciding.options]
+    choices += [(value, f"{title} (no longer offered)") for value, title in former.items()]
     people = Membership.objects.in_project(member.project).who_label()
     found = ItemPageFilter(
         request.GET,

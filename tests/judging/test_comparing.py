@@ -151,7 +151,7 @@ def test_any_number_of_runs_are_one_query(
         compare.compare(runs)
 
 
-def test_the_matrix_has_the_best_run_first_and_leads_to_each_pair(
+def test_the_matrix_is_sorted_by_its_measure_and_leads_to_each_pair(
     project: Project, browser: Client
 ) -> None:
     items = [*make_items(project, 12), *make_items(project, 4, "score-invariant")]

@@ -334,16 +334,17 @@ MEASURE_SWITCH = Switch(
 SHOWN_PS = {DETECTION: "p_holm", ALARMS: "false_alarm_p", J: "j_p"}
 SIGNIFICANT = 0.05
 _MATRIX_WORDS = (
-    "The run of the row minus that of the column, on the items that both parsed; the best run "
-    "comes first. A p stands where it is below 0.05. A difference leads to its pair. "
+    "The run of the row minus that of the column, on the items that both parsed. A p stands where "
+    "it is below 0.05. A difference leads to its pair. "
 )
 _MATRIX_MEASURES = {
-    DETECTION: "Detection rates of error items, in points; p is adjusted for all pairs (Holm). "
-    "Runs with a letter in common were not shown to differ.",
-    ALARMS: "Rates of false alarms on score-invariant items, in points: below 0 is better. p is "
-    "not adjusted for the number of pairs.",
-    J: "J is detection minus false alarms. p is not adjusted for the number of pairs; the page "
-    "Choose an evaluator has letters for J.",
+    DETECTION: "Detection rates of error items, in points, the run that detects most first: it may "
+    "be one that always finds fault, which J tells. p is adjusted for all pairs (Holm). Runs with "
+    "a letter in common were not shown to differ.",
+    ALARMS: "Rates of false alarms on score-invariant items, in points, the run with the fewest "
+    "first. p is not adjusted for the number of pairs.",
+    J: "J is detection minus false alarms; the run with the highest comes first. p is not adjusted "
+    "for the number of pairs; the page Choose an evaluator has letters for J.",
 }
 
 
@@ -370,12 +371,12 @@ def build_matrix(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         *([Header("Letters", "letters", is_number=False)] if measure == DETECTION else []),
         *(Header(str(one), note=asked.runs_by_number[one].strategy.slug) for one in numbers),
     ]
-    against_best = (
+    against_first = (
         [by_pair[pair] for pair in ((numbers[0], b) for b in numbers[1:])] if rows else []
     )
     return ViewContent(
         cells.build_grid("Each run against each", headers, grid_lines),
-        draw_differences(asked, against_best),
+        draw_differences(asked, against_first),
         _MATRIX_WORDS + _MATRIX_MEASURES[measure],
     )
 
@@ -406,7 +407,8 @@ def _turn(row: Row) -> Row:
 
 
 def _order_runs(by_pair: Mapping[tuple[int, int], Row], measure: str) -> list[int]:
-    """The runs, the best first: by the mean of their differences from the others."""
+    """The runs, the one with the most detections, the fewest false alarms or the highest J first,
+    by the mean of their differences from the others."""
     found: dict[int, list[float]] = {a: [] for a, _ in by_pair}
     for (a, _), row in by_pair.items():
         if row[measure] is not None:

@@ -92,9 +92,9 @@ def test_items_for_a_difference_follow_from_the_difference_now(
     # A quarter each way: standard error (.5 / 39)^.5; (t of 1 - .05 / 6 + t of .8) of it.
     assert (first["n"], first["questions"], first["difference"]) == (40, 40, 0)
     assert first["shows"] == pytest.approx((2.5007 + 0.8512) * (0.5 / 39) ** 0.5, rel=1e-3)
-    wanted = [40 * (first["shows"] / points) ** 2 for points in planning.DIFFERENCES.values()]
+    wanted = [40 * (first["shows"] / points) ** 2 for points in planning.POINTS.values()]
     # Fewer by Student's t, whose quantiles come down.
-    for name, most in zip(planning.DIFFERENCES, wanted, strict=True):
+    for name, most in zip(planning.POINTS, wanted, strict=True):
         assert 0.9 * most < first[name] <= 1.01 * most
     assert (alike["items_5"], alike["reason"]) == (None, "all clusters differ alike")
     found = lines(shown(browser, "plan/?view=differences"))

@@ -52,7 +52,7 @@ RESULT_TABLES: dict[str, Table] = {
         blindspots.BLINDSPOTS,
         cost.COST,
         planning.RATES,
-        planning.DIFFERENCES_TABLE,
+        planning.DIFFERENCES,
         missing.MISSING,
         detector.DETECTOR,
         detector.DETECTOR_RANGES,

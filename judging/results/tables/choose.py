@@ -42,10 +42,10 @@ def tabulate(runs: Iterable[Run]) -> list[dict[str, Any]]:
     found = arrays.load_arrays(runs)
     judging = [one.run for one in found]
     spent = {row["run"]: row for row in cost.tabulate(judging)}
-    settled, times = _count_settled(judging), _measure_times(judging)
+    prices, times = find_prices(judging, spent.values()), _measure_times(judging)
     rows = {
         one.run.number: _row(
-            one, spent[one.run.number], settled.get(one.run.pk, 0), times.get(one.run.pk)
+            one, spent[one.run.number], prices.get(one.run.pk), times.get(one.run.pk)
         )
         for one in found
     }
@@ -59,11 +59,10 @@ def tabulate(runs: Iterable[Run]) -> list[dict[str, Any]]:
 def _row(
     found: RunArrays,
     spent: Row,
-    settled: int,
+    price: float | None,
     times: tuple[float, float] | None,
 ) -> dict[str, Any]:
     detection, alarm, j = sensitivity.estimate_rates(found)
-    price = spent["cost"]
     return {
         **counted.run_columns(found.run),
         "total": len(found.item),
@@ -73,9 +72,9 @@ def _row(
         "invariant": alarm.n,
         **counted.figure_columns("false_alarm", alarm),
         **counted.figure_columns("j", j),
-        "cost": price,
-        "cost_per_1000": price * ITEMS / settled if price is not None and settled else None,
-        "cost_reason": None if price is not None else spent["reason"],
+        "cost": spent["cost"],
+        "cost_per_1000": None if price is None else price * ITEMS,
+        "cost_reason": None if spent["cost"] is not None else spent["reason"],
         "seconds_median": times[0] if times else None,
         "seconds_p95": times[1] if times else None,
         "seconds_reason": None if times else NO_TIMES if spent["answered"] else cost.NO_REPLY,
@@ -109,10 +108,11 @@ def _test_j(a: RunArrays, b: RunArrays) -> float | None:
     return paired.test_j_difference(shared.differences, shared.invariant, shared.cluster, rng).p
 
 
-def find_prices(runs: Sequence[Run]) -> dict[int, float]:
-    """The cost of one item, for each run with a known cost and a settled item."""
+def find_prices(runs: Sequence[Run], rows: Iterable[Row]) -> dict[int, float]:
+    """The cost of one item, for each run with a known cost and a settled item, from the rows of the
+    table `cost`."""
     settled, numbers = _count_settled(runs), {run.number: run.pk for run in runs}
-    spent = {numbers[row["run"]]: row["cost"] for row in cost.tabulate(runs)}
+    spent = {numbers[row["run"]]: row["cost"] for row in rows}
     return {pk: spent[pk] / n for pk, n in settled.items() if spent[pk] is not None}
 
 

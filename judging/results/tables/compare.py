@@ -436,6 +436,10 @@ def _matrix_cell(asked: PageQuery, row: Row | None, measure: str) -> Cell:
     return replace(made, note=note, href=href if made.is_there else "")
 
 
+_EMPTY = (
+    "Compare needs two or more runs that judge perturbed answers of the same items. For error "
+    "detection and ratings, see the pages Detector and Against people."
+)
 VIEWS = (
     ResultView(
         slug="matrix",
@@ -444,8 +448,7 @@ VIEWS = (
         build=build_matrix,
         studies={},
         switches=(MEASURE_SWITCH,),
-        empty="Compare needs two or more runs that judge perturbed answers of the same items. For "
-        "error detection and ratings, see the pages Detector and Against people.",
+        empty=_EMPTY,
     ),
     ResultView(
         slug=PAIRS_VIEW,
@@ -454,7 +457,6 @@ VIEWS = (
         build=build_differences,
         studies={},
         switches=(SCOPE_SWITCH,),
-        empty="Compare needs two or more runs that judge perturbed answers of the same items. For "
-        "error detection and ratings, see the pages Detector and Against people.",
+        empty=_EMPTY,
     ),
 )

@@ -24,7 +24,7 @@ from stats.estimates import Estimate
 
 # Points to either side of a rate, and points of a difference, by the names of their columns.
 WIDTHS = {"items_10": 0.10, "items_5": 0.05, "items_2_5": 0.025}
-DIFFERENCES = {"items_20": 0.20, "items_10": 0.10, "items_5": 0.05}
+POINTS = {"items_20": 0.20, "items_10": 0.10, "items_5": 0.05}
 ERRORS, INVARIANT = "errors", "invariant"
 KINDS = {ERRORS: "Errors: detection", INVARIANT: "Score-invariant: false alarms"}
 ONE_QUESTION, NO_PRICE = "one question, or none", "no known cost"
@@ -41,7 +41,8 @@ def tabulate_rates(runs: Iterable[Run]) -> list[dict[str, Any]]:
     `items_5` items at what the run has cost per item.
     """
     found = arrays.load_arrays(runs)
-    prices = choose.find_prices([one.run for one in found])
+    judging = [one.run for one in found]
+    prices = choose.find_prices(judging, cost.tabulate(judging))
     return [
         _rate_row(one, kind, prices.get(one.run.pk))
         for one in found
@@ -97,7 +98,7 @@ def _difference_row(a: RunArrays, b: RunArrays, tests: int) -> dict[str, Any]:
         name: None
         if made.standard_error is None
         else planning.items_for_difference(made.n, questions, made.standard_error, points, tests)
-        for name, points in DIFFERENCES.items()
+        for name, points in POINTS.items()
     }
     return {
         **compare.run_columns(a.run, "a"),
@@ -154,7 +155,7 @@ RATES = Table(
     lambda project, runs, by: tabulate_rates(runs),
     of_people=False,
 )
-DIFFERENCES_TABLE = Table(
+DIFFERENCES = Table(
     "planning_differences",
     (
         columns.RunNumber("run_a", "Run a"),
@@ -224,9 +225,9 @@ VIEWS = (
     ResultView(
         slug="differences",
         title="A difference between two runs",
-        asks=(TableQuery(DIFFERENCES_TABLE, ""),),
+        asks=(TableQuery(DIFFERENCES, ""),),
         build=lines.Lines(
-            DIFFERENCES_TABLE,
+            DIFFERENCES,
             "Items for a difference",
             (
                 *("run_a", "run_b", "n", "difference", "shows"),

@@ -16,7 +16,9 @@ def main() -> None:
             sys.stdout.flush()
     except ImproperlyConfigured as error:
         # The words name the variable and the remedy; where the program found out helps nobody.
-        sys.exit(f"The settings are not valid: {error}")
+        sys.stderr.write(f"The settings are not valid: {error}\n")
+        # 1 is a verdict of `gate`: that a run misses its limits.
+        sys.exit(3 if sys.argv[1:2] == ["gate"] else 1)
     except BrokenPipeError:
         # Whoever read it, `head` for one, has seen enough. The rest goes nowhere, since Python
         # would write it once more when it ends.

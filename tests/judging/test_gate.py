@@ -1,5 +1,6 @@
 """The command `gate`: a verdict on a run as an exit code, against intervals made by hand."""
 
+import os
 import subprocess
 import sys
 from io import StringIO
@@ -139,6 +140,18 @@ def test_a_shell_sees_the_code() -> None:
         text=True,
     )
     assert (done.returncode, "--run" in done.stderr) == (BROKEN, True)
+
+
+def test_settings_that_cannot_be_read_are_no_verdict() -> None:
+    done = subprocess.run(
+        [sys.executable, "manage.py", "gate", "--project", "fbi", "--run", "1", "--min-j", "0"],
+        cwd=Path(command.__file__).parents[3],
+        env={**os.environ, "DATABASE_URL": "bad://x"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == BROKEN
+    assert done.stderr.startswith("The settings are not valid: DATABASE_URL cannot be read")
 
 
 def test_help_is_no_error(capfd: pytest.CaptureFixture[str]) -> None:

@@ -360,11 +360,14 @@ def _record(kind: str, lead: Membership, change: BulkChange, *, items: int) -> N
         member_id=lead.pk,
         change=done,
         items=items,
-        keys=list_keys(change, MOST_KEYS),
+        keys=list_keys([change], MOST_KEYS)[change.pk],
     )
 
 
-def list_keys(change: BulkChange, most: int) -> list[str]:
-    """The keys of the first items of a change, excluded ones too."""
-    first = sorted(map(int, change.before))[:most]
-    return list(Item.objects.filter(pk__in=first).order_by("pk").values_list("key", flat=True))
+def list_keys(changes: Iterable[BulkChange], most: int) -> dict[int, list[str]]:
+    """The keys of the first items of each change, excluded ones too, by the id of the change. Makes
+    one query."""
+    first = {change.pk: sorted(map(int, change.before))[:most] for change in changes}
+    every = Item.objects.filter(pk__in={pk for ids in first.values() for pk in ids})
+    keys = dict(every.values_list("pk", "key"))
+    return {change: [keys[pk] for pk in ids] for change, ids in first.items()}

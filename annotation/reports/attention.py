@@ -99,12 +99,16 @@ def find_hasty(project: Project, now: datetime) -> tuple[str, ...]:
     return tuple(alias for alias, speed in sorted(speeds.items()) if speed > MOST_WORDS_A_SECOND)
 
 
-def measure_speeds(project: Project, now: datetime) -> dict[str, float]:
-    """The median words of an item per second of labelling, by alias: of the last labels of the last
-    three days, thirty at most. Who has fewer than ten is left out."""
+def measure_speeds(
+    project: Project, now: datetime, member: Membership | None = None
+) -> dict[str, float]:
+    """The median words of an item per second of labelling, by alias, of all active members or of
+    this one: of the last labels of the last three days, thirty at most. Who has fewer than ten is
+    left out."""
     task = tasktypes.load_task_type(project)
     labels = Label.objects.in_project(project).current().at_stage(Stage.LABEL)
     recent = labels.filter(created_at__gt=now - AWAY, seconds__gt=0, member__active=True)
+    recent = recent.filter(member=member) if member else recent
     place = Window(RowNumber(), partition_by=F("member"), order_by=F("pk").desc())
     last = recent.annotate(place=place).filter(place__lte=LABELS_FOR_SPEED)
     speeds: dict[str, list[float]] = defaultdict(list)

@@ -64,7 +64,7 @@ def build_report(member: Membership, now: datetime) -> PersonReport:
         counted=len(given),
         last=mine.aggregate(last=Max("created_at"))["last"],
         seconds=label_times.measure_spread(times),
-        words_a_second=attention.measure_speeds(member.project, now).get(member.alias),
+        words_a_second=attention.measure_speeds(member.project, now, member).get(member.alias),
         choices=tuple((one, task.title_of(one), n) for one, n in counts.most_common()),
         others=_compare(member, given),
         control=next((one for one in results if one.member == member), None),

@@ -5,7 +5,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -248,6 +250,16 @@ def test_the_page_names_excluded_items_too_and_not_those_of_a_large_change(
     change(lead, "exclude", keys=["item-2"])
     page = f"/projects/{lead.project.slug}/bulk-changes/"
     assert ">item-2</a>" in browser_of(lead).get(page).text
+    client = browser_of(lead)
+
+    def count() -> int:
+        with CaptureQueriesContext(connection) as seen:
+            assert client.get(page).status_code == 200
+        return len(seen)
+
+    before = count()
+    change(lead, "reserve", keys=["item-3", "item-4"], value=str(make_member(lead.project).pk))
+    assert count() == before
     BulkChange.objects.update(count=11)
     assert ">item-2</a>" not in browser_of(lead).get(page).text
 

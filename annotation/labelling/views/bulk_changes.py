@@ -33,8 +33,11 @@ def changes(request: HttpRequest, slug: str) -> HttpResponse:
     lead = access.member_for(request, slug, right="manage")
     if request.method != "POST":
         found = BulkChange.objects.in_project(lead.project).defer("before")[:MOST_SHOWN]
+        # Those of a large change take long to read.
+        small = BulkChange.objects.filter(pk__in=[one.pk for one in found], count__lte=MOST_NAMED)
+        keys = bulk_changes.list_keys(small, MOST_NAMED)
         listed = [
-            (change, what, _list_keys(change))
+            (change, what, keys.get(change.pk, []))
             for change, what in bulk_changes.describe(lead.project, found)
         ]
         context = {"project": lead.project, "member": lead, "changes": listed}
@@ -71,11 +74,6 @@ def undo(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         later = f" {_items(stayed)} changed since, and stayed." if stayed else ""
         messages.success(request, said + later)
     return redirect("bulk-changes", slug)
-
-
-def _list_keys(change: BulkChange) -> list[str]:
-    """The keys of the items, if they are few: those of a large change take long to read."""
-    return bulk_changes.list_keys(change, MOST_NAMED) if change.count <= MOST_NAMED else []
 
 
 def _chosen_items(request: HttpRequest, project: Project) -> ItemQuerySet:

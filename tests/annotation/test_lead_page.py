@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from annotation.db import project_counts
 from annotation.labelling import comments, queue
 from annotation.models import Label, Membership, Project, Role, Slot
 from annotation.reports import attention
@@ -172,3 +173,23 @@ def test_the_number_of_queries_does_not_grow_with_the_people(lead: Membership) -
         member = make_member(lead.project)
         say(member, take(member), seconds=3)
     assert count() == before
+
+
+def test_in_a_large_project_the_labels_of_people_are_not_counted_at_every_look(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lead = make_member(make_project(overlap=2), Role.LEAD)
+    ann, client = make_member(lead.project, alias="ann"), browser_of(lead)
+    for number in range(3):
+        make_item(lead.project, f"item-{number}")
+    home = f"/projects/{lead.project.slug}/"
+    link = "?annotator=ann&amp;items=tests"
+    say(ann, take(ann))
+    assert f'{link}">1</a>' in client.get(home).text
+    say(ann, take(ann))
+    assert f'{link}">2</a>' in client.get(home).text
+    monkeypatch.setattr(project_counts, "LARGE_PROJECT", 3)
+    monkeypatch.setattr(project_counts, "ITEMS_PER_SECOND", 0.05)
+    assert f'{link}">2</a>' in client.get(home).text
+    say(ann, take(ann))
+    assert f'{link}">2</a>' in client.get(home).text

@@ -199,9 +199,7 @@ def home(request: HttpRequest) -> HttpResponse:
 def project(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the progress of the project by category and, for its leads, by person."""
     member = access.member_for(request, slug, right="enter")
-    people = (
-        list(Membership.objects.in_project(member.project).for_progress()) if member.is_lead else []
-    )
+    people = _load_people(member) if member.is_lead else []
     context = {
         "project": member.project,
         "member": member,
@@ -217,6 +215,13 @@ def project(request: HttpRequest, slug: str) -> HttpResponse:
         "sorts": bool(tasktypes.load_version(member.project.task_type).awaits),
     }
     return render(request, "annotation/project.html", context)
+
+
+def _load_people(lead: Membership) -> list[Membership]:
+    """The members with their numbers of labels, which in a large project may be some seconds old:
+    counting a million labels takes two seconds."""
+    found = Membership.objects.in_project(lead.project).for_progress()
+    return project_counts.get_cached_count(lead.project, "people", lead.role, lambda: list(found))
 
 
 def _lacks_categories(project: Project) -> bool:

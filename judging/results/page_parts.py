@@ -56,11 +56,13 @@ class Choice:
 
 @dataclass(frozen=True)
 class ChoiceGroup:
-    """Optional additions to a page, as checkboxes; `name` is the URL parameter."""
+    """Optional additions to a page, as checkboxes, or radio buttons if `only_one` can be chosen;
+    `name` is the URL parameter."""
 
     name: str
     title: str
     options: Sequence[Choice]
+    only_one: bool = False
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pytest_django import DjangoAssertNumQueries
 from annotation.models import Item, Project
 from judging.models import Run
 from judging.results.tables import compare
-from tests.judging.builders_decided import make_replied, scores
+from tests.judging.builders_decided import CUT, make_replied, scores, verdicts
 from tests.judging.builders_judging import make_items
 from tests.judging.test_result_pages import lines, shown
 
@@ -113,6 +113,51 @@ def test_runs_that_agree_everywhere_have_an_interval(project: Project) -> None:
     assert (row["low"], row["high"]) == pytest.approx((-0.26660, 0.26660), abs=1e-4)
     assert (row["standard_error"], row["shows"], row["p"]) == (None, None, 1)
     assert row["reason"] == "all clusters differ alike"
+
+
+def test_a_difference_has_bounds_whatever_is_missing(project: Project) -> None:
+    items = make_items(project, 10)
+    a = make_said(project, items[:9], "DDDDDUU--")
+    b = make_said(project, items, "DDDUUU-DU-")
+    row, *_ = compare.compare([a, b])
+    # Of the nine that both were asked, a detects 5 to 7 and b 4 to 5.
+    assert (row["lowest"], row["highest"]) == pytest.approx((0, 3 / 9))
+    agreed, *_ = compare.compare([make_said(project, items, "D" * 10), b])
+    assert (agreed["lowest"], agreed["highest"]) == pytest.approx((0.4, 0.6))
+
+
+def test_a_pair_with_one_order_that_did_not_choose_gold_is_undetected_in_both_bounds(
+    project: Project,
+) -> None:
+    items = make_items(project, 4)
+    both = verdicts("G")
+    lost, open_ = (verdicts("P")[0], CUT), (both[0], CUT)
+    a = make_replied(project, "pairwise", zip(items, (both, lost, open_, both), strict=True))
+    b = make_replied(project, "pairwise", zip(items, (both,) * 4, strict=True))
+    row, *_ = compare.compare([a, b])
+    assert (row["lowest"], row["highest"]) == pytest.approx((-0.5, -0.25))
+
+
+def test_runs_are_compared_with_one_control_and_a_margin(project: Project, browser: Client) -> None:
+    items = [*make_items(project, 200), *make_items(project, 8, "score-invariant")]
+    make_said(project, items, "D" * 150 + "U" * 50 + "U" * 8)
+    make_said(project, items, "D" * 151 + "U" * 49 + "D" * 8)
+    make_said(project, items, "D" * 140 + "U" * 60 + "U" * 8)
+    control = lines(shown(browser, "compare/?view=control&control=1"))
+    # Against run 1: 1 more of 200, p 1; 10 fewer, 2 x 2 / 2^10 after Holm.
+    assert [(line[0][0], line[2], line[5], line[6]) for line in control] == [
+        ("2", "+0.5", "1.000", "equivalent"),
+        ("3", "−5.0", "0.004", "detects less"),
+    ]
+    wide = lines(shown(browser, "compare/?view=control&margin=10"))
+    assert [line[6] for line in wide] == ["equivalent", "detects less, within the margin"]
+    of_alarms = lines(shown(browser, "compare/?view=control&measure=false_alarm&control=3"))
+    assert [(line[0][0], line[6]) for line in of_alarms] == [
+        ("1", "not settled"), ("2", "more false alarms"),
+    ]  # fmt: skip
+    page = shown(browser, "compare/?view=control&control=3")
+    assert re.search(r'type="radio" name="control" value="3" checked', page)
+    assert "Control: 3" in page
 
 
 def test_items_of_one_cluster_flip_together(project: Project) -> None:

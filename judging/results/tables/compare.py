@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import numpy as np
+from django.db.models import Case, Field, Value, When
 
 from annotation.labelling.models.labels import SI_ITEM
 from annotation.templatetags import figures as written
-from judging.models import Run
+from judging.models import Outcome, Run
 from judging.results import arrays, cells, chart_parts, columns, counted, drilldown, lines, progress
 from judging.results.arrays import Bools, Floats, Ints, RunArrays
 from judging.results.cells import Cell, GridLine, Header, Row
@@ -21,6 +22,8 @@ from judging.results.page_parts import (
     RUN_PARAMETER,
     VIEW_PARAMETER,
     ChartSpec,
+    Choice,
+    ChoiceGroup,
     PageQuery,
     ResultView,
     Rows,
@@ -28,10 +31,17 @@ from judging.results.page_parts import (
     TableQuery,
     ViewContent,
 )
-from stats import families, paired, sensitivity
+from stats import families, paired, rates, sensitivity
+from stats.rates import RateBounds
 
-ABILITY, SOURCE = "ability", "source_ability"
-PAIRS_VIEW = "pairs"
+ABILITY, SOURCE, LOST = "ability", "source_ability", "lost"
+PAIRS_VIEW, CONTROL_VIEW = "pairs", "control"
+# 1 for a pair with one parsed order that did not choose gold: not detected, whatever is missing.
+_LOST = Case(
+    When(cause="one_order", values__chose_gold=False, then=Value(1)),
+    default=Value(0),
+    output_field=Field(),
+)
 
 
 class RunPair(NamedTuple):
@@ -72,8 +82,13 @@ def compare(runs: Iterable[Run]) -> list[dict[str, Any]]:
     the same interval and test; they belong to the ability of the answer that they were made from.
     `j` is the difference of J, detection minus false alarms: its interval is Newcombe's, from the
     intervals of the two differences, and `j_p` comes from `paired.test_j_difference`.
+
+    `lowest` and `highest` are the bounds of the difference of detection over the error items that
+    both runs were asked, over all values of the missing ones, at opposite extremes in the two runs;
+    a pair with one parsed order that did not choose gold is undetected in both bounds.
     """
-    found = arrays.load_arrays(runs, (ABILITY, SOURCE))
+    every = Outcome.objects.annotate(**{LOST: _LOST})
+    found = arrays.load_arrays(runs, (ABILITY, SOURCE, LOST), among=every)
     pairs = list(combinations(found, 2))
     headline = [
         _row(RunPair(a, b, ""), len(pairs)) for a, b in progress.iterate(pairs, "comparing runs")
@@ -94,12 +109,34 @@ def compare(runs: Iterable[Run]) -> list[dict[str, Any]]:
 
 def share_items(a: RunArrays, b: RunArrays) -> SharedItems:
     """The items that both runs parsed."""
-    first, second, shared = a.detected, b.detected, a
-    if not np.array_equal(a.item, b.item):
-        _, of_a, of_b = np.intersect1d(a.item, b.item, assume_unique=True, return_indices=True)
-        first, second, shared = first[of_a], second[of_b], a.only(of_a)
-    there = ~np.isnan(first) & ~np.isnan(second)
-    return SharedItems(first[there] - second[there], shared.cluster[there], shared.invariant[there])
+    a, b = _align(a, b)
+    there = ~np.isnan(a.detected) & ~np.isnan(b.detected)
+    differences = a.detected[there] - b.detected[there]
+    return SharedItems(differences, a.cluster[there], a.invariant[there])
+
+
+def _align(a: RunArrays, b: RunArrays) -> tuple[RunArrays, RunArrays]:
+    """The items that both runs were asked, in the same order."""
+    if np.array_equal(a.item, b.item):
+        return a, b
+    _, of_a, of_b = np.intersect1d(a.item, b.item, assume_unique=True, return_indices=True)
+    return a.only(of_a), b.only(of_b)
+
+
+def _bound_difference(a: RunArrays, b: RunArrays) -> RateBounds:
+    """The bounds of a's detection rate minus b's over the error items that both were asked."""
+    a, b = _align(a, b)
+    errors = ~a.invariant
+    return rates.bound_difference(*(_bound_detection(one.only(errors)) for one in (a, b)))
+
+
+def _bound_detection(found: RunArrays) -> RateBounds:
+    n = len(found.item)
+    if not n:
+        return RateBounds(None, None)
+    sure = float(np.nansum(found.detected))
+    open_ = np.isnan(found.detected) & (found.fields[LOST] == 0)
+    return RateBounds(sure / n, (sure + int(open_.sum())) / n)
 
 
 def _pair_by_ability(runs: Sequence[RunArrays], abilities: Iterable[str]) -> list[RunPair]:
@@ -132,6 +169,7 @@ def _row(pair: RunPair, tests: int) -> dict[str, Any]:
     j = sensitivity.youden_j(made, alarms)
     rng = arrays.make_generator("compare", [a.run, b.run], ability, "false alarms and J")
     total = len(np.union1d(a.item[~a.invariant], b.item[~b.invariant]))
+    bounds = _bound_difference(a, b)
     return {
         **run_columns(a.run, "a"),
         **run_columns(b.run, "b"),
@@ -160,6 +198,8 @@ def _row(pair: RunPair, tests: int) -> dict[str, Any]:
         "j_p": paired.test_j_difference(
             shared.differences, shared.invariant, shared.cluster, rng
         ).p,
+        "lowest": bounds.lowest,
+        "highest": bounds.highest,
     }
 
 
@@ -187,6 +227,17 @@ def _errors(which: str) -> columns.Link:
     """The error items of run a that run b parsed too, or of those that a detected more, or less,
     than b."""
     return columns.items(items="errors", **{which: "{run_b}"})
+
+
+def _bounds_cell(row: Row, of: columns.Leading) -> Cell:
+    """Both bounds of the difference in points, as one text; empty if no reply is missing."""
+    low, high = row["lowest"], row["highest"]
+    if low is None:
+        return Cell(reason=row["reason"] or "")
+    if low == high:
+        return Cell("", low, note="nothing missing")
+    ends = [cells.points_cell(one, None, None, "").text for one in (low, high)]
+    return Cell(f"{ends[0]} to {ends[1]}", low)
 
 
 # The notes shown below a p that is not exact.
@@ -226,6 +277,10 @@ COMPARE = Table(
         columns.Figure("j", "J, a minus b"),
         *columns.plain("j_low", "j_high", "j_reason"),
         columns.PValue("j_p", "p of J", reason="j_reason"),
+        columns.Custom(
+            "lowest", "Detection, whatever is missing", make=_bounds_cell, unit=cells.POINTS_UNIT
+        ),
+        columns.Column("highest"),
     ),
     lambda project, runs, by: compare(runs),
     of_people=False,
@@ -234,14 +289,18 @@ COMPARE = Table(
 ALL = "all"
 SCOPE_SWITCH = Switch("of", "Over", {ALL: "All items", ABILITY: "Each ability"})
 _FIRST = ("ability", "run_a", "run_b", "n", "difference")
-_LAST = ("false_alarm", "j", "j_p", "only_a", "only_b", "p", "false_alarm_p", "shows")
+_LAST = (
+    *("false_alarm", "j", "j_p", "only_a", "only_b", "p", "false_alarm_p", "shows"),
+    "lowest",
+)
 _WORDS = (
     "Detection rates on the error items that both runs parsed, and false alarms on the "
     "score-invariant ones. J is detection minus false alarms: a run that detects more only because "
     "it always finds fault has no higher J. p: sign-flip test over questions (a McNemar test that "
     "allows several items a question), exact unless stated otherwise; {} The p of false alarms and "
     "of J are not adjusted. Smallest difference found: what is found with 80 % power after this "
-    "adjustment, if nothing else differs."
+    "adjustment, if nothing else differs. Whatever is missing: the difference if every missing "
+    "reply had spoken for the one run, and for the other."
 )
 
 
@@ -398,6 +457,7 @@ def _turn(row: Row) -> Row:
         for prefix in ("", "false_alarm_", "j_")
         for end, other in (("low", "high"), ("high", "low"))
     }
+    ends |= {"lowest": turned(row["highest"]), "highest": turned(row["lowest"])}
     sides = {
         f"{name}_{one}": row[f"{name}_{other}"]
         for name in ("run", "endpoint", "strategy", "letters", "only")
@@ -425,7 +485,7 @@ def _matrix_cell(asked: PageQuery, row: Row | None, measure: str) -> Cell:
     if measure == J:
         made = cells.figure_cell(row, "j")
     else:
-        prefix = "" if measure == DETECTION else "false_alarm_"
+        prefix = _prefix(measure)
         made = cells.points_cell(
             row[measure], row[f"{prefix}low"], row[f"{prefix}high"], row[f"{prefix}reason"]
         )
@@ -436,6 +496,104 @@ def _matrix_cell(asked: PageQuery, row: Row | None, measure: str) -> Cell:
     return replace(made, note=note, href=href if made.is_there else "")
 
 
+# What a reader takes for too small to matter, in points or hundredths of J.
+MARGIN_SWITCH = Switch(
+    "margin", "Equivalent within", {"5": "±5 points", "2": "±2 points", "10": "±10 points"}
+)
+CONTROL_PARAMETER = "control"
+_PS = {**SHOWN_PS, DETECTION: "p"}
+# What a run is, above the control or below it, by measure.
+_VERDICTS = {
+    DETECTION: ("detects more", "detects less"),
+    ALARMS: ("more false alarms", "fewer false alarms"),
+    J: ("higher J", "lower J"),
+}
+_CONTROL_WORDS = (
+    "Each run minus the control, on the items that both parsed. p: of the chosen difference, "
+    "sign-flip test over questions, adjusted for the comparisons of this table (Holm): against one "
+    "control there are fewer than among all pairs. Equivalent: the whole 95 % interval lies within "
+    "the chosen margin (for J, hundredths in place of points); choose it before you look. "
+    "Not settled: neither a difference nor equivalence was shown."
+)
+
+
+def find_control(asked: PageQuery) -> int | None:
+    """The number of the control: the run in the URL if it is chosen, else the first."""
+    numbers = [run.number for run in arrays.select_judging(asked.runs)]
+    said = asked.query.get(CONTROL_PARAMETER, "")
+    return next((one for one in numbers if str(one) == said), min(numbers, default=None))
+
+
+def offer_controls(asked: PageQuery) -> list[ChoiceGroup]:
+    """The chosen runs, one of which is the control."""
+    now = find_control(asked)
+    options = [
+        Choice(str(run.number), cells.run_name(run), run.number == now)
+        for run in arrays.select_judging(asked.runs)
+    ]
+    title = next((f"Control: {one.title}" for one in options if one.chosen), "")
+    return [ChoiceGroup(CONTROL_PARAMETER, title, options, only_one=True)] if options else []
+
+
+def build_control(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+    """One line per other run, with its differences from the control."""
+    control, measure = find_control(asked), asked.switch_value(MEASURE_SWITCH.name)
+    margin = int(asked.switch_value(MARGIN_SWITCH.name)) / 100
+    against = [
+        row if row["run_b"] == control else _turn(row)
+        for row in _select_whole(asked, tables)
+        if control in (row["run_a"], row["run_b"])
+    ]
+    adjusted = families.holm([row[_PS[measure]] for row in against])
+    prefix = _prefix(measure)
+    rows = [
+        {
+            **row,
+            "adjusted": p,
+            "adjusted_reason": row[f"{prefix}reason"],
+            "verdict": _judge(row, measure, p, margin),
+        }
+        for row, p in zip(against, adjusted, strict=True)
+    ]
+    return _AGAINST_CONTROL(asked, [rows])
+
+
+def _judge(row: Row, measure: str, p: float | None, margin: float) -> str:
+    """Whether the run differs from the control or is equivalent to it, in a few words."""
+    prefix = _prefix(measure)
+    value, low, high = row[measure], row[f"{prefix}low"], row[f"{prefix}high"]
+    if value is None:
+        return written.DASH
+    apart = p is not None and p < SIGNIFICANT
+    alike = low is not None and -margin < low and high < margin
+    if not apart:
+        return "equivalent" if alike else "not settled"
+    verdict = _VERDICTS[measure][0 if value > 0 else 1]
+    return f"{verdict}, within the margin" if alike else verdict
+
+
+def _prefix(measure: str) -> str:
+    """How the names of the columns begin that belong to this measure."""
+    return "" if measure == DETECTION else f"{measure}_"
+
+
+_AGAINST_CONTROL = lines.Lines(
+    COMPARE,
+    "Each run against the control",
+    (
+        replace(COMPARE["run_a"], title="Run"),
+        "n",
+        replace(COMPARE["difference"], title="Detection"),
+        replace(COMPARE["false_alarm"], title="False alarms"),
+        replace(COMPARE["j"], title="J"),
+        columns.PValue("adjusted", "p, adjusted", reason="adjusted_reason"),
+        columns.Text("verdict", "Compared with the control"),
+        "lowest",
+    ),
+    _CONTROL_WORDS,
+    draw_differences,
+    leading=Pairs,
+)
 _EMPTY = (
     "Compare needs two or more runs that judge perturbed answers of the same items. For error "
     "detection and ratings, see the pages Detector and Against people."
@@ -448,6 +606,16 @@ VIEWS = (
         build=build_matrix,
         studies={},
         switches=(MEASURE_SWITCH,),
+        empty=_EMPTY,
+    ),
+    ResultView(
+        slug=CONTROL_VIEW,
+        title="Against one run",
+        asks=(TableQuery(COMPARE, ""),),
+        build=build_control,
+        studies={},
+        switches=(MEASURE_SWITCH, MARGIN_SWITCH),
+        choices=offer_controls,
         empty=_EMPTY,
     ),
     ResultView(

@@ -90,6 +90,12 @@ class StartForm(forms.Form):
         required=False,
         help_text="Not counted towards abilities.",
     )
+    unlabelled = forms.BooleanField(
+        label="Include items without a final label",
+        required=False,
+        help_text="For error detection. They enter no figure about the evaluator, but Corrected "
+        "rates uses them to estimate how many items have an error.",
+    )
     samples = forms.IntegerField(
         label="Samples per call",
         min_value=1,
@@ -194,6 +200,7 @@ class StartForm(forms.Form):
             axes=tuple(said["axes"]),
             votes={"repeats": False, "votes": True}.get(said["votes"]),
             examples=said["examples"],
+            unlabelled=said["unlabelled"],
         )
 
     def strategy_groups(self) -> list[tuple[str, bool, list[Option]]]:

@@ -20,7 +20,8 @@ class RunOverrides:
     MAIN_AXIS stands for the axis of each item's ability. `votes` is True if several samples are
     votes and False if they are repeats; `examples` is the number of few-shot examples shown. For
     both, None keeps the strategy's setting. `guidance` are reviewers' remarks by item key, for
-    generators that regenerate these items.
+    generators that regenerate these items. With `unlabelled`, error detection also judges items
+    without a final label.
     """
 
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -28,6 +29,7 @@ class RunOverrides:
     votes: bool | None = None
     examples: int | None = None
     guidance: Mapping[str, str] = field(default_factory=dict)
+    unlabelled: bool = False
 
     def pinned(self) -> dict[str, Any]:
         """The overrides in the form in which a run pins them; empty if there are none."""
@@ -37,6 +39,7 @@ class RunOverrides:
             "votes": self.votes,
             "examples": self.examples,
             "guidance": dict(self.guidance),
+            "unlabelled": self.unlabelled or None,
         }
         return {name: value for name, value in every.items() if value not in ({}, [], None)}
 

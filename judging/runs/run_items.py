@@ -28,6 +28,10 @@ _NO_ITEMS_MESSAGE = (
     "None of the chosen items can be used: they have no final label that the strategy can use, "
     "serve as examples, or are not what the strategy makes its category from. Choose other items."
 )
+_ONLY_DETECTION_MESSAGE = (
+    "Strategy {} needs the final label of each item. Only error detection can also judge items "
+    "without one."
+)
 # An explanation check covers the outcomes of the base run with this detail (study 000, section
 # 5.3).
 EQUAL_DETAIL = "equal"
@@ -63,7 +67,8 @@ def draw_items(
     own: run_config.RunOverrides = run_config.NO_OVERRIDES,
 ) -> DrawnItems:
     """The items that the strategy can judge, limited to the ids in `only`, or a random sample of
-    them, along the axes in `own`. With guidance, generated items can be drawn too.
+    them, along the axes in `own`. With guidance, generated items can be drawn too; with
+    `unlabelled`, items without a final label, which are no examples.
 
     Examples are drawn first, and the run leaves out the clusters of the examples. With `only`,
     examples are taken from clusters that contain none of the run's items. Raises `Refused` if no
@@ -71,7 +76,12 @@ def draw_items(
     """
     needs = frames.get_item_needs(strategy)
     again = only if own.guidance else None
-    rows = selection.load_rows(project, needs, with_duplicates=with_duplicates, again=again)
+    labelled = selection.load_rows(project, needs, with_duplicates=with_duplicates, again=again)
+    rows = labelled
+    if own.unlabelled:
+        if needs != "detection":
+            raise Refused(_ONLY_DETECTION_MESSAGE.format(strategy.slug))
+        rows = labelled + selection.load_unlabelled_rows(project, with_duplicates=with_duplicates)
     asked = rows if only is None else [row for row in rows if row["item_id"] in only]
     known = taxonomy.load_taxonomy(project)
     able = (
@@ -79,7 +89,7 @@ def draw_items(
     )
     if only is None:
         asked = able
-    examples = _examples(strategy, rows, asked if only is not None else (), seed)
+    examples = _examples(strategy, labelled, asked if only is not None else (), seed)
     shown = {row["cluster"] for row in examples}
     asked = [row for row in asked if row["cluster"] not in shown]
     whole = {row["key"] for row in able if row["cluster"] not in shown and not row["duplicate_of"]}

@@ -22,6 +22,8 @@ BASELINE = "baseline"
 PERTURBATION = "perturbation"
 # The final labels that an item must have, by need; needs not listed here accept any resolution.
 REQUIRED_RESULTS = {PERTURBATION: (ERROR_ITEM, SI_ITEM), "detection": ("error", "no_error")}
+# The `truth` that a run pins of an item without a final label. No final label is called so.
+UNLABELLED = "unlabelled"
 # The texts that a generator needs, by need: an item must have a text with one of these names and
 # may have any label.
 SOURCE_TEXTS = {"prompt": ("prompt", "input"), "gold": ("gold",)}
@@ -117,17 +119,7 @@ def load_rows(
     `again` is for generators (see `select_sources`)."""
     if needs in SOURCE_TEXTS:
         found = select_sources(project, needs, with_duplicates=with_duplicates, again=again)
-        made = found.order_by("position")
-        current = Revision.objects.filter(item=OuterRef("pk"), number=OuterRef("revision_number"))
-        return list(
-            made.values(
-                *PINNED_COLUMNS,
-                item_id=F("pk"),
-                revision_id=Subquery(current.values("pk")[:1]),
-                texts=Subquery(current.values("digest")[:1]),
-                truth=Value(""),
-            )
-        )
+        return _load_current(found, "")
     # A resolution points at its item and revision, so this is a single flat join.
     resolved = select_resolutions(project, needs, with_duplicates=with_duplicates)
     return list(
@@ -137,6 +129,28 @@ def load_rows(
             truth=F("value"),
             texts=F("revision__digest"),
             **{name: F(f"item__{name}") for name in PINNED_COLUMNS},
+        )
+    )
+
+
+def load_unlabelled_rows(
+    project: Project, *, with_duplicates: bool = False
+) -> list[dict[str, Any]]:
+    """Load the same columns as `load_rows` of the items without a final label; their truth is
+    `UNLABELLED`."""
+    found = Item.objects.in_project(project).of_tests().unresolved()
+    return _load_current(found if with_duplicates else found.originals(), UNLABELLED)
+
+
+def _load_current(items: ItemQuerySet, truth: str) -> list[dict[str, Any]]:
+    current = Revision.objects.filter(item=OuterRef("pk"), number=OuterRef("revision_number"))
+    return list(
+        items.order_by("position").values(
+            *PINNED_COLUMNS,
+            item_id=F("pk"),
+            revision_id=Subquery(current.values("pk")[:1]),
+            texts=Subquery(current.values("digest")[:1]),
+            truth=Value(truth),
         )
     )
 

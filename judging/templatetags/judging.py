@@ -18,6 +18,7 @@ from judging.runs import budget, spending
 from judging.runs.counts import PaidReplies
 from judging.runs.models import OutcomeQuerySet
 from judging.runs.progress import RunStatus
+from judging.runs.selection import UNLABELLED
 from judging.strategies import Strategy, descriptions, schema
 from judging.strategies.replies.causes import describe_cause
 from judging.strategies.replies.combination import PARTS_KEY
@@ -104,11 +105,14 @@ def describe_result(outcome: Outcome) -> str:
 
 @register.filter
 def judged_well(outcome: Outcome) -> str:
-    """Return the colour of a result, which shows whether the evaluator was right."""
+    """Return the colour of a result, which shows whether the evaluator was right; "plain" where
+    nothing tells."""
     if outcome.result in {Outcome.Result.PENDING, Outcome.Result.SCORED, Outcome.Result.MADE}:
         return "plain"
     if outcome.result == Outcome.Result.MISSING:
         return "warn"
+    if outcome.truth == UNLABELLED:
+        return "plain"
     is_sound = outcome.invariant or outcome.truth == NO_ERROR
     return "good" if (outcome.result == Outcome.Result.DETECTED) != is_sound else "bad"
 

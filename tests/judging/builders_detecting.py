@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from annotation.models import Item, Label, Membership, Project, Stage
+from annotation.models import Item, Label, Membership, Project, Resolution, Stage
 from judging.models import Run
+from judging.runs.run_config import RunOverrides
 from tests.builders import make_slot
 from tests.judging.builders_judging import make_items, make_judged
 
@@ -14,6 +15,18 @@ def make_sets(project: Project, errors: int = 4, others: int = 2, **fields: Any)
     named = {"task": "sums", **fields}
     made = make_items(project, errors, "error", fields=named, category="", ability="")
     return made + make_items(project, others, "no_error", fields=named, category="", ability="")
+
+
+def make_unlabelled(project: Project, number: int, **fields: Any) -> list[Item]:
+    """Items of one task without a final label."""
+    items = make_sets(project, number, 0, **fields)
+    Resolution.objects.filter(item__in=items).delete()
+    return items
+
+
+def judge_all(items: Sequence[Item], results: str, strategy: str, **values: Any) -> Run:
+    """A run over these items, with and without a final label."""
+    return judge(items, results, strategy, own=RunOverrides(unlabelled=True), **values)
 
 
 def judge(items: Sequence[Item], results: str, strategy: str = "detect-1a", **values: Any) -> Run:

@@ -17,7 +17,7 @@ from tests.builders import make_account, make_project
 from tests.judging import builders_decided
 from tests.judging.builders_compared import make_compared
 from tests.judging.builders_decided import make_audit, make_replied, scores
-from tests.judging.builders_detecting import judge, make_sets, say_kinds
+from tests.judging.builders_detecting import judge, judge_all, make_sets, make_unlabelled, say_kinds
 from tests.judging.builders_judging import make_endpoint, make_items
 from tests.judging.test_people_page import make_rated
 from tests.judging.test_same_everywhere import PROJECTS
@@ -29,7 +29,7 @@ FEW, MANY = 1, 3
 ITEMS = {FEW: 10, MANY: 40}
 VIEWS = [(slug, view.slug) for slug, page in PAGES.items() for view in page.views]
 # Which project a page is of and which runs a view: "vanilla" ones of "fbi" for the others.
-OTHERWISE = {"detector": "errors", "people": "p", "pairwise": "c"}
+OTHERWISE = {"detector": "errors", "corrected": "errors", "people": "p", "pairwise": "c"}
 KINDS = {
     ("verdicts", "verdicts"): "pairwise",
     ("verdicts", "order"): "pairwise",
@@ -76,11 +76,13 @@ def make_errors(size: int) -> None:
     project = make_project(f"errors-{size}", task_type="error-detection")
     items = make_sets(project, ITEMS[size] - 3, 3)
     say_kinds(items, *[["reasoning-correctness"]] * len(items))
+    bare = make_unlabelled(project, size)
     for _ in range(size):
         endpoint = make_endpoint("http://a")
         for slug in ("1a", "1b", "2a", "2b", "steps"):
             said = "".join(one for one, _ in zip(cycle("DDU-U"), items, strict=False))
             judge(items, said, f"detect-{slug}", endpoint=endpoint)
+        judge_all([*items, *bare], "D" * len([*items, *bare]), "detect-steps", endpoint=endpoint)
 
 
 def looks(browser: Client, path: str, words: str = "") -> int:

@@ -24,10 +24,14 @@ pytestmark = pytest.mark.django_db
 INDEX = "/projects/fbi/results/"
 VIEWS = [(slug, view.slug) for slug, page in PAGES.items() for view in page.views]
 # Pages over items of other task types, or over no runs; they have files of tests of their own.
-OTHERWISE = {"people", "detector", "data-set", "agreement", "pairwise", "cost"}
+OTHERWISE = {"people", "detector", "corrected", "data-set", "agreement", "pairwise", "cost"}
 JUDGED = [(page, view) for page, view in VIEWS if page not in OTHERWISE]
 # Those that have no figures while nothing is judged.
-OF_JUDGED = [(page, view) for page, view in VIEWS if page not in OTHERWISE - {"people", "detector"}]
+OF_JUDGED = [
+    (page, view)
+    for page, view in VIEWS
+    if page not in OTHERWISE - {"people", "detector", "corrected"}
+]
 
 
 def shown(browser: Client, path: str, **options: Any) -> str:
@@ -289,7 +293,7 @@ def test_runs_are_compared_by_ability(judged: Project, browser: Client) -> None:
     assert (factual[0], factual[3], factual[9:11]) == ("Factual", "6 2 missing", ["0", "2"])
     # No letters, which are of all items.
     assert "a | a" not in factual
-    assert len(factual) == 14
+    assert len(factual) == 15
 
 
 def test_what_is_missing_stands_beside_what_it_could_have_changed(

@@ -24,7 +24,7 @@ from tests.builders import make_account, make_project
 from tests.judging import builders_decided
 from tests.judging.builders_compared import make_compared
 from tests.judging.builders_decided import make_audit, make_replied, scores
-from tests.judging.builders_detecting import judge, make_sets, say_kinds
+from tests.judging.builders_detecting import judge, judge_all, make_sets, make_unlabelled, say_kinds
 from tests.judging.builders_judging import answer, make_endpoint, make_items, make_run
 from tests.judging.builders_rated import command
 from tests.judging.test_people_page import make_rated
@@ -34,14 +34,14 @@ pytestmark = pytest.mark.django_db
 # Which project fills a table; "fbi" the others.
 RATED = ("alignment", "alignment_groups", "ceiling", "alt_test", "by_score", "pairs", "points",
          "majority", "ratings")  # fmt: skip
-ERRORS = ("detector", "detector_ranges", "changes", "bias", "error_kinds")
+ERRORS = ("detector", "detector_ranges", "changes", "bias", "error_kinds", "corrected")
 COMPARED = ("pairwise", "pairwise_pairs", "pairwise_position")
 PROJECTS = (
     dict.fromkeys(RATED, "p") | dict.fromkeys(ERRORS, "errors") | dict.fromkeys(COMPARED, "c")
 )
 BY = {"p": "task", "errors": "task", "c": "", "fbi": "ability,category"}
 # Which project is looked at on a page; "fbi" on the others.
-PROJECT_OF_PAGE = {"people": "p", "detector": "errors", "pairwise": "c"}
+PROJECT_OF_PAGE = {"people": "p", "detector": "errors", "corrected": "errors", "pairwise": "c"}
 # What the address says besides, so that every row has its line.
 QUERIES = {
     ("people", "items"): "&metric=relatedness",
@@ -99,6 +99,8 @@ def make_errors() -> Project:
         strict=True,
     ):
         judge(items, said, strategy, endpoint=endpoint)
+    bare = make_unlabelled(project, 3)
+    judge_all([*items, *bare], "DDUUUUDUU", "detect-steps", endpoint=endpoint)
     return project
 
 

@@ -101,6 +101,11 @@ def _add_items(parser: ArgumentParser) -> None:
     add("--limit", type=int, metavar="N", help="a random sample of N items")
     add("--seed", type=int, metavar="N", help="the same seed draws the same sample")
     add("--duplicates", action="store_true", help="include exact duplicates")
+    add(
+        "--unlabelled",
+        action="store_true",
+        help="error detection: include items without a final label, for corrected rates",
+    )
     add("--category", nargs="+", default=[], metavar="SLUG", help="only these")
     add("--ability", nargs="+", default=[], metavar="SLUG", help="only these")
     add("--keys", metavar="FILE", help="only items whose keys are in this file, one per line")
@@ -151,6 +156,7 @@ def _wish(
         axes=tuple(options["axis"]),
         votes=options["votes"] or None,
         examples=options["examples"],
+        unlabelled=options["unlabelled"],
     )
     return NewRuns(
         strategies=[strategy],

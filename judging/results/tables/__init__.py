@@ -12,6 +12,7 @@ from judging.results.tables import (
     ceiling,
     choose,
     compare,
+    corrected,
     cost,
     data_set,
     detector,
@@ -54,6 +55,7 @@ RESULT_TABLES: dict[str, Table] = {
         planning.RATES,
         planning.DIFFERENCES,
         missing.MISSING,
+        corrected.CORRECTED,
         detector.DETECTOR,
         detector.DETECTOR_RANGES,
         error_kinds.ERROR_KINDS,
@@ -125,6 +127,12 @@ PAGES: dict[str, ResultPage] = {
         question="How well are natural errors detected, and does the prompt matter?",
         picture="target",
         views=detector.VIEWS,
+    ),
+    "corrected": ResultPage(
+        title="Corrected rates",
+        question="How many items have an error, if people labelled only some of them?",
+        picture="dots",
+        views=corrected.VIEWS,
     ),
     "people": ResultPage(
         title="Against people",

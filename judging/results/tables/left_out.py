@@ -8,6 +8,7 @@ from judging.models import Outcome, Run
 from judging.results import columns, counted, frames
 from judging.results.columns import Table
 from judging.results.frames import EXPLANATION_FRAME
+from judging.runs.selection import UNLABELLED
 from judging.strategies.frames import get_item_needs
 
 
@@ -15,18 +16,20 @@ def tabulate_left_out(runs: Iterable[Run]) -> list[dict[str, Any]]:
     """The table `left_out`: the number of outcomes of each run that are in no figure, by reason.
 
     `pending` outcomes have no result yet; `other_revision` are outcomes whose item has changed
-    since it was judged (corrected texts, another final label). `items` is the number of items that
-    count, and `shared` the number of those that count in every run; `shared` is None for checks of
-    explanations, which judge no items. Both leave out duplicates where figures do; the columns
-    `..._with_duplicates` include them, as tables by ability and category do. Four queries, and none
-    without a run.
+    since it was judged (corrected texts, another final label); `unlabelled` are those of items that
+    had no final label then, which only the table `corrected` uses. `items` is the number of items
+    that count, and `shared` the number of those that count in every run; `shared` is None for
+    checks of explanations, which judge no items. Both leave out duplicates where figures do; the
+    columns `..._with_duplicates` include them, as tables by ability and category do. Five queries,
+    and none without a run.
     """
     known = {run.pk: run for run in runs}
     if not known:
         return []
     of_runs = f"o.run_id IN ({', '.join(map(str, known))}) AND o.main"
     pending = _count_by_run(f"{of_runs} AND o.result = 'pending'")
-    settled = _count_by_run(f"{of_runs} AND o.result <> 'pending'")
+    bare = _count_by_run(f"{of_runs} AND o.result <> 'pending' AND o.truth = '{UNLABELLED}'")
+    settled = _count_by_run(f"{of_runs} AND o.result <> 'pending' AND o.truth <> '{UNLABELLED}'")
     total = _total_condition(known.values())
     held = _count_by_run(counted.counted_condition(known), total)
     judging = [
@@ -43,6 +46,7 @@ def tabulate_left_out(runs: Iterable[Run]) -> list[dict[str, Any]]:
             "shared": shared.in_totals if pk in judging else None,
             "items_with_duplicates": held.get(pk, nothing).every,
             "shared_with_duplicates": shared.every if pk in judging else None,
+            "unlabelled": bare.get(pk, nothing).every,
         }
         for pk, run in known.items()
     ]
@@ -106,7 +110,7 @@ LEFT_OUT = Table(
     (
         *columns.RUN,
         *columns.plain("pending", "other_revision", "items", "shared", "items_with_duplicates"),
-        *columns.plain("shared_with_duplicates"),
+        *columns.plain("shared_with_duplicates", "unlabelled"),
     ),
     lambda project, runs, by: tabulate_left_out(runs),
     at_once=columns.SUM_LIMIT,

@@ -254,7 +254,9 @@ def _content_context(wish: PageQuery, found: list[Rows]) -> dict[str, Any]:
         "files": list_files(wish),
         "formats": FIGURE_FORMATS,
         "chart_forms": files.TYPES,
-        "left_out": [row for row in left_out if row["pending"] or row["other_revision"]],
+        "left_out": [
+            row for row in left_out if row["pending"] or row["other_revision"] or row["unlabelled"]
+        ],
         "alike": _compare_items(wish, left_out),
     }
 

@@ -60,7 +60,11 @@ def _build_run_request(member: Membership, said: dict[str, Any]) -> NewRuns:
             over=get_run_or_404(member, said["over"]) if said["over"] else None,
             items=choices.select_items(project, **filters),
             own=RunOverrides(
-                said["parameters"], tuple(said["axes"]), said["votes"], said["examples"]
+                said["parameters"],
+                tuple(said["axes"]),
+                said["votes"],
+                said["examples"],
+                unlabelled=said["unlabelled"],
             ),
             **{name: said[name] for name in names},
         ),

@@ -26,7 +26,8 @@ class StartSerializer(serializers.Serializer[Any]):
     `votes`, several `samples` are votes, otherwise repeats; null uses the strategy's default.
     `parameters` override the endpoint's. `axes` may include "main", the axis of each item's
     ability. An explanation check needs `over`, the run to check. A `canary` sends answered requests
-    again. Only a lead may include items that are still being labelled.
+    again. With `unlabelled`, error detection also judges items without a final label. Only a lead
+    may include items that are still being labelled.
     """
 
     strategy = serializers.CharField(max_length=80)
@@ -38,6 +39,7 @@ class StartSerializer(serializers.Serializer[Any]):
         default=None, allow_null=True, max_digits=14, decimal_places=6, min_value=0
     )
     with_duplicates = serializers.BooleanField(default=False)
+    unlabelled = serializers.BooleanField(default=False)
     seed = serializers.IntegerField(default=None, allow_null=True, min_value=0, max_value=2**48 - 1)
     samples = serializers.IntegerField(
         default=None, allow_null=True, min_value=1, max_value=MAX_SAMPLES

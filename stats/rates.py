@@ -197,6 +197,22 @@ def bound_difference(one: RateBounds, other: RateBounds) -> RateBounds:
     return RateBounds(one.lowest - other.highest, one.highest - other.lowest)
 
 
+def bound_wrong_labels(rate: float, n: int, share: float) -> RateBounds:
+    """The bounds of a rate over n items, had a share of their labels been wrong.
+
+    k = share n items do not belong to those that the rate is about, and nobody knows which. Without
+    them the rate is lowest if all of them are hits, (rate n - k) / (n - k), and highest if none is,
+    rate n / (n - k); both are cut to 0 and 1. Raises ValueError unless 0 <= share < 1; there are no
+    bounds without items.
+    """
+    if not 0 <= share < 1:
+        raise ValueError(f"a share of wrong labels must be 0 or more and below 1, not {share}")
+    if n == 0:
+        return RateBounds(None, None)
+    right = 1 - share
+    return RateBounds(max(0.0, (rate - share) / right), min(1.0, rate / right))
+
+
 def find_quantile(level: float, clusters: float | None) -> float:
     """The upper quantile of a two-sided interval: Student's for the effective number of clusters,
     with at least 1 degree of freedom; the normal one for single items (None)."""

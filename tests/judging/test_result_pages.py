@@ -270,6 +270,17 @@ def test_audits_are_shown_by_whether_the_verdict_was_right(base: Run, browser: C
     ]  # fmt: skip
 
 
+def test_a_rate_has_its_range_had_labels_been_wrong(base: Run, browser: Client) -> None:
+    page = shown(browser, "overview/?wrong=10")
+    # Of eight factual items six are parsed and two detected: (2/6 - .1) / .9 to 2/6 / .9.
+    assert "33.3 % n 6, 2 missing 25.9 % to 37.0 % if 10 % wrong" in " ".join(lines(page)[0])
+    assert "if 10 % of the final labels of its items were wrong" in page
+    side = shown(browser, "by-category/?wrong=10&measure=undetected")
+    # 4/6: (4/6 - .1) / .9 to 4/6 / .9.
+    assert "63.0 % to 74.1 % if 10 % wrong" in side
+    assert "wrong" not in " ".join(lines(shown(browser, "overview/"))[0])
+
+
 def test_runs_are_compared_on_what_both_parsed(judged: Project, browser: Client) -> None:
     [line, *_] = lines(shown(browser, "compare/?view=pairs&run=1&run=4&intervals=yes"))
     # Of items 1 to 12 run 1 parsed all but each fourth, and detected 1, 5 and 9; run 4 detected

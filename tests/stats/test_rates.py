@@ -1,4 +1,5 @@
 import math
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from stats.rates import (
     RateBounds,
     bound_difference,
     bound_rate,
+    bound_wrong_labels,
     clustered_wilson,
     design_effect,
     estimate_mean_rate,
@@ -184,6 +186,20 @@ def test_bounds_of_a_difference_take_opposite_extremes():
     assert (got.lowest, got.highest) == pytest.approx((-0.1, 0.4))
     assert bound_difference(RateBounds(0.3, 0.5), RateBounds(None, None)) == RateBounds(None, None)
     assert bound_difference(RateBounds(None, None), RateBounds(0.3, 0.5)) == RateBounds(None, None)
+
+
+@pytest.mark.parametrize(("hits", "wrong"), [(7, 2), (1, 3), (9, 4), (0, 1), (10, 1), (5, 0)])
+def test_bounds_of_wrong_labels_are_those_of_any_choice_of_wrong_ones(hits, wrong):
+    items = [1] * hits + [0] * (10 - hits)
+    left = [sum(kept) / len(kept) for kept in combinations(items, 10 - wrong)]
+    got = bound_wrong_labels(hits / 10, 10, wrong / 10)
+    assert (got.lowest, got.highest) == pytest.approx((min(left), max(left)))
+
+
+def test_bounds_of_wrong_labels_need_right_ones():
+    assert bound_wrong_labels(0.5, 0, 0.1) == RateBounds(None, None)
+    with pytest.raises(ValueError, match="below 1"):
+        bound_wrong_labels(0.5, 10, 1.0)
 
 
 def test_bounds_take_all_missing_either_way():

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from annotation.labelling.models.labels import SI_ITEM
+from annotation.templatetags import figures as written
 from judging.models import Run
 from judging.results import (
     cells,
@@ -27,7 +28,7 @@ from judging.results.page_parts import (
     TableQuery,
     ViewContent,
 )
-from stats.rates import clustered_wilson
+from stats.rates import bound_wrong_labels, clustered_wilson
 
 
 def tabulate_undetected(
@@ -127,6 +128,31 @@ NOTHING_DECIDED = (
 MEASURE_SWITCH = Switch("measure", "Rate", {"detection": "Detection", "undetected": "Undetected"})
 
 
+# How many percent of the final labels a reader supposes to be wrong.
+WRONG_SWITCH = Switch(
+    "wrong", "If labels were wrong", {"0": "none", "2": "2 %", "5": "5 %", "10": "10 %"}
+)
+_WRONG_WORDS = (
+    " Below each rate: its range if {} % of the final labels of its items were wrong, whichever "
+    "these are; how many are wrong, a second look at a sample of labels can tell."
+)
+
+
+def _suppose_wrong(asked: PageQuery, cell: Cell) -> Cell:
+    """The cell of a rate, with a note on its range if the URL supposes that labels were wrong."""
+    share = int(asked.switch_value(WRONG_SWITCH.name)) / 100
+    if not share or cell.place is None or not cell.n:
+        return cell
+    bounds = bound_wrong_labels(float(cell.place), cell.n, share)
+    ends = f"{written.share(bounds.lowest)} to {written.share(bounds.highest)}"
+    return replace(cell, note=f"{ends} if {100 * share:.0f} % wrong")
+
+
+def _explain_wrong(asked: PageQuery) -> str:
+    said = asked.switch_value(WRONG_SWITCH.name)
+    return _WRONG_WORDS.format(said) if said != "0" else ""
+
+
 def _get_measure(asked: PageQuery) -> RateMeasure:
     """The measure that the URL selects."""
     return MEASURES[asked.switch_value(MEASURE_SWITCH.name)]
@@ -137,7 +163,7 @@ def build_overview(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     measure = _get_measure(asked)
     leading = columns.Leading(asked, tables[1])
     runs = {run.number: run for run in asked.judging_runs}
-    alone = {row["run"]: row for row in tables[0]}
+    alone: dict[int, Row] = {row["run"]: row for row in tables[0]}
     rows = [row for row in tables[1] if row["run"] in runs]
     rows.sort(key=lambda row: asked.categories.order_of({"ability": row["ability"]}))
     by_ability: dict[str, dict[int, Row]] = {}
@@ -148,8 +174,10 @@ def build_overview(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         GridLine(
             (
                 cells.run_cell(run),
-                measure.rate.cell(alone.get(number), leading),
-                *(measure.rate.cell(of.get(number), leading) for of in by_ability.values()),
+                *(
+                    _suppose_wrong(asked, measure.rate.cell(of.get(number), leading))
+                    for of in (alone, *by_ability.values())
+                ),
             )
         )
         for number, run in runs.items()
@@ -165,7 +193,8 @@ def build_overview(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     published = published_rates.build_lines(asked, by_ability, measure.rate) if found else []
     blocks = (LineBlock(tuple(found)), LineBlock(tuple(published), "published"))
     grid = Grid(f"{measure.rate.title} by run and ability", tuple(headers), blocks)
-    return ViewContent(grid, _draw_overview(asked, rows, measure), measure.words)
+    words = measure.words + _explain_wrong(asked)
+    return ViewContent(grid, _draw_overview(asked, rows, measure), words)
 
 
 def _draw_overview(asked: PageQuery, rows: Rows, measure: RateMeasure) -> ChartSpec | None:
@@ -254,7 +283,8 @@ def build_side_by_side(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         # Items that were meant to be score-invariant may be labelled as errors.
         bad = measure.rate.bad if key.invariant else measure.good_on_invariant
         rate = replace(measure.rate, bad=bad)
-        return GridLine((title, *(rate.cell(rows.get(run.number), leading) for run in runs)), kind)
+        found = (rate.cell(rows.get(run.number), leading) for run in runs)
+        return GridLine((title, *(_suppose_wrong(asked, one) for one in found)), kind)
 
     def block(ability: str) -> LineBlock:
         invariant = ability == SI_ITEM
@@ -292,7 +322,7 @@ def build_side_by_side(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         f"{measure.rate.title} by category, with 95 % intervals. The table has the same figures."
     )
     drawn = chart_parts.draw_dots(dots, title=measure.rate.title, caption=caption)
-    return ViewContent(grid, drawn, measure.words)
+    return ViewContent(grid, drawn, measure.words + _explain_wrong(asked))
 
 
 def _group_by_key(rows: Iterable[Row]) -> RowsByKey:
@@ -345,7 +375,7 @@ OVERVIEW = (
             )
         },
         empty=NOTHING_DECIDED,
-        switches=(MEASURE_SWITCH,),
+        switches=(MEASURE_SWITCH, WRONG_SWITCH),
         choices=published_rates.list_choices,
     ),
 )
@@ -361,7 +391,7 @@ BY_CATEGORY = (
         build=build_side_by_side,
         studies={},
         empty=NOTHING_DECIDED,
-        switches=(MEASURE_SWITCH,),
+        switches=(MEASURE_SWITCH, WRONG_SWITCH),
     ),
     ResultView(
         slug="counts",

@@ -4,6 +4,8 @@ those that are there."""
 from collections.abc import Callable
 from math import ceil, sqrt
 
+import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from stats.paired import POWER
@@ -30,6 +32,39 @@ def find_times(is_enough: Callable[[float], bool], least: float = 1.0) -> float 
         middle = sqrt(few * enough)
         few, enough = (few, middle) if is_enough(middle) else (middle, enough)
     return enough
+
+
+def suppose_clusters(rate: float, per_cluster: float, correlation: float) -> ClusterSums:
+    """The sums of a thousand clusters of one size, with a supposed rate and intra-cluster
+    correlation, to plan before there are results.
+
+    Their design effect is 1 + (per_cluster - 1) correlation (Kish 1965). Raises ValueError for a
+    rate outside (0, 1), fewer than one item a cluster, or a correlation outside 0 to 1.
+    """
+    if not (0 < rate < 1 and per_cluster >= 1 and 0 <= correlation <= 1):
+        raise ValueError(f"{rate}, {per_cluster} items a cluster, correlation {correlation}")
+    m = 1_000
+    n, nn = round(m * per_cluster), round(m * per_cluster**2)
+    effect = 1 + (per_cluster - 1) * correlation
+    # The sum of squares from which `rates.design_effect` gets back this effect.
+    yy = effect * (m - 1) / m * n * rate * (1 - rate) + m * (per_cluster * rate) ** 2
+    return ClusterSums(m, n, n * rate, nn, n * rate * per_cluster, yy)
+
+
+def estimate_spread_of_samples(shares: ArrayLike, samples: int) -> tuple[float, float]:
+    """How much of the variance of an item's share of repeats lies between items, and how much
+    within an item: the variances (between, within), such that the share of k samples varies by
+    between + within / k over items.
+
+    `shares` are the shares of `samples` samples each, 0 to 1. Within: the mean of s (1 - s)
+    samples / (samples - 1), the unbiased variance of one sample; between: what remains of the
+    variance of the shares, at least 0. Raises ValueError for fewer than two samples or items.
+    """
+    each = np.asarray(shares, dtype=float)
+    if samples < 2 or each.size < 2:
+        raise ValueError(f"{samples} samples of {each.size} items have no two variances")
+    within = float((each * (1 - each)).mean()) * samples / (samples - 1)
+    return max(0.0, float(each.var(ddof=1)) - within / samples), within
 
 
 def items_for_width(sums: ClusterSums, width: float, level: float = 0.95) -> int | None:

@@ -107,3 +107,42 @@ def test_items_for_a_difference_follow_from_the_difference_now(
 
 def test_without_runs_there_is_nothing_to_plan() -> None:
     assert planning.tabulate_rates([]) == planning.tabulate_differences([]) == []
+
+
+def test_more_samples_need_fewer_items_but_more_calls(project: Project, browser: Client) -> None:
+    items = make_items(project, 40)
+    both, half, none = scores(9, 5, 9, 5), scores(9, 5, 9, 9), scores(9, 9, 9, 9)
+    said = zip(items, [both, half, half, none] * 10, strict=True)
+    make_replied(project, "vanilla", said, samples=2)
+    rows = {row["k"]: row for row in planning.tabulate_samples(Run.objects.for_results())}
+    # Shares 1, 1/2, 1/2, 0: within 2 x 1/4 / 2, between 20/39 / 4 less half of that.
+    assert rows[2]["within"] == pytest.approx(0.25)
+    assert rows[2]["between"] == pytest.approx(5 / 39 - 0.125)
+    assert [rows[k]["calls_5"] / k for k in (1, 2, 10)] == [rows[k]["items_5"] for k in (1, 2, 10)]
+    now = 5 / 39
+    wanted = rows[2]["items_5"] * (5 / 39 - 0.125 + 0.25) / now
+    assert rows[1]["items_5"] == pytest.approx(wanted, rel=0.01)
+    assert rows[1]["calls_5"] < rows[2]["calls_5"] < rows[10]["calls_5"]
+    assert rows[1]["items_5"] > rows[2]["items_5"] > rows[10]["items_5"]
+    shown_lines = lines(shown(browser, "plan/?view=samples"))
+    assert [line[3] for line in shown_lines] == ["1", "2", "3", "5", "10"]
+
+
+def test_before_the_first_run_a_plan_supposes_rates(project: Project, browser: Client) -> None:
+    assert planning.tabulate_start(project) == []
+    for n in range(10):
+        make_items(project, 4, cluster=f"question {n}")
+    row = next(
+        row
+        for row in planning.tabulate_start(project)
+        if (row["rate"], row["correlation"]) == (0.5, 0.0)
+    )
+    assert (row["present"], row["questions"], row["per_question"]) == (40, 10, 4)
+    # The 93 of single items, with Student's t for some 26 questions: 93 x (2.06 / 1.96)^2.
+    assert row["items_10"] == pytest.approx(103, rel=0.04)
+    # (2.06 + .86)^2 x 2 x .25 / .2^2, with Student's t for some 27 questions.
+    assert row["differ_20"] == pytest.approx(106.6, rel=0.04)
+    assert 'No run is needed for <a href="?view=start">' in shown(browser, "plan/")
+    found = lines(shown(browser, "plan/?view=start"))
+    assert len(found) == 4 * 3
+    assert found[3][:2] == ["50 %", "0.00"]

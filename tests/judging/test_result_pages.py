@@ -27,10 +27,11 @@ VIEWS = [(slug, view.slug) for slug, page in PAGES.items() for view in page.view
 OTHERWISE = {"people", "detector", "corrected", "data-set", "agreement", "pairwise", "cost"}
 JUDGED = [(page, view) for page, view in VIEWS if page not in OTHERWISE]
 # Those that have no figures while nothing is judged.
+NEED_RUNS = {(page, view.slug) for page in PAGES for view in PAGES[page].views if view.of_runs}
 OF_JUDGED = [
     (page, view)
     for page, view in VIEWS
-    if page not in OTHERWISE - {"people", "detector", "corrected"}
+    if page not in OTHERWISE - {"people", "detector", "corrected"} and (page, view) in NEED_RUNS
 ]
 
 

@@ -5,7 +5,13 @@ from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
 from stats import paired, planning
-from stats.rates import ClusterSums, clustered_wilson, repeat_clusters, sum_clusters
+from stats.rates import (
+    ClusterSums,
+    clustered_wilson,
+    design_effect,
+    repeat_clusters,
+    sum_clusters,
+)
 
 
 def single_items(n, y):
@@ -30,6 +36,37 @@ def test_items_of_alike_questions_are_needed_in_larger_numbers():
 
 def test_fewer_items_than_there_are_may_be_enough():
     assert planning.items_for_width(single_items(4_000, 2_000), 0.2) == pytest.approx(93, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("rate", "per_cluster", "correlation"), [(0.5, 4, 0.3), (0.9, 2.5, 0), (0.2, 1, 0.5)]
+)
+def test_supposed_clusters_have_the_supposed_rate_and_design_effect(rate, per_cluster, correlation):
+    sums = planning.suppose_clusters(rate, per_cluster, correlation)
+    assert sums.y / sums.n == pytest.approx(rate)
+    assert design_effect(sums) == pytest.approx(1 + (per_cluster - 1) * correlation)
+
+
+@pytest.mark.parametrize("wrong", [(0, 2, 0.1), (0.5, 0.5, 0.1), (0.5, 2, 1.1)])
+def test_what_cannot_be_supposed_is_refused(wrong):
+    with pytest.raises(ValueError, match="items a cluster"):
+        planning.suppose_clusters(*wrong)
+
+
+def test_the_spread_of_samples_is_split_between_items_and_within():
+    rng = np.random.Generator(np.random.PCG64(5))
+    # Items detect with probability 0.2 or 0.8: 0.09 between, 0.16 within.
+    each = rng.choice([0.2, 0.8], 40_000)
+    between, within = planning.estimate_spread_of_samples(rng.binomial(4, each) / 4, 4)
+    assert (between, within) == pytest.approx((0.09, 0.16), abs=0.003)
+    tens = rng.binomial(10, each) / 10
+    assert between + within / 10 == pytest.approx(tens.var(), abs=0.003)
+
+
+def test_samples_that_always_agree_vary_between_items_alone():
+    assert planning.estimate_spread_of_samples([1, 0, 1, 0], 3) == pytest.approx((1 / 3, 0))
+    with pytest.raises(ValueError, match="no two variances"):
+        planning.estimate_spread_of_samples([1, 0], 1)
 
 
 @pytest.mark.parametrize("sums", [single_items(0, 0), single_items(1, 1)])

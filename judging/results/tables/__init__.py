@@ -54,6 +54,8 @@ RESULT_TABLES: dict[str, Table] = {
         cost.COST,
         planning.RATES,
         planning.DIFFERENCES,
+        planning.REPEATED,
+        planning.START,
         missing.MISSING,
         corrected.CORRECTED,
         detector.DETECTOR,

@@ -1,10 +1,16 @@
-"""How many items would settle it? The tables `planning_rates` (an interval of some width) and
-`planning_differences` (a difference between two runs), and the page Plan."""
+"""How many items would settle it? The tables `planning_rates` (an interval of some width),
+`planning_differences` (a difference between two runs), `planning_samples` (more samples or more
+items) and `planning_start` (before the first run), and the page Plan."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
+from math import ceil, sqrt
 from typing import Any
 
+import numpy as np
+from django.db.models import Count
+
+from annotation.models import Item, Project
 from annotation.templatetags import figures as written
 from judging.models import Run
 from judging.results import arrays, cells, chart_parts, columns, counted, lines, progress
@@ -26,6 +32,10 @@ from stats.estimates import Estimate
 WIDTHS = {"items_10": 0.10, "items_5": 0.05, "items_2_5": 0.025}
 POINTS = {"items_20": 0.20, "items_10": 0.10, "items_5": 0.05}
 ERRORS, INVARIANT = "errors", "invariant"
+# The samples an item that are planned for, and what is supposed before the first run.
+SAMPLES = (1, 2, 3, 5, 10)
+SUPPOSED_RATES, SUPPOSED_CORRELATIONS = (0.3, 0.5, 0.8, 0.95), (0.0, 0.1, 0.3)
+SUPPOSED_POINTS = {"differ_20": 0.20, "differ_10": 0.10, "differ_5": 0.05}
 KINDS = {ERRORS: "Errors: detection", INVARIANT: "Score-invariant: false alarms"}
 ONE_QUESTION, NO_PRICE = "one question, or none", "no known cost"
 
@@ -114,17 +124,105 @@ def _difference_row(a: RunArrays, b: RunArrays, tests: int) -> dict[str, Any]:
     }
 
 
-def _needed(name: str, title: str) -> columns.Custom:
+def tabulate_samples(runs: Iterable[Run]) -> list[dict[str, Any]]:
+    """The table `planning_samples`: for each run with repeats, and each number of samples an item,
+    the error items that the interval of detection would need.
+
+    `between` and `within` are the variances of `planning.estimate_spread_of_samples`, over the
+    error items all of whose `samples` were parsed; with `k` samples an item, `items_5` are needed
+    for 5 points to either side, which are `calls_5` samples. The samples of an item tell less than
+    as many items, so `calls_5` grows with `k`, but `items_5` falls: samples are worth their price
+    where items are dearer than calls, or none are left. None with a reason.
+    """
+    found = arrays.load_arrays([run for run in runs if run.samples > 1])
+    return [row for one in found for row in _sample_rows(one)]
+
+
+def _sample_rows(found: RunArrays) -> Iterator[dict[str, Any]]:
+    errors = found.only(~found.invariant & ~np.isnan(found.detected))
+    samples = found.run.samples
+    sums = rates.sum_items(errors.detected, errors.cluster)
+    spread, for_five = None, None
+    if sums.m > 1:
+        spread = planning.estimate_spread_of_samples(errors.detected, samples)
+        for_five = planning.items_for_width(sums, 2 * WIDTHS["items_5"])
+    for k in sorted({*SAMPLES, samples}):
+        items = None
+        if spread and for_five is not None:
+            items = ceil(for_five * _change_variance(*spread, samples, k) - 1e-9)
+        yield {
+            **counted.run_columns(found.run),
+            "samples": samples,
+            "parsed": sums.n,
+            "questions": sums.m,
+            "between": spread[0] if spread else None,
+            "within": spread[1] if spread else None,
+            "k": k,
+            "items_5": items,
+            "calls_5": None if items is None else items * k,
+            "reason": None if spread else ONE_QUESTION,
+        }
+
+
+def _change_variance(between: float, within: float, samples: int, k: int) -> float:
+    """How many times the variance of an item's share is, with k samples in place of `samples`."""
+    now = between + within / samples
+    return (between + within / k) / now if now else 1.0
+
+
+def tabulate_start(project: Project) -> list[dict[str, Any]]:
+    """The table `planning_start`: what intervals and differences would need if the first runs were
+    as supposed, for the questions of this project.
+
+    `per_question` is the number of items of the question of a random item, over all items that are
+    no duplicates and no control or qualification items; `rate` and `correlation` (of the items of a
+    question) are supposed. `items_10`, `items_5` and `items_2_5` are as in `planning_rates`;
+    `differ_20`, `differ_10` and `differ_5` are the items with which a difference of so many points
+    between two runs that err independently at this rate is found with 80 % power. `present` is the
+    number of items there are. No row without items.
+    """
+    clusters = Item.objects.in_project(project).originals().of_tests().values("cluster")
+    sizes = [row["n"] for row in clusters.annotate(n=Count("pk")).order_by()]
+    if not sizes:
+        return []
+    per_question = sum(n * n for n in sizes) / sum(sizes)
+    return [
+        {
+            "rate": rate,
+            "correlation": correlation,
+            "present": sum(sizes),
+            "questions": len(sizes),
+            "per_question": per_question,
+            "design_effect": 1 + (per_question - 1) * correlation,
+            **_suppose(rate, per_question, correlation),
+        }
+        for rate in SUPPOSED_RATES
+        for correlation in (SUPPOSED_CORRELATIONS if per_question > 1 else (0.0,))
+    ]
+
+
+def _suppose(rate: float, per_question: float, correlation: float) -> dict[str, int | None]:
+    sums = planning.suppose_clusters(rate, per_question, correlation)
+    effect = 1 + (per_question - 1) * correlation
+    error = sqrt(2 * rate * (1 - rate) * effect / sums.n)
+    found = {name: planning.items_for_width(sums, 2 * half) for name, half in WIDTHS.items()}
+    return found | {
+        name: planning.items_for_difference(round(sums.n), sums.m, error, points)
+        for name, points in SUPPOSED_POINTS.items()
+    }
+
+
+def _needed(name: str, title: str, unit: str = "items") -> columns.Custom:
     """A number of items, with a remark if there are as many already."""
 
     def cell(row: Row, of: columns.Leading) -> Cell:
         value = row[name]
         if value is None:
             return Cell(reason=row["reason"] or "no number is enough")
-        there = row["parsed"] if "parsed" in row else row["n"]
+        there = next(row[one] for one in ("parsed", "n", "present") if one in row)
         return Cell(written.number(value), value, note="reached" if value <= there else "")
 
-    return columns.Custom(name, title, make=cell, unit="items")
+    return columns.Custom(name, title, make=cell, unit=unit)
 
 
 def _kind(asked: PageQuery, row: Row) -> str:
@@ -177,6 +275,42 @@ DIFFERENCES = Table(
 )
 
 
+REPEATED = Table(
+    "planning_samples",
+    (
+        columns.RunNumber("run", "Run"),
+        *columns.plain("endpoint", "strategy"),
+        columns.Count("samples", "Samples now"),
+        columns.Count("parsed", "Error items"),
+        columns.Count("questions", "Questions"),
+        *columns.plain("between", "within"),
+        columns.Count("k", "Samples planned", unit="of each item"),
+        _needed("items_5", "Items for ±5 points"),
+        columns.MeanCount("calls_5", "Samples in all"),
+        columns.Column("reason"),
+    ),
+    lambda project, runs, by: tabulate_samples(runs),
+    of_people=False,
+)
+START = Table(
+    "planning_start",
+    (
+        columns.Text("rate", "Supposed rate", write=lambda row: f"{100 * row['rate']:.0f} %"),
+        columns.Number("correlation", "Correlation", unit="in a question"),
+        *columns.plain("present", "questions", "per_question"),
+        columns.Number("design_effect", "Design effect"),
+        _needed("items_10", "±10 points", "items, one rate"),
+        _needed("items_5", "±5 points", "items, one rate"),
+        _needed("items_2_5", "±2.5 points", "items, one rate"),
+        _needed("differ_20", "20 points", "items, two runs"),
+        _needed("differ_10", "10 points", "items, two runs"),
+        _needed("differ_5", "5 points", "items, two runs"),
+    ),
+    lambda project, runs, by: tabulate_start(project),
+    of_items=True,
+)
+
+
 def _draw_rates(asked: PageQuery, rows: Rows) -> ChartSpec | None:
     dots = [
         (
@@ -192,6 +326,49 @@ def _draw_rates(asked: PageQuery, rows: Rows) -> ChartSpec | None:
         caption="The rates of each run as known now, with 95 % intervals.",
         series="Of",
     )
+
+
+def _draw_samples(asked: PageQuery, rows: Rows) -> ChartSpec | None:
+    bars = [
+        (
+            f"{cells.run_name(asked.runs_by_number[row['run']], ': ')}: {row['k']} of each item",
+            row["calls_5"],
+            row["parsed"],
+        )
+        for row in rows
+    ]
+    caption = "Samples in all for ±5 points, by the number of samples of each item."
+    return _draw_needed(bars, "Samples in all", caption)
+
+
+def _draw_start(asked: PageQuery, rows: Rows) -> ChartSpec | None:
+    bars = [
+        (
+            f"a rate of {100 * row['rate']:.0f} %: correlation {row['correlation']:.1f}",
+            row["items_5"],
+            row["present"],
+        )
+        for row in rows
+    ]
+    return _draw_needed(bars, "Items", "Items for a rate to ±5 points, by what is supposed.")
+
+
+def _draw_needed(
+    found: Sequence[tuple[str, int | None, int]], title: str, caption: str
+) -> ChartSpec | None:
+    """A bar for each number that is needed, beside the items there are now."""
+    # Imported here, since Altair takes a second and nothing else should wait for it.
+    from charts import bars
+
+    drawn = [
+        bars.Bar(name, value, written.number(value), there)
+        for name, value, there in found[: chart_parts.MOST_BARS]
+        if value is not None
+    ]
+    if not drawn:
+        return None
+    spec = bars.draw_bars(drawn, title=title, counted="Items now")
+    return ChartSpec(spec, caption + chart_parts.cut_note(len(found)))
 
 
 def _select_pairs(asked: PageQuery, tables: Sequence[Rows]) -> Rows:
@@ -241,5 +418,46 @@ VIEWS = (
         ),
         studies={},
         empty="A difference needs two or more runs that judge perturbed answers of the same items.",
+    ),
+    ResultView(
+        slug="samples",
+        title="More samples or more items",
+        asks=(TableQuery(REPEATED, ""),),
+        build=lines.Lines(
+            REPEATED,
+            "Samples of each item, and items",
+            ("run", "parsed", "questions", "k", "items_5", "calls_5"),
+            "Samples of the same item tell less than as many other items, so more samples of each "
+            "need more calls in all, but fewer items. They pay where items are dear, or where none "
+            "are left. Estimated from how much the samples of a run agree with each other, for the "
+            "detection of errors.",
+            _draw_samples,
+            leading=columns.Leading,
+        ),
+        studies={},
+        empty="This needs a run with two or more samples of each call, counted as repeats.",
+    ),
+    ResultView(
+        slug="start",
+        title="Before the first run",
+        asks=(TableQuery(START, ""),),
+        build=lines.Lines(
+            START,
+            "Items for what is supposed",
+            (
+                *("rate", "correlation", "design_effect", "items_10", "items_5", "items_2_5"),
+                *("differ_20", "differ_10", "differ_5"),
+            ),
+            "Nothing is known yet, so a rate and a correlation of the items of a question are "
+            "supposed; how many items a question has is that of this project. Two runs: items with "
+            "which a difference of so many points is found with 80 % power, if both err "
+            "independently at that rate; runs that err on the same items need fewer. Start with a "
+            "run over a few items of each category: the other views then plan with what it found.",
+            _draw_start,
+            leading=columns.Leading,
+        ),
+        studies={},
+        empty="The project has no items yet. Import items to plan with their questions.",
+        of_runs=False,
     ),
 )

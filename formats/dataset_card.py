@@ -71,6 +71,12 @@ class FolderCounts:
         return next((name for name, most in _SIZES.items() if self.items < most), _LARGEST)
 
 
+def get_split(row: Mapping[str, Any]) -> str:
+    """Return the split of an item: "test" for an item for testing, "repeats" if it repeats another
+    item, else its purpose."""
+    return DUPLICATES if row["duplicate_of"] else str(row["purpose"])
+
+
 def get_source(row: Mapping[str, Any]) -> ItemSource:
     """Return where an item comes from, by its column `origin` and its `fields`."""
     fields = row.get("fields") or {}

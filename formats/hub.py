@@ -1,23 +1,24 @@
 """Items as a zipped folder for the Hugging Face hub: Parquet files and a dataset card.
 
-There is one split, `test`, since the items are for testing and no model should be trained on them.
-Each category has its own file and its own configuration. The first configuration contains all
-categories, so that loading the folder gives every item; loading a category gives only its items.
+The split `test` has the items for testing, as figures count them: no duplicates, and none for
+another purpose. No model should be trained on it. Items that repeat another one are the split
+`repeats`, and items for another purpose a split named after it.
+Each category has its own file in each split, and its own configuration. The first configuration
+contains all categories.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from io import BufferedWriter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from formats import parquet
 from formats.dataset_card import (
-    DUPLICATES,
     TEST,
     CardBuilder,
     Counts,
@@ -25,11 +26,12 @@ from formats.dataset_card import (
     ItemSource,
     count_source,
     format_card,
+    get_split,
 )
 from formats.sealed import ArchiveWriter
 
 CARD_FILE = "README.md"
-DEFAULT_CONFIG, SPLIT = "default", "test"
+DEFAULT_CONFIG = "default"
 # Categories beyond this number share one file, as do those whose name cannot be a file name.
 MOST_FILES, OTHER_NAME = 100, "other"
 # At most this many rows or characters are split by category at the same time.
@@ -37,6 +39,18 @@ ROWS, CHARACTERS = 2_000, 4_000_000
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}")
 
 Rows = Iterable[Mapping[str, Any]]
+
+
+class DataFile(NamedTuple):
+    """The file of a category in a split."""
+
+    split: str
+    name: str
+
+    @property
+    def path(self) -> str:
+        """Its path in the folder; the files of the split `test` stand directly in `data`."""
+        return f"{_folder(self.split)}/{self.name}.parquet"
 
 
 def write_folder(
@@ -58,57 +72,66 @@ def write_folder(
     sources = Counter[ItemSource]()
     shape = parquet.build_schema(columns, kinds)
     counted = _count_rows(rows, counts, others, sources, flagged, decided)
-    names = _split_by_category(counted, shape, folder)
-    paths = {name: f"data/{name}.parquet" for name in names}
-    digests = {path: _add(path, folder / name, shape, sealing) for name, path in paths.items()}
+    files = _split_by_category(counted, shape, folder)
+    digests = {one.path: _add(one.path, folder / one.path, shape, sealing) for one in files}
     held = FolderCounts(counts, others, digests, sources, flagged, decided)
     front, text = card(held)
-    sealing.put(CARD_FILE, format_card({**front, **_front_matter(held, names)}, text))
+    sealing.put(CARD_FILE, format_card({**front, **_front_matter(held, files)}, text))
     sealing.seal({"digest": held.digest})
     return held.items
 
 
-def _front_matter(held: FolderCounts, names: Sequence[str]) -> dict[str, Any]:
-    paths = {DEFAULT_CONFIG: "data/*.parquet", **{name: f"data/{name}.parquet" for name in names}}
-    configs = [
+def _folder(split: str) -> str:
+    return "data" if split == TEST else f"data/{split}"
+
+
+def _front_matter(held: FolderCounts, files: Sequence[DataFile]) -> dict[str, Any]:
+    of_splits = {one.split: f"{_folder(one.split)}/*.parquet" for one in files}
+    configs = {DEFAULT_CONFIG: of_splits}
+    for one in files:
+        configs.setdefault(one.name, {})[one.split] = one.path
+    said = [
         {
             "config_name": name,
             **({"default": True} if name == DEFAULT_CONFIG else {}),
-            "data_files": [{"split": SPLIT, "path": path}],
+            "data_files": [{"split": split, "path": path} for split, path in paths.items()],
         }
-        for name, path in paths.items()
+        for name, paths in configs.items()
     ]
-    return {"size_categories": [held.size], "configs": configs}
+    return {"size_categories": [held.size], "configs": said}
 
 
-def _split_by_category(rows: Rows, shape: pa.Schema, folder: Path) -> list[str]:
-    """Pack the rows into one file per category, and at least one file; return the names of the
-    files.
+def _split_by_category(rows: Rows, shape: pa.Schema, folder: Path) -> list[DataFile]:
+    """Pack the rows into one file per split and category, and at least one file; return the files,
+    those of the split `test` first.
 
     The files are Arrow streams, since Parquet would need the data of all categories in memory.
     """
-    files: dict[str, Any] = {}
+    files: dict[DataFile, Any] = {}
+    names: set[str] = set()
     with ExitStack() as stack:
 
-        def file(name: str) -> Any:
-            if name not in files:
-                made = stack.enter_context(pa.OSFile(str(folder / name), "wb"))
-                files[name] = stack.enter_context(pa.ipc.new_stream(made, shape))
-            return files[name]
+        def file(key: DataFile) -> Any:
+            if key not in files:
+                (folder / key.path).parent.mkdir(parents=True, exist_ok=True)
+                made = stack.enter_context(pa.OSFile(str(folder / key.path), "wb"))
+                files[key] = stack.enter_context(pa.ipc.new_stream(made, shape))
+                names.add(key.name)
+            return files[key]
 
         count = 0
         for part in parquet.split_rows(rows, ROWS, CHARACTERS):
-            taken: dict[str, list[Mapping[str, Any]]] = {}
+            taken: dict[DataFile, list[Mapping[str, Any]]] = {}
             for row in part:
-                name = _name(row, files)
-                file(name)
-                taken.setdefault(name, []).append(row)
-            for name, some in taken.items():
-                file(name).write_batch(parquet.pack_batch(some, shape, count))
+                key = DataFile(get_split(row), _name(row, names))
+                file(key)
+                taken.setdefault(key, []).append(row)
+            for key, some in taken.items():
+                file(key).write_batch(parquet.pack_batch(some, shape, count))
             count += len(part)
         if not files:
-            file(OTHER_NAME)
-    return sorted(files)
+            file(DataFile(TEST, OTHER_NAME))
+    return sorted(files, key=lambda one: (one.split != TEST, one))
 
 
 def _add(path: str, packed: Path, shape: pa.Schema, sealing: ArchiveWriter) -> str:
@@ -137,14 +160,12 @@ def _count_rows(
         counts[row["ability"], row["category"], row["resolution"] or ""] += 1
         if row["resolution"]:
             decided[row.get("source") or ""] += 1
-        if row["duplicate_of"]:
-            others[DUPLICATES] += 1
-        elif row["purpose"] != TEST:
-            others[row["purpose"]] += 1
+        if (split := get_split(row)) != TEST:
+            others[split] += 1
         yield row
 
 
-def _name(row: Mapping[str, Any], there: Mapping[str, Any]) -> str:
+def _name(row: Mapping[str, Any], there: Collection[str]) -> str:
     name = row["category"]
     fits = _NAME.fullmatch(name) and name != DEFAULT_CONFIG
     return name if name in there or (fits and len(there) < MOST_FILES) else OTHER_NAME

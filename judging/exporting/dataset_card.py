@@ -75,6 +75,7 @@ def _card_context(project: Project, wish: ExportRequest, held: FolderCounts) -> 
         "name": escape_markdown(project.name),
         "task": project.task_type,
         "held": held,
+        "tested": held.items - held.others.total(),
         "texts": list(_describe_texts(project)),
         "counts": _markdown_table(list(_category_rows(project, held))),
         "categories": len({category for _, category, _ in held.counts}),

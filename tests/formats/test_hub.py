@@ -86,10 +86,33 @@ def test_the_card_is_told_what_was_written(tmp_path: Path) -> None:
         ("long-form", "spelling", "valid"): 2, ("long-form", "spelling", ""): 1
     }  # fmt: skip
     assert told.others == {"repeats": 1, "practice": 1}
-    digest = hashlib.sha256(files["data/spelling.parquet"]).hexdigest()
-    # What `sha256sum data/* | sha256sum` prints.
-    line = f"{digest}  data/spelling.parquet\n"
-    assert told.digest == hashlib.sha256(line.encode()).hexdigest()
+    names = ["practice/spelling", "repeats/spelling", "spelling"]
+    digests = {name: hashlib.sha256(files[f"data/{name}.parquet"]).hexdigest() for name in names}
+    # What `sha256sum` prints of all files under `data`.
+    printed = "".join(f"{digest}  data/{name}.parquet\n" for name, digest in digests.items())
+    assert told.digest == hashlib.sha256(printed.encode()).hexdigest()
+
+
+def test_what_figures_do_not_count_is_in_splits_of_its_own(tmp_path: Path) -> None:
+    repeated, learnt = row("b", duplicate_of="a"), row("c", "entity", purpose="control")
+    files = folder(tmp_path, row("a"), repeated, learnt)
+    assert keys(files["data/spelling.parquet"]) == ["a"]
+    assert keys(files["data/repeats/spelling.parquet"]) == ["b"]
+    assert keys(files["data/control/entity.parquet"]) == ["c"]
+    whole, *others = front(files)["configs"]
+    paths = {one["split"]: one["path"] for one in whole["data_files"]}
+    assert paths == {
+        "test": "data/*.parquet",
+        "control": "data/control/*.parquet",
+        "repeats": "data/repeats/*.parquet",
+    }
+    assert {one["config_name"]: one["data_files"] for one in others} == {
+        "spelling": [
+            {"split": "test", "path": "data/spelling.parquet"},
+            {"split": "repeats", "path": "data/repeats/spelling.parquet"},
+        ],
+        "entity": [{"split": "control", "path": "data/control/entity.parquet"}],
+    }
 
 
 def test_the_card_is_told_where_items_come_from(tmp_path: Path) -> None:

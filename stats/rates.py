@@ -129,11 +129,11 @@ def estimate_mean_rate(
     apart = ((hit[used] - each) * weights[used]).mean(axis=1)
     variance = m / (m - 1) * float((np.bincount(cluster, weights=apart) ** 2).sum())
     if m == items:
-        return Estimate(value, *_wilson(value, n, find_quantile(level, None)), items)
+        return Estimate(value, *wilson(value, n, find_quantile(level, None)), items)
     of_clusters = np.bincount(cluster, weights=weight)
     clusters = float(of_clusters.sum() ** 2 / (of_clusters**2).sum())
     effective = min(n, m if value in (0, 1) else value * (1 - value) / max(variance, 1e-300))
-    return Estimate(value, *_wilson(value, effective, find_quantile(level, clusters)), items)
+    return Estimate(value, *wilson(value, effective, find_quantile(level, clusters)), items)
 
 
 def clustered_wilson(sums: ClusterSums, level: float = 0.95) -> Estimate:
@@ -153,7 +153,7 @@ def clustered_wilson(sums: ClusterSums, level: float = 0.95) -> Estimate:
     if sums.m == 1:
         return Estimate(rate, None, None, sums.n, "one cluster")
     quantile = find_quantile(level, None if sums.m == sums.n else sums.n**2 / sums.nn)
-    low, high = _wilson(rate, sums.n / design_effect(sums), quantile)
+    low, high = wilson(rate, sums.n / design_effect(sums), quantile)
     return Estimate(rate, low, high, sums.n)
 
 
@@ -220,7 +220,9 @@ def find_quantile(level: float, clusters: float | None) -> float:
     return float(ndtri(upper) if clusters is None else stdtrit(max(1.0, clusters - 1), upper))
 
 
-def _wilson(rate: float, n: float, z: float) -> tuple[float, float]:
+def wilson(rate: float, n: float, z: float) -> tuple[float, float]:
+    """The ends of Wilson's interval (1927) of a rate over n items, which need not be whole, with
+    the quantile z. An end at 0 or 1 is exact if the rate is."""
     shrink = 1 + z * z / n
     centre = (rate + z * z / (2 * n)) / shrink
     half = z / shrink * sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))

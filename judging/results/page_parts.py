@@ -47,22 +47,30 @@ class Switch:
 
 @dataclass(frozen=True)
 class Choice:
-    """A checkbox."""
+    """A checkbox, or the field of a number: `value` is then its URL parameter and `number` what the
+    URL says."""
 
     value: str
     title: str
-    chosen: bool
+    chosen: bool = False
+    number: str = ""
 
 
 @dataclass(frozen=True)
 class ChoiceGroup:
     """Optional additions to a page, as checkboxes, or radio buttons if `only_one` can be chosen;
-    `name` is the URL parameter."""
+    `name` is the URL parameter. With `with_numbers`, a number for each option."""
 
     name: str
     title: str
     options: Sequence[Choice]
     only_one: bool = False
+    with_numbers: bool = False
+
+    @property
+    def parameters(self) -> list[str]:
+        """The URL parameters of the group."""
+        return [one.value for one in self.options] if self.with_numbers else [self.name]
 
 
 @dataclass(frozen=True)
@@ -274,7 +282,8 @@ class PageQuery:
     def heeded(self) -> list[str]:
         """The URL parameters that the view uses besides runs and view."""
         switches = [one.name for one in self.view.switches]
-        boxes = [one.name for one in self.view.choices(self)] if self.view.choices else []
+        groups = self.view.choices(self) if self.view.choices else ()
+        boxes = [name for one in groups for name in one.parameters]
         filters = [name for ask in self.view.asks for name in self.narrowing(ask)]
         return list(
             dict.fromkeys(

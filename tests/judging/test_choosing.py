@@ -151,3 +151,29 @@ def test_any_number_of_runs_are_as_many_queries(
     with django_assert_num_queries(5):
         choose.tabulate(runs)
     assert choose.tabulate([]) == []
+
+
+def test_the_best_run_is_another_one_for_another_mix(project: Project, browser: Client) -> None:
+    items = [
+        *make_items(project, 12, category="spelling", ability="long-form"),
+        *make_items(project, 6, category="number-errors"),
+        *make_items(project, 6, "score-invariant"),
+    ]
+    make_said(items, "D" * 12 + "U" * 6 + "U" * 6)
+    make_said(items, "DU" * 6 + "D" * 5 + "-" + "U" * 6)
+    found = lines(shown(browser, "choose/?view=mix"))
+    # As in the data: 12 of 18, and 11 of 17.
+    assert [(line[0][0], line[1], line[2][:6]) for line in found] == [
+        ("1", "0.67", "66.7 %"), ("2", "0.65", "64.7 %"),
+    ]  # fmt: skip
+    page = shown(browser, "choose/?view=mix&weight-number-errors=3&weight-spelling=1&intervals=yes")
+    assert "Mix: Number errors 75 %, Spelling 25 %." in page
+    mixed = lines(page)
+    # 1/4 x 1/2 + 3/4 x 1, and 1/4 x 1 + 3/4 x 0.
+    assert [(line[0][0], line[1][:4], line[2][:6]) for line in mixed] == [
+        ("2", "0.88", "87.5 %"), ("1", "0.25", "25.0 %"),
+    ]  # fmt: skip
+    assert 'name="weight-spelling" value="1"' in page
+    nowhere = lines(shown(browser, "choose/?view=mix&weight-spelling=1&weight-grammar=1&run=1"))
+    assert "without Grammar" in nowhere[0][2]
+    assert lines(shown(browser, "choose/?view=mix&weight-spelling=-1&weight-grammar=x")) == found

@@ -32,6 +32,11 @@ def test_scores_apart_have_directions_means_and_golds_at_the_ends(apart: Run) ->
     assert (row["lower"], row["equal"], row["higher"]) == (1, 1, 1)
     # (10 + 10 + 1) / 3 and (7 + 10 + 2) / 3: the reply beside a cut one is in no mean.
     assert (row["mean_gold"], row["mean_pert"]) == (7, pytest.approx(19 / 3))
+    assert row["mean_change"] == pytest.approx(-2 / 3)
+    # Three questions: t of 2 degrees of freedom, 4.302653, times the standard deviation / 3^.5.
+    half = 4.302653 * 5.196152 / 3**0.5
+    ends = (row["mean_gold_low"], row["mean_gold_high"])
+    assert ends == pytest.approx((7 - half, 7 + half), abs=1e-4)
     assert (row["gold_at_bottom"], row["gold_at_top"]) == (1, 2)
     assert (row["bottom"], row["at_top"]) == (1, 10)
     assert {row[name] for name in results_scores.BINS} == {None}
@@ -52,6 +57,7 @@ def test_scores_against_gold_stand_in_bins_below_the_top(project: Project) -> No
     assert [row[name] for name in results_scores.BINS] == [2, 1, 1, 2]
     assert (row["parsed"], row["mean_pert"]) == (6, 45 / 6)
     assert row["lower"] is row["mean_gold"] is row["gold_at_top"] is None
+    assert row["mean_gold_reason"] == "gold answers are not scored"
     assert results_scores.tabulate_changes([run], BY) == []
 
 

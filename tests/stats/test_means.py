@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
+from scipy import stats as scipy_stats
 
 from stats import bootstrap
-from stats.means import clustered_mean, student_mean
+from stats.means import clustered_mean, mean_of_sums, student_mean
+from stats.rates import ClusterSums
 
 
 def test_the_interval_is_student_s() -> None:
@@ -26,6 +28,22 @@ def test_too_few_values_have_no_interval(
 ) -> None:
     found = student_mean(values)
     assert (found.value, found.low, found.high, found.reason) == (value, None, None, reason)
+
+
+def test_a_mean_of_sums_has_the_clustered_interval() -> None:
+    # Clusters of (1, 3), (5,) and (2, 2, 8): mean 21 / 6; sums less mean x items -3, 1.5, 1.5.
+    found = mean_of_sums(ClusterSums(3, 6, 21, 14, 8 + 5 + 36, 16 + 25 + 144))
+    assert found.value == 3.5
+    # Effective clusters 36 / 14, so 1.571 degrees of freedom.
+    width = scipy_stats.t.ppf(0.975, 36 / 14 - 1) * (3 / 2 * (9 + 2.25 + 2.25)) ** 0.5 / 6
+    assert (found.low, found.high) == pytest.approx((3.5 - width, 3.5 + width))
+
+
+def test_a_mean_of_sums_says_why_it_has_no_interval() -> None:
+    assert mean_of_sums(ClusterSums(0, 0, 0, 0, 0, 0)).reason == "no values"
+    assert mean_of_sums(ClusterSums(1, 2, 8, 4, 16, 64)).reason == "one cluster"
+    alike = mean_of_sums(ClusterSums(2, 3, 12, 5, 20, 80))
+    assert (alike.value, alike.low, alike.reason) == (4, None, "all clusters have the same mean")
 
 
 def rng() -> np.random.Generator:

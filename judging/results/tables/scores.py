@@ -20,26 +20,31 @@ from judging.results.page_parts import (
 )
 from judging.results.tables.undetected import RATE_BESIDE, UNDETECTED, with_undetected
 from judging.strategies import Strategy
+from stats import means
+from stats.estimates import Estimate
 
 DIRECTIONS = ("lower", "equal", "higher")
 BINS = {"top": "top", "top1": "top-1", "top2": "top-2", "below_top2": "lower"}
 FRAMES = ("single", "reference")
 GOLD, PERTURBED = "gold", "perturbed"
 _NEAR = 1e-9
+MEANS = ("mean_gold", "mean_pert", "mean_change")
+NO_SCORES, NO_GOLD_SCORES = "no scores of its own", "gold answers are not scored"
 
 
 def tabulate_scores(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
     """The table `scores`, one row per run and group, with the fields of `counted.sum_outcomes`.
 
     If gold and perturbed answers are scored apart, there are counts of lower / equal / higher, both
-    means over parsed items, and the number of gold scores at either end of the scale, where no
-    further change is visible. If perturbed answers are scored against gold, there are the bins
-    below the top and no gold scores. Columns that do not apply are None. An item with repeats
-    counts where most of its repeats are, with the mean score.
+    means over parsed items, the mean change (perturbed minus gold), and the number of gold scores
+    at either end of the scale, where no further change is visible. The means have intervals
+    clustered by question, see `means.mean_of_sums`. If perturbed answers are scored against gold,
+    there are the bins below the top and no gold scores. Columns that do not apply are None. An item
+    with repeats counts where most of its repeats are, with the mean score.
     """
     frames = _scoring_strategies(runs)
     chosen = [run for run in runs if run.pk in frames]
-    found = counted.sum_outcomes(chosen, by, counts=_count_sql(frames))
+    found = counted.sum_outcomes(chosen, by, rates=_mean_sql(), counts=_count_sql(frames))
     return [_row(sums, frames[sums.run.pk]) for sums in found]
 
 
@@ -64,6 +69,17 @@ def _scoring_strategies(runs: Iterable[Run]) -> dict[int, Strategy]:
     return {pk: one for pk, one in counted.load_strategies(runs).items() if one.frame in FRAMES}
 
 
+def _mean_sql() -> dict[str, counted.RateSql]:
+    """Which items count in each mean, and their values."""
+    gold, perturbed, parsed = json_number(GOLD), json_number(PERTURBED), counted.PARSED_SQL
+    both = f"{parsed} AND {perturbed} IS NOT NULL AND {gold} IS NOT NULL"
+    return {
+        "mean_gold": (f"{parsed} AND {gold} IS NOT NULL", gold),
+        "mean_pert": (f"{parsed} AND {perturbed} IS NOT NULL", perturbed),
+        "mean_change": (both, f"{perturbed} - {gold}"),
+    }
+
+
 def _count_sql(frames: Mapping[int, Strategy]) -> dict[str, str]:
     details = {**{name: name for name in DIRECTIONS}, **BINS}
     gold, perturbed = json_number(GOLD), json_number(PERTURBED)
@@ -75,8 +91,6 @@ def _count_sql(frames: Mapping[int, Strategy]) -> dict[str, str]:
     return {
         **{name: one_if(f"{parsed} AND o.detail = '{detail}'") for name, detail in details.items()},
         **{name: one_if(f"{parsed} AND {end}") for name, end in ends.items()},
-        "sum_gold": f"CASE WHEN {parsed} THEN {gold} ELSE 0 END",
-        "sum_pert": f"CASE WHEN {parsed} THEN {perturbed} ELSE 0 END",
         "with_pert": one_if(f"{parsed} AND {perturbed} IS NOT NULL"),
     }
 
@@ -93,18 +107,25 @@ def _row(found: GroupSums, strategy: Strategy) -> dict[str, Any]:
     # A vote has no scores of its own.
     scored = counts["with_pert"] == found.parsed and found.parsed > 0
     scale = strategy.scale
+    kept = MEANS if scored and apart else ("mean_pert",) if scored else ()
+    reason = NO_SCORES if not scored else NO_GOLD_SCORES
+    beside: dict[str, Any] = {}
+    for name in MEANS:
+        none = Estimate(None, None, None, 0, reason)
+        mean = means.mean_of_sums(found.rates[name]) if name in kept else none
+        beside |= counted.figure_columns(name, mean)
     return {
         **found.head(),
         "parsed": found.parsed,
         **{name: counts[name] if apart else None for name in DIRECTIONS},
-        "mean_gold": counts["sum_gold"] / found.parsed if scored and apart else None,
-        "mean_pert": counts["sum_pert"] / found.parsed if scored else None,
+        **{name: beside.pop(name) for name in MEANS},
         **{name: None if apart else counts[name] for name in BINS},
         "gold_at_bottom": counts["gold_at_bottom"] if scored and apart and scale else None,
         "gold_at_top": counts["gold_at_top"] if scored and apart and scale else None,
         "bottom": scale.low if scale else None,
         "at_top": scale.high if scale else None,
         "score_invariant": found.invariant,
+        **beside,
     }
 
 
@@ -163,8 +184,9 @@ SCORES = columns.summed_table(
     columns.detail_share("lower", "Lower"),
     columns.detail_share("equal", "Equal"),
     columns.detail_share("higher", "Higher"),
-    columns.Number("mean_gold", "Mean of gold"),
-    columns.Number("mean_pert", "Mean of perturbed"),
+    columns.Figure("mean_gold", "Mean of gold"),
+    columns.Figure("mean_pert", "Mean of perturbed"),
+    columns.Figure("mean_change", "Mean change"),
     columns.detail_share("top", "Top"),
     columns.detail_share("top1", "One below the top", BINS["top1"]),
     columns.detail_share("top2", "Two below the top", BINS["top2"]),
@@ -186,6 +208,7 @@ SCORES = columns.summed_table(
         make=lambda row, of: Cell(f"{row['bottom']:g} to {row['at_top']:g}", row["at_top"]),
     ),
     columns.Column("score_invariant"),
+    *columns.plain(*(f"{name}_{end}" for name in MEANS for end in ("low", "high", "reason"))),
 )
 SCORE_CHANGES = columns.summed_table(
     "score_changes",
@@ -312,7 +335,7 @@ BY_CATEGORY = (
         build=lines.Lines(
             SCORES,
             "Scores compared with gold",
-            ("parsed", "missing", "lower", "equal", "higher", "mean_gold", "mean_pert"),
+            ("parsed", "missing", "lower", "equal", "higher", *MEANS),
             "Score of the perturbed answer compared with the gold answer. Lower counts as "
             "detected; equal and higher as undetected. On score-invariant items, lower is a "
             "false alarm.",

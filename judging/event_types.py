@@ -14,6 +14,7 @@ EVENT_TITLES = {
     "run unarchived": "run unarchived",
     "run cap": "cap of a run raised",
     "run cancelled": "run cancelled",
+    "run described": "description of a run changed",
     "run derived": "run combined from other runs",
     "run finished": "run finished",
     "run moved": "run moved to another endpoint",

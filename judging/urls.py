@@ -33,6 +33,7 @@ run_urls = [
     path("cancel/", runs.cancel_run, name="run-cancel"),
     path("archive/", runs.change_run, {"step": "archive"}, name="run-archive"),
     path("unarchive/", runs.change_run, {"step": "unarchive"}, name="run-unarchive"),
+    path("description/", runs.describe_run, name="run-description"),
     path("clone/", derived_runs.clone_run, name="run-clone"),
     path("move/", derived_runs.move_run, name="run-move"),
     path("again/", derived_runs.repeat_canary, name="run-again"),

@@ -249,9 +249,10 @@ PARTS: tuple[ArchivePart, ...] = (
             "number", "kind", "strategy", "endpoint", "pinned", "parser", "renderer", "digest",
             "seed", "samples", "few_shot", "occasion", "is_part", "while_labelling", "state",
             "reason", "cap", "spent", "created_at", "finished_at", "archived_at",
-            "taxonomy", "diff_algorithm",
+            "taxonomy", "diff_algorithm", "name", "tags", "note",
         ),
         lambda scope: Run.objects.filter(pk__in=scope.runs),
+        texts={"note": redact.drop},
         always={"pinned": redact.redact_pinned},
     ),
     ArchivePart(

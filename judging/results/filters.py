@@ -68,6 +68,7 @@ class RunFilter(django_filters.FilterSet):
     endpoint = django_filters.CharFilter(
         field_name="endpoint__name", label="Endpoint", max_length=80
     )
+    tag = django_filters.CharFilter(label="Tag", max_length=80, method="of_tag")
     archived = django_filters.BooleanFilter(
         label="Include archived runs and pilots", method="as_they_are", widget=forms.CheckboxInput
     )
@@ -75,6 +76,9 @@ class RunFilter(django_filters.FilterSet):
     class Meta:
         model = Run
         fields: list[str] = []
+
+    def of_tag(self, found: RunQuerySet, name: str, value: str) -> RunQuerySet:
+        return found.tagged(value)
 
     def as_they_are(self, found: RunQuerySet, name: str, value: bool) -> RunQuerySet:
         """Return all runs, since `filter_queryset` applies this filter itself."""
@@ -86,15 +90,22 @@ class RunFilter(django_filters.FilterSet):
         found: RunQuerySet = super().filter_queryset(queryset)
         return found.listed(archived=bool(self.form.cleaned_data.get("archived")))
 
-    def offer(self, kinds: Iterable[tuple[str, str]]) -> forms.Form:
-        """Build the form of the filter, with the strategies and endpoints of these runs as
-        choices."""
+    def offer(self, kinds: Iterable[tuple[str, str]], tags: Iterable[str]) -> forms.Form:
+        """Build the form of the filter, with the strategies and endpoints of these runs as choices,
+        and their tags if they have any."""
         pairs = list(kinds)
-        for place, name in enumerate(("strategy", "endpoint")):
-            held = dict.fromkeys(sorted({pair[place] for pair in pairs}))
+        every = {
+            "strategy": sorted({strategy for strategy, _ in pairs}),
+            "endpoint": sorted({endpoint for _, endpoint in pairs}),
+            "tag": list(tags),
+        }
+        for name, values in every.items():
+            held = dict.fromkeys(values)
             chosen = self.data.get(name)
             choices = [(value, value) for value in (*held, *_missing_choice(chosen, held))]
             self.form.fields[name].widget = forms.Select(choices=[("", "All"), *choices])
+        if not (every["tag"] or self.data.get("tag")):
+            del self.form.fields["tag"]
         return self.form
 
 

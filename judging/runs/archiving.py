@@ -6,10 +6,10 @@ from datetime import datetime
 from django.utils import timezone
 
 from annotation.db import transactions
-from annotation.models import Membership
+from annotation.models import Membership, Project
 from judging.errors import Refused
 from judging.models import Run
-from judging.runs import lifecycle
+from judging.runs import descriptions, lifecycle
 from judging.runs.transitions import END_STATES, record_event
 
 
@@ -22,12 +22,16 @@ def archive_run(run: Run, member: Membership | None) -> None:
 
 
 def unarchive_run(run: Run, member: Membership | None) -> None:
-    """Show the run in lists and figures again."""
+    """Show the run in lists and figures again. Raises `Refused` if another run has its name now."""
     _set_archived(run, member, "unarchived", None)
 
 
 def _set_archived(run: Run, member: Membership | None, what: str, when: datetime | None) -> None:
     with transactions.transact():
+        if when is None:
+            # Names are given under this lock; its own may have been given to another run.
+            Project.objects.select_for_update(no_key=True).only("pk").get(pk=run.project_id)
+            descriptions.check_name_free(run.project, run.name, run)
         found = Run.objects.filter(pk=run.pk, archived_at__isnull=when is not None)
         if found.update(archived_at=when):
             record_event(f"run {what}", run, member)

@@ -19,7 +19,7 @@ from annotation.db import transactions
 from annotation.models import Membership, Project
 from judging.errors import Refused
 from judging.models import Endpoint, Outcome, Run, StrategyVersion
-from judging.runs import pinning, run_items
+from judging.runs import descriptions, pinning, run_items
 from judging.runs.engine import outcomes
 from judging.runs.run_items import DrawnItems
 from judging.runs.transitions import record_event
@@ -37,10 +37,14 @@ def derive_run(
     strategy: StrategyVersion,
     sources: Sequence[Run],
     member: Membership | None = None,
+    name: str = "",
+    tags: Sequence[str] = (),
+    note: str = "",
 ) -> Run:
     """Create a run that combines the outcomes of these runs with a strategy of the frame "fold".
 
-    Raises `Refused` for sources that cannot be combined, or that have no item in common.
+    Raises `Refused` for sources that cannot be combined, or that have no item in common, and for a
+    name that another run has.
     """
     sources = sorted(set(sources), key=lambda run: run.number)
     _check(project, strategy, sources)
@@ -55,8 +59,10 @@ def derive_run(
         state=Run.State.FINISHED,
         finished_at=timezone.now(),
     )
+    descriptions.set_description(run, name, tags, note)
     with transactions.transact():
         Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
+        descriptions.check_name_free(project, run.name)
         places, left_out = _find_shared_places(sources)
         pinning.store_run(run, DrawnItems(places), sources=sources)
         numbers = [source.number for source in sources]

@@ -1,16 +1,18 @@
 """Forms to start runs and to set caps."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from django import forms
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
 from annotation.items.taxonomy import Taxonomy
+from judging.errors import Refused
 from judging.models import Endpoint, Run, StrategyVersion
+from judging.runs import descriptions
 from judging.runs.run_config import MAIN_AXIS, RunOverrides
 from judging.strategies.definitions import MAX_EXAMPLES, MAX_SAMPLES
 from judging.strategies.descriptions import FRAME_DESCRIPTIONS
@@ -19,6 +21,7 @@ OFFLINE_GROUP = "Baselines"
 VOTE_CHOICES = {"": "As the strategy says", "repeats": "Repeats", "votes": "Votes"}
 SEED_LIMIT = 2**48 - 1
 MOST_KEYS = 100_000
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,51 @@ class CapField(forms.DecimalField):
         super().__init__(min_value=0, max_digits=14, decimal_places=6, **{**usual, **options})
 
 
-class StartForm(forms.Form):
-    """Form for new runs: strategies, endpoints, items, samples and the cost cap."""
+class DescriptionForm(forms.Form):
+    """The name, the tags and the note of a run."""
+
+    name = forms.CharField(
+        label="Name",
+        required=False,
+        max_length=descriptions.MAX_NAME,
+        help_text="A short name for charts and tables, in place of “run 7”. It is used once in the "
+        "project, and can be changed later.",
+    )
+    tags = forms.CharField(
+        label="Tags",
+        required=False,
+        max_length=descriptions.MAX_TAGS * (descriptions.MAX_TAG + 2),
+        help_text="Words by which runs are filtered and chosen, separated by commas.",
+    )
+    note = forms.CharField(
+        label="Note",
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        max_length=descriptions.MAX_NOTE,
+        help_text="Shown on the run's page.",
+    )
+
+    def clean_name(self) -> str:
+        return _call(descriptions.clean_name, self.cleaned_data["name"])
+
+    def clean_tags(self) -> list[str]:
+        return _call(descriptions.clean_tags, [self.cleaned_data["tags"]])
+
+    def clean_note(self) -> str:
+        return _call(descriptions.clean_note, self.cleaned_data["note"])
+
+
+def _call(clean: Callable[[Any], T], value: Any) -> T:
+    """Clean a value; what a service refuses becomes an error of the form."""
+    try:
+        return clean(value)
+    except Refused as problem:
+        raise ValidationError(str(problem)) from problem
+
+
+class StartForm(DescriptionForm):
+    """Form for new runs: strategies, endpoints, items, samples, the cost cap, and name, tags and
+    note."""
 
     strategy = forms.MultipleChoiceField(
         label="Strategies", error_messages={"required": "Choose one or more strategies."}

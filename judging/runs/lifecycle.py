@@ -17,7 +17,7 @@ from judging.errors import Refused as Refused
 from judging.evaluators.providers.errors import Rejected
 from judging.evaluators.providers.parameters import find_refused, instead_of
 from judging.models import Call, Endpoint, Outcome, Request, Run, StrategyVersion
-from judging.runs import budget, derived, pinning, run_config, run_items, start_checks
+from judging.runs import budget, derived, descriptions, pinning, run_config, run_items, start_checks
 from judging.runs.engine import outcomes
 from judging.runs.models import PAUSED_BY_HAND
 from judging.runs.run_config import NO_OVERRIDES, RunOverrides
@@ -54,7 +54,8 @@ class RunConfig:
     `limit` items. An explanation check is `over` a finished run, and covers the items that this run
     scored equal to gold. `samples` is the number of samples of each call, by default the strategy's
     number. With an `occasion`, answered requests are sent again. `own` overrides the strategy and
-    the endpoint. A `pilot` only measures the usage of calls, so lists and figures leave it out.
+    the endpoint. A `pilot` only measures the usage of calls, so lists and figures leave it out, and
+    it gets no name, tags or note.
     """
 
     seed: int | None = None
@@ -68,6 +69,9 @@ class RunConfig:
     pilot: bool = False
     cap: Decimal | None = None
     while_labelling: bool = False
+    name: str = ""
+    tags: Sequence[str] = ()
+    note: str = ""
 
     def draw(self, project: Project, asked: Strategy, seed: int) -> DrawnItems:
         """Draw the items of a run with `seed`. Raises `Refused` if there are no items."""
@@ -100,8 +104,8 @@ def start_run(
     """Start a new run. Everything that the run depends on is pinned at once, in one transaction;
     the next worker plans its calls.
 
-    Raises `Refused` if there are no items, a cap cannot be enforced, or the items are still being
-    labelled and no lead allows it by `while_labelling`.
+    Raises `Refused` if there are no items, a cap cannot be enforced, another run has the name, or
+    the items are still being labelled and no lead allows it by `while_labelling`.
     """
     run = pinning.draft_run(
         project,
@@ -116,6 +120,8 @@ def start_run(
     )
     if config.pilot:
         run.pinned[PILOT], run.archived_at = True, timezone.now()
+    else:
+        descriptions.set_description(run, config.name, config.tags, config.note)
     return _store_draft(
         run,
         lambda: config.draw(project, run.pinned_strategy(), run.seed),
@@ -291,6 +297,7 @@ def _store_draft(
     with transactions.transact():
         Project.objects.select_for_update(no_key=True).only("pk").get(pk=run.project_id)
         _check_not_deleted(run)
+        descriptions.check_name_free(run.project, run.name)
         drawn = draw()
         labelling = start_checks.count_being_labelled(run, drawn.items)
         start_checks.check_labelling(labelling, allowed=allowed, member=run.member)

@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
-from django.db.models import Count, Exists, F, OuterRef, Q
+from django.db.models import Count, Exists, F, OuterRef, Q, Value
 from django.db.models.fields.json import KT
-from django.db.models.functions import Cast
+from django.db.models.functions import Cast, Lower
 from django.utils import timezone
 
 from annotation.items.diffing import difference
@@ -91,6 +91,22 @@ class RunQuerySet(models.QuerySet["Run"]):
     def listed(self, *, archived: bool = False) -> RunQuerySet:
         """Runs for lists and figures, with archived runs only if requested."""
         return self if archived else self.filter(archived_at=None)
+
+    def with_name(self, name: str) -> RunQuerySet:
+        """Unarchived runs with this name, in small or capital letters."""
+        # Compared as the constraint does, whatever letters the database knows to turn.
+        return self.listed().alias(lower=Lower("name")).filter(lower=Lower(Value(name)))
+
+    def tagged(self, tag: str) -> RunQuerySet:
+        """Runs with this tag."""
+        # SQLite cannot look into a JSON list; a project has hundreds of runs, not millions.
+        pairs = self.exclude(tags=[]).values_list("pk", "tags")
+        return self.filter(pk__in=[pk for pk, tags in pairs if tag in tags])
+
+    def list_tags(self) -> list[str]:
+        """The tags of these runs, sorted."""
+        every = self.exclude(tags=[]).order_by().values_list("tags", flat=True)
+        return sorted({tag for tags in every for tag in tags})
 
     def numbered(self, numbers: Iterable[int]) -> RunQuerySet:
         """Runs with these numbers. Run numbers are unique only within a project."""
@@ -319,6 +335,22 @@ class Run(models.Model):
 
     project = models.ForeignKey("annotation.Project", models.PROTECT, related_name="runs")
     number = models.PositiveIntegerField()
+    name = models.CharField(
+        max_length=60,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="A short name, unique among the runs of the project that are not archived.",
+    )
+    tags: Any = models.JSONField(
+        default=list,
+        blank=True,
+        db_default=models.Value([], models.JSONField()),
+        help_text="Short words by which runs are filtered and chosen.",
+    )
+    note = models.TextField(
+        blank=True, default="", db_default="", help_text="A text for readers of the run's page."
+    )
     kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.ASKED)
     strategy = models.ForeignKey("StrategyVersion", models.PROTECT, related_name="runs")
     endpoint = models.ForeignKey("Endpoint", models.PROTECT, related_name="runs")
@@ -385,11 +417,19 @@ class Run(models.Model):
     counted: ItemCounts
     # Set by `results.run_marks`: the reason why tables leave out the run unless it is chosen.
     marks: Sequence[RunMark] = ()
+    # Set by `results.run_marks` on a result page whose reader drops the numbers of named runs.
+    hides_number = False
 
     class Meta:
         ordering = ["project_id", "number"]
         constraints = [
             models.UniqueConstraint(fields=["project", "number"], name="run_number"),
+            models.UniqueConstraint(
+                "project",
+                Lower("name"),
+                condition=Q(archived_at=None) & ~Q(name=""),
+                name="run_name_once",
+            ),
             models.CheckConstraint(
                 condition=Q(reserved__gte=0, spent__gte=0), name="run_money_positive"
             ),
@@ -397,6 +437,28 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return f"{self.project.slug} run {self.number}"
+
+    @property
+    def title(self) -> str:
+        """The run in headings and lists: its name and number, or "Run 7" without a name."""
+        if not self.name:
+            return f"Run {self.number}"
+        return self.name if self.hides_number else f"{self.name} · run {self.number}"
+
+    @property
+    def label(self) -> str:
+        """The run in tables and charts: its name and number, or number and strategy without a
+        name."""
+        if not self.name:
+            return f"{self.number} · {self.strategy.slug}"
+        return self.name if self.hides_number else f"{self.name} · {self.number}"
+
+    @property
+    def mention(self) -> str:
+        """The run within a sentence: "run 7", with its name if it has one."""
+        if not self.name:
+            return f"run {self.number}"
+        return f"“{self.name}”" if self.hides_number else f"run {self.number} (“{self.name}”)"
 
     def was_answered(self) -> bool:
         """True if any request of the run was answered since the run started."""

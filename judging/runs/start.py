@@ -12,7 +12,7 @@ from itertools import product
 from annotation.models import Membership, Project
 from judging.errors import Refused
 from judging.models import Endpoint, Run, StrategyVersion
-from judging.runs import canaries, estimate, lifecycle, start_checks
+from judging.runs import canaries, descriptions, estimate, lifecycle, start_checks
 from judging.runs.estimate import PILOT_CALLS, CostEstimate, RunEstimate
 from judging.runs.lifecycle import RunConfig
 
@@ -85,6 +85,7 @@ def estimate_runs(project: Project, wish: NewRuns) -> list[PlannedRun]:
     """Estimate what each of the new runs would request. Raises `Refused` like
     `lifecycle.start_run`, but not for caps or for items that are still being labelled, which are
     only counted."""
+    _check_name(project, wish)
     return list(_estimate_each(project, wish))
 
 
@@ -117,6 +118,7 @@ def start_runs(project: Project, wish: NewRuns, member: Membership | None) -> li
     unless something changed between the check and the start. In that case the message says which
     runs were started."""
     found = build_pairs(wish)
+    _check_name(project, wish)
     if len(found) > 1:
         _check(project, wish, list(_estimate_each(project, wish)), member)
     begin = canaries.start_canary if wish.canary else lifecycle.start_run
@@ -130,6 +132,17 @@ def start_runs(project: Project, wish: NewRuns, member: Membership | None) -> li
         except Refused as problem:
             raise Refused(_explain_partial(begun, problem)) from problem
     return begun
+
+
+def _check_name(project: Project, wish: NewRuns) -> None:
+    """Raise `Refused` for a name that is taken, or that several runs would have."""
+    name = descriptions.clean_name(wish.config.name)
+    if name and (number := len(build_pairs(wish))) > 1:
+        raise Refused(
+            f"{number} runs would start, and each name is for one run. Leave the name empty and "
+            "name the runs on their pages; tags and note go to all of them."
+        )
+    descriptions.check_name_free(project, name)
 
 
 def _explain_partial(begun: Sequence[Run], problem: Refused) -> str:

@@ -41,6 +41,7 @@ class Command(BaseCommand):
         )
         _add_items(parser)
         _add_asking(parser)
+        _add_description(parser)
         parser.add_argument(
             "--estimate",
             action="store_true",
@@ -67,7 +68,9 @@ class Command(BaseCommand):
         try:
             if strategy.strategy().frame == "fold":
                 _check_fold(options)
-                return derived.derive_run(project, strategy=strategy, sources=over)
+                return derived.derive_run(
+                    project, strategy=strategy, sources=over, **_description(options)
+                )
             if len(over) > 1:
                 raise lifecycle.Refused(
                     "Explanations of only one run can be checked. Give one run with --over."
@@ -142,6 +145,17 @@ def _add_asking(parser: ArgumentParser) -> None:
     )
 
 
+def _add_description(parser: ArgumentParser) -> None:
+    add = parser.add_argument_group("name, tags and note").add_argument
+    add("--name", default="", help="a short name for charts and tables, used once in the project")
+    add("--tag", nargs="+", default=[], metavar="WORD", help="words to filter and choose runs by")
+    add("--note", default="", metavar="TEXT", help="a text for the run's page")
+
+
+def _description(options: dict[str, Any]) -> dict[str, Any]:
+    return {"name": options["name"], "tags": options["tag"], "note": options["note"]}
+
+
 def _wish(
     project: Project, strategy: StrategyVersion, over: Run | None, options: dict[str, Any]
 ) -> NewRuns:
@@ -171,6 +185,7 @@ def _wish(
             items=items,
             own=own,
             while_labelling=options["while_labelling"],
+            **_description(options),
         ),
         canary=options["canary"],
     )

@@ -28,7 +28,12 @@ from judging.runs.api.responses import (
     get_run_or_404,
     parse_run_body,
 )
-from judging.runs.api.serializers import StartSerializer, WatchedRunSerializer, check_cap
+from judging.runs.api.serializers import (
+    DescriptionSerializer,
+    StartSerializer,
+    WatchedRunSerializer,
+    check_cap,
+)
 from judging.runs.canaries import Canary, Drift
 from judging.runs.reparse import OutcomeChange, ReparsePreview
 from judging.runs.start import PlannedRun
@@ -111,8 +116,9 @@ class CloneSerializer(AgainSerializer):
         return check_cap(cap)
 
 
-class DeriveSerializer(serializers.Serializer[Any]):
-    """The numbers of the runs to combine, and the strategy that combines their outcomes."""
+class DeriveSerializer(DescriptionSerializer):
+    """The numbers of the runs to combine, and the strategy that combines their outcomes. Name, tags
+    and note are those of the new run."""
 
     strategy = serializers.CharField(max_length=80)
     runs = serializers.ListField(
@@ -312,8 +318,9 @@ def derive(request: Request, slug: str) -> Response:
     def derived() -> Run:
         strategy = choices.get_version(member.project, said["strategy"])
         by = access.ensure_membership(member)
+        described = {name: said[name] for name in ("name", "tags", "note")}
         return runs_derived.derive_run(
-            member.project, strategy=strategy, sources=sources, member=by
+            member.project, strategy=strategy, sources=sources, member=by, **described
         )
 
     return respond_created(call_or_422(derived))

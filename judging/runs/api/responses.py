@@ -51,7 +51,10 @@ def parse_run_body(member: Membership, body: Any) -> NewRuns:
 def _build_run_request(member: Membership, said: dict[str, Any]) -> NewRuns:
     project = member.project
     filters = {name: said[name] for name in ("categories", "abilities", "keys")}
-    names = ("limit", "with_duplicates", "samples", "cap", "while_labelling")
+    names = (
+        *("limit", "with_duplicates", "samples", "cap", "while_labelling"),
+        *("name", "tags", "note"),
+    )
     return NewRuns(
         strategies=[choices.get_version(project, said["strategy"])],
         endpoints=[choices.get_endpoint(said["endpoint"])],

@@ -18,7 +18,15 @@ from annotation.projects import access
 from judging import tasks
 from judging.models import Outcome, Run
 from judging.results.filters import OutcomeFilter, RunFilter
-from judging.runs import archiving, choices, counts, lifecycle, progress, start
+from judging.runs import (
+    archiving,
+    choices,
+    counts,
+    descriptions,
+    lifecycle,
+    progress,
+    start,
+)
 from judging.runs.api.responses import (
     IDEMPOTENT_RESPONSES,
     REFUSAL_RESPONSES,
@@ -28,6 +36,7 @@ from judging.runs.api.responses import (
     parse_run_body,
 )
 from judging.runs.api.serializers import (
+    DescriptionSerializer,
     ListedRunSerializer,
     MoveSerializer,
     OutcomeSerializer,
@@ -70,12 +79,25 @@ class RunList(ProjectRowList[Run]):
         return Response(WatchedRunSerializer(progress.load_status(started)).data, status=201)
 
 
-@extend_schema(responses={200: WatchedRunSerializer, **PROBLEM_RESPONSES})
-@api_view(["GET"])
+@extend_schema(methods=["GET"], responses={200: WatchedRunSerializer, **PROBLEM_RESPONSES})
+@extend_schema(
+    methods=["PATCH"],
+    request=DescriptionSerializer,
+    responses={200: WatchedRunSerializer, **REFUSAL_RESPONSES},
+)
+@api_view(["GET", "PATCH"])
 def run(request: Request, slug: str, number: int) -> Response:
-    """Return a run: everything that it pins, and its progress."""
-    member = access.member_for(request, slug, right="results")
-    return Response(WatchedRunSerializer(progress.load_status(get_run_or_404(member, number))).data)
+    """A run: everything that it pins, and its progress. A PATCH changes its name, tags and note,
+    those that are in its body."""
+    changes = request.method == "PATCH"
+    member = access.member_for(request, slug, right="run" if changes else "results")
+    found = get_run_or_404(member, number)
+    if changes:
+        said = validate_body(DescriptionSerializer(data=request.data, partial=True))
+        call_or_422(
+            lambda: descriptions.describe_run(found, access.ensure_membership(member), **said)
+        )
+    return Response(WatchedRunSerializer(progress.load_status(found)).data)
 
 
 @extend_schema(request=None, responses={200: WatchedRunSerializer, **REFUSAL_RESPONSES})

@@ -6,6 +6,7 @@ from rest_framework import serializers
 
 from judging import strategies
 from judging.models import Outcome, Run
+from judging.runs import descriptions
 from judging.runs.counts import PaidReplies
 from judging.runs.forms import MOST_KEYS
 from judging.runs.progress import Progress, RunPace, RunStatus
@@ -19,7 +20,28 @@ class _NameField(serializers.CharField):
         super().__init__(max_length=80, **kwargs)
 
 
-class StartSerializer(serializers.Serializer[Any]):
+class DescriptionSerializer(serializers.Serializer[Any]):
+    """The name, the tags and the note of a run. The name is used once among the project's runs that
+    are not archived; "" for none."""
+
+    name = serializers.CharField(
+        default="", allow_blank=True, max_length=descriptions.MAX_NAME, help_text="A short name."
+    )
+    tags = serializers.ListField(
+        child=serializers.CharField(max_length=descriptions.MAX_TAG),
+        default=list,
+        max_length=descriptions.MAX_TAGS,
+        help_text="Words to filter by, stored in small letters with hyphens for spaces.",
+    )
+    note = serializers.CharField(
+        default="",
+        allow_blank=True,
+        max_length=descriptions.MAX_NOTE,
+        help_text="A text for readers of the run's page.",
+    )
+
+
+class StartSerializer(DescriptionSerializer):
     """A new run. With a `limit`, the same seed draws the same items.
 
     `categories`, `abilities` and `keys` filter the items; an empty list filters nothing. With
@@ -98,6 +120,9 @@ class MoveSerializer(serializers.Serializer[Any]):
 
 class RunSerializer(serializers.Serializer[Run]):
     number = serializers.IntegerField()
+    name = serializers.CharField(allow_blank=True)
+    tags = serializers.ListField(child=serializers.CharField())
+    note = serializers.CharField(allow_blank=True)
     kind = serializers.CharField()
     state = serializers.CharField()
     reason = serializers.CharField()

@@ -25,6 +25,11 @@ from judging.strategies import catalogue
 
 # The maximum number of pilots that a page can follow; there are never more pilots in progress.
 MOST_PILOTS = 40
+# Fields of the form that are passed on as they are.
+_PLAIN_FIELDS = (
+    *("seed", "limit", "with_duplicates", "samples", "cap"),
+    *("name", "tags", "note"),
+)
 
 
 @require_http_methods(["GET", "POST"])
@@ -118,7 +123,7 @@ def _build_request(member: Membership, form: StartForm) -> NewRuns:
         own=form.own(),
         over=said.get("over"),
         while_labelling=said.get("while_labelling", False),
-        **{name: said[name] for name in ("seed", "limit", "with_duplicates", "samples", "cap")},
+        **{name: said[name] for name in _PLAIN_FIELDS},
     )
     return NewRuns(
         strategies=[catalogue.store_version(form.strategies[slug]) for slug in said["strategy"]],

@@ -19,6 +19,7 @@ from annotation.items import taxonomy
 from annotation.models import Membership
 from annotation.projects import access
 from judging import tasks
+from judging.errors import Refused
 from judging.generation import ability_suggestions
 from judging.generation import choices as generation_choices
 from judging.models import Run
@@ -28,12 +29,13 @@ from judging.runs import (
     canaries,
     choices,
     counts,
+    descriptions,
     lifecycle,
     progress,
     reparse,
     run_config,
 )
-from judging.runs.forms import CapForm
+from judging.runs.forms import CapForm, DescriptionForm
 from judging.runs.recorded import differences
 
 ROWS_PER_PAGE = 50
@@ -63,7 +65,9 @@ def run_list(request: HtmxRequest, slug: str) -> HttpResponse:
     context = {
         "project": member.project,
         "member": member,
-        "filters": narrowed.offer(every.values_list("strategy__slug", "endpoint__name").distinct()),
+        "filters": narrowed.offer(
+            every.values_list("strategy__slug", "endpoint__name").distinct(), every.list_tags()
+        ),
         "page": page,
         "any_runs": every.exists(),
         "busy": any(run.state in (Run.State.PLANNING, Run.State.RUNNING) for run in page),
@@ -90,6 +94,26 @@ def change_run(request: HtmxRequest, slug: str, number: int, step: str) -> HttpR
     steered = get_run_or_404(member, number)
     take = partial(archiving.STEPS[step], steered, access.ensure_membership(member))
     return _apply_step(request, member, steered, step, take)
+
+
+@require_POST
+@login_required
+def describe_run(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
+    """Change the name, the tags and the note of a run."""
+    member = access.member_for(request, slug, right="run")
+    described = get_run_or_404(member, number)
+    form = DescriptionForm(request.POST)
+    if form.is_valid():
+        try:
+            descriptions.describe_run(
+                described, access.ensure_membership(member), **form.cleaned_data
+            )
+        except Refused as problem:
+            form.add_error("name", str(problem))
+        else:
+            messages.success(request, f"Name, tags and note of run {number} saved.")
+            return redirect("run", slug=slug, number=number)
+    return render_run(request, member, described, description=form)
 
 
 @require_POST
@@ -145,9 +169,15 @@ def get_run_or_404(member: Membership, number: int) -> Run:
 
 
 def render_run(
-    request: HtmxRequest, member: Membership, run: Run, *, problem: str = ""
+    request: HtmxRequest,
+    member: Membership,
+    run: Run,
+    *,
+    problem: str = "",
+    description: DescriptionForm | None = None,
 ) -> HttpResponse:
-    """Render the page of a run; a poll by htmx gets only the progress."""
+    """Render the page of a run; a poll by htmx gets only the progress. `description` is a form with
+    errors."""
     context = {
         "project": member.project,
         "member": member,
@@ -163,7 +193,11 @@ def render_run(
             response["HX-Refresh"] = "true"
         return response
     context |= _outcomes_context(request, run) | _related_context(run)
-    return render(request, "judging/run.html", context, status=422 if problem else 200)
+    context["description"] = description or DescriptionForm(
+        initial={"name": run.name, "tags": ", ".join(run.tags), "note": run.note}
+    )
+    status = 422 if problem or description else 200
+    return render(request, "judging/run.html", context, status=status)
 
 
 def _outcomes_context(request: HttpRequest, run: Run) -> dict[str, Any]:

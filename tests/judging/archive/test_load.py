@@ -81,6 +81,18 @@ def test_an_answer_off_its_scale_is_still_told_where_an_archive_was_loaded(tmp_p
     assert {json.dumps(one.missing) for one in Label.objects.all()} == {json.dumps(off)}
 
 
+def test_an_archive_from_before_runs_had_names_is_read(frozen: Path) -> None:
+    def forget(rows: list[dict[str, Any]]) -> None:
+        for row in rows:
+            for name in ("name", "tags", "note"):
+                del row[name]
+
+    changed(frozen, "runs", forget)
+    load.load_archive(frozen)
+    run = Run.objects.get()
+    assert (run.name, run.tags, run.note) == ("", [], "")
+
+
 def test_an_archive_from_before_a_cause_had_its_word_is_read(frozen: Path) -> None:
     before = {"cause": "rate-limited"}
     values = {"missing": {"score": "rate-limited"}, "parts": [before]}

@@ -131,7 +131,7 @@ def _equal_in(columns: Sequence[str], one: Row, other: Row) -> bool:
 
 def _compute_table(name: str, thawed: LoadedProject, runs: list[Run]) -> Any:
     stream = io.StringIO()
-    columns = tables.RESULT_TABLES[name].list_columns(parse_fields(DEFAULT_BY))
+    columns = tables.RESULT_TABLES[name].list_file_columns(parse_fields(DEFAULT_BY))
     write_table(name, create.compute_rows(name, thawed.project, runs), columns, stream)
     return json.loads(stream.getvalue())
 

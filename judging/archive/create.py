@@ -109,9 +109,10 @@ def check_sealed(project: Project, *, texts: bool, replies: bool) -> None:
 
 
 def compute_rows(table: str, project: Project, runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """Compute a table as in an archive: grouped by ability and category if possible."""
-    by = parse_fields(DEFAULT_BY)
-    return list(tables.RESULT_TABLES[table].rows(project, runs, by))
+    """Compute a table as in an archive: grouped by ability and category if possible, with the names
+    of the runs."""
+    found = tables.RESULT_TABLES[table]
+    return found.with_run_names(found.rows(project, runs, parse_fields(DEFAULT_BY)), runs)
 
 
 def _build_scope(project: Project, runs: Sequence[Run], wanted: ArchiveOptions) -> ArchiveScope:
@@ -182,7 +183,7 @@ def _write_figures(
         return False
     subprocesses.send_heartbeat()
     found = compute_rows(name, scope.project, scope.chosen)
-    named = tables.RESULT_TABLES[name].list_columns(parse_fields(DEFAULT_BY))
+    named = tables.RESULT_TABLES[name].list_file_columns(parse_fields(DEFAULT_BY))
     for form in TABLE_FORMATS if found else ():
         with sealing.member(f"figures/{name}.{form}") as member:
             write_figures(form, name, found, named, cast(TextIO, member))

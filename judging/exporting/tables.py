@@ -10,6 +10,7 @@ from annotation.exporting import tables as annotation_tables
 from annotation.exporting.tables import Table
 from annotation.models import Project
 from judging.models import Call, Outcome, Request, Run
+from judging.results.columns import RUN_NAME
 from judging.results.counted import run_columns
 
 
@@ -38,9 +39,33 @@ def read_outcomes(project: Project) -> Iterator[dict[str, Any]]:
             yield from (_outcome_row(run, outcome) for outcome in whole.filter(pk__among=ids))
 
 
+def read_runs(project: Project) -> Iterator[dict[str, Any]]:
+    """Every run of the project, archived runs too, with its name, tags and note."""
+    for run in Run.objects.in_project(project).for_results():
+        yield {
+            **_run_columns(run),
+            "tags": run.tags,
+            "note": run.note or None,
+            "kind": run.kind,
+            "state": run.state,
+            "strategy_version": run.strategy.number,
+            "samples": run.samples,
+            "is_part": run.is_part,
+            "occasion": run.occasion or None,
+            "created_at": run.created_at,
+            "finished_at": run.finished_at,
+            "archived_at": run.archived_at,
+            "digest": run.digest,
+        }
+
+
+def _run_columns(run: Run) -> dict[str, Any]:
+    return {**run_columns(run), RUN_NAME: run.name or None}
+
+
 def _outcome_row(run: Run, outcome: Any) -> dict[str, Any]:
     return {
-        **run_columns(run),
+        **_run_columns(run),
         "item": outcome.item.key,
         "revision": outcome.revision.number,
         "ability": outcome.ability,
@@ -60,7 +85,7 @@ def _outcome_row(run: Run, outcome: Any) -> dict[str, Any]:
 def _call_row(run: Run, call: Call) -> dict[str, Any]:
     request = call.request
     return {
-        **run_columns(run),
+        **_run_columns(run),
         "item": call.outcome.item.key,
         "revision": call.outcome.revision.number,
         "role": call.role,
@@ -100,27 +125,37 @@ def _reply_columns(run: Run, request: Request) -> dict[str, Any]:
 
 
 _CALL_COLUMNS = (
-    "run", "endpoint", "strategy", "item", "revision", "role", "order", "axis", "step", "sample",
-    "request", "state", "attempts", "failure", "message", "finish", "model", "text", "tokens_in",
-    "tokens_out", "cost", "asked_at", "seconds", "parser", "value", "path", "cause", "explanation",
-    "sends",
+    "run", "endpoint", "strategy", "run_name", "item", "revision", "role", "order", "axis", "step",
+    "sample", "request", "state", "attempts", "failure", "message", "finish", "model", "text",
+    "tokens_in", "tokens_out", "cost", "asked_at", "seconds", "parser", "value", "path", "cause",
+    "explanation", "sends",
 )  # fmt: skip
 _OUTCOME_COLUMNS = (
-    "run", "endpoint", "strategy", "item", "revision", "ability", "category", "source_ability",
-    "cluster", "score_invariant", "axis", "result", "detail", "cause", "values", "counted",
+    "run", "endpoint", "strategy", "run_name", "item", "revision", "ability", "category",
+    "source_ability", "cluster", "score_invariant", "axis", "result", "detail", "cause", "values",
+    "counted",
+)  # fmt: skip
+_RUN_COLUMNS = (
+    "run", "endpoint", "strategy", "run_name", "tags", "note", "kind", "state", "strategy_version",
+    "samples", "is_part", "occasion", "created_at", "finished_at", "archived_at", "digest",
 )  # fmt: skip
 
 EXPORT_COLUMN_KINDS = {
     **annotation_tables.COLUMN_KINDS,
     **dict.fromkeys(
-        ("run", "order", "step", "sample", "attempts", "tokens_in", "tokens_out"), "int"
+        (
+            *("run", "order", "step", "sample", "attempts", "tokens_in", "tokens_out"),
+            *("strategy_version", "samples"),
+        ),
+        "int",
     ),
     "cost": "float",
-    "score_invariant": "bool",
-    "asked_at": "time",
+    **dict.fromkeys(("score_invariant", "is_part"), "bool"),
+    **dict.fromkeys(("asked_at", "finished_at", "archived_at"), "time"),
 }
 EXPORT_TABLES: dict[str, Table] = {
     **{name: made for name, made in annotation_tables.TABLES.items() if name != "categories"},
+    "runs": Table(_RUN_COLUMNS, read_runs, count=lambda of: Run.objects.in_project(of).count()),
     "calls": Table(
         _CALL_COLUMNS, read_calls, count=lambda of: Call.objects.filter(run__project=of).count()
     ),

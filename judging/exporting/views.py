@@ -34,6 +34,7 @@ TABLE_HINTS = {
     "baseline": "human baseline, compared with the final labels",
     "practice": "qualification rounds, and who passed",
     "probes": "results of each annotator on control items",
+    "runs": "names, tags, notes and states of the runs",
     "calls": "prompts sent to evaluators, and their replies",
     "outcomes": "outcome of each item in each run",
 }

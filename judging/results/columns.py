@@ -345,6 +345,8 @@ def detail_share(name: str, title: str, detail: str = "") -> Share:
 
 
 RUN = plain("run", "endpoint", "strategy")
+# The column with the name of the run in files and the API. Items often have a field "name".
+RUN_NAME = "run_name"
 MISSING = Count("missing", "Missing", items(result="missing"))
 PARSED = Count("parsed", "Parsed", items(result="parsed"))
 # Marks the place of the fields that a table is grouped by.
@@ -380,6 +382,40 @@ class Table:
     def list_columns(self, by: Sequence[str]) -> tuple[str, ...]:
         """The names of all columns, if the table is grouped by these fields."""
         return tuple(name for one in self.columns for name in (by if one is FIELDS else [one.name]))
+
+    def list_file_columns(self, by: Sequence[str]) -> tuple[str, ...]:
+        """The names of all columns in files and the API. These have the names of the runs too,
+        which no row has, since a run can get another name while its figures stay."""
+        names = self._names
+        pairs = ((column, names.get(column, "")) for column in self.list_columns(by))
+        return tuple(one for pair in pairs for one in pair if one)
+
+    def with_run_names(self, rows: Rows, runs: Iterable[Run]) -> list[dict[str, Any]]:
+        """The rows with the names of their runs; None for a run without a name, and in a row that
+        is about several runs or none."""
+        names, columns = {run.number: run.name or None for run in runs}, self._names
+        if not columns:
+            return list(rows)
+        found = []
+        for row in rows:
+            named: dict[str, Any] = {}
+            for column, value in row.items():
+                named[column] = value
+                if column in columns:
+                    side = column.removeprefix("strategy")
+                    named[columns[column]] = names.get(row[f"run{side}"])
+            found.append(named)
+        return found
+
+    @property
+    def _names(self) -> dict[str, str]:
+        """The columns with names of runs, by the column that each follows."""
+        held = {column.name for column in self.columns}
+        return {
+            f"strategy{side}": RUN_NAME + side
+            for side in ("", "_a", "_b")
+            if {f"run{side}", f"strategy{side}"} <= held
+        }
 
     def __getitem__(self, name: str) -> Column:
         """The column of this name, or the one by which a page is sorted with it."""

@@ -18,7 +18,7 @@ from annotation.models import Item, Project
 from judging.models import Outcome, Run, StoredFigure
 from judging.results import cache, run_marks
 from judging.results.cache import CacheKey
-from judging.results.columns import DEFAULT_BY, Table, parse_fields
+from judging.results.columns import DEFAULT_BY, RUN_NAME, Table, parse_fields
 from judging.results.counted import UnknownField
 from judging.results.tables import RESULT_TABLES
 
@@ -82,7 +82,7 @@ class TableRequest:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return self.table.list_columns(self.by)
+        return self.table.list_file_columns(self.by)
 
     def wish(self) -> CacheKey:
         """The cache key: everything that the rows depend on, and nothing else."""
@@ -158,7 +158,7 @@ def build_request(
     a column of the table."""
     if table.group_by:
         table.group_by.check(project, by)
-    columns = table.list_columns(by)
+    columns = table.list_file_columns(by)
     if taken := [name for name in by if columns.count(name) > 1]:
         raise UnknownField(
             f"The table {table.name} has a column {', '.join(taken)} of its own. Import the field "
@@ -175,7 +175,7 @@ def fetch_or_enqueue(
     # Only large tables are stored, so if this one is, there is no need to count.
     found = cache.find(wish) if asked.table.at_once is not None else None
     if found is None and asked.is_small():
-        return FigureTable(asked.table.name, asked.columns, asked.rows())
+        return _build_table(asked, asked.rows())
     now, state = now or timezone.now(), asked.state()
     if found and found.state == state:
         return _to_table(asked, found)
@@ -198,7 +198,7 @@ def fetch_or_enqueue(
 def compute_or_fetch(asked: TableRequest) -> FigureTable:
     """Compute or load the requested table; a large table is stored for the next time."""
     if asked.is_small():
-        return FigureTable(asked.table.name, asked.columns, asked.rows())
+        return _build_table(asked, asked.rows())
     wish, state = asked.wish(), asked.state()
     found = cache.find(wish)
     if not found or found.state != state:
@@ -249,6 +249,22 @@ def filter_rows(made: FigureTable, query: Mapping[str, str]) -> FigureTable:
     return replace(made, rows=[row for row in made.rows if matches_query(row, names, query)])
 
 
+def drop_run_numbers(made: FigureTable) -> FigureTable:
+    """The table without the numbers of its runs. A table in which a run has no name, or two runs
+    have one name, is not changed."""
+    pairs = {name.replace("run", RUN_NAME, 1): name for name in ("run", "run_a", "run_b")}
+    held = {name: number for name, number in pairs.items() if name in made.columns}
+    runs = {(row[name], row[number]) for row in made.rows for name, number in held.items()}
+    named = [name for name, number in runs if number is not None]
+    if None in named or len({*named}) < len(named):
+        return made
+    return replace(
+        made,
+        columns=tuple(one for one in made.columns if one not in held.values()),
+        rows=[{k: v for k, v in row.items() if k not in held.values()} for row in made.rows],
+    )
+
+
 def format_value(value: Any) -> str:
     """Format a value of a row as in a URL."""
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -261,4 +277,12 @@ def _compute_key(wish: CacheKey) -> tuple[str, Iterable[dict[str, Any]]]:
 
 
 def _to_table(asked: TableRequest, figure: StoredFigure) -> FigureTable:
-    return FigureTable(asked.table.name, asked.columns, cache.load_rows(figure), figure.made_at)
+    return _build_table(asked, cache.load_rows(figure), figure.made_at)
+
+
+def _build_table(
+    asked: TableRequest, rows: list[dict[str, Any]], at: datetime | None = None
+) -> FigureTable:
+    """The table with the names of its runs, which are not stored with its rows."""
+    named = asked.table.with_run_names(rows, asked.runs)
+    return FigureTable(asked.table.name, asked.columns, named, at)

@@ -99,10 +99,10 @@ def added(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_file_is_all_that_a_table_needs(
     browser: Client, program: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    of_run = {"run": 1, "endpoint": "judge", "strategy": "vanilla"}
+    of_run = {"run": 1, "endpoint": "judge", "strategy": "vanilla", "run_name": None}
     given = program.get("/api/v1/projects/fbi/results/added/?by=ability").json()
     assert given["rows"] == [{**of_run, "ability": "factual", **FIGURES, "word": "word 1"}]
-    assert given["columns"] == ["run", "endpoint", "strategy", "ability", *list_names()]
+    assert given["columns"] == [*of_run, "ability", *list_names()]
     command("results", "added", project="fbi", by="ability", format="json")
     assert json.loads(capsys.readouterr().out) == given
     sent = browser.get("/projects/fbi/results/added.csv?by=ability").content.decode()

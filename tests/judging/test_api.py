@@ -190,7 +190,7 @@ def test_figures_are_grouped_and_chosen(program: Client, project: Project) -> No
 def test_a_field_named_twice_is_a_column_once(program: Client, project: Project) -> None:
     make_judged(project, [(item, "detected") for item in make_items(project, 2)])
     found = program.get(API + "results/undetected/?by=ability,%20ability").json()
-    assert found["columns"][2:5] == ["strategy", "ability", "total"]
+    assert found["columns"][2:6] == ["strategy", "run_name", "ability", "total"]
     assert len(found["rows"]) == 1
 
 

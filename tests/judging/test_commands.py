@@ -138,11 +138,14 @@ def test_results_print_a_table_as_json_with_unrounded_rates(
     make_judged(project, zip(project.items.order_by("position"), results, strict=True))
     found = table("undetected", capsys)
     assert found["table"] == "undetected"
-    names = "run endpoint strategy ability category total missing parsed detected undetected"
-    assert found["columns"] == [*names.split(), "rate", "low", "high", "reason", "score_invariant"]
+    names = "run endpoint strategy run_name ability category total missing parsed"
+    assert found["columns"] == [
+        *(*names.split(), "detected", "undetected", "rate", "low", "high", "reason"),
+        "score_invariant",
+    ]
     (row,) = found["rows"]
     assert row | {"low": 0, "high": 0} == {
-        "run": 1, "endpoint": "baseline", "strategy": "rouge-l",
+        "run": 1, "endpoint": "baseline", "strategy": "rouge-l", "run_name": None,
         "ability": "factual", "category": "number-errors",
         "total": 4, "missing": 1, "parsed": 3, "detected": 2, "undetected": 1,
         "rate": 1 / 3, "low": 0, "high": 0, "reason": None, "score_invariant": False,
@@ -245,7 +248,7 @@ def test_results_that_cannot_be_given_say_why(
     assert message in refused("results", "undetected", *words)
 
 
-@pytest.mark.parametrize("name", ["items", "labels", "calls", "outcomes"])
+@pytest.mark.parametrize("name", ["items", "labels", "runs", "calls", "outcomes"])
 @pytest.mark.parametrize("format", ["jsonl", "csv"])
 def test_every_table_of_rows_is_written_whole_in_every_format(
     project: Project, tmp_path: Path, name: str, format: str
@@ -254,7 +257,7 @@ def test_every_table_of_rows_is_written_whole_in_every_format(
     path = tmp_path / f"{name}.{format}"
     _, said = say("export", name, "--project", "p", "--format", format, "--output", str(path))
     rows = len(path.read_text(encoding="utf-8").splitlines()) - (format == "csv")
-    assert rows == {"items": 4, "labels": 0, "calls": 0, "outcomes": 4}[name]
+    assert rows == {"items": 4, "labels": 0, "runs": 1, "calls": 0, "outcomes": 4}[name]
     assert said == f"{rows} rows of {name} written to {path}\n"
     assert Event.objects.filter(kind="export", subject=name).count() == 1
 

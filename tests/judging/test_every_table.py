@@ -78,7 +78,7 @@ def test_page_and_api_give_what_the_command_prints(
         call_command("results", name, project="fbi", format="json")
         printed = json.loads(capsys.readouterr().out)
         assert printed["columns"] == list(
-            tables.RESULT_TABLES[name].list_columns(["ability", "category"])
+            tables.RESULT_TABLES[name].list_file_columns(["ability", "category"])
         )
         assert browser.get(f"/api/v1/projects/fbi/results/{name}/").json() == printed
         assert browser.get(f"/projects/fbi/results/{name}.json").json() == printed

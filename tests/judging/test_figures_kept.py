@@ -62,12 +62,13 @@ def made(project: Project, table: str = "undetected") -> FigureTable:
 
 
 def fresh(project: Project, table: str) -> list[dict[str, Any]]:
-    return figures.build_request(
+    asked = figures.build_request(
         project,
         tables.RESULT_TABLES[table],
         figures.select_project_runs(project, NOTHING),
         ["ability", "category"],
-    ).rows()
+    )
+    return asked.table.with_run_names(asked.rows(), asked.runs)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -68,7 +68,7 @@ def test_the_command_says_what_it_does_not_understand(judged: Project) -> None:
     [
         (
             ["abillity=factual"],
-            "has no column 'abillity'. Its columns: endpoint, strategy, ability",
+            "has no column 'abillity'. Its columns: endpoint, strategy, run_name, ability",
         ),
         (["run=1"], "use --run NUMBER to choose runs"),
         (["=1"], "has no column ''"),

@@ -15,6 +15,7 @@ from annotation.models import Event, Membership, Project
 from judging.archive import load
 from judging.archive.create import ArchiveOptions
 from judging.errors import Refused
+from judging.exporting.tables import EXPORT_TABLES
 from judging.models import Run
 from judging.results import figures
 from judging.runs import archiving, derived, descriptions, pinning, start
@@ -263,6 +264,46 @@ def test_names_tags_and_notes_are_text_wherever_they_show(
     Run.objects.filter(number=2).update(name=text[:60], tags=[text], note=text)
     for place in ("runs/", "runs/2/", "runs/new/", "results/choose/", "results/compare/"):
         assert not taken_for_markup(shown(browser, place))
+
+
+# Files
+
+
+def test_files_and_api_have_the_name_beside_the_number(
+    project: Project, program: Client, runs: list[Run]
+) -> None:
+    found = table(project, "undetected")
+    assert found.columns[:4] == ("run", "endpoint", "strategy", "run_name")
+    assert {(row["run"], row["run_name"]) for row in found.rows} == {(1, "Blind"), (2, None)}
+    [pair] = [row for row in table(project, "compare").rows if not row["ability"]]
+    assert (pair["run_name_a"], pair["run_name_b"]) == ("Blind", None)
+    said = program.get("/api/v1/projects/fbi/results/undetected/?run_name=Blind").json()
+    assert {row["run"] for row in said["rows"]} == {1}
+    assert "run_name" not in table(project, "categories").columns
+
+
+def test_a_stored_table_has_the_name_of_today_and_is_not_made_again(
+    project: Project, runs: list[Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures.TableRequest, "is_small", lambda asked: False)
+    before = table(project, "undetected")
+    assert before.at is not None
+    descriptions.describe_run(runs[0], None, name="Seeing", tags=["a"], note="Better.")
+    after = table(project, "undetected")
+    assert after.at == before.at
+    assert {row["run_name"] for row in after.rows} == {"Seeing", None}
+
+
+def test_exports_have_names_and_the_export_of_runs_tags_and_notes(
+    project: Project, runs: list[Run]
+) -> None:
+    descriptions.describe_run(runs[0], None, tags=["a"], note="Why.")
+    [first, second] = EXPORT_TABLES["runs"].rows(project)
+    assert (first["run_name"], first["tags"], first["note"]) == ("Blind", ["a"], "Why.")
+    assert (second["run_name"], second["tags"], second["note"]) == (None, [], None)
+    assert tuple(first) == EXPORT_TABLES["runs"].columns
+    said = {row["run_name"] for row in EXPORT_TABLES["outcomes"].rows(project)}
+    assert said == {"Blind", None}
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="archives are loaded into SQLite")

@@ -182,7 +182,8 @@ def _run_sentences(run: Run) -> Sentences:
 
 def _prompt_sentence(run: Run) -> str:
     strategy = run.pinned_strategy()
-    told = {"number": run.number, "strategy": run.strategy.slug, "version": run.strategy.number}
+    number = f"{run.number:,} ({run.name})" if run.name else run.number
+    told = {"number": number, "strategy": run.strategy.slug, "version": run.strategy.number}
     if run.kind == Run.Kind.DERIVED:
         return format_sentence("run", "derived", sources=_sources(run), **told)
     if _is_offline(run) and run.kind == Run.Kind.ASKED:

@@ -137,24 +137,37 @@ POINTS_UNIT = "points"
 
 
 def run_name(run: Run, between: str = " · ") -> str:
-    """The name of a run in charts: number and strategy, endpoint and marks. With ": " as `between`
-    it has two lines."""
-    return between.join((f"{run.number} · {run.strategy.slug}", _endpoint_text(run)))
+    """The name of a run in charts: its label, and what it asked whom unless the reader wants the
+    name alone, with its marks. With ": " as `between` it has two lines."""
+    # A name may have a colon and a space, which would break the line in charts.
+    label = run.label.replace(": ", ":\u00a0")
+    marks = [mark.words for mark in run.marks]
+    under = " · ".join(marks) if run.name and run.hides_number else _run_note(run)
+    return between.join(filter(None, (label, under)))
 
 
 def run_cell(one: Run) -> Cell:
     """A run with a link to its page, its endpoint and its marks."""
     return Cell(
-        f"{one.number} · {one.strategy.slug}",
+        one.label,
         one.number,
         href=reverse("run", args=[one.project.slug, one.number]),
-        note=_endpoint_text(one),
+        note=_run_note(one),
         is_number=False,
     )
 
 
-def _endpoint_text(run: Run) -> str:
-    return " · ".join((run.endpoint.name, *(mark.words for mark in run.marks)))
+def run_header(run: Run) -> Header:
+    """The header of a column about a run: its name and number, or its number and strategy."""
+    if not run.name:
+        return Header(str(run.number), note=run.strategy.slug)
+    return Header(run.name, note="" if run.hides_number else str(run.number))
+
+
+def _run_note(run: Run) -> str:
+    """The endpoint and the marks of a run, after the strategy if a name stands in its place."""
+    strategy = [run.strategy.slug] if run.name else []
+    return " · ".join((*strategy, run.endpoint.name, *(mark.words for mark in run.marks)))
 
 
 def text_cell(text: str, place: float | str | None = None, *, note: str = "") -> Cell:

@@ -80,13 +80,13 @@ class Detectors(Leading):
         groups = [self.group(row) for row in rows]
         several = len(set(groups)) > 1
         return [
-            ": ".join(part for part in (*_names(row), group if several else "") if part)
+            ": ".join(part for part in (*self._names(row), group if several else "") if part)
             for row, group in zip(rows, groups, strict=True)
         ]
 
     def series(self, row: Row) -> str:
         """The name of a detector in charts."""
-        return " · ".join(part for part in _names(row) if part)
+        return " · ".join(part for part in self._names(row) if part)
 
     def group(self, row: Row) -> str:
         """The titles of a row's groups."""
@@ -128,20 +128,20 @@ class Detectors(Leading):
             return cells.text_cell(row["endpoint"] or "", note="mean of the four prompts")
         return cells.run_cell(self.runs[row["run"]])
 
+    def _names(self, row: Row) -> tuple[str, str]:
+        """The names of an evaluator and its run ("" for a mean), or of a baseline."""
+        if row["strategy"] in BASELINES:
+            return BASELINES[row["strategy"]][0], ""
+        # In charts, a colon and a space break the line.
+        run = "" if row["run"] is None else self.runs[row["run"]].label.replace(": ", ":\u00a0")
+        return row["endpoint"] or "Mean", run
+
     def _title(self, field: str) -> str:
         return self.asked.groups.get(field, field.replace("_", " ").capitalize())
 
     def _group(self, field: str, row: Row) -> str:
         value = row[field]
         return "all groups" if value is None else self.asked.group_title(field, value)
-
-
-def _names(row: Row) -> tuple[str, str]:
-    """The names of an evaluator and its run ("" for a mean), or of a baseline."""
-    if row["strategy"] in BASELINES:
-        return BASELINES[row["strategy"]][0], ""
-    run = "" if row["run"] is None else f"{row['run']} · {row['strategy']}"
-    return row["endpoint"] or "Mean", run
 
 
 def select_first(labels: Sequence[str]) -> set[str]:

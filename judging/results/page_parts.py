@@ -26,6 +26,8 @@ BY_PARAMETER, INTERVALS_PARAMETER, RUN_PARAMETER, SORT_PARAMETER, VIEW_PARAMETER
     "sort",
     "view",
 )
+# How runs are named: by number and name, or by the name alone.
+NAMED_PARAMETER, NAME_ALONE = "named", "name"
 
 
 @dataclass(frozen=True)
@@ -157,12 +159,13 @@ class ResultPage:
         since rows and URLs need unique names."""
         views = [view for view in self.views if view.groups]
         asks = [ask for view in views for ask in view.asks]
-        held = (name for ask in asks for name in ask.table.list_columns(()))
+        held = (name for ask in asks for name in ask.table.list_file_columns(()))
         switches = (one.name for view in views for one in view.switches)
         return frozenset(
             (
                 BY_PARAMETER,
                 INTERVALS_PARAMETER,
+                NAMED_PARAMETER,
                 RUN_PARAMETER,
                 SORT_PARAMETER,
                 VIEW_PARAMETER,
@@ -231,6 +234,11 @@ class PageQuery:
         return {run.number for run in self.judging_runs}
 
     @property
+    def names_alone(self) -> bool:
+        """True if runs with a name are shown without their number."""
+        return self.query.get(NAMED_PARAMETER) == NAME_ALONE
+
+    @property
     def intervals(self) -> bool:
         """True if the table shows intervals; charts always do."""
         return INTERVALS_PARAMETER in self.query
@@ -287,7 +295,10 @@ class PageQuery:
         filters = [name for ask in self.view.asks for name in self.narrowing(ask)]
         return list(
             dict.fromkeys(
-                [*switches, BY_PARAMETER, INTERVALS_PARAMETER, SORT_PARAMETER, *boxes, *filters]
+                [
+                    *(*switches, BY_PARAMETER, INTERVALS_PARAMETER, NAMED_PARAMETER),
+                    *(SORT_PARAMETER, *boxes, *filters),
+                ]
             )
         )
 
@@ -298,9 +309,12 @@ class PageQuery:
 
     @property
     def runs_query(self) -> str:
-        """The query for other pages with the same runs; "" if the URL names none."""
-        named = "&".join(f"{RUN_PARAMETER}={run.number}" for run in self.runs)
-        return f"?{named}" if RUN_PARAMETER in self.query else ""
+        """The query for other pages with the same runs, named in the same way; "" for the default
+        of both."""
+        chosen = self.runs if RUN_PARAMETER in self.query else ()
+        pairs = [f"{RUN_PARAMETER}={run.number}" for run in chosen]
+        pairs += [f"{NAMED_PARAMETER}={NAME_ALONE}"] if self.names_alone else []
+        return f"?{'&'.join(pairs)}" if pairs else ""
 
     def link(self, **changes: str | None) -> str:
         """The URL with these changes; None removes a parameter."""

@@ -190,4 +190,4 @@ def _compare_intervals(runs: Iterable[Run], one: PublishedRate, ours: OwnRows) -
         row = ours.get(one.ability, {}).get(run.number)
         if run.strategy.slug == one.strategy and row and row["low"] is not None:
             side = "inside" if row["low"] <= one.rate <= row["high"] else "outside"
-            yield f"{side} our interval of run {run.number}"
+            yield f"{side} our interval of {run.mention}"

@@ -5,6 +5,7 @@ by a later run with the same strategy and evaluator. Canaries, runs over part of
 runs and superseded runs have a mark; they are shown if the query names them.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -66,6 +67,14 @@ def select_default(runs: Iterable[Run]) -> list[Run]:
     """Select the runs without a mark; if all runs have a mark, select all that are not archived."""
     there = [run for run in runs if run.archived_at is None]
     return [run for run in there if not run.marks] or there
+
+
+def hide_numbers(runs: Sequence[Run]) -> None:
+    """Name these runs by their name alone, those that have one which no other of them has; archived
+    runs may share the name of another run."""
+    names = Counter(run.name.lower() for run in runs)
+    for run in runs:
+        run.hides_number = bool(run.name) and names[run.name.lower()] == 1
 
 
 def describe_set_aside(runs: Sequence[Run]) -> str:

@@ -1,5 +1,6 @@
 """Runs have names, tags and notes: who gives them, what is refused, and where they show."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from django.test import Client
 from django.utils.datastructures import MultiValueDict
 
 from annotation.models import Event, Membership, Project
-from judging.archive import load
+from judging.archive import load, methods
 from judging.archive.create import ArchiveOptions
 from judging.errors import Refused
 from judging.exporting.tables import EXPORT_TABLES
@@ -257,6 +258,59 @@ def test_the_list_shows_names_and_filters_by_tag(browser: Client, runs: list[Run
     assert "Blind · run 1" not in found
 
 
+def test_result_pages_name_runs_first_and_the_number_can_be_dropped(
+    browser: Client, runs: list[Run]
+) -> None:
+    page = words(shown(browser, "results/choose/"))
+    assert "Blind · 1" in page
+    assert "rouge-l · model-6" in page or "reference · model-6" in page
+    alone = words(shown(browser, "results/choose/?named=name"))
+    assert "Blind · 1" not in alone
+    assert "Blind" in alone
+    assert "2 · reference" in alone  # without a name the number stays
+    matrix = shown(browser, "results/compare/")
+    assert re.search(r"<th[^>]*>\s*Blind\s*<small>1</small>", matrix)
+    assert re.search(r"<th[^>]*>\s*2\s*<small>reference</small>", matrix)
+    matrix = shown(browser, "results/compare/?named=name")
+    assert re.search(r"<th[^>]*>\s*Blind\s*</th>", matrix)
+    assert 'href="/projects/fbi/results/choose/?named=name"' in matrix
+
+
+def test_without_a_named_run_no_page_offers_to_drop_numbers(
+    browser: Client, runs: list[Run]
+) -> None:
+    assert "Runs named by" in shown(browser, "results/choose/")
+    descriptions.describe_run(runs[0], None, name="")
+    assert "Runs named by" not in shown(browser, "results/choose/")
+
+
+def test_charts_call_runs_by_their_names(browser: Client, runs: list[Run]) -> None:
+    descriptions.describe_run(runs[0], None, name="Prompt: terse")
+    drawn = shown(browser, "results/overview/chart.json")
+    assert "Prompt:\\u00a0terse · 1" in drawn.replace("\u00a0", "\\u00a0")
+    drawn = shown(browser, "results/overview/chart.json?named=name").replace("\u00a0", "\\u00a0")
+    assert "Prompt:\\u00a0terse" in drawn
+    assert "Prompt:\\u00a0terse ·" not in drawn
+
+
+def test_two_runs_of_one_name_keep_their_numbers(browser: Client, runs: list[Run]) -> None:
+    Run.objects.filter(number=2).update(state=Run.State.FINISHED)
+    runs[0].refresh_from_db()
+    archiving.archive_run(runs[0], None)
+    descriptions.describe_run(runs[1], None, name="Blind")
+    page = words(shown(browser, "results/choose/?run=1&run=2&named=name"))
+    assert "Blind · 1" in page
+    assert "Blind · 2" in page
+
+
+def test_runs_are_chosen_by_tag(browser: Client, runs: list[Run]) -> None:
+    descriptions.describe_run(runs[1], None, tags=["b"])
+    page = shown(browser, "results/choose/?named=name")
+    [link] = re.findall(r'All runs with the tag: <a href="([^"]*)"', page)
+    assert link == "?named=name&amp;run=2"
+    assert "1 of 2 runs" in shown(browser, f"results/choose/{link.replace('&amp;', '&')}")
+
+
 @pytest.mark.parametrize("text", CORPUS.values(), ids=CORPUS)
 def test_names_tags_and_notes_are_text_wherever_they_show(
     browser: Client, runs: list[Run], text: str
@@ -294,6 +348,25 @@ def test_a_stored_table_has_the_name_of_today_and_is_not_made_again(
     assert {row["run_name"] for row in after.rows} == {"Seeing", None}
 
 
+def test_numbers_are_dropped_from_a_file_if_every_run_has_a_name(
+    project: Project, browser: Client, runs: list[Run], capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = "results/undetected.latex?by=category&named=name"
+    assert "\\midrule\n1 & " in shown(browser, place)
+    descriptions.describe_run(runs[1], None, name="Sees")
+    sent = shown(browser, place)
+    assert "run\\_name" in sent
+    assert not re.search(r"^\d+ &", sent, re.M)
+    command = ["results", "undetected", "--project", "fbi", "--by", "category", "--names-alone"]
+    call_command(*command, "--format", "latex")
+    assert capsys.readouterr().out == sent
+    page = shown(browser, "results/choose/?named=name")
+    assert re.search("<code>manage.py results evaluators [^<]* --names-alone</code>", page)
+    pairs = json.loads(shown(browser, "results/compare.json?named=name"))
+    assert "run_a" not in pairs["columns"]
+    assert {(row["run_name_a"], row["run_name_b"]) for row in pairs["rows"]} == {("Blind", "Sees")}
+
+
 def test_exports_have_names_and_the_export_of_runs_tags_and_notes(
     project: Project, runs: list[Run]
 ) -> None:
@@ -304,6 +377,12 @@ def test_exports_have_names_and_the_export_of_runs_tags_and_notes(
     assert tuple(first) == EXPORT_TABLES["runs"].columns
     said = {row["run_name"] for row in EXPORT_TABLES["outcomes"].rows(project)}
     assert said == {"Blind", None}
+
+
+def test_the_methods_paragraph_names_the_run(project: Project, runs: list[Run]) -> None:
+    said = methods.write_methods(project, list(Run.objects.for_results())).text
+    assert "Run 1 (Blind) used model-6" in said
+    assert "Run 2 used model-9" in said
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="archives are loaded into SQLite")

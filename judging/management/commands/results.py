@@ -101,6 +101,11 @@ def _add_rows(parser: ArgumentParser) -> None:
         metavar="COLUMN=VALUE",
         help="only rows with these values",
     )
+    group.add_argument(
+        "--names-alone",
+        action="store_true",
+        help="leave out the numbers of runs, if each run has a name of its own",
+    )
 
 
 def _print(project: Project, runs: list[Run], options: dict[str, Any]) -> None:
@@ -119,6 +124,8 @@ def _print(project: Project, runs: list[Run], options: dict[str, Any]) -> None:
         raise command_error(str(error)) from error
     only = _only(table, asked.columns, options["only"])
     made = figures.filter_rows(figures.compute_or_fetch(asked), only)
+    if options["names_alone"]:
+        made = figures.drop_run_numbers(made)
     write_figures(form, table, made.rows, made.columns, sys.stdout)
 
 
@@ -153,6 +160,7 @@ def _asked(there: reproduce.LoadedArchive, options: dict[str, Any]) -> list[str]
     command = ["results", options["table"], "--project", there.facts["project"]]
     command += ["--by", options["by"]]
     command += ["--only", *options["only"]] if options["only"] else []
+    command += ["--names-alone"] if options["names_alone"] else []
     if numbers := options["run"] or there.facts["runs"]:
         command += ["--run", *map(str, numbers)]
     return command + (["--format", options["format"]] if options["format"] else [])

@@ -189,7 +189,7 @@ def build_group_means(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     page, measure = Metrics(asked, tables[0]), asked.switch_value(MEASURE_PARAMETER)
     over = page.ordered([row for row in tables[0] if row["figure"] == measure])
     pooled = {_key(row): row for row in tables[2]}
-    reversed_ = _find_reversals(over)
+    reversed_ = _find_reversals(page, over)
     rows = [
         {
             **row,
@@ -222,13 +222,13 @@ def _key(row: Row) -> Key:
     return row["run"], row["metric"], row["off_scale"]
 
 
-def _find_reversals(over: Rows) -> dict[Key, list[str]]:
+def _find_reversals(page: Metrics, over: Rows) -> dict[Key, list[str]]:
     """Find what is reversed within groups, by row: the sign, or the order of two runs."""
     found: dict[Key, list[str]] = {}
     for row in over:
         said = ["the sign"] if _opposite_signs(row["pooled"], row["mean"]) else []
         said += [
-            f"changes places with run {other['run']}"
+            f"changes places with {page.runs[other['run']].mention}"
             for other in over
             if _key(other)[1:] == _key(row)[1:]
             and _opposite_signs(_difference(row, other, "pooled"), _difference(row, other, "mean"))

@@ -317,11 +317,11 @@ def slice_title(known: Taxonomy, row: Row) -> str:
     return " · ".join(_values(known, row))
 
 
-def _name(known: Taxonomy, row: Row, *, several: bool) -> str:
+def _name(asked: PageQuery, row: Row) -> str:
     """The title on several lines for the chart, with the run if there are several runs."""
-    lines = [one.replace(": ", " ") for one in _values(known, row)]
-    run = (f"{row['run']} · {row['strategy']}", row["endpoint"])
-    return ": ".join([*lines, *run] if several else lines)
+    lines = [one.replace(": ", " ") for one in _values(asked.categories, row)]
+    run = cells.run_name(asked.runs_by_number[row["run"]], ": ")
+    return ": ".join([*lines, run] if len(asked.judging_runs) > 1 else lines)
 
 
 def _values(known: Taxonomy, row: Row) -> list[str]:
@@ -443,25 +443,31 @@ def build_slices(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         row for _, of in groupby(rows, key=_run_number) for row in _select_slices(list(of), which)
     ]
     shown = lines.Lines(
-        BLINDSPOTS, "Blind spots", _COLUMNS, _describe_tests(rows), _draw, leading=_Slices
+        BLINDSPOTS, "Blind spots", _COLUMNS, _describe_tests(asked, rows), _draw, leading=_Slices
     )(asked, [told])
-    return replace(shown, headline=_headline(rows), under=_lines_note(rows, told, which))
+    return replace(shown, headline=_headline(asked, rows), under=_lines_note(rows, told, which))
 
 
-def _headline(rows: Rows) -> str:
+def _headline(asked: PageQuery, rows: Rows) -> str:
     """The result of the search in one sentence."""
     runs = {row["run"] for row in rows}
     tested = [row["run"] for row in rows if row["p"] is not None]
     if not tested:
         return f"No slice can be tested: {_why_untested(rows)}"
     searched = {*tested}
-    of_runs = f" of {len(searched)} runs" if len(searched) > 1 else f" of run {tested[0]}"
+    of_runs = (
+        f" of {len(searched)} runs" if len(searched) > 1 else f" of {_mention(asked, tested[0])}"
+    )
     blind = sum(bool(row["blind"]) for row in rows)
     said = f"{_count_noun(blind, 'blind spot') if blind else 'No blind spot'} in "
     said += _count_noun(len(tested), "slice") + (of_runs if len(runs) > 1 else "")
     # If nothing could be tested, the run may still have blind spots.
     left = len(runs) - len(searched)
     return f"{said}; no slice of {_count_noun(left, 'other run')} can be tested" if left else said
+
+
+def _mention(asked: PageQuery, number: int) -> str:
+    return asked.runs_by_number[number].mention
 
 
 def _lines_note(rows: Rows, told: Rows, which: str) -> str:
@@ -501,8 +507,8 @@ def _by_p(row: Row) -> tuple[bool, float]:
     return row["p"] is None, row["p"] or 0.0
 
 
-def _describe_tests(rows: Rows) -> str:
-    tests = "; ".join(_family_texts(rows))
+def _describe_tests(asked: PageQuery, rows: Rows) -> str:
+    tests = "; ".join(_family_texts(asked, rows))
     return (
         "Undetected rates of error items in a slice and in the other items, with 95 % intervals "
         "clustered by question. Except for categories and abilities, the difference is taken "
@@ -520,7 +526,7 @@ def _describe_tests(rows: Rows) -> str:
     )
 
 
-def _family_texts(rows: Rows) -> Iterator[str]:
+def _family_texts(asked: PageQuery, rows: Rows) -> Iterator[str]:
     for number, of in groupby(rows, key=_run_number):
         found = list(of)
         parts = []
@@ -530,10 +536,10 @@ def _family_texts(rows: Rows) -> Iterator[str]:
             if own and (tested := own[0]["tests"]):
                 parts.append(f"{written.number(tested)} {title}, of which {blind or 'none'} blind")
         if parts:
-            yield f"run {number}: {', '.join(parts)}"
+            yield f"{_mention(asked, number)}: {', '.join(parts)}"
         else:
             why = _why_untested(found)
-            yield f"run {number}: not tested ({why}), so these rows are no evidence"
+            yield f"{_mention(asked, number)}: not tested ({why}), so these rows are no evidence"
 
 
 def _draw(asked: PageQuery, rows: Rows) -> ChartSpec | None:
@@ -543,7 +549,7 @@ def _draw(asked: PageQuery, rows: Rows) -> ChartSpec | None:
     there = [row for row in rows if row["rate"] is not None and row["rest"] is not None]
     found = [
         slices.SliceRates(
-            _name(asked.categories, row, several=len(asked.judging_runs) > 1),
+            _name(asked, row),
             rate=row["rate"],
             low=row["low"],
             high=row["high"],

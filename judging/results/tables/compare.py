@@ -428,7 +428,7 @@ def build_matrix(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     headers = [
         Header("Run", "run", is_number=False),
         *([Header("Letters", "letters", is_number=False)] if measure == DETECTION else []),
-        *(Header(str(one), note=asked.runs_by_number[one].strategy.slug) for one in numbers),
+        *(cells.run_header(asked.runs_by_number[one]) for one in numbers),
     ]
     against_first = (
         [by_pair[pair] for pair in ((numbers[0], b) for b in numbers[1:])] if rows else []

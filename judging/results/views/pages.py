@@ -32,6 +32,8 @@ from judging.results.counted import UnknownField
 from judging.results.page_parts import (
     BY_PARAMETER,
     INTERVALS_PARAMETER,
+    NAME_ALONE,
+    NAMED_PARAMETER,
     RUN_PARAMETER,
     SORT_PARAMETER,
     VIEW_PARAMETER,
@@ -71,7 +73,10 @@ def parse_query(member: Membership, slug: str, query: QueryDict) -> PageQuery:
     if view is None:
         raise Http404
     every = run_marks.load_marked_runs(member.project)
-    return PageQuery(member, slug, page, view, select_runs_or_404(every, query), query, every)
+    wish = PageQuery(member, slug, page, view, select_runs_or_404(every, query), query, every)
+    if wish.names_alone:
+        run_marks.hide_numbers(wish.runs)
+    return wish
 
 
 def select_runs_or_404(every: Sequence[Run], query: QueryDict) -> list[Run]:
@@ -132,11 +137,16 @@ def _build_file(wish: PageQuery, table: Table, by: Sequence[str]) -> TableFile:
     named = [run.number for run in wish.runs]
     narrowed = [name for name in (*by, *wish.view.columns) if name in table.list_columns(by)]
     only = [(name, str(wish.query[name])) for name in narrowed if wish.query.get(name)]
-    query = [*((RUN_PARAMETER, number) for number in named), (BY_PARAMETER, ",".join(by)), *only]
+    alone = [(NAMED_PARAMETER, NAME_ALONE)] if wish.names_alone else []
+    query = [
+        *((RUN_PARAMETER, number) for number in named),
+        *((BY_PARAMETER, ",".join(by)), *only, *alone),
+    ]
     command = ["results", table.name, "--project", wish.project.slug]
     command += ["--run", *map(str, named)] if RUN_PARAMETER in wish.query else []
     command += ["--by", ",".join(by)]
     command += ["--only", *("=".join(one) for one in only)] if only else []
+    command += ["--names-alone"] if alone else []
     return TableFile(table.name, ",".join(by), urlencode(query, safe=","), shlex.join(command))
 
 
@@ -255,7 +265,9 @@ def _content_context(wish: PageQuery, found: list[Rows]) -> dict[str, Any]:
         "formats": FIGURE_FORMATS,
         "chart_forms": files.TYPES,
         "left_out": [
-            row for row in left_out if row["pending"] or row["other_revision"] or row["unlabelled"]
+            (wish.runs_by_number[row["run"]], row)
+            for row in left_out
+            if row["pending"] or row["other_revision"] or row["unlabelled"]
         ],
         "alike": _compare_items(wish, left_out),
     }
@@ -272,7 +284,8 @@ def _compare_items(wish: PageQuery, left_out: Rows) -> str:
     sizes = [row[f"items{of_what}"] for row in of_runs]
     least, most, shared = min(sizes), max(sizes), of_runs[0][f"shared{of_what}"]
     if len(of_runs) == 1:
-        return f"Run {cells.run_name(runs[of_runs[0]['run']])}: {_count_items(most)}."
+        name = cells.run_name(runs[of_runs[0]["run"]])
+        return f"Run {name}: {_count_items(most)}."
     if shared == most:
         return f"These {len(sizes)} runs evaluated the same {_count_items(most)}."
     each = _count_items(most) if least == most else f"{least:,} to {_count_items(most)}"
@@ -305,15 +318,29 @@ def _set_aside_context(wish: PageQuery) -> dict[str, Any]:
     return {
         "hidden": "" if RUN_PARAMETER in wish.query else run_marks.describe_set_aside(wish.every),
         "all_runs": wish.link_of(wish.offered),
+        "tags": _tag_links(wish),
         "usual": wish.link(**{RUN_PARAMETER: None}) if is_other else "",
         "none_usual": RUN_PARAMETER not in wish.query and any(run.marks for run in wish.runs),
     }
 
 
+def _tag_links(wish: PageQuery) -> list[SwitchLink]:
+    """For each tag of the offered runs, a link that chooses the runs with the tag."""
+    by_tag: dict[str, list[Run]] = {}
+    for run in wish.offered:
+        for tag in run.tags:
+            by_tag.setdefault(tag, []).append(run)
+    return [
+        SwitchLink(tag, wish.link_of(runs), runs == list(wish.runs))
+        for tag, runs in sorted(by_tag.items())
+    ]
+
+
 def _build_switches(
     wish: PageQuery, *, with_intervals: bool = True
 ) -> list[tuple[str, list[SwitchLink]]]:
-    """The switches: views of the page, options of the view, grouping fields, and intervals."""
+    """The switches: views of the page, options of the view, grouping fields, intervals, and how
+    runs are named."""
     found = [(one.title, _option_links(wish, one)) for one in wish.view.switches]
     if wish.groups:
         found.append(("Grouped by", _field_links(wish)))
@@ -324,6 +351,13 @@ def _build_switches(
         found.append(
             ("Next to each rate", [SwitchLink(titles[k], shown[k], k == now) for k in shown])
         )
+    if wish.view.of_runs and (wish.names_alone or any(run.name for run in wish.runs)):
+        both, alone = (wish.link(**{NAMED_PARAMETER: one}) for one in (None, NAME_ALONE))
+        links = [
+            SwitchLink("number and name", both, not wish.names_alone),
+            SwitchLink("name", alone, wish.names_alone),
+        ]
+        found.append(("Runs named by", links))
     views = [
         SwitchLink(
             wish.categories.word_groups(view.title), _view_url(wish, view), view is wish.view
@@ -391,6 +425,7 @@ def _hidden_fields(wish: PageQuery) -> list[tuple[str, str]]:
         VIEW_PARAMETER,
         SORT_PARAMETER,
         INTERVALS_PARAMETER,
+        NAMED_PARAMETER,
         BY_PARAMETER,
         *(one.name for one in wish.view.switches),
     ]

@@ -96,8 +96,19 @@ def test_a_score_without_a_scale_has_points_and_no_share(project: Project, brows
     assert '<script id="figures-chart"' not in page
 
 
+def test_a_line_of_trends_has_slopes_in_points_and_says_why_there_is_no_p(
+    run: Run, browser: Client
+) -> None:
+    few = "under 10 clusters"
+    # One of two is found with one error, two of three with two; the penalties are .5 and 7 / 3.
+    assert lines(shown(browser, "sensitivity/?view=dose-trend")) == [
+        ["1 · vanilla judge", "5", "5", "1", "2", "+16.7", f"— {few}", "5", "1.83", f"— {few}"],
+    ]
+
+
 def test_without_a_ladder_the_page_says_how_to_make_one(project: Project, browser: Client) -> None:
     make_replied(project, "vanilla", [(make_items(project, 1)[0], scores(9, 5))])
+    assert "No figures here yet" in shown(browser, "sensitivity/?view=dose-trend")
     page = shown(browser, DOSES)
     assert "No figures here yet" in page
     assert "with the number of errors in a column “dose”" in page

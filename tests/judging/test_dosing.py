@@ -162,6 +162,53 @@ def test_any_number_of_runs_are_one_query(
         doses.tabulate_doses(runs, [])
 
 
+# --- the trend ----------------------------------------------------------------------------------
+
+
+def test_the_trend_is_the_slope_over_all_doses(run: Run) -> None:
+    [row] = doses.tabulate_dose_trends([run], [])
+    assert (row["total"], row["missing"], row["parsed"], row["scored"]) == (24, 1, 23, 23)
+    assert (row["clusters"], row["doses"]) == (12, 2)
+    # Detection is .5 with one error and 1 with four; the penalty .5 and 4.
+    assert row["detection"] == pytest.approx(0.5 / 3)
+    assert row["penalty"] == pytest.approx(3.5 / 3)
+    assert row["detection_low"] < 0.5 / 3 < row["detection_high"]
+    assert row["detection_p"] < 0.05
+    assert (row["detection_reason"], row["penalty_reason"]) == ("rough: under 20 clusters",) * 2
+
+
+def test_the_trend_is_of_each_group_and_says_why_there_is_none(project: Project) -> None:
+    items = [
+        *make_items(project, 2, dose=1),
+        *make_items(project, 1, dose=2, category="spelling", ability="long-form"),
+        *make_items(project, 2, dose=4),
+        *make_items(project, 1, "score-invariant", dose=8),
+        *make_items(project, 1),
+    ]
+    said = [scores(9, 9 - (item.dose or 0)) for item in items]
+    apart = make_replied(project, "vanilla", zip(items, said, strict=True))
+    rows = doses.tabulate_dose_trends([apart], ["category"])
+    assert [(row["category"], row["total"], row["doses"]) for row in rows] == [
+        ("spelling", 1, 1), ("number-errors", 4, 2),
+    ]  # fmt: skip
+    assert [(row["detection"], row["detection_reason"]) for row in rows] == [
+        (None, "one dose"), (0, "all values are the same"),
+    ]  # fmt: skip
+    assert [(row["penalty"], row["penalty_reason"]) for row in rows] == [
+        (None, "one dose"), (pytest.approx(1), "under 10 clusters"),
+    ]  # fmt: skip
+    with pytest.raises(counted.UnknownField):
+        doses.tabulate_dose_trends([apart], ["dose"])
+
+
+def test_where_gold_is_not_scored_apart_the_penalty_has_no_trend(project: Project) -> None:
+    items = [*make_items(project, 1, dose=1), *make_items(project, 1, dose=2)]
+    pair = make_replied(project, "pairwise", [(item, verdicts("G")) for item in items])
+    [row] = doses.tabulate_dose_trends([pair], [])
+    assert (row["penalty"], row["scored"]) == (None, 0)
+    assert row["penalty_reason"] == doses.NOT_SCORED_APART_REASON
+
+
 # --- what people expect -------------------------------------------------------------------------
 
 

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.django_db
 # Tables that have rows for the runs below; the others are of studies with other frames.
 WITH_ROWS = {
     "categories", "undetected", "scores", "score_changes", "verdicts", "order_effect", "repeats",
-    "explanations", "sensitivity", "doses", "penalties", "compare", "blindspots", "cost", "missing",
-    "dataset", "left_out",
+    "explanations", "sensitivity", "doses", "dose_trends", "penalties", "compare", "blindspots",
+    "cost", "missing", "dataset", "left_out",
 }  # fmt: skip
 # What was decided that each table has, whatever stands beside; `RUNS` besides where it is of runs.
 RUNS = ("run", "endpoint", "strategy", "total", "missing")

@@ -48,6 +48,7 @@ RESULT_TABLES: dict[str, Table] = {
         left_out.LEFT_OUT,
         sensitivity.SENSITIVITY,
         doses.DOSES,
+        doses.TRENDS,
         doses.PENALTIES,
         choose.EVALUATORS,
         mix.CATEGORY_RATES,

@@ -27,7 +27,7 @@ from judging.results import (
     lines,
     progress,
 )
-from judging.results.arrays import Ints, RunArrays
+from judging.results.arrays import Floats, Ints, RunArrays
 from judging.results.cells import Cell, Row
 from judging.results.columns import Table
 from judging.results.page_parts import (
@@ -41,6 +41,7 @@ from judging.results.page_parts import (
 from judging.strategies import Strategy
 from stats import bootstrap, means, rates
 from stats.estimates import Estimate
+from stats.trend import Trend, estimate_trend
 
 # The score of the perturbed answer minus the gold answer's, from `with_moved`.
 SCORE_CHANGE = "moved"
@@ -70,6 +71,28 @@ def tabulate_doses(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any
         _row(part, group, ("dose", dose), asked[found.run.pk])
         for found in progress.iterate(gathered, DRAWING_STEP)
         for group, dose, part in _split_items(found, by, _dose_array(found), known)
+    ]
+
+
+def tabulate_dose_trends(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
+    """The table `dose_trends`: for each run and group by fields of outcomes, the straight lines of
+    detection and of the penalty over the doses of the table `doses`, over the same items.
+
+    `detection` is the change of the detection rate with each further error, as a fraction of 1, and
+    `penalty` that of the gold score minus the perturbed score, in points of the scale over the
+    `scored` items. Intervals and p are those of `stats.trend.estimate_trend`. p tests for a line
+    over all doses; it is not adjusted for the number of runs or groups. A reason is given for every
+    value that is None. Raises `UnknownField`.
+    """
+    runs = list(runs)
+    known = counted.load_categories(runs)
+    counted.check_fields(by)
+    asked, further = counted.load_strategies(runs), (drilldown.DOSE, *by, SCORE_CHANGE)
+    dosed = drilldown.filter_dosed(Outcome.objects.with_moved())
+    return [
+        _trend_row(part, group, asked[found.run.pk])
+        for found in arrays.load_arrays(runs, further, [drilldown.OWN_DOSE], among=dosed)
+        for group, _, part in _split_items(found, by, np.minimum(_dose_array(found), 0), known)
     ]
 
 
@@ -139,7 +162,6 @@ def _row(
     parsed = ~np.isnan(found.detected)
     detection = rates.estimate_rate(found.detected, found.cluster)
     penalty = _estimate_penalty(found, [*group.values(), *key])
-    scale = asked.scale if penalty.n else None
     return {
         **counted.run_columns(found.run),
         **group,
@@ -152,23 +174,56 @@ def _row(
         **counted.figure_columns("detection", detection),
         "scored": penalty.n,
         **counted.figure_columns("penalty", penalty),
-        "bottom": scale.low if scale else None,
-        "at_top": scale.high if scale else None,
+        **_scale_columns(asked, penalty),
     }
+
+
+def _scale_columns(asked: Strategy, penalty: Estimate) -> dict[str, Any]:
+    scale = asked.scale if penalty.n else None
+    return {"bottom": scale.low if scale else None, "at_top": scale.high if scale else None}
+
+
+def _trend_row(found: RunArrays, group: Mapping[str, str], asked: Strategy) -> dict[str, Any]:
+    doses, parsed = _dose_array(found), ~np.isnan(found.detected)
+    detection = estimate_trend(found.detected, doses, found.cluster)
+    penalty = estimate_trend(_penalty_array(found), doses, found.cluster)
+    if not penalty.n:
+        penalty = replace(penalty, reason=_why_no_penalty(found))
+    return {
+        **counted.run_columns(found.run),
+        **group,
+        "total": len(found.item),
+        "missing": int((~parsed).sum()),
+        "parsed": detection.n,
+        "clusters": len(np.unique(found.cluster[parsed])),
+        "doses": detection.doses,
+        **_trend_columns("detection", detection),
+        "scored": penalty.n,
+        **_trend_columns("penalty", penalty),
+        **_scale_columns(asked, penalty),
+    }
+
+
+def _trend_columns(name: str, one: Trend) -> dict[str, Any]:
+    return {**counted.figure_columns(name, one), f"{name}_p": one.p}
 
 
 def _estimate_penalty(found: RunArrays, filters: Sequence[Any]) -> Estimate:
     """The mean of gold minus perturbed score, over the parsed items that have both."""
+    rng = arrays.make_generator("doses", [found.run], *filters)
+    one = bootstrap.estimate(means.clustered_mean(_penalty_array(found)), found.cluster, rng)
+    return one if one.n else replace(one, reason=_why_no_penalty(found))
+
+
+def _penalty_array(found: RunArrays) -> Floats:
+    """Gold minus perturbed score of each parsed item, nan without both scores."""
     taken = 0 - np.array(found.fields[SCORE_CHANGE], dtype=float)
     taken[np.isnan(found.detected)] = np.nan
-    rng = arrays.make_generator("doses", [found.run], *filters)
-    one = bootstrap.estimate(means.clustered_mean(taken), found.cluster, rng)
-    parsed = not np.isnan(found.detected).all()
-    return (
-        replace(one, reason=NOT_SCORED_APART_REASON if parsed else NO_ITEMS_REASON)
-        if not one.n
-        else one
-    )
+    return taken
+
+
+def _why_no_penalty(found: RunArrays) -> str:
+    return NO_ITEMS_REASON if np.isnan(found.detected).all() else NOT_SCORED_APART_REASON
 
 
 def _share(row: Row, name: str) -> float | None:
@@ -219,6 +274,34 @@ DOSES = Table(
     at_once=columns.GROUP_DRAW_LIMIT,
     of_people=False,
 )
+TRENDS = Table(
+    "dose_trends",
+    (
+        *columns.RUN,
+        columns.FIELDS,
+        columns.Column("total"),
+        columns.Count("missing", "Missing"),
+        columns.Count("parsed", "Items"),
+        columns.Count("clusters", "Questions"),
+        columns.Count("doses", "Doses"),
+        columns.Points(
+            "detection",
+            "Detection",
+            prefix="detection_",
+            unit=f"{cells.POINTS_UNIT} per error",
+        ),
+        *columns.plain("detection_low", "detection_high", "detection_reason"),
+        columns.PValue("detection_p", "p of detection", reason="detection_reason"),
+        columns.Count("scored", "With both scores"),
+        columns.Figure("penalty", "Penalty", unit="score per error"),
+        *columns.plain("penalty_low", "penalty_high", "penalty_reason"),
+        columns.PValue("penalty_p", "p of penalty", reason="penalty_reason"),
+        *columns.plain("bottom", "at_top"),
+    ),
+    lambda project, runs, by: tabulate_dose_trends(runs, by),
+    group_by=counted.BY_OUTCOME_FIELDS,
+    of_people=False,
+)
 PENALTIES = Table(
     "penalties",
     (
@@ -243,6 +326,7 @@ _COLUMNS = ("parsed", "clusters", "missing", "detection", "penalty", _SHARE_OF_S
 
 TITLES = {"detection": "Detection rate", "penalty": "Penalty, share of the scale"}
 DRAWN = {"detection": "Detection rates", "penalty": "Mean penalties as shares of the scale"}
+SLOPES = {"detection": "the detection rate", "penalty": "the mean penalty, as share of the scale,"}
 CHART_TITLES = {"detection": "Detection", "penalty": "Penalty"}
 RESPONSE, TITLE = "response", "In the chart"
 # A chart with more lines is unreadable; the table has all of them.
@@ -300,8 +384,10 @@ def _response(row: Row, which: str) -> Estimate:
 def _axis(which: str, found: Sequence[Estimate]) -> Axis:
     """The axis from 0 to 1 for rates; otherwise an axis that ends at the next tenth of the scale
     and may start below 0."""
-    if which == "detection":
-        return RATES
+    return RATES if which == "detection" else _wide_axis(found)
+
+
+def _wide_axis(found: Iterable[Estimate]) -> Axis:
     ends = chart_parts.list_ends(found)
     return Axis(floor(10 * min([0, *ends])) / 10, ceil(10 * max([0.1, *ends])) / 10)
 
@@ -327,6 +413,20 @@ def _draw_lines(asked: PageQuery, rows: Rows) -> ChartSpec | None:
     axis = _axis(which, [one for _, _, one in there])
     spec = charted.draw_lines(points, title=TITLES[which], axis=axis, series=_series_kind(rows))
     return ChartSpec(spec, caption)
+
+
+def _draw_trends(asked: PageQuery, rows: Rows) -> ChartSpec | None:
+    which = asked.switch_value(RESPONSE)
+    found = [
+        # Each row has a name of its own, so that there is one series without a name.
+        ("", lines.chart_label(asked, row), _response(row, which))
+        for row in rows
+    ]
+    caption = f"Change of {SLOPES[which]} with each further error, with 95 % intervals."
+    axis = _wide_axis(one for *_, one in found)
+    return chart_parts.draw_dots(
+        found, title=f"{TITLES[which]}: change per error", caption=caption, axis=axis
+    )
 
 
 def _is_grouped(row: Row) -> bool:
@@ -385,6 +485,37 @@ VIEWS = (
             _draw_lines,
             _judging_rows,
             _Doses,
+        ),
+        studies={},
+        empty=HOW_TO_GET_DOSES,
+        switches=(lines.group_switch(lines.BY_RUN), Switch(RESPONSE, TITLE, CHART_TITLES)),
+    ),
+    ResultView(
+        slug="dose-trend",
+        title="Trend over doses",
+        asks=(TableQuery(TRENDS),),
+        build=lines.Lines(
+            TRENDS,
+            "Trend over doses",
+            (
+                "parsed",
+                "clusters",
+                "missing",
+                "doses",
+                "detection",
+                "detection_p",
+                "scored",
+                "penalty",
+                "penalty_p",
+            ),
+            "Do detection and penalty rise with the number of errors? The slope of a straight "
+            "line through all doses: the change with each further error, with 95 % interval. p: "
+            "test for no trend over questions (a score test that allows several items a question), "
+            "not adjusted for the number of lines. A response that levels off is no straight line; "
+            "look at “Dose and response”. Where high doses come from other questions than low "
+            "doses, the slope also compares these questions.",
+            _draw_trends,
+            _judging_rows,
         ),
         studies={},
         empty=HOW_TO_GET_DOSES,

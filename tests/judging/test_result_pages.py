@@ -230,7 +230,8 @@ def test_pairs_are_shown_by_verdict(judged: Project, browser: Client) -> None:
 
 def test_the_order_effect_is_of_the_parsed_pairs(judged: Project, browser: Client) -> None:
     [line] = lines(shown(browser, "verdicts/?view=order&ability=factual"))
-    assert [line[-3:]] == [["25.0 % n 8", "0.0 % n 8", "0.0 % n 8"]]
+    # Two items of eight: 2 of the 4 patterns of two signs are as far from 0.
+    assert line[-5:] == ["25.0 % n 8", "0.0 % n 8", "0.0 % n 8", "+25.0", "0.500"]
 
 
 def test_the_first_sample_stands_beside_all_of_them(judged: Project, browser: Client) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from annotation.models import Project
+from annotation.models import Item, Project
 from judging.models import Run
 from judging.results.tables import verdicts
 from stats.rates import clustered_wilson, sum_clusters
@@ -50,6 +50,65 @@ def test_the_order_effect_is_a_rate_of_parsed_pairs(pairs: Run) -> None:
     assert 0 < rows["first_twice"]["low"] < 2 / 11 < rows["first_twice"]["high"] < 1
 
 
+def test_the_difference_of_the_positions_has_the_mcnemar_test(project: Project) -> None:
+    said = [*["first_twice"] * 7, "second_twice", *["G"] * 4, "P", "half_tie"]
+    items = make_items(project, len(said) + 1)
+    replies = [*map(builders_decided.verdicts, said), (CUT, CUT)]
+    run = make_replied(project, "pairwise", zip(items, replies, strict=True))
+    rows = verdicts.tabulate_order_effect([run], BY)
+    assert len({(row["difference"], row["p"]) for row in rows}) == 1
+    # Seven of fourteen minus one; twice the tail of 0 or 1 of 8 at 1/2: 2 (1 + 8) / 256.
+    assert rows[0]["difference"] == pytest.approx(6 / 14)
+    assert rows[0]["p"] == pytest.approx(18 / 256)
+    assert rows[0]["test"] == "exact"
+    # Bonett and Price for 13 pairs (m - 1), of which 6.5 and .93 differ: (6.5 - .93) / 15, and the
+    # root of ((8.5 + .93) / 15 - centre^2) / 15; Student's t with 13 degrees of freedom is 2.1604.
+    centre = 13 * 6 / 14 / 15
+    half = 2.1604 * (((13 * 8 / 14 + 2) / 15 - centre**2) / 15) ** 0.5
+    assert rows[0]["difference_low"] == pytest.approx(centre - half, abs=1e-4)
+    assert rows[0]["difference_high"] == pytest.approx(centre + half, abs=1e-4)
+
+
+def test_the_test_of_positions_flips_the_signs_of_whole_questions(project: Project) -> None:
+    # Three items a question. Sums of the four questions: 3, 2, -1 and 0.
+    said = "fff ff. s.. fs."
+    names = {"f": "first_twice", "s": "second_twice", ".": "both_good"}
+    items = make_items(project, 12)
+    for place, item in enumerate(items):
+        item.cluster = f"question-{place // 3}"
+    Item.objects.bulk_update(items, ["cluster"])
+    replies = [builders_decided.verdicts(names[one]) for one in said.replace(" ", "")]
+    run = make_replied(project, "pairwise", zip(items, replies, strict=True))
+    row = verdicts.tabulate_order_effect([run], [])[0]
+    assert row["difference"] == pytest.approx(4 / 12)
+    # Of the eight signs of 3, 2 and 1, four have a sum of 4 or more: 6, 4, -4 and -6.
+    assert row["p"] == pytest.approx(4 / 8)
+
+
+def test_score_invariant_pairs_and_groups_have_their_own_difference(project: Project) -> None:
+    items = [*make_items(project, 2), *make_items(project, 1, "score-invariant"),
+             *make_items(project, 1, category="spelling", ability="long-form")]  # fmt: skip
+    said = ["first_twice", "G", "second_twice", "half_tie"]
+    replies = map(builders_decided.verdicts, said)
+    run = make_replied(project, "pairwise", zip(items, replies, strict=True))
+    rows = {
+        (row["category"], row["score_invariant"]): row["difference"]
+        for row in verdicts.tabulate_order_effect([run], BY)
+    }
+    assert sorted(rows.values()) == [-1, 0, 0.5]
+    assert rows["spelling", False] == 0
+    [only] = {row["difference"] for row in verdicts.tabulate_order_effect([run], [])}
+    # Without the score-invariant item, as in every sum over categories.
+    assert only == pytest.approx(1 / 3)
+
+
+def test_without_a_parsed_pair_there_is_no_difference(project: Project) -> None:
+    run = make_replied(project, "pairwise", [(make_items(project, 1)[0], (CUT, CUT))])
+    row = verdicts.tabulate_order_effect([run], BY)[0]
+    assert (row["difference"], row["p"]) == (None, None)
+    assert row["difference_reason"] == "no item that both parsed"
+
+
 def test_of_pairs_that_were_asked_repeatedly_nothing_is_said_of_their_order(
     project: Project,
 ) -> None:
@@ -92,15 +151,15 @@ def test_a_run_that_asked_once_has_no_repeats(pairs: Run) -> None:
     assert verdicts.tabulate_repeats([pairs], BY) == []
 
 
-def test_a_table_of_any_number_of_runs_is_one_query(
+def test_a_table_of_any_number_of_runs_is_one_query_or_two(
     pairs: Run, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     make_replied(pairs.project, "pairwise", [], samples=3)
     runs = list(Run.objects.for_results())
-    for made in (
-        verdicts.tabulate_verdicts,
-        verdicts.tabulate_order_effect,
-        verdicts.tabulate_repeats,
+    for made, queries in (
+        (verdicts.tabulate_verdicts, 1),
+        (verdicts.tabulate_order_effect, 2),
+        (verdicts.tabulate_repeats, 1),
     ):
-        with django_assert_num_queries(1):
+        with django_assert_num_queries(queries):
             made(runs, BY)

@@ -2,11 +2,15 @@
 `verdicts` (study 000, tables 11 to 15 and 19), `order_effect` and `repeats`, and the page Verdicts.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from judging.models import Run
-from judging.results import columns, counted, lines
+import numpy as np
+
+from judging.models import Outcome, Run
+from judging.results import arrays, columns, counted, lines, progress
+from judging.results.arrays import Ints
 from judging.results.counted import (
     PARSED_SQL,
     GroupSums,
@@ -22,8 +26,10 @@ from judging.results.page_parts import (
     StudyFigure,
     TableQuery,
 )
+from judging.results.tables.compare import TEST_WORDS
 from judging.results.tables.undetected import RATE_BESIDE, UNDETECTED, with_undetected
 from judging.strategies.replies.causes import ONE_ORDER
+from stats import paired
 from stats.estimates import Estimate
 from stats.rates import clustered_wilson
 
@@ -54,9 +60,16 @@ def tabulate_verdicts(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, 
 
 def tabulate_order_effect(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
     """The table `order_effect`: the number of parsed pairs in which the order of the answers
-    decided."""
+    decided, one row per run, group and effect.
+
+    `difference` is the rate of `first_twice` minus that of `second_twice`, the same in all rows of
+    a group: above 0, the run prefers the answer that it sees first. Its interval and `p`, from
+    flipping the signs of whole questions, are those of `stats.paired`; p is exact unless `test`
+    says otherwise. It is not adjusted for the number of groups.
+    """
     chosen = [run for run in _pair_runs(runs) if _asked_once(run)]
     rates = {name: (PARSED_SQL, one_if(_effect_sql(name))) for name in EFFECTS}
+    preferred = _load_preferences(chosen, by)
     return [
         {
             **found.head(),
@@ -65,8 +78,10 @@ def tabulate_order_effect(runs: Iterable[Run], by: Sequence[str]) -> list[dict[s
             "n": found.rates[name].y,
             **estimate_columns(clustered_wilson(found.rates[name])),
             "score_invariant": found.invariant,
+            **differing,
         }
         for found in counted.sum_outcomes(chosen, by, rates=rates)
+        for differing in [_difference_columns(found, preferred)]
         for name in EFFECTS
     ]
 
@@ -112,6 +127,65 @@ def _asked_once(run: Run) -> bool:
 
 def _effect_sql(name: str) -> str:
     return f"o.detail = 'mixed' AND {json_text('order_effect')} = '{name}'"
+
+
+class _Preferences(NamedTuple):
+    """The parsed pairs of one run in one group: 1 if the first position was chosen twice, -1 if the
+    second was, else 0; and their clusters."""
+
+    differences: Ints
+    clusters: Ints
+
+
+def _load_preferences(
+    runs: Sequence[Run], by: Sequence[str]
+) -> dict[tuple[Any, ...], _Preferences]:
+    """The pairs by `_group_key`, grouped by cluster in the database, in one query, or one per run
+    if progress is reported."""
+    counted.check_fields(by)
+    own = ", ".join(f"o.{name}" for name in ("run_id", *by, "invariant"))
+    sign = f"{one_if(_effect_sql('first_twice'))} - {one_if(_effect_sql('second_twice'))}"
+    rows: dict[tuple[Any, ...], list[tuple[str, int, int]]] = defaultdict(list)
+    for some in progress.split_if_watched([run.pk for run in runs], "counting outcomes"):
+        statement = f"""
+            SELECT {own}, o.cluster, {sign} AS sign, COUNT(*) AS n
+            FROM {Outcome._meta.db_table} AS o
+            WHERE {counted.counted_condition(some)} AND {PARSED_SQL}
+            {counted.separate_condition(by)}
+            GROUP BY {own}, o.cluster, sign
+        """
+        for row in counted.fetch_dicts(statement) if some else ():
+            key = _group_key(row["run_id"], row["invariant"], by, row)
+            rows[key].append((row["cluster"], row["sign"], row["n"]))
+    found = {}
+    for key, of_group in rows.items():
+        # In one order, whichever the database gives, since p may come from random draws.
+        clusters, signs, times = zip(*sorted(of_group), strict=True)
+        numbers = np.unique(np.array(clusters, dtype=object), return_inverse=True)[1]
+        found[key] = _Preferences(np.repeat(signs, times), np.repeat(numbers, times))
+    return found
+
+
+def _group_key(
+    run: int, invariant: object, by: Sequence[str], group: Mapping[str, Any]
+) -> tuple[Any, ...]:
+    return run, bool(invariant), *(group[name] for name in by)
+
+
+def _difference_columns(
+    found: GroupSums, preferred: Mapping[tuple[Any, ...], _Preferences]
+) -> dict[str, Any]:
+    key = _group_key(found.run.pk, found.invariant, list(found.group), found.group)
+    none = np.empty(0, dtype=int)
+    pairs = preferred.get(key, _Preferences(none, none))
+    one = paired.estimate_difference(*pairs)
+    rng = arrays.make_generator("order_effect", [found.run], found.invariant, *found.group.values())
+    tested = paired.test_difference(*pairs, rng)
+    return {
+        **counted.figure_columns("difference", one),
+        "p": tested.p,
+        "test": tested.test or None,
+    }
 
 
 def _times_sql(samples: Iterable[str], result: str) -> str:
@@ -178,6 +252,12 @@ ORDER_EFFECT = columns.summed_table(
     columns.MISSING,
     columns.PARSED,
     *columns.plain("effect", "n", "rate", "low", "high", "reason", "score_invariant"),
+    columns.Points("difference", "First minus second", prefix="difference_"),
+    *columns.plain("difference_low", "difference_high", "difference_reason"),
+    columns.PValue(
+        "p", "p", reason="difference_reason", note=lambda row: TEST_WORDS.get(row["test"], "")
+    ),
+    columns.Column("test"),
 )
 REPEATS = columns.summed_table(
     "repeats",
@@ -316,9 +396,13 @@ VIEWS = (
         build=lines.Lines(
             ORDER_EFFECT,
             "Order effect",
-            ("parsed", "missing", *map(_effect_rate, EFFECTS)),
+            ("parsed", "missing", *map(_effect_rate, EFFECTS), "difference", "p"),
             "Shares of parsed pairs: the first position chosen in both orders, the second "
-            "position chosen in both orders, or a tie in only one order.",
+            "position chosen in both orders, or a tie in only one order. First minus second: "
+            "above 0, the evaluator prefers the answer that it sees first; with 95 % interval. p: "
+            "exact sign-flip test over questions, not adjusted for the number of lines. Both "
+            "shares can be high and their difference 0: then the order often decides, but not in "
+            "favour of one position.",
             lines.Stacked(EFFECT_TITLES, "Share of pairs", "How often the position decided"),
             _merge_effects,
         ),

@@ -126,6 +126,33 @@ def krippendorff_alpha(ratings: Ratings, level: Level = "nominal") -> Figure:
     return Figure(terms, of, _items(ratings, two), NO_PAIR, CONSTANT)
 
 
+def interval_alpha(table: ArrayLike) -> Figure:
+    """Krippendorff's alpha for numbers, items x raters with nan for a missing one: the same as
+    `krippendorff_alpha` at the level "interval", for any number of different values.
+
+    alpha = 1 - observed / expected. With the m numbers of an item, two or more, and all n of them:
+    observed = 2 sum m / (m - 1) sum (x - mean of the item)^2 / n, expected = 2 (n sum x^2 - (sum
+    x)^2) / (n (n - 1)) (Krippendorff 2011). For 0 and 1 it equals the nominal alpha. Raters are
+    interchangeable, so they may be samples of one evaluator. Undefined if all numbers are the same.
+    """
+    x = np.asarray(table, dtype=float)
+    m = (~np.isnan(x)).sum(axis=1)
+    used = m > 1
+    # Moved to about 0, which changes no difference and saves digits.
+    x = np.where(used[:, None], x - (np.nanmean(x[used]) if used.any() else 0.0), np.nan)
+    total, squares = np.nansum(x, axis=1), np.nansum(x * x, axis=1)
+    within = np.maximum(0, squares - total**2 / np.maximum(m, 1)) * m / np.maximum(m - 1, 1)
+    terms = csr_array(np.column_stack([m, total, squares, within]) * used[:, None])
+
+    def of(sums: Floats) -> Floats:
+        n, whole, square, apart = sums.T
+        spread = n * square - whole**2
+        expected = np.where(spread > 1e-9 * n * square, spread, 0.0)
+        return 1 - _ratio((n - 1) * apart, expected)
+
+    return Figure(terms, of, used, NO_PAIR, CONSTANT)
+
+
 def gwet_ac(ratings: Ratings, weights: Weights = "identity") -> Figure:
     """Gwet's AC1 (weights "identity") or AC2 for any number of raters; labels may be missing.
 

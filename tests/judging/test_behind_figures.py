@@ -16,7 +16,7 @@ from judging.results.tables import blindspots
 from tests.annotation.test_pace import give
 from tests.builders import make_item, make_member, make_project
 from tests.judging import builders_decided
-from tests.judging.builders_decided import make_audit, make_replied, scores
+from tests.judging.builders_decided import CUT, make_audit, make_replied, scores
 from tests.judging.builders_judging import make_items
 from tests.judging.test_result_pages import lines
 
@@ -341,6 +341,17 @@ def test_an_effect_of_the_order_leads_to_its_items(project: Project, browser: Cl
     make_replied(project, "pairwise", zip(make_items(project, 8), said, strict=True))
     [second] = links(browser, "verdicts/?view=order&by=", "order_effect=second_twice")
     assert keys(browser, second) == ["item-2", "item-6"]
+
+
+def test_samples_of_a_detector_that_disagree_lead_to_their_items(
+    project: Project, browser: Client
+) -> None:
+    items = make_items(project, 3, "error", category="", ability="")
+    error, none = (f"the model response contains {one} error." for one in ("an", "no"))
+    said = [(error, error), (none, error), (none, CUT)]
+    make_replied(project, "detect-1a", zip(items, said, strict=True), samples=2)
+    [changed] = links(browser, "verdicts/?view=repeats&by=", "repeats=changing")
+    assert keys(browser, changed) == ["item-2"]
 
 
 @pytest.mark.parametrize("votes", [False, True])

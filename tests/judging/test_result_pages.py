@@ -236,8 +236,9 @@ def test_the_order_effect_is_of_the_parsed_pairs(judged: Project, browser: Clien
 
 def test_the_first_sample_stands_beside_all_of_them(judged: Project, browser: Client) -> None:
     [line] = lines(shown(browser, "verdicts/?view=repeats&ability=factual"))
-    # Four of eight are lower in the first sample and not in the second.
-    assert line[-4:] == ["2 repeats", "50.0 % n 8", "75.0 % n 8", "50.0 % n 8"]
+    # Four of eight are lower in the first sample and not in the second: of the 16 results 4 are
+    # detected, and alpha is 1 - 15 x 8 / (2 x 4 x 12).
+    assert line[-5:] == ["2 repeats", "50.0 % n 8", "75.0 % n 8", "50.0 % n 8", "−0.25"]
 
 
 def test_only_the_top_is_undetected_against_a_reference(judged: Project, browser: Client) -> None:

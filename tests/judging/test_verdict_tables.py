@@ -1,5 +1,9 @@
 """Verdicts of pairs and repeats, against counts that were made by hand."""
 
+from pathlib import Path
+
+import krippendorff
+import numpy as np
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
@@ -10,10 +14,12 @@ from stats.rates import clustered_wilson, sum_clusters
 from tests.judging import builders_decided
 from tests.judging.builders_decided import CUT, make_replied, scores
 from tests.judging.builders_judging import make_items
+from tests.judging.builders_rated import bring_items, bring_labels, bring_scores
 
 pytestmark = pytest.mark.django_db
 
 BY = ("ability", "category")
+METRICS = ("naturalness", "relatedness", "correctness")
 SAID = [
     "G", "G", "P", "both_good", "both_good", "both_good", "both_bad",
     "first_twice", "first_twice", "second_twice", "half_tie",
@@ -147,6 +153,100 @@ def test_repeats_stand_beside_the_first_sample_alone(project: Project, votes: bo
     assert row["changing_rate"] == pytest.approx(1 / 3)
 
 
+def test_alpha_of_repeats_is_krippendorff_s(project: Project) -> None:
+    # Gold 9: below it is detected. A missing sample has no result.
+    said = [(5, 5, 5), (5, 5, 9), (9, 9, 9), (9, 9, None), *[(5, 5, 5), (9, 9, 9)] * 5]
+    items = make_items(project, len(said))
+    replies = [scores(*(score for one in row for score in (9, one))) for row in said]
+    run = make_replied(project, "vanilla", zip(items, replies, strict=True), samples=3)
+    (row,) = verdicts.tabulate_repeats([run], BY)
+    table = [[np.nan if one is None else float(one < 9) for one in each] for each in said]
+    expected = krippendorff.alpha(np.array(table).T, level_of_measurement="nominal")
+    assert row["alpha"] == pytest.approx(expected)
+    assert row["alpha_low"] < row["alpha"] < row["alpha_high"] <= 1
+    assert (row["metric"], row["alpha_reason"]) == (None, "rough: under 20 clusters")
+
+
+def test_alpha_is_of_the_items_of_the_group(project: Project) -> None:
+    items = [*make_items(project, 2), *make_items(project, 2, "score-invariant"),
+             *make_items(project, 2, category="spelling", ability="long-form")]  # fmt: skip
+    alike, apart = scores(9, 5, 9, 5), scores(9, 5, 9, 9)
+    equal = scores(9, 9, 9, 9)
+    replies = [alike, equal, apart, apart, alike, apart]
+    run = make_replied(project, "vanilla", zip(items, replies, strict=True), samples=2)
+    rows = {
+        (row["category"], row["score_invariant"]): (row["alpha"], row["alpha_reason"])
+        for row in verdicts.tabulate_repeats([run], BY)
+    }
+    few = "under 10 clusters"
+    # Of 2 x 2 results: both pairs agree; none does, 1 - 3 x 4 / (2 x 2 x 2); one does, of
+    # three results 1 and one 0: 1 - 3 x 2 / (2 x 3 x 1).
+    assert rows["number-errors", False] == (pytest.approx(1), few)
+    assert rows["score-invariant", True] == (pytest.approx(-0.5), few)
+    assert rows["spelling", False] == (pytest.approx(0), few)
+    [row] = verdicts.tabulate_repeats([run], [])
+    # Without the score-invariant items: four detected pairs of eight, one pair differs.
+    assert row["repeated"] == 4
+    table = np.array([[1, 1], [0, 0], [1, 1], [1, 0]])
+    assert row["alpha"] == pytest.approx(
+        krippendorff.alpha(table.T, level_of_measurement="nominal")
+    )
+
+
+def test_repeats_of_detectors_change_and_have_no_undetected_rate(project: Project) -> None:
+    words = {"E": "contains an error.", "N": "contains no error.", "-": CUT}
+    said = ["EE", "EN", "NN", "E-", "--", *["EE", "NN"] * 5]
+    items = make_items(project, len(said), "error", category="", ability="")
+    replies = [
+        tuple(f"Therefore, the model response {words[one]}" if one != "-" else CUT for one in each)
+        for each in said
+    ]
+    run = make_replied(project, "detect-1a", zip(items, replies, strict=True), samples=2)
+    (row,) = verdicts.tabulate_repeats([run], [])
+    assert (row["total"], row["missing"], row["parsed"], row["first_parsed"]) == (15, 1, 14, 14)
+    assert (row["repeated"], row["changing"]) == (13, 1)
+    expected = clustered_wilson(sum_clusters([(1, 1)] + [(1, 0)] * 12))
+    assert row["changing_rate"] == pytest.approx(1 / 13)
+    assert (row["changing_low"], row["changing_high"]) == pytest.approx(
+        (expected.low, expected.high)
+    )
+    assert (row["rate"], row["reason"], row["first_rate"]) == (None, "no undetected rate", None)
+    table = [[{"E": 1.0, "N": 0.0}.get(one, np.nan) for one in each] for each in said]
+    expected_alpha = krippendorff.alpha(np.array(table).T, level_of_measurement="nominal")
+    assert row["alpha"] == pytest.approx(expected_alpha)
+
+
+def test_repeats_of_numbers_have_a_row_a_metric(tmp_path: Path) -> None:
+    texts = [
+        {"key": f"i{n}", "prompt": f"Question {n}?", "gold": "yes", "response": "no"}
+        for n in range(12)
+    ]
+    project = bring_items(tmp_path, "rated", texts)
+    people = [(f"i{n}", one, numbers(2, 2, 2)) for n in range(12) for one in ("ann", "bo", "cy")]
+    bring_labels(tmp_path, project, people)
+    # The second metric changes in two items of twelve, the others in none.
+    first = [numbers(1 + n % 3, 1 + n % 2, 2) for n in range(12)]
+    second = [numbers(1 + n % 3, 3 if n < 2 else 1 + n % 2, 2) for n in range(12)]
+    given = [(f"i{n}", one) for each in (first, second) for n, one in enumerate(each)]
+    run = bring_scores(tmp_path, project, "judge", "likert", given)
+    rows = {row["metric"]: row for row in verdicts.tabulate_repeats([run], ["category"])}
+    assert set(rows) == set(METRICS)
+    found = {name: (row["repeated"], row["changing"]) for name, row in rows.items()}
+    assert found == {METRICS[0]: (12, 0), METRICS[1]: (12, 2), METRICS[2]: (12, 0)}
+    assert {row["rate"] for row in rows.values()} == {None}
+    table = [[each[n][METRICS[1]] for n in range(12)] for each in (first, second)]
+    alpha = krippendorff.alpha(table, level_of_measurement="interval")
+    assert rows[METRICS[1]]["alpha"] == pytest.approx(alpha)
+    assert rows[METRICS[0]]["alpha"] == 1
+    assert (rows[METRICS[2]]["alpha"], rows[METRICS[2]]["alpha_reason"]) == (
+        None, "all labels are the same",
+    )  # fmt: skip
+
+
+def numbers(*each: int) -> dict[str, int]:
+    return dict(zip(METRICS, each, strict=True))
+
+
 def test_a_run_that_asked_once_has_no_repeats(pairs: Run) -> None:
     assert verdicts.tabulate_repeats([pairs], BY) == []
 
@@ -159,7 +259,7 @@ def test_a_table_of_any_number_of_runs_is_one_query_or_two(
     for made, queries in (
         (verdicts.tabulate_verdicts, 1),
         (verdicts.tabulate_order_effect, 2),
-        (verdicts.tabulate_repeats, 1),
+        (verdicts.tabulate_repeats, 2),
     ):
         with django_assert_num_queries(queries):
             made(runs, BY)

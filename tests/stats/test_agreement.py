@@ -288,6 +288,32 @@ def test_alpha_equals_the_krippendorff_package(table, level):
         assert got.value is None
 
 
+@given(tables(missing=True))
+def test_alpha_of_numbers_equals_the_krippendorff_package(table):
+    paired = table[(~np.isnan(table)).sum(axis=1) > 1]
+    got = agreement.interval_alpha(table).point()
+    if len(set(paired[~np.isnan(paired)])) > 1:
+        expected = oracle.alpha(table.T, level_of_measurement="interval")
+        assert got.value == pytest.approx(expected, abs=1e-9)
+        assert got.n == len(paired)
+    else:
+        assert got.value is None
+
+
+@given(tables(missing=True, scale=2))
+def test_alpha_of_two_numbers_is_the_nominal_alpha(table):
+    got = agreement.interval_alpha(table - 1).point()
+    expected = agreement.krippendorff_alpha(ratings.ratings_from_values(table)).point()
+    assert (got.n, got.reason) == (expected.n, expected.reason)
+    assert got.value == pytest.approx(expected.value, abs=1e-9)
+
+
+def test_alpha_of_published_numbers_far_from_0():
+    # Krippendorff (2011): 0.849, whatever is added to all numbers.
+    got = agreement.interval_alpha(PUBLISHED + 1e6).point()
+    assert (round(got.value, 3), got.n) == (0.849, 11)
+
+
 # Gwet
 
 

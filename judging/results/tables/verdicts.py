@@ -2,15 +2,22 @@
 `verdicts` (study 000, tables 11 to 15 and 19), `order_effect` and `repeats`, and the page Verdicts.
 """
 
+import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import nan
 from typing import Any, NamedTuple
 
 import numpy as np
+from django.db.models import Q
+from django.db.models.fields.json import KT
 
+from annotation import tasktypes
 from judging.models import Outcome, Run
-from judging.results import arrays, columns, counted, lines, progress
-from judging.results.arrays import Ints
+from judging.results import arrays, cells, chart_parts, columns, counted, lines, progress
+from judging.results.arrays import Floats, Ints
+from judging.results.cells import Cell, Header, Row
 from judging.results.counted import (
     PARSED_SQL,
     GroupSums,
@@ -18,6 +25,7 @@ from judging.results.counted import (
     json_text,
     one_if,
 )
+from judging.results.metric_scales import SCORING_FRAMES, strategy_metrics
 from judging.results.page_parts import (
     ChartSpec,
     PageQuery,
@@ -28,15 +36,21 @@ from judging.results.page_parts import (
 )
 from judging.results.tables.compare import TEST_WORDS
 from judging.results.tables.undetected import RATE_BESIDE, UNDETECTED, with_undetected
+from judging.strategies import TOTAL, Strategy
 from judging.strategies.replies.causes import ONE_ORDER
-from stats import paired
+from stats import agreement, bootstrap, paired
 from stats.estimates import Estimate
-from stats.rates import clustered_wilson
+from stats.rates import clustered_wilson, estimate_rate
 
 DETAILS = ("G", "P", "both_good", "both_bad", "mixed")
 EFFECTS = ("first_twice", "second_twice", "half_tie")
 # Frames whose items are error items and score-invariant items.
 JUDGING_FRAMES = ("single", "pair", "reference")
+# Frames without undetected rates, whose runs may have repeats too.
+OTHER_FRAMES = ("detection", "explanation", *SCORING_FRAMES)
+NO_RATE = Estimate(None, None, None, 0, "no undetected rate")
+# Numbers that differ only by rounding count as equal.
+_ROUNDING = 1e-9
 
 
 def tabulate_verdicts(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
@@ -87,18 +101,26 @@ def tabulate_order_effect(runs: Iterable[Run], by: Sequence[str]) -> list[dict[s
 
 
 def tabulate_repeats(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
-    """The table `repeats` of runs with several samples, as repeats or as votes.
+    """The table `repeats` of runs with several samples, as repeats or as votes: whatever they ask
+    for, a verdict, a detection or numbers (one row per metric).
 
-    It compares the undetected rate of the first sample alone (over the items where that sample was
-    parsed) with the rate of all `samples`. The `repeated` items have two or more parsed samples;
-    `changing` is the number of these items whose result changed.
+    The `repeated` items have two or more parsed samples; `changing` is the number of these items
+    whose samples differ: in their result, or in their number. `alpha` is Krippendorff's over the
+    samples, of the result (nominal) or the number (interval): the reliability of one sample, with a
+    cluster bootstrap interval.
+
+    For runs that judge perturbed answers, the undetected rate of the first sample alone (over the
+    items where that sample was parsed) stands beside the rate of all `samples`. Other runs have no
+    undetected rate; they count every item once, without duplicates.
     """
     runs = list(runs)
+    counted.check_fields(by)
     asked = counted.load_strategies(runs)
-    chosen = [run for run in runs if run.samples > 1 and asked[run.pk].frame in JUDGING_FRAMES]
+    judging = [run for run in runs if run.samples > 1 and asked[run.pk].frame in JUDGING_FRAMES]
+    others = [run for run in runs if run.samples > 1 and asked[run.pk].frame in OTHER_FRAMES]
     samples = [
         json_text("parts", place, "result")
-        for place in range(max((run.samples for run in chosen), default=1))
+        for place in range(max((run.samples for run in judging), default=1))
     ]
     detected, undetected = _times_sql(samples, "detected"), _times_sql(samples, "undetected")
     rates = {
@@ -112,7 +134,119 @@ def tabulate_repeats(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, A
             one_if(f"{detected} > 0 AND {undetected} > 0"),
         ),
     }
-    return [_repeat_row(found) for found in counted.sum_outcomes(chosen, by, rates=rates)]
+    said = _load_samples([*judging, *others], judging, by)
+    rows = [
+        _repeat_row(found, said[_group_key(found.run.pk, found.invariant, by, found.group)])
+        for found in counted.sum_outcomes(judging, by, rates=rates)
+    ]
+    known = counted.load_categories(runs)
+    for run in others:
+        groups = sorted(
+            (known.order_of(dict(zip(by, key[2:], strict=True))), key)
+            for key in said
+            if key[0] == run.pk
+        )
+        for _, key in groups:
+            group = dict(zip(by, key[2:], strict=True))
+            rows += _other_repeat_rows(run, asked[run.pk], group, said[key])
+    places = {run.number: place for place, run in enumerate(runs)}
+    return sorted(rows, key=lambda row: places[row["run"]])
+
+
+class _Samples(NamedTuple):
+    """The items of one run in one group: the parts of each, one per sample, and its cluster."""
+
+    parts: list[Sequence[Mapping[str, Any]]]
+    clusters: list[str]
+
+    def results(self) -> Floats:
+        """1 if a sample detects (an error, or what an explanation is checked for), 0 if it does
+        not, nan if it is missing: items x samples."""
+        values = {"detected": 1.0, "undetected": 0.0}
+        return _table([[values.get(part["result"], nan) for part in one] for one in self.parts])
+
+    def numbers(self, metric: str) -> Floats:
+        """The number that each sample gave, nan if it is missing: items x samples."""
+        given = [[part["values"].get(metric) for part in one] for one in self.parts]
+        return _table([[nan if one is None else float(one) for one in each] for each in given])
+
+
+def _table(rows: Sequence[Sequence[float]]) -> Floats:
+    """The rows as an array; shorter ones are filled with nan."""
+    found = np.full((len(rows), max(map(len, rows), default=0)), nan)
+    for place, row in enumerate(rows):
+        found[place, : len(row)] = row
+    return found
+
+
+def _load_samples(
+    runs: Sequence[Run], judging: Sequence[Run], by: Sequence[str]
+) -> dict[tuple[Any, ...], _Samples]:
+    """The counted items of these runs by `_group_key`, in the groups of `counted.sum_outcomes` for
+    the `judging` ones. Makes one query, or one per run if progress is reported."""
+    names = ("run", "invariant", *by, "cluster")
+    of_judging = Q(run__in=judging)
+    if not {"ability", "category"} <= set(by):
+        of_judging &= ~Q(ability="")
+    others = Q(item__duplicate_of=None) & ~Q(run__in=judging)
+    every = Outcome.objects.counted().main().filter(of_judging | others)
+    rows = every.order_by("run", "item").values_list(*names, KT("values__parts"))
+    found: dict[tuple[Any, ...], _Samples] = defaultdict(lambda: _Samples([], []))
+    # A scale has few numbers, and many outcomes repeat them.
+    read: dict[str | None, Sequence[Mapping[str, Any]]] = {None: ()}
+    for some in progress.split_if_watched(runs, arrays.READING_STEP):
+        for run, invariant, *group, cluster, text in rows.filter(run__in=some).iterator(
+            chunk_size=arrays.AT_A_TIME
+        ):
+            if text not in read:
+                read[text] = json.loads(text)
+            of_group = found[run, invariant, *group]
+            of_group.parts.append(read[text])
+            of_group.clusters.append(cluster)
+    return found
+
+
+def _alpha_columns(run: Run, table: Floats, clusters: Sequence[str], *which: Any) -> dict[str, Any]:
+    numbers = np.unique(np.array(clusters, dtype=object), return_inverse=True)[1]
+    rng = arrays.make_generator("repeats", [run], *which)
+    figure = agreement.interval_alpha(table)
+    return counted.figure_columns("alpha", bootstrap.estimate(figure, numbers, rng))
+
+
+def _other_repeat_rows(
+    run: Run, asked: Strategy, group: Mapping[str, str], said: _Samples
+) -> Iterator[dict[str, Any]]:
+    """A row for each metric of a run that gives numbers, else one row."""
+    tables: dict[str | None, Floats] = {None: said.results()}
+    if asked.frame in SCORING_FRAMES:
+        task = tasktypes.load_task_type(run.project)
+        metrics = dict.fromkeys(one.value for one in strategy_metrics(asked, task))
+        tables = {name: said.numbers(name) for name in metrics}
+    for metric, table in tables.items():
+        there = ~np.isnan(table)
+        repeated = there.sum(axis=1) > 1
+        low = np.where(there, table, np.inf).min(axis=1, initial=np.inf)
+        high = np.where(there, table, -np.inf).max(axis=1, initial=-np.inf)
+        changes = np.where(repeated, high - low > _ROUNDING, nan)
+        changing = estimate_rate(changes, np.array(said.clusters, dtype=object))
+        yield {
+            **counted.run_columns(run),
+            **group,
+            "total": len(table),
+            "missing": int((~there.any(axis=1)).sum()),
+            "parsed": int(there.any(axis=1).sum()),
+            "samples": run.samples,
+            "votes": run.pinned_strategy().votes,
+            **estimate_columns(NO_RATE),
+            "first_parsed": int(there[:, :1].sum()),
+            **_prefixed_columns("first", NO_RATE),
+            "repeated": changing.n,
+            "changing": int(np.nansum(changes)),
+            **_prefixed_columns("changing", changing),
+            "score_invariant": False,
+            "metric": metric,
+            **_alpha_columns(run, table, said.clusters, metric, *group.values()),
+        }
 
 
 def _pair_runs(runs: Iterable[Run]) -> list[Run]:
@@ -207,7 +341,7 @@ def _row(found: GroupSums) -> dict[str, Any]:
     }
 
 
-def _repeat_row(found: GroupSums) -> dict[str, Any]:
+def _repeat_row(found: GroupSums, said: _Samples) -> dict[str, Any]:
     first, moved = found.rates["first"], found.rates["changing"]
     return {
         **found.head(),
@@ -221,6 +355,10 @@ def _repeat_row(found: GroupSums) -> dict[str, Any]:
         "changing": moved.y,
         **_prefixed_columns("changing", clustered_wilson(moved)),
         "score_invariant": found.invariant,
+        "metric": None,
+        **_alpha_columns(
+            found.run, said.results(), said.clusters, found.invariant, *found.group.values()
+        ),
     }
 
 
@@ -259,41 +397,50 @@ ORDER_EFFECT = columns.summed_table(
     ),
     columns.Column("test"),
 )
-REPEATS = columns.summed_table(
-    "repeats",
-    tabulate_repeats,
-    columns.Column("total"),
-    columns.MISSING,
-    columns.Column("parsed"),
-    columns.Count("samples", "Samples", note=lambda row: "votes" if row["votes"] else "repeats"),
-    columns.Column("votes"),
-    columns.Rate(
-        "rate",
-        "Undetected, all samples",
-        columns.items(result="parsed"),
-        missing_link=columns.items(result="missing"),
-        bad=columns.bad_if_undetected,
+REPEATS = replace(
+    columns.summed_table(
+        "repeats",
+        tabulate_repeats,
+        columns.Column("total"),
+        columns.MISSING,
+        columns.Column("parsed"),
+        columns.Count(
+            "samples", "Samples", note=lambda row: "votes" if row["votes"] else "repeats"
+        ),
+        columns.Column("votes"),
+        columns.Rate(
+            "rate",
+            "Undetected, all samples",
+            columns.items(result="parsed"),
+            missing_link=columns.items(result="missing"),
+            bad=columns.bad_if_undetected,
+        ),
+        *columns.plain("low", "high", "reason", "first_parsed"),
+        columns.Rate(
+            "first_rate",
+            "Undetected, first sample",
+            columns.items(result="parsed"),
+            n="first_parsed",
+            prefix="first_",
+            missing="",
+            missing_link=columns.items(result="missing"),
+        ),
+        *columns.plain("first_low", "first_high", "first_reason", "repeated", "changing"),
+        columns.Rate(
+            "changing_rate",
+            "Changed result",
+            columns.items(repeats="changing"),
+            n="repeated",
+            prefix="changing_",
+            missing="",
+        ),
+        *columns.plain(
+            "changing_low", "changing_high", "changing_reason", "score_invariant", "metric"
+        ),
+        columns.Figure("alpha", "Alpha over samples"),
+        *columns.plain("alpha_low", "alpha_high", "alpha_reason"),
     ),
-    *columns.plain("low", "high", "reason", "first_parsed"),
-    columns.Rate(
-        "first_rate",
-        "Undetected, first sample",
-        columns.items(result="parsed"),
-        n="first_parsed",
-        prefix="first_",
-        missing="",
-        missing_link=columns.items(result="missing"),
-    ),
-    *columns.plain("first_low", "first_high", "first_reason", "repeated", "changing"),
-    columns.Rate(
-        "changing_rate",
-        "Changed result",
-        columns.items(repeats="changing"),
-        n="repeated",
-        prefix="changing_",
-        missing="",
-    ),
-    *columns.plain("changing_low", "changing_high", "changing_reason", "score_invariant"),
+    at_once=columns.GROUP_DRAW_LIMIT,
 )
 
 EFFECT_TITLES = {
@@ -326,6 +473,40 @@ def _merge_effects(asked: PageQuery, tables: Sequence[Rows]) -> Rows:
     return list(found.values())
 
 
+class _Repeats(lines.RunGroups):
+    """Groups, runs, and the metric if a run gives numbers. Figures of runs without an undetected
+    rate link to the items of the run and group."""
+
+    def __init__(self, asked: PageQuery, rows: Sequence[Row]) -> None:
+        super().__init__(asked, rows)
+        self.has_metrics = any(row["metric"] for row in rows)
+
+    def headers(self) -> list[Header]:
+        metric = [Header("Metric", "metric", is_number=False)] if self.has_metrics else []
+        return [*super().headers(), *metric]
+
+    def cells(self, row: Row) -> list[Cell]:
+        metric = [cells.text_cell(self.metric(row))] if self.has_metrics else []
+        return [*super().cells(row), *metric]
+
+    def metric(self, row: Row) -> str:
+        """The title of a row's metric, "" without one."""
+        name = row["metric"] or ""
+        named = {one.slug: one.title for one in self._asked(row).metrics}
+        return named.get(name) or {TOTAL: "Total", "score": "Score"}.get(name, name)
+
+    def items_url(self, row: Row, **which: str) -> str:
+        if self._asked(row).frame in JUDGING_FRAMES:
+            return super().items_url(row, **which)
+        if row["metric"]:
+            return ""
+        group = {name: row[name] for name in counted.FIELDS if row.get(name)}
+        return cells.outcomes_url(self.runs[row["run"]], **group, **which, counted="yes")
+
+    def _asked(self, row: Row) -> Strategy:
+        return self.runs[row["run"]].pinned_strategy()
+
+
 def _draw_repeats(asked: PageQuery, rows: Rows) -> ChartSpec | None:
     rates = {
         "first sample": REPEATS.rate("first_rate"),
@@ -336,7 +517,14 @@ def _draw_repeats(asked: PageQuery, rows: Rows) -> ChartSpec | None:
         "Undetected rates of the first sample and of all, and the share of items with a "
         "changed result, with 95 % intervals."
     )
-    return lines.draw_rates(asked, rows, rates, "Share of items", caption)
+    leading = _Repeats(asked, rows)
+    dots = [
+        (name, ": ".join(filter(None, (leading.metric(row), lines.chart_label(asked, row)))), one)
+        for row in rows
+        for name, rate in rates.items()
+        for one in [rate.estimate(row)]
+    ]
+    return chart_parts.draw_dots(dots, title="Share of items", caption=caption, series="Of")
 
 
 NO_PAIRS = (
@@ -417,12 +605,17 @@ VIEWS = (
         build=lines.Lines(
             REPEATS,
             "Repeats and votes",
-            ("samples", "first_rate", "rate", "changing_rate"),
+            ("samples", "first_rate", "rate", "changing_rate", "alpha"),
             "The first sample (k = 1) next to all k samples, which count as votes if the run "
             "combines them, and otherwise as the mean share of repeats. Changed result: share of "
             "items with two or more samples where one sample detected the error and another did "
-            "not. n counts items, not calls.",
+            "not, or gave another number. n counts items, not calls. Alpha: Krippendorff’s alpha "
+            "over samples, the reliability of one sample. 1: samples never differ; 0: samples of "
+            "one item differ as much as those of different items. Where nearly all results are "
+            "alike, alpha is low although few change. A run that repeats itself is not "
+            "therefore right.",
             _draw_repeats,
+            leading=_Repeats,
         ),
         studies={},
         empty=NO_REPEATS,

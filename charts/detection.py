@@ -1,6 +1,6 @@
 """Dot plot of rates: one mark per run and ability, with its interval."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -31,14 +31,21 @@ class RatePoint:
 
 
 def draw_dot_plot(
-    points: Sequence[RatePoint], *, title: str, series: str = "Run", axis: Axis = RATES
+    points: Sequence[RatePoint],
+    *,
+    title: str,
+    series: str = "Run",
+    axis: Axis = RATES,
+    limits: Mapping[str, float] | None = None,
+    limit_title: str = "",
 ) -> dict[str, Any]:
     """Return a Vega-Lite specification: groups from top to bottom, and in each group a row of marks
     per run.
 
     Groups and runs are in the order in which they first occur in `points`. `title` says what the
     rate is, `series` what the runs are. Without points, the chart has no marks. If there are more
-    runs than colours, the first word of the run is next to each mark.
+    runs than colours, the first word of the run is next to each mark. `limits` are drawn as a
+    vertical line across the row of each group that has one; `limit_title` says what they are.
     """
     runs = list(dict.fromkeys(point.run for point in points))
     groups = list(dict.fromkeys(point.group for point in points))
@@ -54,8 +61,13 @@ def draw_dot_plot(
         opacity=marks.when(alt.OpacityValue, "datum.faint", 0.5, 1),
     )
     numbers = [_numbers(base, title, axis)] if marks.colours_repeat(runs) else []
-    layers = alt.layer(_intervals(base, title, axis), dots, *numbers)
-    return marks.to_spec(layers.properties(width="container", height=_height(groups, runs)))
+    height = _height(groups, runs)
+    lines = []
+    if limits:
+        size = height // len(groups) - 8
+        lines = [_limits(limits, groups, title, limit_title, axis, size)]
+    layers = alt.layer(_intervals(base, title, axis), dots, *numbers, *lines)
+    return marks.to_spec(layers.properties(width="container", height=height))
 
 
 def _intervals(base: alt.Chart, title: str, axis: Axis) -> alt.Chart:
@@ -64,6 +76,29 @@ def _intervals(base: alt.Chart, title: str, axis: Axis) -> alt.Chart:
         x2=alt.X2("high"),
         opacity=marks.when(alt.OpacityValue, "datum.faint", 0.4, 0.75),
         strokeDash=marks.when(alt.StrokeDashValue, "datum.faint", [3, 3], [1, 0]),
+    )
+
+
+def _limits(
+    limits: Mapping[str, float],
+    groups: Sequence[str],
+    title: str,
+    limit_title: str,
+    axis: Axis,
+    size: int,
+) -> alt.Chart:
+    values = [{"group": group, "limit": limits[group]} for group in groups if group in limits]
+    return (
+        alt.Chart(alt.Data(values=values))
+        .mark_tick(thickness=2, size=size, color=marks.COLOURS[-1])
+        .encode(
+            x=marks.x_channel("limit", title, axis),
+            y=marks.row_axis("group", groups),
+            tooltip=[
+                alt.Tooltip("group:N", title="Items"),
+                alt.Tooltip("limit:Q", title=limit_title, format=axis.tooltip),
+            ],
+        )
     )
 
 

@@ -21,11 +21,14 @@ def draw_dots(
     series: str = "Run",
     faint: Iterable[Dot] = (),
     axis: Axis = RATES,
+    limits: Mapping[str, float] | None = None,
+    limit_title: str = "",
 ) -> ChartSpec | None:
     """Draw a dot chart; `title` names the rate, and faint dots are published figures for
     comparison. The result is None if no dot has a value.
 
-    Values that are not rates need their own `axis`.
+    Values that are not rates need their own `axis`. `limits` draws a line across the rows of these
+    groups, which `limit_title` names.
     """
     # Imported here, since Altair takes a second and nothing else should wait for it.
     from charts import detection
@@ -38,9 +41,10 @@ def draw_dots(
     ]
     if not points:
         return None
-    return ChartSpec(
-        detection.draw_dot_plot(points, title=title, series=series, axis=axis), caption
+    spec = detection.draw_dot_plot(
+        points, title=title, series=series, axis=axis, limits=limits, limit_title=limit_title
     )
+    return ChartSpec(spec, caption)
 
 
 def list_ends(found: Iterable[Estimate]) -> list[float]:

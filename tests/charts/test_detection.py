@@ -125,3 +125,14 @@ def test_a_single_series_without_a_name_has_no_legend() -> None:
     )
     assert layers(draw_dot_plot([named], title=""))[1]["encoding"]["color"]["legend"]
     assert layers(draw_dot_plot([nameless], title=""))[1]["encoding"]["color"]["legend"] is None
+
+
+def test_a_limit_is_a_line_across_the_row_of_its_group() -> None:
+    spec = draw_dot_plot(
+        [FIRST, LATER], title="rho", limits={"Factual": 0.82}, limit_title="A perfect evaluator"
+    )
+    *_, line = spec["layer"]
+    assert line["mark"]["type"] == "tick"
+    assert line["data"]["values"] == [{"group": "Factual", "limit": 0.82}]
+    assert line["encoding"]["y"]["sort"] == ["Factual", "Score-invariant"]
+    assert line["encoding"]["tooltip"][1]["title"] == "A perfect evaluator"

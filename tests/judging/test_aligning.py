@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import krippendorff
 import numpy as np
 import pytest
 from django.core.management import call_command
@@ -250,6 +251,16 @@ def test_each_person_is_held_against_the_mean_of_the_others(rated: Project) -> N
         assert row["low"] < row["difference"] < row["high"]
     mean = only(rows, strategy="likert", metric="correctness", measure="rho", rater=None)
     assert mean["people"] == pytest.approx(np.mean([row["people"] for row in found]))
+    # All three rated every item, so that the reliability of two is the same whoever is left out.
+    for measure, level in (("rho", "ordinal"), ("pearson", "interval")):
+        r = krippendorff.alpha(table.T, level_of_measurement=level)
+        of = {"strategy": "likert", "metric": "correctness", "measure": measure}
+        for rater in (*RATERS, None):
+            row = only(rows, **of, rater=rater)
+            assert row["bound"] == pytest.approx((2 * r / (1 + r)) ** 0.5)
+            assert row["bound_low"] < row["bound"] < row["bound_high"]
+    error = only(rows, strategy="likert", metric="correctness", measure="rmse", rater=None)
+    assert (error["bound"], error["bound_reason"]) == (None, "only for correlations")
 
 
 def test_an_evaluator_that_may_stand_in_for_people_passes_and_a_worse_one_does_not(

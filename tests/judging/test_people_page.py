@@ -245,6 +245,12 @@ def test_people_stand_beside_the_evaluator_against_the_others(browser: Client) -
     assert [row[2] for row in rows] == ["rater-0", "rater-1", "rater-2", "Mean over people"]
     # rater-1 gives what all others do, and 2 where they give 1 and 3: the mean of the others.
     assert rows[1][3:6] == ["59", "1.00", "1.00"]
+    assert 0.9 < float(rows[1][7]) <= 1
+    page = shown(browser, "view=ceiling&metric=correctness&run=2&measure=pearson")
+    assert "The line across a row is what a perfect evaluator would reach." in page
+    errors = shown(browser, "view=ceiling&metric=correctness&run=2&measure=rmse")
+    assert "The line across a row" not in errors
+    assert {row[7] for row in lines(errors)} == {"— only for correlations"}
 
 
 def test_an_evaluator_is_tested_at_the_epsilon_that_is_asked_for(browser: Client) -> None:

@@ -1,5 +1,6 @@
 import math
 
+import krippendorff
 import numpy as np
 import pytest
 from scipy import stats as scipy_stats
@@ -22,6 +23,73 @@ def people(items, noise=0.3, raters=3, seed=1):
     shape = (items, raters + 1)
     said = np.where(rng.random(shape) < noise, rng.integers(1, 4, size=shape), truth[:, None])
     return said[:, :-1].astype(float), said[:, -1].astype(float)
+
+
+# The bound
+
+
+def noisy(items, raters=3, seed=7):
+    """True values, and raters of reliability .5: errors as large as the spread of the truth."""
+    rng = generator(seed)
+    truth = rng.normal(size=items)
+    return truth, truth[:, None] + rng.normal(size=(items, raters))
+
+
+def test_one_more_rater_reaches_58_and_a_perfect_evaluator_82():
+    # Closed form: the mean of two others has the reliability 2 x .5 / 1.5 = 2/3, of root .816; one
+    # more rater reaches the root of .5 x 2/3 = .577.
+    truth, table = noisy(40_000)
+    bounds = [one.point().value for one in ceiling.rater_bounds(table, truth)]
+    assert bounds == pytest.approx([math.sqrt(2 / 3)] * 3, abs=0.01)
+    for beside, bound in zip(
+        ceiling.rater_ceilings(table, truth, correlation.pearson), bounds, strict=True
+    ):
+        assert beside.people.point().value == pytest.approx(math.sqrt(1 / 3), abs=0.01)
+        # What the truth itself reaches, which is the bound.
+        assert beside.evaluator.point().value == pytest.approx(bound, abs=0.01)
+    ranked = [one.point().value for one in ceiling.rater_bounds(table, truth, ranks=True)]
+    reached = [
+        one.evaluator.point().value
+        for one in ceiling.rater_ceilings(table, truth, correlation.spearman)
+    ]
+    assert ranked == pytest.approx(reached, abs=0.02)
+
+
+@pytest.mark.parametrize("level", ["interval", "ordinal"])
+def test_the_bound_is_spearman_brown_s_of_the_krippendorff_package(level):
+    table, evaluator = people(70, raters=4)
+    # The first item has one other of rater 0, the next nine have two, the rest three.
+    table[0, 2:] = NAN
+    table[1:10, 3] = NAN
+    evaluator[60:] = NAN
+    [bound, *_] = ceiling.rater_bounds(table, evaluator, ranks=level == "ordinal")
+    r = krippendorff.alpha(table[:60].T, level_of_measurement=level)
+    k = 60 / (1 / 1 + 9 / 2 + 50 / 3)
+    assert bound.point().value == pytest.approx(math.sqrt(k * r / (1 + (k - 1) * r)))
+    assert bound.n == 60
+    found = bootstrap.estimate(bound, np.arange(70), generator())
+    assert found.low < found.value < found.high <= 1
+
+
+@pytest.mark.parametrize(
+    ("table", "reason"),
+    [
+        ([[2, 2], [2, 2], [2, 2]], "all labels are the same"),
+        ([[1, 3], [3, 1], [1, 3]], "the annotators agree no better than by chance"),
+    ],
+)
+def test_without_agreement_above_chance_there_is_no_bound(table, reason):
+    for ranks in (False, True):
+        bounds = ceiling.rater_bounds(table, [1, 2, 3], ranks=ranks)
+        assert [(one.point().value, one.point().reason) for one in bounds] == [(None, reason)] * 2
+
+
+def test_the_mean_of_bounds_is_undefined_if_one_is():
+    found = ceiling.rater_bounds([[1, 1, NAN], [3, 3, NAN], [2, NAN, 2], [1, NAN, 3]], [1, 2, 3, 1])
+    values = [one.point().value for one in found]
+    assert values[1] == 1
+    mean = ceiling.mean_figure(found).point().value
+    assert mean == (None if None in values else pytest.approx(np.mean(values)))
 
 
 # The ceiling

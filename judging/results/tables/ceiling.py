@@ -13,10 +13,12 @@ from judging.results import (
     chart_parts,
     columns,
     correlations,
+    counted,
     lines,
     metric_lines,
     paired_scores,
 )
+from judging.results.arrays import Floats
 from judging.results.cells import Cell, Row
 from judging.results.columns import Table
 from judging.results.correlations import CORRELATIONS, ERRORS, RMSE
@@ -39,6 +41,7 @@ from stats.paired import ONE_CLUSTER
 
 # The measures of the ceiling: rank order, linear relation, distance.
 MEASURES = ("rho", "pearson", RMSE)
+CORRELATIONS_ONLY = "only for correlations"
 # How much worse the evaluator may be, since it costs less than crowds, trained people, experts.
 EPSILONS = {0.1: "crowd", 0.15: "trained annotators", 0.2: "experts"}
 
@@ -50,8 +53,9 @@ def tabulate_ceiling(
     the same means on the same items; rows without a rater are the means over people.
 
     `difference` is the evaluator's figure minus the person's. If it is above 0, the evaluator is
-    closer than the person (for a correlation) or farther away (for an error). Errors need the same
-    scale on both sides. Raises `UnknownField`.
+    closer than the person (for a correlation) or farther away (for an error). `bound` is the
+    correlation that a perfect evaluator would have with these means (`stats.ceiling.rater_bounds`).
+    Errors need the same scale on both sides. Raises `UnknownField`.
     """
     people = load_raters(project)
     for named, sides in correlations.split_scores(project, runs, by):
@@ -64,10 +68,13 @@ def tabulate_ceiling(
             )
             mean = ceiling.mean_ceiling(found)
             every = [*found, *([mean] if mean else [])]
-            rows = _ceiling_rows(every, sides, [*named.values(), name])
-            for one, row in zip(every, rows, strict=True):
+            which = [*named.values(), name]
+            rows = _ceiling_rows(every, sides, which)
+            bounds = _estimate_bounds(table, sides, which)
+            for one, row, bound in zip(every, rows, bounds, strict=True):
                 rater = people.people[one.rater] if one.rater >= 0 else None
-                yield {**named, "measure": name, "rater": rater, **row}
+                of_bound = counted.figure_columns("bound", bound)
+                yield {**named, "measure": name, "rater": rater, **row, **of_bound}
 
 
 def tabulate_alt_test(
@@ -117,6 +124,17 @@ def _ceiling_rows(
             "high": apart.high,
             "reason": own.reason or its.reason or apart.reason or None,
         }
+
+
+def _estimate_bounds(table: Floats, sides: PairedScores, which: list[Any]) -> list[Estimate]:
+    """The bound of each row of a measure, the last that of their mean."""
+    measure = which[-1]
+    found = ceiling.rater_bounds(table, sides.evaluator, ranks=measure == "rho")
+    figures = [*found, ceiling.mean_figure(found)] if found else []
+    if measure in ERRORS:
+        return [Estimate(None, None, None, one.n, CORRELATIONS_ONLY) for one in figures]
+    rng = arrays.make_generator("ceiling", [sides.run], *which, "bound")
+    return bootstrap.estimates(figures, sides.cluster, rng)
 
 
 def _alt_test_rows(found: AltTest, people: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -217,6 +235,8 @@ CEILING = Table(
         *columns.plain("evaluator_low", "evaluator_high"),
         _side("difference", "Evaluator minus person"),
         *columns.plain("low", "high", "reason"),
+        columns.Figure("bound", "A perfect evaluator"),
+        *columns.plain("bound_low", "bound_high", "bound_reason"),
     ),
     tabulate_ceiling,
     group_by=paired_scores.BY_ITEM_FIELDS_AND_LENGTH,
@@ -270,8 +290,23 @@ def _draw_ceiling(asked: PageQuery, rows: Rows) -> ChartSpec | None:
         f"{title} with the mean of the other annotators, for each annotator and for the "
         "evaluator on the same items, with 95 % intervals."
     )
+    limits = {
+        _person(page, row): row["bound"]
+        for row in rows[: metric_lines.MOST_GROUPS]
+        if row["bound"] is not None
+    }
+    if limits:
+        caption += " The line across a row is what a perfect evaluator would reach."
     axis = measure_axis(measure, (one for *_, one in found))
-    return chart_parts.draw_dots(found, title=title, caption=caption, series="Of", axis=axis)
+    return chart_parts.draw_dots(
+        found,
+        title=title,
+        caption=caption,
+        series="Of",
+        axis=axis,
+        limits=limits,
+        limit_title="A perfect evaluator",
+    )
 
 
 def _estimate(row: Row, name: str) -> Estimate:
@@ -309,11 +344,15 @@ VIEWS = (
         build=lines.Lines(
             CEILING,
             "Human ceiling",
-            ("rater", "n", "people", "evaluator", "difference"),
+            ("rater", "n", "people", "evaluator", "difference", "bound"),
             "Each annotator is compared with the mean of the other annotators; the evaluator is "
-            "compared with the same means on the same items. Agreement between annotators is "
-            "about the best an evaluator can reach. Above 0, the evaluator is better for "
-            "correlations and worse for errors.",
+            "compared with the same means on the same items. An annotator’s figure is what one "
+            "more person would reach, not the best that is possible. A perfect evaluator: the "
+            "correlation of true values with these means, the root of the reliability of the mean "
+            "(Spearman-Brown from Krippendorff’s alpha; for ρ from ranks, an approximation). If "
+            "the reliability of one annotator is .5, one more reaches .58 against the mean of two "
+            "others, and a perfect evaluator .82. Evaluator minus person: above 0, the evaluator "
+            "is better for correlations and worse for errors.",
             _draw_ceiling,
             _of_measure,
             _Persons,

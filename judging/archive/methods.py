@@ -163,6 +163,9 @@ def _agreement_sentence(project: Project) -> str:
 
 def _run_sentences(run: Run) -> Sentences:
     yield _prompt_sentence(run)
+    if weights := run.pinned_strategy().weights:
+        named = ", ".join(f"{weight:g}" for weight in weights)
+        yield format_sentence("run", "weights", sources=_sources(run), weights=named)
     if run.kind == Run.Kind.ASKED and (sources := _sources(run)):
         yield format_sentence("run", "over", sources=sources)
     if run.kind != Run.Kind.DERIVED and not _is_offline(run):

@@ -21,6 +21,7 @@ from judging.errors import Refused
 from judging.models import Endpoint, Outcome, Run, StrategyVersion
 from judging.runs import descriptions, pinning, run_items
 from judging.runs.engine import outcomes
+from judging.runs.run_config import NO_OVERRIDES, RunOverrides
 from judging.runs.run_items import DrawnItems
 from judging.runs.transitions import record_event
 from judging.strategies import Strategy
@@ -28,6 +29,9 @@ from judging.strategies.descriptions import FRAME_DESCRIPTIONS
 from judging.strategies.replies import decisions
 
 PANEL = "panel"
+MOST_WEIGHT = 1_000_000
+# Frames whose outcomes are numbers, without a detection.
+NUMBER_FRAMES = ("rating", "rubric", "matching")
 BATCH = 200
 
 
@@ -36,6 +40,7 @@ def derive_run(
     *,
     strategy: StrategyVersion,
     sources: Sequence[Run],
+    weights: Mapping[int, float] | None = None,
     member: Membership | None = None,
     name: str = "",
     tags: Sequence[str] = (),
@@ -43,11 +48,13 @@ def derive_run(
 ) -> Run:
     """Create a run that combines the outcomes of these runs with a strategy of the frame "fold".
 
-    Raises `Refused` for sources that cannot be combined, or that have no item in common, and for a
-    name that another run has.
+    `weights` are those of weighted votes, one above 0 for each source, by run number; they are
+    pinned. Raises `Refused` for sources that cannot be combined, or that have no item in common,
+    for weights that are missing or not used, and for a name that another run has.
     """
     sources = sorted(set(sources), key=lambda run: run.number)
     _check(project, strategy, sources)
+    own = _pin_weights(strategy.strategy(), sources, weights or {})
     run = pinning.draft_run(
         project,
         strategy,
@@ -56,6 +63,7 @@ def derive_run(
         member=member,
         seed=0,
         samples=1,
+        own=own,
         state=Run.State.FINISHED,
         finished_at=timezone.now(),
     )
@@ -182,7 +190,26 @@ def describe_frames(runs: Iterable[Run]) -> str:
     return f"These runs ask in different ways ({ways}). Choose runs that ask in one way."
 
 
+def _pin_weights(
+    fold: Strategy, sources: Sequence[Run], weights: Mapping[int, float]
+) -> RunOverrides:
+    if fold.fold != "weighted":
+        if weights:
+            raise Refused("Only weighted votes have weights. Leave them out.")
+        return NO_OVERRIDES
+    numbers = [run.number for run in sources]
+    if unweighted := [number for number in numbers if number not in weights]:
+        raise Refused(f"Give run {unweighted[0]} a weight: weighted votes need one for each run.")
+    if any(not 0 < weights[number] <= MOST_WEIGHT for number in numbers):
+        raise Refused(f"A weight is a number above 0, and at most {MOST_WEIGHT:,}.")
+    return RunOverrides(weights=tuple(weights[number] for number in numbers))
+
+
 def _check_same_question(fold: Strategy, asked: Sequence[Strategy]) -> None:
+    if fold.fold in ("veto", "weighted") and asked[0].frame in NUMBER_FRAMES:
+        raise Refused(
+            "These runs give numbers, which have no such vote. Combine them by majority or mean."
+        )
     if fold.fold != "mean":
         return
     if asked[0].output not in {"score", "scores"}:

@@ -19,7 +19,8 @@ class RunOverrides:
     `parameters` override the parameters of both. `axes` are the axes to ask about, () for all;
     MAIN_AXIS stands for the axis of each item's ability. `votes` is True if several samples are
     votes and False if they are repeats; `examples` is the number of few-shot examples shown. For
-    both, None keeps the strategy's setting. `guidance` are reviewers' remarks by item key, for
+    both, None keeps the strategy's setting. `weights` are those of the members of a weighted vote,
+    in the order of their run numbers. `guidance` are reviewers' remarks by item key, for
     generators that regenerate these items. With `unlabelled`, error detection also judges items
     without a final label.
     """
@@ -30,6 +31,7 @@ class RunOverrides:
     examples: int | None = None
     guidance: Mapping[str, str] = field(default_factory=dict)
     unlabelled: bool = False
+    weights: tuple[float, ...] = ()
 
     def pinned(self) -> dict[str, Any]:
         """The overrides in the form in which a run pins them; empty if there are none."""
@@ -38,6 +40,7 @@ class RunOverrides:
             "axes": list(self.axes),
             "votes": self.votes,
             "examples": self.examples,
+            "weights": list(self.weights),
             "guidance": dict(self.guidance),
             "unlabelled": self.unlabelled or None,
         }
@@ -50,7 +53,8 @@ NO_OVERRIDES = RunOverrides()
 def load_overrides(pinned: Mapping[str, Any]) -> RunOverrides:
     """Load the overrides from a run's pins."""
     said = dict(pinned.get(OVERRIDES_KEY, {}))
-    return RunOverrides(**{**said, "axes": tuple(said.get("axes", ()))})
+    lists = {name: tuple(said.get(name, ())) for name in ("axes", "weights")}
+    return RunOverrides(**{**said, **lists})
 
 
 def serialize_metrics(metrics: Iterable[Metric]) -> list[dict[str, Any]]:
@@ -78,6 +82,8 @@ def build_strategy(asked: Strategy, pinned: Mapping[str, Any]) -> Strategy:
         asked = with_metrics(asked, _metrics(pinned["metrics"]), decides=decides)
     held = pinned.get(OVERRIDES_KEY, {})
     changes = {name: held[name] for name in ("votes", "examples") if name in held}
+    if "weights" in held:
+        changes["weights"] = tuple(held["weights"])
     if "parser" in pinned:
         changes["parser"] = pinned["parser"]
     return replace(asked, **changes) if changes else asked

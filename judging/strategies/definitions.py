@@ -368,7 +368,7 @@ FRAMES_OF_METRIC = {
 METRICS = tuple(FRAMES_OF_METRIC)
 # output -> its parsers by name; "" is the default parser
 PARSERS = {"detection": ("strict", "phrases-001")}
-FOLDS = ("majority", "mean")
+FOLDS = ("majority", "veto", "weighted", "mean")
 MAX_SAMPLES, MAX_EXAMPLES = 100, 50
 WITH_AXES = ("single", "pair", "reference")
 WITH_EXAMPLES = ("detection", "rating", "rubric", "matching")

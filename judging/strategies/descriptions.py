@@ -75,6 +75,14 @@ _CALL_TITLES = {
     ("pair", 1): "Both answers, gold first as A",
     ("pair", 2): "Both answers, perturbed first as A",
 }
+_FOLD_DESCRIPTIONS = {
+    "majority": "Detected if more than half of all members detect; missing members count in the "
+    "total.",
+    "veto": "Detected if any member detects; a missing member counts as one that does not.",
+    "weighted": "Detected if the members that detect have more than half of all weights; missing "
+    "members count in the total.",
+    "mean": "Scores are averaged over the members first, then compared.",
+}
 _PARSER_DESCRIPTIONS = {
     "": "JSON first, then markers in the text",
     "strict": "JSON first, then markers in the text",
@@ -166,10 +174,7 @@ def _describe_output(strategy: Strategy) -> str:
         "sorting": "Suggested if the reply names an ability; a lead accepts it or chooses another.",
         "explanation": "Found if the explanation names an error; the item then counts as detected "
         "for the other run.",
-        "fold": "Detected if more than half of all members detect; missing members count in the "
-        "total."
-        if strategy.fold == "majority"
-        else "Scores are averaged over the members first, then compared.",
+        "fold": _FOLD_DESCRIPTIONS.get(strategy.fold, ""),
     }[strategy.frame]
 
 

@@ -173,12 +173,13 @@ class Strategy:
     with `metrics_from` "task" they come from the task type. `steps` is () if there is a single
     question, and then system and prompt are that question's. `samples` is how often each call is
     made; with `votes` their majority decides. `parameters` override the endpoint's. `examples` is
-    the number of few-shot examples. `fold` says how a derived run combines outcomes: "majority" or
-    "mean". `parser` is a named parser, "" for the default; `decides` the metric (or "total") that
-    decides the item; `about` whose explanation is checked: "perturbed" or "gold". With `worded` the
-    answer is not JSON. `category` is what a generator of perturbations generates, "" for others.
-    With `needs_context` an input without its context is incomplete. `abilities` and `made` come
-    from the project, see `with_categories`.
+    the number of few-shot examples. `fold` says how a derived run combines outcomes: "majority",
+    "veto", "weighted" or "mean"; `weights` are those of its members in the order of their numbers,
+    from the run. `parser` is a named parser, "" for the default; `decides` the metric (or "total")
+    that decides the item; `about` whose explanation is checked: "perturbed" or "gold". With
+    `worded` the answer is not JSON. `category` is what a generator of perturbations generates, ""
+    for others. With `needs_context` an input without its context is incomplete. `abilities` and
+    `made` come from the project, see `with_categories`.
     """
 
     slug: str
@@ -203,6 +204,7 @@ class Strategy:
     parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
     examples: int = 0
     fold: str = ""
+    weights: tuple[float, ...] = ()
     parser: str = ""
     decides: str = ""
     about: str = ""

@@ -108,6 +108,7 @@ CASES = {
     "majority": Case(detectable, 0, over=("detect-1a", "detect-2a", "detect-steps")),
     "matching": Case(rated, ITEMS, SCORED),
     "mean": Case(perturbed, 0, over=("rubric", "rubric")),
+    "minority-veto": Case(detectable, 0, over=("detect-1a", "detect-2a")),
     "pairwise": Case(perturbed, 2 * ITEMS),
     "pairwise-axis": Case(perturbed, 4 * 2 * ITEMS),
     "pairwise-axis-rules": Case(perturbed, 4 * 2 * ITEMS),
@@ -129,6 +130,7 @@ CASES = {
     "string-match": Case(rated, ITEMS, SCORED, baseline=True),
     "vanilla": Case(perturbed, 2 * ITEMS),
     "vanilla-score": Case(perturbed, 2 * ITEMS),
+    "weighted-votes": Case(detectable, 0, over=("detect-1a", "detect-2a")),
 }
 
 
@@ -140,7 +142,10 @@ def run_case(slug: str, ask: Callable[[], Endpoint]) -> tuple[Run, Project]:
     sources = [work(make_run(project, ask(), base)) for base in case.over]
     if not case.calls:
         strategy = make_strategy(slug)
-        return derived.derive_run(project, strategy=strategy, sources=sources), project
+        weighted = strategy.strategy().fold == "weighted"
+        weights = {source.number: 1 for source in sources} if weighted else None
+        made = derived.derive_run(project, strategy=strategy, sources=sources, weights=weights)
+        return made, project
     endpoint = make_baseline() if case.baseline else ask()
     run = lifecycle.start_run(
         project,

@@ -8,9 +8,10 @@ from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
 
 from annotation.models import Project
+from judging.errors import Refused
 from judging.evaluators.providers.errors import Rejected
 from judging.models import Endpoint, Run
-from judging.runs import canaries, lifecycle
+from judging.runs import canaries, derived, lifecycle
 from tests.builders import make_member, make_project, make_slot
 from tests.judging.builders_judging import (
     answer,
@@ -197,6 +198,39 @@ def test_votes_are_counted(program: Client, project: Project) -> None:
     assert "calls an evaluator" in str(
         post(program, "runs/derive/", {"strategy": "reference", "runs": [1, 2]}, 422)
     )
+
+
+def test_votes_have_weights(program: Client, project: Project) -> None:
+    items = make_items(project, 2)
+    for said in (["detected", "undetected"], ["undetected", "detected"]):
+        make_judged(project, zip(items, said, strict=True))
+    body = {"strategy": "weighted-votes", "runs": [2, 1], "weights": [3, 1]}
+    post(program, "runs/derive/", body, 201)
+    results = [row["result"] for row in program.get(f"{API}runs/3/outcomes/").json()["results"]]
+    assert results == ["undetected", "detected"]
+    for wrong, words in (
+        ({"weights": [3]}, "Give one weight for each run"),
+        ({"weights": []}, "Give run 1 a weight"),
+        ({"weights": [0, 1]}, "A weight is a number above 0"),
+        ({"weights": ["x", 1]}, "valid number"),
+        ({"strategy": "minority-veto"}, "Only weighted votes have weights"),
+        ({"runs": [1, 1], "weights": [1, 2]}, "each run once"),
+    ):
+        assert words in str(post(program, "runs/derive/", {**body, **wrong}, 422))
+    assert Run.objects.count() == 3
+
+
+def test_numbers_have_no_veto(program: Client) -> None:
+    project = make_project("rated", task_type="rating")
+    make_responses(project, ["3/2/1"])
+    scored = [(item, "scored") for item in project.items.all()]
+    endpoint = make_endpoint(NOBODY, name="rater")
+    runs = [
+        make_judged(project, scored, strategy="likert", endpoint=endpoint, seed=seed)
+        for seed in (1, 2)
+    ]
+    with pytest.raises(Refused, match="which have no such vote"):
+        derived.derive_run(project, strategy=make_strategy("minority-veto"), sources=runs)
 
 
 def test_what_another_parser_would_change_is_said_and_applied(judge: Endpoint) -> None:

@@ -216,6 +216,48 @@ def test_votes_are_counted_over_runs_that_there_are(project: Project) -> None:
     assert "majority combines runs. Leave out --endpoint, --cap" in said
 
 
+def test_votes_have_a_veto_or_weights(project: Project) -> None:
+    for results in ("DDUU", "DUUU", "DDDU"):
+        said = [{"D": "detected", "U": "undetected"}[one] for one in results]
+        make_judged(project, zip(project.items.order_by("position"), said, strict=True))
+
+    def results(*words: str) -> list[str]:
+        say("run_strategy", "--project", "p", "--strategy", *words)
+        run = Run.objects.latest("number")
+        return list(run.outcomes.order_by("item__position").values_list("result", flat=True))
+
+    over = ("--over", "1", "2", "3")
+    assert results("minority-veto", *over) == [*["detected"] * 3, "undetected"]
+    # 1 + 2 of 5 detect the second item, 2 of 5 the third.
+    weighted = ("weighted-votes", "--over", "3", "2", "1", "--weights", "2", "2", "1")
+    assert results(*weighted) == ["detected", "detected", "undetected", "undetected"]
+    # In the order of the run numbers, whatever the order of the words; part of the digest.
+    first = Run.objects.latest("number")
+    assert first.pinned["own"] == {"weights": [1, 2, 2]}
+    results("weighted-votes", *over, "--weights", "1", "9", "1")
+    assert Run.objects.latest("number").digest != first.digest
+    results("weighted-votes", *over, "--weights", "1", "2", "2")
+    assert Run.objects.latest("number").digest == first.digest
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--strategy weighted-votes --over 1 2", "Give run 1 a weight"),
+        ("--strategy weighted-votes --over 1 2 --weights 1 0", "A weight is a number above 0"),
+        ("--strategy weighted-votes --over 1 2 --weights 1 nan", "A weight is a number above 0"),
+        ("--strategy weighted-votes --over 1 2 --weights 1", "one weight for each run"),
+        ("--strategy majority --over 1 2 --weights 1 2", "Only weighted votes have weights"),
+        ("--strategy rouge-l --endpoint baseline --weights 1", "Only weighted votes have weights"),
+    ],
+)
+def test_weights_that_do_not_fit_are_refused(project: Project, words: str, message: str) -> None:
+    for _ in range(2):
+        make_judged(project, [(item, "detected") for item in project.items.all()])
+    assert message in refused("run_strategy", "--project", "p", *words.split())
+    assert Run.objects.count() == 2
+
+
 def test_a_strategy_of_the_project_can_be_run(project: Project) -> None:
     own = make_version("rouge-l")
     own.project = project

@@ -6,7 +6,13 @@ from hypothesis import strategies as st
 
 from judging.strategies import load_all
 from judging.strategies.replies import combination
-from judging.strategies.replies.combination import combine_panel, combine_repeats, combine_votes
+from judging.strategies.replies.combination import (
+    combine_panel,
+    combine_repeats,
+    combine_veto,
+    combine_votes,
+    combine_weighted,
+)
 from judging.strategies.replies.decisions import Decision, combine
 
 ERROR = Decision("detected", "error", values={"said": "error"})
@@ -73,7 +79,65 @@ def test_votes_count_all_members_the_missing_ones_too(parts, expected):
     assert said(combine_votes(parts)) == expected
 
 
-@pytest.mark.parametrize("folded", [combine_repeats, combine_votes, combine_panel])
+@pytest.mark.parametrize(
+    "parts, expected",
+    [
+        ([ERROR, NONE, NONE, NONE], ("detected", "error", 1 / 4)),
+        ([NONE, NONE, NONE], ("undetected", "no_error", 0)),
+        # A missing member does not detect, and hides nobody who does.
+        ([ERROR, NONE, LOST, LOST, LOST], ("detected", "error", 1 / 2)),
+        ([ERROR, LOST], ("detected", "error", 1)),
+        ([NONE, LOST, REFUSED], ("undetected", "no_error", 0)),
+    ],
+)
+def test_one_member_that_detects_is_a_veto(parts, expected):
+    assert said(combine_veto(parts)) == expected
+
+
+@pytest.mark.parametrize(
+    "weights, parts, expected",
+    [
+        # 3 of 5 outweighs two others
+        ([3, 1, 1], [ERROR, NONE, NONE], ("detected", "error", 1 / 3)),
+        ([2, 1, 1], [ERROR, NONE, NONE], ("undetected", "no_error", 1 / 3)),
+        # The weights of missing members count: 2 of 4, and 3 of 5.
+        ([2, 2], [ERROR, LOST], ("undetected", "no_error", 1)),
+        ([3, 1, 1], [ERROR, LOST, LOST], ("detected", "error", 1)),
+        # .1 + .2 is as much as .3, though not as floating-point numbers.
+        ([0.1, 0.2, 0.3], [ERROR, ERROR, NONE], ("undetected", "no_error", 2 / 3)),
+        ([0.1, 0.2, 0.2], [ERROR, ERROR, NONE], ("detected", "error", 2 / 3)),
+    ],
+)
+def test_weights_of_all_members_count_in_weighted_votes(weights, parts, expected):
+    assert said(combine_weighted(parts, weights)) == expected
+
+
+@given(st.lists(st.sampled_from([ERROR, NONE, LOST]), min_size=1, max_size=9), st.integers(1, 9))
+def test_votes_of_equal_weight_are_a_majority_and_a_veto_detects_no_less(parts, weight):
+    majority = combine_votes(parts)
+    assert combine_weighted(parts, [weight] * len(parts)) == majority
+    assert combine_veto(parts).result == (
+        "detected" if ERROR in parts else "undetected" if NONE in parts else "missing"
+    )
+
+
+def test_numbers_have_neither_vetoes_nor_weighted_votes():
+    parts = [scored(naturalness=2), LOST]
+    with pytest.raises(ValueError, match="cannot be vetoed"):
+        combine_veto(parts)
+    with pytest.raises(ValueError, match="no weighted votes"):
+        combine_weighted(parts, [1, 1])
+    with pytest.raises(ValueError, match="2 members need as many weights, not 1"):
+        combine_weighted([ERROR, NONE], [1])
+
+
+def weigh(parts):
+    return combine_weighted(parts, [3, 2, 1])
+
+
+@pytest.mark.parametrize(
+    "folded", [combine_repeats, combine_votes, combine_panel, combine_veto, weigh]
+)
 def test_where_nobody_said_anything_the_item_is_missing(folded):
     decision = folded([LOST, REFUSED, LOST])
     assert (decision.result, decision.cause, decision.share) == ("missing", "refused", None)
@@ -175,6 +239,9 @@ def test_what_else_an_outcome_keeps_is_no_metric():
 def test_a_derived_run_folds_by_its_strategy():
     majority = replace(PANEL, fold="majority")
     parts = [single(9, 4), single(9, 9), single(5, 6)]
+    assert combine(replace(PANEL, fold="veto"), parts).result == "detected"
+    weighted = replace(PANEL, fold="weighted", weights=(3.0, 1.0, 1.0))
+    assert combine(weighted, parts).result == "detected"
     assert combine(majority, parts).result == "undetected"
     assert combine(PANEL, parts).result == "detected"
     assert combine(PANEL, [against_gold(9), against_gold(10)], source=REFERENCE).detail == "top-1"

@@ -167,6 +167,28 @@ def test_the_votes_of_chosen_runs_are_counted(
     assert "is combined from other runs and sends no requests" in said
 
 
+def test_chosen_runs_have_weights(browser: Client, project: Project, judge: Endpoint) -> None:
+    items = make_items(project, 2)
+    for said in (["detected", "undetected"], ["undetected", "detected"]):
+        make_judged(project, zip(items, said, strict=True))
+    asked = shown(browser.get(page("run-derive") + "?run=1&run=2"))
+    assert 'name="weight-1" value="1"' in asked
+    assert "Minority veto" in asked
+    assert "Weighted votes" in asked
+    chosen = {"run": [1, 2], "strategy": "weighted-votes", "weight-1": "2.5"}
+    assert "Give run 2 a weight" in shown(browser.post(page("run-derive"), chosen), 422)
+    browser.post(page("run-derive"), {**chosen, "weight-2": "1"})
+    made = last_run()
+    results = made.outcomes.order_by("item__position").values_list("result", flat=True)
+    assert list(results) == ["detected", "undetected"]
+    assert "<dt>Weights</dt><dd>2.5, 1.0, in the order of the runs</dd>" in shown(
+        browser.get(page("run", made.number))
+    )
+    # They are used by weighted votes alone.
+    browser.post(page("run-derive"), {**chosen, "strategy": "minority-veto", "weight-2": "1"})
+    assert "own" not in last_run().pinned
+
+
 @pytest.mark.parametrize(
     "numbers, fold, words",
     [

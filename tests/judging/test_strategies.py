@@ -50,7 +50,7 @@ STUDIES = {
         "likert", "likert-no-gold", "rouge-l", "rouge-l-unicode", "rouge-l-response",
         "rouge-l-unicode-response",
     },
-    "": {"length", "mean"},
+    "": {"length", "mean", "minority-veto", "weighted-votes"},
 }  # fmt: skip
 # One for gold answers and one for each category that the study counts.
 STUDIES["000"] |= {"generate-gold", "suggest-ability"} | {

@@ -22,14 +22,15 @@ from judging.strategies import catalogue
 class Command(BaseCommand):
     help = (
         "Start a run: send the labelled items of a project to an evaluator. With the strategy "
-        "majority or mean, combine the verdicts of existing runs instead."
+        "majority, minority-veto, weighted-votes or mean, combine the verdicts of existing runs "
+        "instead."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--project", required=True, metavar="SLUG")
         parser.add_argument("--strategy", required=True, metavar="SLUG")
         parser.add_argument(
-            "--endpoint", metavar="NAME", help="the evaluator; not used with majority or mean"
+            "--endpoint", metavar="NAME", help="the evaluator; not used to combine runs"
         )
         parser.add_argument(
             "--over",
@@ -38,6 +39,13 @@ class Command(BaseCommand):
             action="extend",
             metavar="RUN",
             help="the runs to combine, or the run whose explanations are checked",
+        )
+        parser.add_argument(
+            "--weights",
+            type=float,
+            nargs="+",
+            metavar="WEIGHT",
+            help="for weighted-votes: a weight for each run of --over, in their order",
         )
         _add_items(parser)
         _add_asking(parser)
@@ -69,8 +77,14 @@ class Command(BaseCommand):
             if strategy.strategy().frame == "fold":
                 _check_fold(options)
                 return derived.derive_run(
-                    project, strategy=strategy, sources=over, **_description(options)
+                    project,
+                    strategy=strategy,
+                    sources=over,
+                    weights=_parse_weights(options),
+                    **_description(options),
                 )
+            if options["weights"]:
+                raise lifecycle.Refused("Only weighted votes have weights. Leave out --weights.")
             if len(over) > 1:
                 raise lifecycle.Refused(
                     "Explanations of only one run can be checked. Give one run with --over."
@@ -216,6 +230,14 @@ def _check_fold(options: dict[str, Any]) -> None:
             f"Strategy {options['strategy']} combines runs. Leave out {', '.join(given)} and give "
             "the runs with --over."
         )
+
+
+def _parse_weights(options: dict[str, Any]) -> dict[int, float]:
+    """The weight of each run by number."""
+    over, weights = options["over"] or [], options["weights"] or []
+    if weights and len(weights) != len(set(over)):
+        raise command_error("Give --weights one weight for each run of --over, and each run once.")
+    return dict(zip(over, weights, strict=False))
 
 
 def _strategy(project: Project, slug: str) -> StrategyVersion:

@@ -117,13 +117,27 @@ class CloneSerializer(AgainSerializer):
 
 
 class DeriveSerializer(DescriptionSerializer):
-    """The numbers of the runs to combine, and the strategy that combines their outcomes. Name, tags
-    and note are those of the new run."""
+    """The numbers of the runs to combine, and the strategy that combines their outcomes. Weighted
+    votes need `weights`, one for each of the `runs`, in their order. Name, tags and note are those
+    of the new run."""
 
     strategy = serializers.CharField(max_length=80)
     runs = serializers.ListField(
         child=serializers.IntegerField(min_value=1, max_value=2_147_483_647), max_length=1000
     )
+    weights = serializers.ListField(
+        child=serializers.FloatField(min_value=0, max_value=runs_derived.MOST_WEIGHT),
+        max_length=1000,
+        default=list,
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        runs, weights = attrs["runs"], attrs["weights"]
+        if weights and len(weights) != len(set(runs)):
+            raise serializers.ValidationError(
+                {"weights": "Give one weight for each run, and each run once."}
+            )
+        return attrs
 
 
 class ParserSerializer(serializers.Serializer[Any]):
@@ -310,7 +324,7 @@ def ask_without(request: Request, slug: str, number: int) -> Response:
 @api_view(["POST"])
 @make_idempotent("run", takes_long=True)
 def derive(request: Request, slug: str) -> Response:
-    """Combine runs by majority or by mean, without calling an evaluator."""
+    """Combine runs by a vote or by mean, without calling an evaluator."""
     member = access.member_for(request, slug, right="run")
     said = validate_body(DeriveSerializer(data=request.data))
     sources = [get_run_or_404(member, number) for number in dict.fromkeys(said["runs"])]
@@ -320,7 +334,12 @@ def derive(request: Request, slug: str) -> Response:
         by = access.ensure_membership(member)
         described = {name: said[name] for name in ("name", "tags", "note")}
         return runs_derived.derive_run(
-            member.project, strategy=strategy, sources=sources, member=by, **described
+            member.project,
+            strategy=strategy,
+            sources=sources,
+            weights=dict(zip(said["runs"], said["weights"], strict=False)),
+            member=by,
+            **described,
         )
 
     return respond_created(call_or_422(derived))

@@ -108,12 +108,24 @@ def _set_choices(field: forms.Field, endpoints: QuerySet[Endpoint], empty: str) 
 
 
 class DeriveForm(forms.Form):
-    """How to combine the outcomes of runs."""
+    """How to combine the outcomes of runs, with a weight for each run, used by weighted votes."""
 
     strategy = forms.ChoiceField(label="How to combine them", widget=forms.RadioSelect)
 
-    def __init__(self, data: Any = None, *, folds: Iterable[StrategyVersion]) -> None:
+    def __init__(
+        self, data: Any = None, *, folds: Iterable[StrategyVersion], runs: Sequence[Run]
+    ) -> None:
         super().__init__(data)
+        self.numbers = [run.number for run in runs]
+        for number in self.numbers:
+            self.fields[f"weight-{number}"] = forms.FloatField(
+                label=f"Run {number}",
+                required=False,
+                min_value=0,
+                max_value=derived.MOST_WEIGHT,
+                initial=1,
+                widget=forms.NumberInput(attrs={"step": "any"}),
+            )
         self.versions = {version.slug: version for version in folds}
         field = self.fields["strategy"]
         assert isinstance(field, forms.ChoiceField)
@@ -123,6 +135,17 @@ class DeriveForm(forms.Form):
     def version(self) -> StrategyVersion:
         """The chosen strategy version, once the form is valid."""
         return self.versions[self.cleaned_data["strategy"]]
+
+    def weights(self) -> dict[int, float]:
+        """The weight of each run by number, if the chosen strategy has weights."""
+        if self.version().strategy().fold != "weighted":
+            return {}
+        given = {number: self.cleaned_data[f"weight-{number}"] for number in self.numbers}
+        return {number: weight for number, weight in given.items() if weight is not None}
+
+    def weight_fields(self) -> list[forms.BoundField]:
+        """The fields of the weights."""
+        return [self[f"weight-{number}"] for number in self.numbers]
 
 
 class ReparseForm(forms.Form):
@@ -212,17 +235,18 @@ def ask_without(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @login_required
 def derive_run(request: HttpRequest, slug: str) -> HttpResponse:
-    """Combine the chosen runs by majority or by mean, without calling an evaluator."""
+    """Combine the chosen runs by a vote or by mean, without calling an evaluator."""
     member = access.member_for(request, slug, right="run")
     chosen = _named_runs(request, member)
     folds = [one.version for one in catalogue.list_offered(member.project) if one.strategy.fold]
-    form = DeriveForm(_submitted_data(request), folds=folds)
+    form = DeriveForm(_submitted_data(request), folds=folds, runs=chosen)
     if request.method == "POST" and form.is_valid():
         try:
             made = derived.derive_run(
                 member.project,
                 strategy=catalogue.store_version(form.version()),
                 sources=chosen,
+                weights=form.weights(),
                 member=access.ensure_membership(member),
             )
         except Refused as problem:

@@ -7,6 +7,7 @@ or cause.
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from math import fsum
 from statistics import median
 from typing import Any, Protocol, TypeGuard
@@ -70,6 +71,36 @@ def combine_votes(parts: Sequence[DecisionLike]) -> Decision:
     return _combine_detections(parts, needed=len(parts) / 2)
 
 
+def combine_veto(parts: Sequence[DecisionLike]) -> Decision:
+    """The minority veto: detected if any member detects, however many do not.
+
+    A missing member counts in the total, as one that does not detect. So an item is undetected if
+    no member detects and at least one was parsed, and missing, with the first cause, if none was.
+    Raises ValueError for numbers, which no member can veto.
+    """
+    if _is_scored(parts):
+        raise ValueError("numbers cannot be vetoed; use a majority or a mean")
+    return _combine_detections(parts, needed=0)
+
+
+def combine_weighted(parts: Sequence[DecisionLike], weights: Sequence[float]) -> Decision:
+    """Weighted votes: detected if the weights of the members that detect are more than half of the
+    weights of all members, those of missing members in the total.
+
+    There is one weight, above 0, for each part, in their order; with equal weights it is
+    `combine_votes`. `share` is still a share of the parsed members. The result is missing, with the
+    first cause, only if no member was parsed. Raises ValueError for numbers, and for another number
+    of weights.
+    """
+    if _is_scored(parts):
+        raise ValueError("numbers have no weighted votes; use a majority or a mean")
+    if len(weights) != len(parts):
+        raise ValueError(f"{len(parts)} members need as many weights, not {len(weights)}")
+    # As fractions, since sums such as .1 + .2 are inexact and a tie must not detect.
+    exact = [Fraction(str(weight)) for weight in weights]
+    return _combine_detections(parts, needed=sum(exact) / 2, weights=exact)
+
+
 def combine_panel(parts: Sequence[DecisionLike], source: Strategy | None = None) -> Decision:
     """The mean of several evaluators: scores are averaged first and then compared.
 
@@ -100,14 +131,19 @@ def mean(numbers: Sequence[float]) -> float:
     return fsum(numbers) / len(numbers)
 
 
-def _combine_detections(parts: Sequence[DecisionLike], needed: float) -> Decision:
-    """Combine detections: the result is detected if more than `needed` parts detect. The detail is
-    the most frequent detail of the parts with this result.
+def _combine_detections(
+    parts: Sequence[DecisionLike], needed: float | Fraction, weights: Sequence[Fraction] = ()
+) -> Decision:
+    """Combine detections: the result is detected if more than `needed` parts detect, or parts of
+    more weight. The detail is the most frequent detail of the parts with this result.
     """
     there = [part for part in parts if part.result != MISSING]
     if not there:
         return _missing(parts)
-    detecting = sum(part.result == DETECTED for part in there)
+    each = weights or [Fraction(1)] * len(parts)
+    detecting = sum(
+        weight for part, weight in zip(parts, each, strict=True) if part.result == DETECTED
+    )
     result = DETECTED if detecting > needed else UNDETECTED
     values = _numbers(there) | _parts(parts)
     return Decision(result, _choose_detail(result, there), values=values, share=_share(there))

@@ -76,14 +76,19 @@ def combine(
     """Compute the outcome of an item in a derived run from its outcomes in the source runs.
 
     For a run without a result on the item, give a Decision with result missing and a cause, so that
-    the run counts in the total. `strategy.fold` is "majority" (see combination.combine_votes) or
-    "mean" (combination.combine_panel). `source` is the strategy of the source runs; a mean with
+    the run counts in the total. `strategy.fold` is "majority" (see combination.combine_votes),
+    "veto" (combine_veto), "weighted" (combine_weighted, with `strategy.weights` in the order of the
+    outcomes) or "mean" (combine_panel). `source` is the strategy of the source runs; a mean with
     references needs it. Raises ValueError for a mean without scores, and without any outcome.
     """
     if not outcomes:
         raise ValueError("no outcome to fold")
     if strategy.fold == "majority":
         return combination.combine_votes(outcomes)
+    if strategy.fold == "veto":
+        return combination.combine_veto(outcomes)
+    if strategy.fold == "weighted":
+        return combination.combine_weighted(outcomes, strategy.weights)
     return combination.combine_panel(outcomes, source)
 
 

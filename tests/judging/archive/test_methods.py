@@ -242,6 +242,10 @@ def test_runs_that_asked_nobody_say_where_they_are_from(project: Project) -> Non
     assert "Run 1 uses replies recorded elsewhere (judge, model judge)" in text
     assert "Run 3 combines the runs 1, 2 with strategy mean, version 1, without calls." in text
     assert not said("run", "asked", text)
+    assert not said("run", "weights", text)
+    weighted, sources = make_strategy("weighted-votes"), [base, again]
+    derived.derive_run(project, strategy=weighted, sources=sources, weights={1: 2, 2: 0.5})
+    assert "In this vote, the runs 1, 2 had the weights 2, 0.5." in told(project)
 
 
 def test_several_runs_are_tested_with_their_number_of_pairs(project: Project) -> None:

@@ -1,6 +1,7 @@
 """Filters for the outcomes behind one figure, where plain fields of outcomes are not enough."""
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from django.db.models import (
@@ -11,6 +12,7 @@ from django.db.models import (
     Max,
     OuterRef,
     Q,
+    QuerySet,
     Subquery,
     TextField,
     Value,
@@ -19,7 +21,7 @@ from django.db.models import (
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, Coalesce
 
-from annotation.models import Project
+from annotation.models import Project, Revision
 from annotation.reports.grouping import Grouping
 from judging.models import Outcome, Run
 from judging.results import expected_effect, item_features
@@ -116,6 +118,21 @@ def _split_slice(found: OutcomeQuerySet, text: str) -> tuple[str, str]:
     cuts = [("=".join(parts[:n]), "=".join(parts[n:])) for n in range(len(parts) - 1, 0, -1)]
     named = (cut for cut in cuts[:-1] if found.filter(item__fields__has_key=cut[0]).exists())
     return next(named, cuts[-1])
+
+
+def identical_revisions(runs: Iterable[Run]) -> "QuerySet[Revision]":
+    """The revisions that these runs judged whose gold and perturbed answers are the same text:
+    nobody can find an error there."""
+    judged = Exists(Outcome.objects.filter(revision=OuterRef("pk"), run__in=list(runs)))
+    texts = Revision.objects.alias(gold=KT("texts__gold"), perturbed=KT("texts__perturbed"))
+    return texts.filter(judged, gold=F("perturbed")).order_by()
+
+
+def filter_identical(found: OutcomeQuerySet, *, identical: bool) -> OutcomeQuerySet:
+    """The outcomes whose gold and perturbed answers are the same text, or the others."""
+    runs = Run.objects.filter(pk__in=found.order_by().values("run"))
+    such = Q(revision__in=identical_revisions(runs))
+    return found.filter(such if identical else ~such)
 
 
 def filter_dosed(found: OutcomeQuerySet) -> OutcomeQuerySet:

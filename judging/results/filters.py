@@ -40,7 +40,7 @@ RESULT_TITLES = {
 FIGURE_FILTERS = (
     "moved_from", "moved_below", "gold_from", "gold_to", "slice", "second_slice", "origin",
     "order_effect", *COMPARISON_TITLES, "repeats", "audited", "dose", "expected",
-    "rated",
+    "rated", "identical",
 )  # fmt: skip
 ITEM_TITLES = {
     "errors": "With an error",
@@ -53,6 +53,7 @@ AUDIT_TITLES = {
     for verdict in ("right", "wrong")
     for quality in ("", *explanation_audits.QUALITIES, explanation_audits.UNJUDGED)
 }
+IDENTICAL_TITLES = {"no": "Different", "yes": "Identical"}
 TRUTH_TITLES = {"error": "An error", "no_error": "No error"}
 COUNTED_TITLES = {"yes": "Counted", "no": "Left out"}
 
@@ -165,6 +166,13 @@ class OutcomeFilter(django_filters.FilterSet):
         empty_label="All",
     )
 
+    identical = django_filters.ChoiceFilter(
+        label="Gold and perturbed answer",
+        choices=[*IDENTICAL_TITLES.items()],
+        method="of_identical",
+        empty_label="All",
+    )
+
     audited = django_filters.ChoiceFilter(
         label="In an audit", choices=[*AUDIT_TITLES.items()], method="of_audited", empty_label="All"
     )
@@ -244,6 +252,9 @@ class OutcomeFilter(django_filters.FilterSet):
     def of_repeated(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
         """Outcomes with a detected and an undetected sample, whatever the value."""
         return drilldown.filter_changing(found)
+
+    def of_identical(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
+        return drilldown.filter_identical(found, identical=value == "yes")
 
     def of_audited(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
         return explanation_audits.filter_outcomes(found, *value.split("-"))

@@ -2,14 +2,16 @@
 
 import pytest
 from django.db.models import F
+from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from annotation.models import Item, Project
+from annotation.models import Item, Project, Revision
 from judging.models import Run
 from judging.results.counted import UnknownField
 from judging.results.tables import blindspots
 from tests.judging.builders_decided import make_replied, scores
 from tests.judging.builders_judging import make_items
+from tests.judging.test_result_pages import keys, links, shown
 
 pytestmark = pytest.mark.django_db
 
@@ -139,11 +141,43 @@ def test_a_field_that_no_item_has_is_refused(project: Project, items: list[Item]
         blindspots.tabulate(project, [], ["colour"])
 
 
-def test_any_number_of_runs_are_one_query(
+def make_identical(items: list[Item]) -> None:
+    for revision in Revision.objects.filter(item__in=items):
+        texts = {**revision.texts, "perturbed": revision.texts["gold"]}
+        Revision.objects.filter(pk=revision.pk).update(texts=texts)
+
+
+def test_identical_pairs_are_left_out_of_slices_and_rest_and_told(
+    project: Project, items: list[Item]
+) -> None:
+    run = make_blind(project, items)
+    # Of the first category two long ones and three short ones; a score-invariant one is none.
+    make_identical([*items[:2], *items[20:23], *Item.objects.filter(cluster="cluster-85")])
+    long, short = blindspots.tabulate(project, [run], ["size"])
+    assert (long["slice"], long["n"], long["rest_n"]) == ("size=long", 38, 37)
+    assert (short["n"], short["rest_n"]) == (37, 38)
+    assert (long["total"], long["identical"]) == (79, 5)
+
+
+def test_the_page_says_how_many_pairs_are_identical_and_its_links_leave_them_out(
+    project: Project, items: list[Item], browser: Client
+) -> None:
+    make_blind(project, items)
+    address = "blind-spots/?by=size&show=all"
+    assert "identical" not in shown(browser, address)
+    make_identical(items[:2])
+    page = shown(browser, address)
+    assert "are identical are left out of the slices and of the other items (run 1: 2)." in page
+    [missed] = links(page, "slice=size%3Dlong&identical=no&result=undetected")
+    assert set(keys(browser, missed)) == {f"item-{n}" for n in (*range(3, 21), *range(41, 61))}
+    assert keys(browser, "/projects/fbi/runs/1/?identical=yes") == ["item-1", "item-2"]
+
+
+def test_any_number_of_runs_are_two_queries(
     project: Project, items: list[Item], django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     for _ in range(2):
         make_blind(project, items)
     runs = list(Run.objects.for_results())
-    with django_assert_num_queries(1):
+    with django_assert_num_queries(2):
         blindspots.tabulate(project, runs, ["category", "ability"])

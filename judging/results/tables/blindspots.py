@@ -22,6 +22,7 @@ from judging.results import (
     columns,
     counted,
     detectors,
+    drilldown,
     item_features,
     lines,
     progress,
@@ -141,20 +142,22 @@ def tabulate(project: Project, runs: Iterable[Run], by: Sequence[str]) -> list[d
     and categories (always all of them, even if only one field was requested), single values of
     other fields, or pairs. A slice is `blind` if q is below 0.05 and the difference is 10 points or
     more; this is exploratory. A field with the same values as an earlier field has no slices.
-    Raises `UnknownField`.
+    `identical` is the number of error items of the run whose gold and perturbed answers are the
+    same text. They are left out of all slices, of the rest and of `total`. Raises `UnknownField`.
     """
     runs = list(runs)
     check_fields(project, by)
     read = _load_columns(project, runs, by)
     further = {CATEGORY, *(name for name in by if name in OUTCOME_FIELDS)}
     further |= {*STRATUM_FIELDS} if {*STRATUM_FIELDS} & {*by} else set()
-    further |= {"revision"} if read.measures else set()
+    further |= {"revision"}
+    identical = set(drilldown.identical_revisions(runs).values_list("pk", flat=True))
     # If progress is reported, load one run at a time, so that only one is in memory.
     return [
         row
         for some in progress.split_if_watched(runs, arrays.READING_STEP)
         for found in arrays.load_arrays(some, sorted(further))
-        for row in _run_rows(found.only(~found.invariant), read)
+        for row in _run_rows(found.only(~found.invariant), read, identical)
     ]
 
 
@@ -191,7 +194,9 @@ def _load_columns(project: Project, runs: Sequence[Run], by: Sequence[str]) -> I
     )
 
 
-def _run_rows(found: RunArrays, read: ItemColumns) -> list[dict[str, Any]]:
+def _run_rows(errors: RunArrays, read: ItemColumns, identical: set[int]) -> list[dict[str, Any]]:
+    alike = np.array([one in identical for one in errors.fields["revision"].tolist()], dtype=bool)
+    found = errors.only(~alike)
     _, categories = _encode(found.fields[CATEGORY])
     prepared = PreparedRun(found, categories)
     cut = list(_slices(_columns(found, read), read.names))
@@ -208,7 +213,7 @@ def _run_rows(found: RunArrays, read: ItemColumns) -> list[dict[str, Any]]:
         qs = families.benjamini_hochberg([contrast.p for _, contrast in own])
         of = {"family": family, "tests": sum(q is not None for q in qs)}
         rows += [
-            {**head, **_name_columns(one), **of, **_row(contrast, q)}
+            {**head, **_name_columns(one), **of, **_row(contrast, q), "identical": int(alike.sum())}
             for (one, contrast), q in zip(own, qs, strict=True)
             if one.groups[0].name in read.names
         ]
@@ -397,7 +402,7 @@ BLINDSPOTS = Table(
         columns.PValue("q", "q"),
         *columns.plain("family", "tests"),
         columns.Custom("blind", "Blind spot", make=_verdict_cell, is_text=True),
-        columns.Column("reason"),
+        *columns.plain("reason", "identical"),
     ),
     tabulate,
     group_by=BY_SLICE_FIELDS,
@@ -433,6 +438,8 @@ class _Slices(columns.Leading):
         parts = {"slice": f"{row['field']}={row['value']}"}
         if row["second_field"]:
             parts["second_slice"] = f"{row['second_field']}={row['second_value']}"
+        if row["identical"]:
+            parts["identical"] = "no"
         return cells.items_url(self.runs[row["run"]], {}, **parts, **which)
 
 
@@ -520,9 +527,21 @@ def _describe_tests(asked: PageQuery, rows: Rows) -> str:
         "spot has 20 items in 10 clusters or more, 10 other items in 5 clusters or more to "
         "compare with, a difference of 10 points or more and q below 0.05. Slices are sorted by "
         "the lower end of the interval of their difference; intervals are not adjusted. A field "
-        "is left out if its values always coincide with those of another field. "
+        f"is left out if its values always coincide with those of another field. {_left_out(rows)}"
         "The search is exploratory: look at the items before you trust a result. Slices tested: "
         f"{tests}."
+    )
+
+
+def _left_out(rows: Rows) -> str:
+    """How many items of each run are left out, as a sentence followed by a space; "" if none."""
+    numbers = {row["run"]: row["identical"] for row in rows if row["identical"]}
+    if not numbers:
+        return ""
+    runs = "; ".join(f"run {run}: {written.number(number)}" for run, number in numbers.items())
+    return (
+        "Error items whose gold and perturbed answers are identical are left out of the slices and "
+        f"of the other items ({runs}). "
     )
 
 

@@ -344,6 +344,8 @@ def detail_share(name: str, title: str, detail: str = "") -> Share:
     return Share(name, title, items(result="parsed", detail=detail or name))
 
 
+# A rate in both directions, as `counted.named_rates` makes them.
+NAMED_RATES = plain("detection_rate", "undetected_rate")
 RUN = plain("run", "endpoint", "strategy")
 # The column with the name of the run in files and the API. Items often have a field "name".
 RUN_NAME = "run_name"

@@ -184,6 +184,19 @@ def estimate_columns(one: Estimate) -> dict[str, Any]:
     return {"rate": one.value, "low": one.low, "high": one.high, "reason": one.reason or None}
 
 
+def named_rates(rate: float | None, *, is_detection: bool = False) -> dict[str, float | None]:
+    """The columns that give an undetected rate, or a detection rate, in both directions by name,
+    for tables in which the name `rate` does not say which of the two it is; None without a rate."""
+    rest = None if rate is None else 1 - rate
+    detected, undetected = (rate, rest) if is_detection else (rest, rate)
+    return {"detection_rate": detected, "undetected_rate": undetected}
+
+
+def undetected_columns(one: Estimate) -> dict[str, Any]:
+    """The columns of an undetected rate `rate`, and of `named_rates`."""
+    return {**estimate_columns(one), **named_rates(one.value)}
+
+
 def figure_columns(name: str, one: Estimate) -> dict[str, Any]:
     """The columns of a figure with this name, of its interval, and of the reason if one of them is
     None."""

@@ -24,7 +24,8 @@ WITH_ROWS = {
 RUNS = ("run", "endpoint", "strategy", "total", "missing")
 DECIDED = {
     "categories": "ability category items",
-    "undetected": "ability category parsed detected undetected rate low high",
+    "undetected": "ability category parsed detected undetected rate detection_rate"
+    " undetected_rate low high",
     "verdicts": "ability category G P both_good both_bad mixed first_twice second_twice half_tie",
     "scores": "lower equal higher mean_gold mean_pert top top1 top2 below_top2",
     "explanations": "equal found rate_after",
@@ -94,6 +95,32 @@ def test_files_are_what_the_command_prints(
         sent = browser.get(f"/projects/fbi/results/{name}.{form}")
         assert sent.content.decode().splitlines() == capsys.readouterr().out.splitlines()
         assert f"fbi-{name}.{suffix}" in sent.headers["Content-Disposition"]
+
+
+def test_a_rate_has_names_that_say_which_way_it_counts(judged: Project) -> None:
+    is_detection = {
+        "undetected": False, "repeats": False, "blindspots": False, "planning_rates": True
+    }  # fmt: skip
+    runs = list(judged.runs.for_results())
+    for name, table in tables.RESULT_TABLES.items():
+        columns_of = table.list_columns(["ability", "category"])
+        assert ("detection_rate" in columns_of) == (name in is_detection), name
+        if name not in is_detection:
+            continue
+        same, other = ("detection_rate", "undetected_rate")[:: 1 if is_detection[name] else -1]
+        at = columns_of.index("rate")
+        assert columns_of[at : at + 3] == ("rate", "detection_rate", "undetected_rate")
+        rows = list(table.rows(judged, runs, ["ability", "category"]))
+        assert {row["rate"] for row in rows} - {0, 1, None}, name
+        for row in rows:
+            assert row[same] == row["rate"]
+            assert row[other] == (None if row["rate"] is None else 1 - row["rate"])
+        if name == "undetected":
+            assert all(
+                row["detection_rate"] == pytest.approx(row["detected"] / row["parsed"])
+                for row in rows
+                if row["parsed"]
+            )
 
 
 def test_a_row_has_a_value_or_a_dash_for_every_column_and_nothing_besides(judged: Project) -> None:

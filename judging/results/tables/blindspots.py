@@ -302,6 +302,7 @@ def _row(one: SliceContrast, q: float | None) -> dict[str, Any]:
     names = ("n", "clusters", "rate", "low", "high", "rest", "rest_low", "rest_high", "rest_n")
     return {
         **{name: getattr(one, name) for name in names},
+        **counted.named_rates(one.rate),
         "difference": one.difference,
         "difference_low": one.difference_low,
         "difference_high": one.difference_high,
@@ -387,6 +388,7 @@ BLINDSPOTS = Table(
             link=columns.items(result="undetected"),
             bad=_bad,
         ),
+        *columns.NAMED_RATES,
         *columns.plain("low", "high"),
         _rate("rest", "In the other items", "rest_n", "rest_"),
         *columns.plain("rest_low", "rest_high", "rest_n"),

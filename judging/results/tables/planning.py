@@ -41,8 +41,9 @@ ONE_QUESTION, NO_PRICE = "one question, or none", "no known cost"
 
 
 def tabulate_rates(runs: Iterable[Run]) -> list[dict[str, Any]]:
-    """The table `planning_rates`: for each run a row for its error items (the rate is detection),
-    and one for its score-invariant items (false alarms).
+    """The table `planning_rates`: for each run a row for its error items (`rate` is detection,
+    also as `detection_rate` beside `undetected_rate`), and one for its score-invariant items
+    (`rate` is the share of false alarms, and `detection_rate` is the same).
 
     `design_effect` says how many times as many items are needed as if each were of another
     question. `items_10`, `items_5` and `items_2_5` are the numbers of items with which the interval
@@ -75,6 +76,7 @@ def _rate_row(found: RunArrays, kind: str, price: float | None) -> dict[str, Any
         "parsed": sums.n,
         "questions": sums.m,
         "rate": estimate.value,
+        **counted.named_rates(estimate.value, is_detection=True),
         "low": estimate.low,
         "high": estimate.high,
         "design_effect": rates.design_effect(sums) if sums.m > 1 else None,
@@ -240,6 +242,7 @@ RATES = Table(
         columns.Rate(
             "rate", "Rate now", columns.items(items=lambda row: row["kind"], result="parsed")
         ),
+        *columns.NAMED_RATES,
         *columns.plain("low", "high"),
         columns.Number("design_effect", "Design effect"),
         _needed("items_10", "For ±10 points"),

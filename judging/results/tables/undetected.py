@@ -36,8 +36,10 @@ def tabulate_undetected(
 ) -> list[dict[str, Any]]:
     """Undetected rates of runs by fields of their outcomes, in the order of the taxonomy.
 
-    rate = undetected / parsed; for score-invariant items this is the share left unchanged. If
-    nothing was parsed, the rate is None with a reason. `total` = parsed + missing. An item with
+    rate = undetected / parsed; for score-invariant items this is the share left unchanged.
+    `undetected_rate` is the same, and `detection_rate` = 1 - rate, for score-invariant items the
+    false-alarm rate; `low` and `high` belong to `rate`. If nothing was parsed, the rates are None
+    with a reason. `total` = parsed + missing. An item with
     repeats counts in `undetected` by the share of its repeats, so that `undetected` and `detected`
     may be fractional. The intervals take clusters into account. If `by` is empty, there is one row
     per run.
@@ -57,7 +59,7 @@ def tabulate_undetected(
             "parsed": found.parsed,
             "detected": counted.round_sum(found.parsed - found.rates["undetected"].y),
             "undetected": found.rates["undetected"].y,
-            **counted.estimate_columns(clustered_wilson(found.rates["undetected"])),
+            **counted.undetected_columns(clustered_wilson(found.rates["undetected"])),
             "score_invariant": found.invariant,
         }
         for found in counted.sum_outcomes(rated, by, rates=rates)
@@ -78,6 +80,7 @@ UNDETECTED = columns.summed_table(
         columns.items(result="undetected"),
         bad=columns.bad_if_undetected,
     ),
+    *columns.NAMED_RATES,
     *columns.plain("low", "high", "reason", "score_invariant"),
 )
 

@@ -110,8 +110,9 @@ def tabulate_repeats(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, A
     cluster bootstrap interval.
 
     For runs that judge perturbed answers, the undetected rate of the first sample alone (over the
-    items where that sample was parsed) stands beside the rate of all `samples`. Other runs have no
-    undetected rate; they count every item once, without duplicates.
+    items where that sample was parsed) stands beside that of all `samples`, which is `rate` and
+    `undetected_rate`. Other runs have no undetected rate; they count every item once, without
+    duplicates.
     """
     runs = list(runs)
     counted.check_fields(by)
@@ -237,7 +238,7 @@ def _other_repeat_rows(
             "parsed": int(there.any(axis=1).sum()),
             "samples": run.samples,
             "votes": run.pinned_strategy().votes,
-            **estimate_columns(NO_RATE),
+            **counted.undetected_columns(NO_RATE),
             "first_parsed": int(there[:, :1].sum()),
             **_prefixed_columns("first", NO_RATE),
             "repeated": changing.n,
@@ -348,7 +349,7 @@ def _repeat_row(found: GroupSums, said: _Samples) -> dict[str, Any]:
         "parsed": found.parsed,
         "samples": found.run.samples,
         "votes": found.run.pinned_strategy().votes,
-        **estimate_columns(clustered_wilson(found.rates["all"])),
+        **counted.undetected_columns(clustered_wilson(found.rates["all"])),
         "first_parsed": first.n,
         **_prefixed_columns("first", clustered_wilson(first)),
         "repeated": moved.n,
@@ -415,6 +416,7 @@ REPEATS = replace(
             missing_link=columns.items(result="missing"),
             bad=columns.bad_if_undetected,
         ),
+        *columns.NAMED_RATES,
         *columns.plain("low", "high", "reason", "first_parsed"),
         columns.Rate(
             "first_rate",

@@ -74,6 +74,7 @@ results_urls = [
     path("results/<slug:table>.<slug:form>", downloads.download_table, name="results-download"),
     path("results/views/", saved.saved_views, name="results-views"),
     path("results/<slug:page>/", pages.page, name="results-page"),
+    path("results/<slug:page>/table.tex", downloads.download_page_table, name="results-table"),
     path("results/<slug:page>/chart.<slug:picture>", charts.download_chart, name="results-chart"),
 ]
 

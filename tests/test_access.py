@@ -219,6 +219,7 @@ RULES: dict[str, dict[str, str]] = {
     "projects/<slug:slug>/archives/": {"GET": "manage", "POST": "manage"},
     "projects/<slug:slug>/archives/<int:number>/": {"GET": "manage"},
     "projects/<slug:slug>/results/<slug:page>/chart.<slug:picture>": {"GET": "results"},
+    "projects/<slug:slug>/results/<slug:page>/table.tex": {"GET": "results"},
     "api/v1/schema/": {"GET": "signed in"},
     "api/v1/endpoints/": {"GET": "run", "POST": "site"},
     "api/v1/endpoints/<str:name>/": {"GET": "run", "PATCH": "site"},

@@ -17,7 +17,7 @@ from django.db.models import Count, Max, Min
 from annotation.items import taxonomy
 from annotation.models import Item, Label, Project, Resolution, Stage
 from annotation.reports import agreement, agreement_answers
-from formats.typeset import escape_latex
+from formats.typeset import define_signs, escape_latex
 from judging.archive import versions
 from judging.evaluators.models import JSON_CHOICES
 from judging.evaluators.providers import provider_choices
@@ -60,7 +60,7 @@ class MethodsText:
     @property
     def latex(self) -> str:
         """The text for LaTeX; the preamble needs textcomp and the font encoding T1."""
-        return "\n\n".join(map(escape_latex, self.paragraphs)) + "\n"
+        return define_signs("\n\n".join(map(escape_latex, self.paragraphs)) + "\n")
 
 
 def write_methods(project: Project, runs: Sequence[Run]) -> MethodsText:

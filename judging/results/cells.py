@@ -63,6 +63,20 @@ class Cell:
         """True if the interval is from few clusters."""
         return bool(self.interval) and ROUGH in self.reason
 
+    def small_print(self, *, intervals: bool) -> list[str]:
+        """The lines below the value, as the page's template writes them."""
+        found = []
+        if self.reason and not self.is_there:
+            found.append(self.reason)
+        elif intervals and self.interval:
+            found.append(self.interval + (", rough" if self.is_rough else ""))
+        elif intervals and self.reason:
+            found.append(f"no interval: {self.reason}")
+        if self.n is not None:
+            missing = f", {self.missing:,} missing" if self.missing else ""
+            found.append(f"n {self.n:,}{missing}")
+        return [*found, self.note] if self.note else found
+
 
 @dataclass(frozen=True)
 class GridLine:

@@ -104,8 +104,8 @@ class Lines:
     columns of the table.
 
     `select` makes the rows to show from the view's tables; without it they are the rows of the
-    first table. `words` explain how to read the figures. A page shows at most `most` lines and says
-    so; charts and downloads have all rows.
+    first table. `words` explain how to read the figures, `screen_words` what only a page has. A
+    page shows at most `most` lines and says so; charts and downloads have all rows.
     """
 
     table: Table
@@ -116,6 +116,7 @@ class Lines:
     select: Callable[[PageQuery, Sequence[Rows]], Rows] | None = None
     leading: Callable[[PageQuery, Rows], Leading] = RunGroups
     most: int | None = None
+    screen_words: str = ""
 
     def __call__(self, asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         rows = self.select(asked, tables) if self.select else tables[0]
@@ -128,9 +129,10 @@ class Lines:
             )
             for row in rows[: self.most]
         ]
-        words = self.words
+        words, screen_words = self.words, self.screen_words
         if self.most is not None and len(rows) > self.most:
-            words += f" The first {self.most} of {len(rows):,} lines; filter to see the rest."
+            words += f" The first {self.most} of {len(rows):,} lines."
+            screen_words += " Filter to see the rest."
         headers = [*leading.headers(), *(column.header() for column in shown)]
         grid = cells.build_grid(self.title, headers, lines)
         chart = self.chart
@@ -138,7 +140,7 @@ class Lines:
             drawing = draw_stacked(asked, rows, self.table, chart)
         else:
             drawing = chart(asked, rows) if chart else None
-        return ViewContent(grid, drawing, words)
+        return ViewContent(grid, drawing, words, screen_words.strip())
 
 
 def draw_stacked(asked: PageQuery, rows: Rows, table: Table, chart: Stacked) -> ChartSpec | None:

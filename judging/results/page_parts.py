@@ -85,12 +85,14 @@ class ChartSpec:
 
 @dataclass(frozen=True)
 class ViewContent:
-    """The content of a view; `words` explain how to read the figures. `headline` is the result in
-    one sentence, and `under` is a remark on it; both are shown first on the page."""
+    """The content of a view; `words` explain how to read the figures, and `screen_words` what only
+    a page has, such as shades and links. `headline` is the result in one sentence, and `under` is a
+    remark on it; both are shown first on the page."""
 
     grid: Grid
     drawing: ChartSpec | None = None
     words: str = ""
+    screen_words: str = ""
     headline: str = ""
     under: str = ""
 

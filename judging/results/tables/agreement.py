@@ -160,7 +160,11 @@ def build_answer_pairs(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     lines = [_confusion_line(asked, met, name) for name in met.answers]
     grid = cells.build_grid("Answers of two annotators", columns, lines)
     pairs = len({(row["a"], row["b"]) for row in rows})
-    return ViewContent(grid, _draw_heatmap(met), _words(met, titles.get(field, field), pairs))
+    screen_words = "Darker: a larger share of the row on which they differ."
+    if not met.people:
+        screen_words += " Choose two annotators to see only their pair."
+    words = _words(met, titles.get(field, field), pairs)
+    return ViewContent(grid, _draw_heatmap(met), words, screen_words)
 
 
 def question_titles(asked: PageQuery) -> dict[str, str]:
@@ -209,14 +213,10 @@ def _answer_titles(
 
 def _words(met: AnswerTable, question: str, pairs: int) -> str:
     of_rows, of_columns = met.sides
-    shade = " Darker: a larger share of the row on which they differ."
     asked = f"The question “{question}”"
     if met.people:
-        return f"{asked}: items by what {of_rows} (rows) and {of_columns} (columns) say.{shade}"
-    return (
-        f"{asked}, over {pairs} pairs of annotators, with each item of a pair counted both "
-        f"ways.{shade} Choose two annotators to see only their pair."
-    )
+        return f"{asked}: items by what {of_rows} (rows) and {of_columns} (columns) say."
+    return f"{asked}, over {pairs} pairs of annotators, with each item of a pair counted both ways."
 
 
 def _confusion_line(asked: PageQuery, met: AnswerTable, name: str) -> GridLine:

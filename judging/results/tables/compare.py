@@ -394,7 +394,7 @@ SHOWN_PS = {DETECTION: "p_holm", ALARMS: "false_alarm_p", J: "j_p"}
 SIGNIFICANT = 0.05
 _MATRIX_WORDS = (
     "The run of the row minus that of the column, on the items that both parsed. A p stands where "
-    "it is below 0.05. A difference leads to its pair. "
+    "it is below 0.05. "
 )
 _MATRIX_MEASURES = {
     DETECTION: "Detection rates of error items, in points, the run that detects most first: it may "
@@ -437,6 +437,7 @@ def build_matrix(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         cells.build_grid("Each run against each", headers, grid_lines),
         draw_differences(asked, against_first),
         _MATRIX_WORDS + _MATRIX_MEASURES[measure],
+        "A difference leads to its pair.",
     )
 
 

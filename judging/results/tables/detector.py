@@ -459,11 +459,11 @@ VIEWS = (
             "precision, recall, F1 and MCC, and as wrong in accuracy. The range below a figure: "
             "its values if all missing verdicts were wrong or all were right. If a detector was "
             "asked with all four prompts, its figures are means over the prompts and do not "
-            "generalise to other wordings. Shaded: below the random baseline. 95 % intervals are "
-            "clustered by question.",
+            "generalise to other wordings. 95 % intervals are clustered by question.",
             _draw,
             _select,
             Detectors,
+            screen_words="Shaded: below the random baseline.",
         ),
         studies={
             "001": study_figures("table 4", "table 6", "table 8", by=("task", "response_model"))

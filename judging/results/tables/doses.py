@@ -532,11 +532,12 @@ VIEWS = (
             "The penalty that a good evaluator should give according to annotators, next to the "
             "penalty that the runs gave. A value counts only if more than half of the annotators "
             "chose it. Score-invariant items should get no penalty; a detection there is a false "
-            "alarm. Penalty: gold score minus perturbed score. To collect expected penalties, a "
-            "lead turns on “Expected effect” in the settings.",
+            "alarm. Penalty: gold score minus perturbed score.",
             _draw_expected,
             _with_titles,
             _Penalties,
+            screen_words="To collect expected penalties, a lead turns on “Expected effect” in the "
+            "settings.",
         ),
         studies={},
         empty="The chosen runs have no outcomes of items with a final label.",

@@ -279,13 +279,13 @@ _ITEMS = lines.Lines(
         *("item", "people", "mean", "decided", "evaluator"),
         columns.Custom("apart", "Evaluator minus people", make=_difference_cell),
     ),
-    "People: the final label of the item. The largest differences come first; each row links "
-    "to texts, labels and replies.",
+    "People: the final label of the item. The largest differences come first.",
     select=lambda asked, tables: sorted(
         select_ordered(asked, tables), key=lambda row: -_distance(asked, row)
     ),
     leading=Metrics,
     most=MOST_LINES,
+    screen_words="Each row links to texts, labels and replies.",
 )
 
 

@@ -98,8 +98,9 @@ class RateMeasure:
 
 _READING_NOTE = (
     " n counts items with a usable reply; missing items are listed next to it and count in no "
-    "rate. 95 % intervals are clustered by question. Darker is worse."
+    "rate. 95 % intervals are clustered by question."
 )
+SHADES = "Darker is worse."
 _UNDETECTED_RATE = columns.Rate(
     "rate",
     "Undetected rate",
@@ -197,7 +198,7 @@ def build_overview(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     blocks = (LineBlock(tuple(found)), LineBlock(tuple(published), "published"))
     grid = Grid(f"{measure.rate.title} by run and ability", tuple(headers), blocks)
     words = measure.words + _explain_wrong(asked)
-    return ViewContent(grid, _draw_overview(asked, rows, measure), words)
+    return ViewContent(grid, _draw_overview(asked, rows, measure), words, SHADES)
 
 
 def _draw_overview(asked: PageQuery, rows: Rows, measure: RateMeasure) -> ChartSpec | None:
@@ -325,7 +326,7 @@ def build_side_by_side(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         f"{measure.rate.title} by category, with 95 % intervals. The table has the same figures."
     )
     drawn = chart_parts.draw_dots(dots, title=measure.rate.title, caption=caption)
-    return ViewContent(grid, drawn, measure.words + _explain_wrong(asked))
+    return ViewContent(grid, drawn, measure.words + _explain_wrong(asked), SHADES)
 
 
 def _group_by_key(rows: Iterable[Row]) -> RowsByKey:
@@ -409,6 +410,7 @@ BY_CATEGORY = (
                 ("undetected", "detected"), "Share of the parsed items", "Detected and undetected"
             ),
             select=_judging,
+            screen_words=SHADES,
         ),
         studies={
             "000": (

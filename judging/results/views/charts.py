@@ -5,15 +5,12 @@ from threading import BoundedSemaphore
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
-from django.utils.log import log_response
 from django.views.decorators.http import require_GET
 
 from annotation.models import Membership, Project, Role
 from annotation.projects import access
 from charts import files
-from judging import tasks
 from judging.models import Run
-from judging.results import figures
 from judging.results.page_parts import (
     RUN_PARAMETER,
     VIEW_PARAMETER,
@@ -22,12 +19,12 @@ from judging.results.page_parts import (
     Rows,
 )
 from judging.results.tables import PAGES
+from judging.results.views import downloads
 from judging.results.views import pages as views_query
 
 # Each conversion takes about 200 MB; further ones wait for at most this many seconds.
 _CONVERSIONS = BoundedSemaphore(2)
 WAIT_SECONDS = 10.0
-NOTHING_TO_DRAW, TRY_LATER = 409, 503
 
 
 @require_GET
@@ -42,15 +39,14 @@ def download_chart(request: HttpRequest, slug: str, page: str, picture: str) -> 
     if picture not in files.TYPES:
         raise Http404
     wish = views_query.parse_query(member, page, request.GET)
-    answers = views_query.request_tables(wish)
-    making = [one for one in answers if isinstance(one, figures.PendingTable)]
-    for one in making:
-        tasks.notify_of_figure(one)
-    if making:
-        return _respond_later(request, "The figures are being computed. Try again in a moment.")
-    drawing = draw_view(wish, [one.rows for one in answers if isinstance(one, figures.FigureTable)])
+    answers = views_query.request_ready_tables(wish)
+    if answers is None:
+        return downloads.respond_pending(request)
+    drawing = draw_view(wish, answers)
     if drawing is None:
-        return _respond_text("There is nothing to draw for the chosen runs yet.", NOTHING_TO_DRAW)
+        return downloads.respond_text(
+            "There is nothing to draw for the chosen runs yet.", downloads.NOTHING_YET
+        )
     return _file(drawing, f"{slug}-{page}-{wish.view.slug}", picture)
 
 
@@ -88,27 +84,15 @@ def draw_query(project: Project, page: str, query: QueryDict) -> ChartSpec | Non
 
 def _file(drawing: ChartSpec, name: str, form: str) -> HttpResponse:
     if not _CONVERSIONS.acquire(timeout=WAIT_SECONDS):
-        return _respond_text("Too many charts are being drawn. Try again in a moment.", TRY_LATER)
+        return downloads.respond_text(
+            "Too many charts are being drawn. Try again in a moment.", downloads.TRY_LATER
+        )
     try:
         made = files.render(drawing.spec, form)
     except files.ConversionFailed as error:
-        return _respond_text(str(error), TRY_LATER)
+        return downloads.respond_text(str(error), downloads.TRY_LATER)
     finally:
         _CONVERSIONS.release()
     response = HttpResponse(made, content_type=files.TYPES[form])
     response["Content-Disposition"] = f'attachment; filename="{name}.{form}"'
     return response
-
-
-def _respond_later(request: HttpRequest, words: str) -> HttpResponse:
-    """A response 503, logged as info, since Django would log it as an error."""
-    response = _respond_text(words, TRY_LATER)
-    log_response(words, response=response, request=request, level="info")
-    return response
-
-
-def _respond_text(words: str, status: int) -> HttpResponse:
-    headers = {"Retry-After": "2"} if status == TRY_LATER else {}
-    return HttpResponse(
-        words, status=status, content_type="text/plain; charset=utf-8", headers=headers
-    )

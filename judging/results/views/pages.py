@@ -6,7 +6,7 @@ printed tables and figures of the studies from a project's own data.
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -45,6 +45,7 @@ from judging.results.page_parts import (
     StudyFigure,
     Switch,
     TableQuery,
+    ViewContent,
 )
 from judging.results.tables import PAGES
 from judging.results.tables.left_out import LEFT_OUT
@@ -91,6 +92,18 @@ def request_tables(wish: PageQuery) -> list[figures.FigureTable | figures.Pendin
     """Request the tables of a view and the table `left_out`. A table that is not ready is returned
     as a worker's progress. Raises Http404."""
     return [*(_request_table(wish, ask) for ask in wish.view.asks), _request_left_out(wish)]
+
+
+def request_ready_tables(wish: PageQuery) -> list[Rows] | None:
+    """The rows of these tables for a file of the page; None while a worker computes some of them.
+    Raises Http404."""
+    answers = request_tables(wish)
+    making = [one for one in answers if isinstance(one, figures.PendingTable)]
+    for one in making:
+        tasks.notify_of_figure(one)
+    if making:
+        return None
+    return [one.rows for one in answers if isinstance(one, figures.FigureTable)]
 
 
 def compute_tables(wish: PageQuery) -> list[Rows]:
@@ -251,12 +264,18 @@ def _figures_context(wish: PageQuery) -> dict[str, Any]:
     )
 
 
+def build_content(wish: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+    """What the page shows of the rows of its tables, filtered and sorted as the URL says."""
+    shown = wish.view.build(wish, filter_tables(wish, tables))
+    return replace(shown, grid=shown.grid.sorted(wish.query.get(SORT_PARAMETER, "")))
+
+
 def _content_context(wish: PageQuery, found: list[Rows]) -> dict[str, Any]:
     *tables, left_out = found
-    shown = wish.view.build(wish, filter_tables(wish, tables))
+    shown = build_content(wish, tables)
     return {
         "shown": shown,
-        "grid": shown.grid.sorted(wish.query.get(SORT_PARAMETER, "")),
+        "grid": shown.grid,
         "switches": _build_switches(wish, with_intervals=shown.grid.has_intervals),
         "headings": [_build_heading(wish, column) for column in shown.grid.columns],
         "narrowing": list_filters(wish, tables),

@@ -22,10 +22,10 @@ from judging.archive import versions
 from judging.evaluators.models import JSON_CHOICES
 from judging.evaluators.providers import provider_choices
 from judging.models import Outcome, Reply, Run
-from judging.results import arrays, counted
+from judging.results import arrays, counted, figure_help
 from judging.results.tables import left_out
 from judging.runs.models import OutcomeQuerySet
-from stats import bootstrap, paired
+from stats import paired
 
 SENTENCES = Path(__file__).with_suffix(".toml")
 NO_MODEL = ""
@@ -42,6 +42,7 @@ SOURCES = {
     "known": "known answers",
 }
 _VERDICTS = frozenset({"error", "no_error"})
+_INVARIANT, _PAIR = "score-invariant", "pair"
 
 Sentences = Iterator[str]
 
@@ -268,35 +269,54 @@ def _figure_sentences(runs: Sequence[Run]) -> Sentences:
     truths = _truths(runs)
     if rated:
         yield format_sentence("figures", "rates")
-    if rated and "score-invariant" in truths:
+    if rated and _INVARIANT in truths:
         yield format_sentence("figures", "invariant")
     if truths & _VERDICTS:
         yield format_sentence("figures", "verdicts")
     if Outcome.objects.filter(run__in=runs, result=Outcome.Result.SCORED).exists():
         yield format_sentence("figures", "values")
     if rated or truths & _VERDICTS:
-        yield format_sentence("figures", "wilson")
-    if rated and "score-invariant" in truths:
-        yield format_sentence("figures", "j")
-    if runs:
-        yield format_sentence(
-            "figures",
-            "bootstrap",
-            draws=bootstrap.DRAWS,
-            fewest=bootstrap.FEWEST_CLUSTERS,
-            enough=bootstrap.ENOUGH_CLUSTERS,
+        yield from _interval_sentences("wilson")
+    if rated and _INVARIANT in truths:
+        yield from _sensitivity_sentences(
+            of_pairs={asked[run.pk].frame for run in rated} == {_PAIR}
         )
-    if len(rated) > 1:
-        pairs = len(rated) * (len(rated) - 1) // 2
+    if runs:
+        yield from _interval_sentences("bootstrap")
+        yield format_sentence("figures", "seed")
+    if rated:
+        yield from _test_sentences(len(rated))
+    if runs:
+        yield format_sentence("figures", "prompts")
+    yield format_sentence("figures", "program", program=versions.program_version())
+
+
+def _sensitivity_sentences(*, of_pairs: bool) -> Sentences:
+    """How J and, unless all runs judge pairs, d′ are made."""
+    yield from _interval_sentences("newcombe")
+    if not of_pairs:
+        formula = figure_help.load_figures()["d_prime"].formula
+        yield format_sentence("figures", "d_prime", formula=formula)
+
+
+def _test_sentences(runs: int) -> Sentences:
+    if runs > 1:
         limits = {
             "points": paired.MOST_POINTS,
             "draws": paired.DRAWS,
             "many": paired.MANY_CLUSTERS,
         }
-        yield format_sentence("figures", "holm", runs=len(rated), pairs=pairs, **limits)
-    if rated:
-        yield format_sentence("figures", "exploratory")
-    yield format_sentence("figures", "program", program=versions.program_version())
+        yield format_sentence("figures", "holm", runs=runs, pairs=runs * (runs - 1) // 2, **limits)
+        yield from _interval_sentences("bonett_price")
+    yield format_sentence("figures", "exploratory")
+
+
+def _interval_sentences(name: str) -> Sentences:
+    """How these intervals are made, and how often they contained the true value."""
+    said = figure_help.load_intervals()[name]
+    yield said.how
+    if said.measured:
+        yield said.measured
 
 
 def _counted(run: Run) -> OutcomeQuerySet:

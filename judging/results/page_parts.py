@@ -121,7 +121,8 @@ def study_figures(*names: str, by: tuple[str, ...] = ()) -> tuple[StudyFigure, .
 class ResultView:
     """One way to answer the question of a page: tables of figures and the way to show them.
 
-    `build` gets the rows of each table in `asks`, filtered as the URL says. `studies` names the
+    `build` gets the rows of each table in `asks`, filtered as the URL says. `figures` names the
+    texts of `figure_help` that say how the figures are made. `studies` names the
     tables and figures of each study that the view reproduces. `empty` says what to do if there is
     nothing to show. `groups` offers fields for grouping its tables, several at once, with their
     titles. With `grouped`, the first field is used if the URL names none. The URL can also filter
@@ -136,6 +137,7 @@ class ResultView:
     build: Callable[["PageQuery", Sequence[Rows]], ViewContent]
     studies: Mapping[str, Sequence[StudyFigure]]
     empty: str
+    figures: tuple[str, ...] = ()
     switches: tuple[Switch, ...] = ()
     of_runs: bool = True
     choices: Callable[["PageQuery"], Sequence[ChoiceGroup]] | None = None

@@ -15,7 +15,7 @@ from annotation.db.cache import process_cache
 from annotation.models import Item, Membership, Project
 from formats.typeset import PrintedTable
 from judging.models import Endpoint, Outcome
-from judging.results import figures
+from judging.results import figure_help, figures
 from judging.results.views import downloads, pages
 from tests.builders import make_account, make_project
 from tests.conftest import lacking
@@ -106,7 +106,10 @@ def test_the_file_has_what_the_page_shows(reader: Client, page: str, view: str, 
     assert in_table(table) == shown_on(found.content.decode())
     assert [one for block in table.blocks for one in block]
     words = re.search(r'(?s)id="grid-words">(.*?)</p>', found.content.decode())
-    assert words is None or plain(words[1]).startswith(" ".join(table.note.split()))
+    note = table.note
+    for one in figure_help.load_intervals().values():
+        note = note.replace(one.how, "")
+    assert words is None or plain(words[1]).startswith(" ".join(note.split()))
     address, _, query = path.partition("?")
     assert f'href="{address}table.tex?{query}"' in unescape(found.content.decode())
 
@@ -119,6 +122,14 @@ def test_the_file_is_sorted_filtered_and_says_by_what(reader: Client) -> None:
         [block] = table.blocks
         assert [line.cells[-1].text for line in block] == rates
         assert {line.cells[1].text for line in block} == {"Factual"}
+
+
+def test_the_note_says_how_intervals_are_made_where_they_are_shown(reader: Client) -> None:
+    path, made = "/projects/fbi/results/sensitivity/?run=1", figure_help.load_intervals()
+    shown = {"wilson", "newcombe", "bootstrap"}
+    with_intervals, without = table_of(f"{path}&intervals=yes").note, table_of(path).note
+    assert {name for name, one in made.items() if one.how in with_intervals} == shown
+    assert not {name for name, one in made.items() if one.how in without}
 
 
 def test_what_is_not_there_is_not_found(reader: Client) -> None:

@@ -370,6 +370,7 @@ VIEWS = (
         slug="measures",
         title="Agreement",
         asks=(TableQuery(AGREEMENT, ""),),
+        figures=("rate", "agreement"),
         build=build_coefficients,
         studies={},
         empty=EMPTY,

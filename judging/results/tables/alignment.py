@@ -213,6 +213,7 @@ VIEWS = (
         slug="correlations",
         title="Correlations",
         asks=(TableQuery(ALIGNMENT),),
+        figures=("correlation",),
         build=lines.Lines(
             ALIGNMENT,
             "Correlation with human ratings",
@@ -233,6 +234,7 @@ VIEWS = (
         slug="closeness",
         title="Closeness",
         asks=(TableQuery(ALIGNMENT),),
+        figures=("distance",),
         build=lines.Lines(
             ALIGNMENT,
             "Distance from human ratings",

@@ -315,6 +315,7 @@ VIEWS = (
         slug="means",
         title="Mean ratings",
         asks=(TableQuery(ALIGNMENT), TableQuery(ALIGNMENT_GROUPS)),
+        figures=("means",),
         build=build_means,
         studies={"002": study_figures("section 7.4"), "003": RATING_FIGURES},
     ),
@@ -326,6 +327,7 @@ VIEWS = (
             TableQuery(ALIGNMENT),
             TableQuery(ALIGNMENT, ""),
         ),
+        figures=("correlation", "distance"),
         build=build_group_means,
         studies={
             "003": (

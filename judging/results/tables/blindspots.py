@@ -597,6 +597,7 @@ VIEWS = (
         slug="slices",
         title="Slices",
         asks=(TableQuery(BLINDSPOTS),),
+        figures=("rate", "blind_spots"),
         build=build_slices,
         studies={},
         empty="The chosen runs have no outcomes of items with a final label, or all items have "

@@ -341,6 +341,7 @@ VIEWS = (
         slug="ceiling",
         title="Human ceiling",
         asks=(TableQuery(CEILING),),
+        figures=("ceiling", "correlation", "distance"),
         build=lines.Lines(
             CEILING,
             "Human ceiling",
@@ -365,6 +366,7 @@ VIEWS = (
         slug="alt-test",
         title="Alternative annotator test",
         asks=(TableQuery(ALT_TEST),),
+        figures=("alt_test",),
         build=lines.Lines(
             ALT_TEST,
             "Alternative annotator test",

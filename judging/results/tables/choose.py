@@ -239,6 +239,7 @@ VIEWS = (
         slug="evaluators",
         title="Evaluators",
         asks=(TableQuery(EVALUATORS, ""),),
+        figures=("j", "rate", "p_holm"),
         build=build_choice,
         studies={},
         empty="Choosing needs a run that judges perturbed answers. For error detection and "

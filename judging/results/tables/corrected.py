@@ -214,6 +214,7 @@ VIEWS = (
         slug="rates",
         title="Rates",
         asks=(TableQuery(CORRECTED),),
+        figures=("rate", "corrected"),
         build=lines.Lines(
             CORRECTED,
             "The share of items with an error",

@@ -451,6 +451,7 @@ VIEWS = (
         slug="figures",
         title="Detectors",
         asks=(TableQuery(DETECTOR), TableQuery(DETECTOR_RANGES)),
+        figures=("detector", "f1"),
         build=lines.Lines(
             DETECTOR,
             "Error detection",

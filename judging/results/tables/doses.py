@@ -474,6 +474,7 @@ VIEWS = (
         slug="doses",
         title="Dose and response",
         asks=(TableQuery(DOSES),),
+        figures=("rate", "penalty"),
         build=lines.Lines(
             DOSES,
             "Dose and response",
@@ -525,6 +526,7 @@ VIEWS = (
         slug="penalties",
         title="Expected and given penalty",
         asks=(TableQuery(PENALTIES),),
+        figures=("rate", "penalty"),
         build=lines.Lines(
             PENALTIES,
             "Expected and given penalty",

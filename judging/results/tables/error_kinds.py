@@ -174,6 +174,7 @@ VIEW = ResultView(
     slug="kinds",
     title="Error categories",
     asks=(TableQuery(ERROR_KINDS),),
+    figures=("detector",),
     build=lines.Lines(
         ERROR_KINDS,
         "Recall by error category",

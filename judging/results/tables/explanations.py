@@ -207,6 +207,7 @@ VIEWS = (
         slug="credit-of-words",
         title="By score and by explanation",
         asks=(TableQuery(EXPLANATIONS),),
+        figures=("rate", "after_credit"),
         build=lines.Lines(
             EXPLANATIONS,
             "Errors named in explanations",
@@ -239,6 +240,7 @@ VIEWS = (
         slug="false-credit",
         title="False credit",
         asks=(TableQuery(EXPLANATIONS),),
+        figures=("rate",),
         build=lines.Lines(
             EXPLANATIONS,
             "False credit",

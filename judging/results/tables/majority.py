@@ -174,6 +174,7 @@ VIEWS = (
         slug="majority",
         title="Majority",
         asks=(TableQuery(MAJORITY),),
+        figures=("rate",),
         build=lines.Lines(
             MAJORITY,
             "Majority ratings",

@@ -253,6 +253,7 @@ VIEWS = (
         slug="causes",
         title="Causes and bounds",
         asks=(TableQuery(MISSING), TableQuery(UNDETECTED)),
+        figures=("rate", "bounds", "missing_p"),
         build=lines.Lines(
             MISSING,
             "Missing replies by cause",

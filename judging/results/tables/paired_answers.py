@@ -312,6 +312,7 @@ VIEWS = (
         slug="by-score",
         title="By score",
         asks=(TableQuery(BY_SCORE),),
+        figures=("rate",),
         build=lines.Lines(
             BY_SCORE,
             "Agreement by human rating",

@@ -186,6 +186,7 @@ VIEWS = (
         slug="systems",
         title="Systems",
         asks=(TableQuery(SYSTEMS, ""),),
+        figures=("rate", "strength"),
         build=build_systems,
         studies={},
         empty=EMPTY,
@@ -196,6 +197,7 @@ VIEWS = (
         slug="pairs",
         title="Pairs",
         asks=(TableQuery(PAIRS, ""),),
+        figures=("rate",),
         build=build_pairs,
         studies={},
         empty=EMPTY,
@@ -206,6 +208,7 @@ VIEWS = (
         slug="position",
         title="Position",
         asks=(TableQuery(POSITION, ""),),
+        figures=("rate",),
         build=lines.Lines(
             POSITION,
             "Does the place of a response matter?",

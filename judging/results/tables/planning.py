@@ -386,6 +386,7 @@ VIEWS = (
         slug="rates",
         title="A rate",
         asks=(TableQuery(RATES, ""),),
+        figures=("rate", "needed"),
         build=lines.Lines(
             RATES,
             "Items for an interval",
@@ -406,6 +407,7 @@ VIEWS = (
         slug="differences",
         title="A difference between two runs",
         asks=(TableQuery(DIFFERENCES, ""),),
+        figures=("difference", "shows", "needed"),
         build=lines.Lines(
             DIFFERENCES,
             "Items for a difference",
@@ -426,6 +428,7 @@ VIEWS = (
         slug="samples",
         title="More samples or more items",
         asks=(TableQuery(REPEATED, ""),),
+        figures=("needed",),
         build=lines.Lines(
             REPEATED,
             "Samples of each item, and items",
@@ -444,6 +447,7 @@ VIEWS = (
         slug="start",
         title="Before the first run",
         asks=(TableQuery(START, ""),),
+        figures=("needed",),
         build=lines.Lines(
             START,
             "Items for what is supposed",

@@ -431,6 +431,7 @@ VIEWS = (
         slug="prompts",
         title="Wording and order",
         asks=(TableQuery(BIAS),),
+        figures=("prompts", "detector"),
         build=build_biases,
         studies={
             "001": (
@@ -446,6 +447,7 @@ VIEWS = (
         slug="changes",
         title="Steps and samples",
         asks=(TableQuery(CHANGES),),
+        figures=("stars", "detector", "f1"),
         build=lines.Lines(
             CHANGES,
             "Effect of steps, samples and prompts",

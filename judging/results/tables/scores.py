@@ -397,6 +397,7 @@ REFERENCE = (
         slug="bins",
         title="Bins of the scale",
         asks=(TableQuery(SCORES), TableQuery(UNDETECTED)),
+        figures=("rate",),
         build=lines.Lines(
             SCORES,
             "Bins of the scale",

@@ -195,6 +195,7 @@ VIEWS = (
         slug="plane",
         title="Detection against false alarms",
         asks=(TableQuery(SENSITIVITY, ""),),
+        figures=("rate", "j", "d_prime"),
         build=lines.Lines(
             SENSITIVITY,
             "Sensitivity",

@@ -358,6 +358,7 @@ OVERVIEW = (
         slug="abilities",
         title="By ability",
         asks=(TableQuery(UNDETECTED, ""), TableQuery(UNDETECTED, "ability")),
+        figures=("rate",),
         build=build_overview,
         studies={
             "000": (
@@ -392,6 +393,7 @@ BY_CATEGORY = (
             TableQuery(UNDETECTED, "ability,category"),
             TableQuery(UNDETECTED, "ability,source_ability"),
         ),
+        figures=("rate",),
         build=build_side_by_side,
         studies={},
         empty=NOTHING_DECIDED,
@@ -401,6 +403,7 @@ BY_CATEGORY = (
         slug="counts",
         title="Counts",
         asks=(TableQuery(UNDETECTED),),
+        figures=("rate",),
         build=lines.Lines(
             UNDETECTED,
             "Detected and undetected items",

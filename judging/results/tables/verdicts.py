@@ -542,6 +542,7 @@ VIEWS = (
         slug="verdicts",
         title="Verdicts",
         asks=(TableQuery(VERDICTS), TableQuery(UNDETECTED)),
+        figures=("rate",),
         build=lines.Lines(
             VERDICTS,
             "Verdicts of pairs",
@@ -583,6 +584,7 @@ VIEWS = (
         slug="order",
         title="Order effect",
         asks=(TableQuery(ORDER_EFFECT),),
+        figures=("rate",),
         build=lines.Lines(
             ORDER_EFFECT,
             "Order effect",
@@ -604,6 +606,7 @@ VIEWS = (
         slug="repeats",
         title="Repeats and votes",
         asks=(TableQuery(REPEATS),),
+        figures=("rate",),
         build=lines.Lines(
             REPEATS,
             "Repeats and votes",

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET
 from annotation.projects import access
 from formats.typeset import PrintedCell, PrintedLine, PrintedTable, write_latex_table
 from formats.writers import FIGURE_FORMATS, write_figures
-from judging.results import figures, tables
+from judging.results import figure_help, figures, tables
 from judging.results.cells import GridLine
 from judging.results.counted import UnknownField
 from judging.results.page_parts import NAME_ALONE, NAMED_PARAMETER, PageQuery, Rows
@@ -68,8 +68,8 @@ def download_page_table(request: HttpRequest, slug: str, page: str) -> HttpRespo
 
 
 def print_table(wish: PageQuery, tables: Sequence[Rows]) -> PrintedTable:
-    """The table of a page as it is shown. The caption names the filters, and the note has the
-    page's words on the figures."""
+    """The table of a page as it is shown. The caption names the filters; the note has the page's
+    words on the figures and, if intervals are shown, how these are made."""
     shown = pages.build_content(wish, tables)
     only = [
         f"{one.title}: {option.title}"
@@ -78,6 +78,10 @@ def print_table(wish: PageQuery, tables: Sequence[Rows]) -> PrintedTable:
         if option.chosen
     ]
     word_groups = wish.categories.word_groups
+    note = [shown.words]
+    if wish.intervals and shown.grid.has_intervals:
+        made = [figure_help.load_figures()[name].interval for name in wish.view.figures]
+        note += dict.fromkeys(one.how for one in made if one)
     return PrintedTable(
         caption=f"{'; '.join([word_groups(shown.grid.title), *only])}.",
         label=f"tab:{wish.slug}-{wish.view.slug}",
@@ -89,7 +93,7 @@ def print_table(wish: PageQuery, tables: Sequence[Rows]) -> PrintedTable:
             [_print_line(line, intervals=wish.intervals) for line in block.lines]
             for block in shown.grid.blocks
         ],
-        note=word_groups(shown.words),
+        note=word_groups(" ".join(filter(None, note))),
     )
 
 

@@ -25,7 +25,7 @@ from charts import files
 from formats.writers import FIGURE_FORMATS
 from judging import tasks
 from judging.models import Run, SavedView
-from judging.results import arrays, cells, figures, published_rates, run_marks
+from judging.results import arrays, cells, figure_help, figures, published_rates, run_marks
 from judging.results.cells import Header
 from judging.results.columns import Table
 from judging.results.counted import UnknownField
@@ -281,6 +281,7 @@ def _content_context(wish: PageQuery, found: list[Rows]) -> dict[str, Any]:
         "narrowing": list_filters(wish, tables),
         "choices": wish.view.choices(wish) if wish.view.choices else (),
         "files": list_files(wish),
+        "explained": [figure_help.load_figures()[name] for name in wish.view.figures],
         "formats": FIGURE_FORMATS,
         "chart_forms": files.TYPES,
         "left_out": [

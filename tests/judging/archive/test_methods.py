@@ -14,6 +14,7 @@ from django.utils import timezone
 from annotation.models import Item, Label, Project, Resolution
 from judging.archive import methods
 from judging.models import Reply, Run
+from judging.results import figure_help
 from judging.runs import derived
 from judging.runs import lifecycle as running
 from tests.builders import make_item, make_member, make_project, say, take
@@ -47,6 +48,15 @@ def said(kind: str, name: str, text: str) -> bool:
     return True
 
 
+def intervals_of(text: str) -> set[str]:
+    """Whose intervals a text explains, with what was measured of them."""
+    return {
+        name
+        for name, one in figure_help.load_intervals().items()
+        if f"{one.how} {one.measured}".strip() in text
+    }
+
+
 def vanilla(project: Project, replies: list[builders_decided.Replies], **values: Any) -> Run:
     items = make_items(project, len(replies))
     return make_replied(project, "vanilla", zip(items, replies, strict=True), **values)
@@ -74,10 +84,11 @@ def test_nothing_is_said_of_what_is_not_there(project: Project) -> None:
         ("data", "left_out"), ("data", "unresolved"), ("people", "labels"), ("people", "share"),
         ("people", "second"), ("people", "blind"), ("people", "agreement_undefined"),
         ("figures", "rates"), ("figures", "invariant"), ("figures", "verdicts"),
-        ("figures", "values"), ("figures", "holm"), ("figures", "bootstrap"),
-        ("figures", "exploratory"), ("figures", "wilson"), ("figures", "j"),
+        ("figures", "values"), ("figures", "holm"), ("figures", "exploratory"),
+        ("figures", "d_prime"), ("figures", "seed"), ("figures", "prompts"),
     ]:  # fmt: skip
         assert not said(kind, name, text), name
+    assert intervals_of(text) == set()
     assert said("people", "none", text)
 
 
@@ -259,7 +270,10 @@ def test_several_runs_are_tested_with_their_number_of_pairs(project: Project) ->
     assert "(BCa) intervals of 2,000 bootstrap samples" in text
     assert "4,194,304 points, 1,000,000 sign patterns are drawn" in text
     assert said("figures", "invariant", text)
-    assert said("figures", "j", text)
+    assert intervals_of(text) == {"wilson", "newcombe", "bootstrap", "bonett_price"}
+    assert "z((detected + 0.5) / (errors + 1))" in text
+    assert "generator PCG64" in text
+    assert said("figures", "prompts", text)
     assert not said("figures", "verdicts", text)
 
 
@@ -276,8 +290,8 @@ def test_detectors_say_how_a_missing_verdict_counts() -> None:
     assert said("figures", "verdicts", text)
     assert not said("figures", "rates", text)
     # Precision, recall and accuracy are rates, too; J there is none.
-    assert said("figures", "wilson", text)
-    assert not said("figures", "j", text)
+    assert intervals_of(text) == {"wilson", "bootstrap"}
+    assert not said("figures", "d_prime", text)
     assert "(with an error 2)" in text
 
 

@@ -15,6 +15,8 @@ class Axis:
 
 
 RATES = Axis()
+# What tooltips call the two ends of a line.
+INTERVAL_ENDS = ("95 % from", "to")
 
 
 def coefficient_axis(values: Iterable[float]) -> Axis:

@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 
 from charts import marks
-from charts.axes import RATES, Axis
+from charts.axes import INTERVAL_ENDS, RATES, Axis
 
 MARK_HEIGHT = 15
 MARK_SIZE = 75
@@ -36,6 +36,7 @@ def draw_dot_plot(
     title: str,
     series: str = "Run",
     axis: Axis = RATES,
+    ends: tuple[str, str] = INTERVAL_ENDS,
     limits: Mapping[str, float] | None = None,
     limit_title: str = "",
 ) -> dict[str, Any]:
@@ -43,16 +44,17 @@ def draw_dot_plot(
     per run.
 
     Groups and runs are in the order in which they first occur in `points`. `title` says what the
-    rate is, `series` what the runs are. Without points, the chart has no marks. If there are more
-    runs than colours, the first word of the run is next to each mark. `limits` are drawn as a
-    vertical line across the row of each group that has one; `limit_title` says what they are.
+    rate is, `series` what the runs are, and `ends` what the two ends of a line are. Without points,
+    the chart has no marks. If there are more runs than colours, the first word of the run is next
+    to each mark. `limits` are drawn as a vertical line across the row of each group that has one;
+    `limit_title` says what they are.
     """
     runs = list(dict.fromkeys(point.run for point in points))
     groups = list(dict.fromkeys(point.group for point in points))
     base = alt.Chart(alt.Data(values=[asdict(point) for point in points])).encode(
         y=marks.row_axis("group", groups),
         yOffset=alt.YOffset("run:N", sort=runs),
-        tooltip=_tooltip(title, series, axis),
+        tooltip=_tooltip(title, series, axis, ends),
         color=marks.colour_by("run", runs, series),
     )
     dots = base.mark_point(size=MARK_SIZE, filled=True).encode(
@@ -116,11 +118,11 @@ def _numbers(base: alt.Chart, title: str, axis: Axis) -> alt.Chart:
     )
 
 
-def _tooltip(title: str, series: str, axis: Axis) -> list[alt.Tooltip]:
+def _tooltip(title: str, series: str, axis: Axis, ends: tuple[str, str]) -> list[alt.Tooltip]:
     return [
         alt.Tooltip("run:N", title=series),
         alt.Tooltip("group:N", title="Items"),
-        *marks.interval_tooltip("rate", title, axis.tooltip),
+        *marks.interval_tooltip("rate", title, axis.tooltip, ends),
     ]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import altair as alt
 from altair.utils import schemapi
 
-from charts.axes import RATES, Axis
+from charts.axes import INTERVAL_ENDS, RATES, Axis
 
 
 def x_channel(field: str, title: str, axis: Axis = RATES) -> alt.X:
@@ -31,13 +31,19 @@ def y_channel(field: str, title: str, axis: Axis = RATES) -> alt.Y:
     )
 
 
-def interval_tooltip(value: str, title: str, written: str = RATES.tooltip) -> list[alt.Tooltip]:
+def interval_tooltip(
+    value: str,
+    title: str,
+    written: str = RATES.tooltip,
+    ends: tuple[str, str] = INTERVAL_ENDS,
+) -> list[alt.Tooltip]:
     """Return the tooltip of a value, with the interval and n of its row, in a Vega number
     format."""
+    low, high = ends
     return [
         alt.Tooltip(f"{value}:Q", title=title, format=written),
-        alt.Tooltip("low:Q", title="95 % from", format=written),
-        alt.Tooltip("high:Q", title="to", format=written),
+        alt.Tooltip("low:Q", title=low, format=written),
+        alt.Tooltip("high:Q", title=high, format=written),
         alt.Tooltip("n:Q", title="n", format=","),
     ]
 

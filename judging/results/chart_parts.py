@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from charts.axes import RATES, Axis
+from charts.axes import INTERVAL_ENDS, RATES, Axis
 from judging.results.cells import Row
 from judging.results.page_parts import ChartSpec
 from stats.estimates import Estimate
@@ -21,14 +21,16 @@ def draw_dots(
     series: str = "Run",
     faint: Iterable[Dot] = (),
     axis: Axis = RATES,
+    ends: tuple[str, str] = INTERVAL_ENDS,
     limits: Mapping[str, float] | None = None,
     limit_title: str = "",
 ) -> ChartSpec | None:
     """Draw a dot chart; `title` names the rate, and faint dots are published figures for
     comparison. The result is None if no dot has a value.
 
-    Values that are not rates need their own `axis`. `limits` draws a line across the rows of these
-    groups, which `limit_title` names.
+    Values that are not rates need their own `axis`, and lines that are not 95 % intervals need
+    names of their `ends`. `limits` draws a line across the rows of these groups, which
+    `limit_title` names.
     """
     # Imported here, since Altair takes a second and nothing else should wait for it.
     from charts import detection
@@ -42,7 +44,13 @@ def draw_dots(
     if not points:
         return None
     spec = detection.draw_dot_plot(
-        points, title=title, series=series, axis=axis, limits=limits, limit_title=limit_title
+        points,
+        title=title,
+        series=series,
+        axis=axis,
+        ends=ends,
+        limits=limits,
+        limit_title=limit_title,
     )
     return ChartSpec(spec, caption)
 

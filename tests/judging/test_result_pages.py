@@ -313,16 +313,70 @@ def test_runs_are_compared_by_ability(judged: Project, browser: Client) -> None:
 def test_what_is_missing_stands_beside_what_it_could_have_changed(
     base: Run, browser: Client
 ) -> None:
-    page = shown(browser, "missing/?ability=factual")
-    # Of eight four are undetected and two missing: from 4 of 8 to 6 of 8, 4 of 6 as it is.
+    page = shown(browser, "missing/")
+    # Of twelve error items six are undetected and three missing: from 6 to 9 of 12, 6 of 9 as it
+    # is. The bounds stand once, and each cause has a line.
     assert lines(page) == [
         [
-            "Factual", "6", "truncated", "2", "50.0 % n 8", "66.7 % n 6, 2 missing", "75.0 % n 8",
-            "1.000",
-        ]
+            "1 · vanilla judge", "3 25.0 % of 12", "50.0 % n 12", "66.7 % n 9, 3 missing",
+            "75.0 % n 12", "1.000",
+        ],
+        [
+            "Truncated the reply was cut off; incomplete replies are not parsed", "3 25.0 % of 12",
+            "", "", "", "",
+        ],
     ]  # fmt: skip
     [address] = links(page, "cause=truncated")
-    assert keys(browser, address) == ["item-4", "item-8"]
+    assert keys(browser, address) == ["item-4", "item-8", "item-12"]
+    assert "Missing: 25.0 % of 12 outcomes. Most frequent cause: truncated, 100.0 % of" in page
+    assert "would have said, the undetected rate is 50.0 % to 75.0 %." in page
+
+
+def test_what_is_missing_is_shown_by_group_the_largest_share_first(
+    base: Run, browser: Client
+) -> None:
+    base.outcomes.filter(ability="long-form", result="undetected").update(
+        result="missing", cause="refused"
+    )
+    page = shown(browser, "missing/?by=ability")
+    found = [line[:2] for line in lines(page)]
+    cut = "the reply was cut off; incomplete replies are not parsed"
+    refused = "the evaluator refused, so there is no answer"
+    assert found == [
+        ["Long form", "3 75.0 % of 4"], [f"Refused {refused}", "2 50.0 % of 4"],
+        [f"Truncated {cut}", "1 25.0 % of 4"],
+        # A cause is described once.
+        ["Factual", "2 25.0 % of 8"], ["Truncated", "2 25.0 % of 8"],
+        ["Score-invariant", "1 25.0 % of 4"], ["Truncated", "1 25.0 % of 4"],
+    ]  # fmt: skip
+    [address] = links(page, "ability=long-form&result=missing&cause=refused")
+    assert keys(browser, address) == ["item-10", "item-11"]
+
+
+def test_runs_whose_bounds_overlap_could_change_places(
+    project: Project, items: list[Item], browser: Client
+) -> None:
+    detected, equal, cut = scores(9, 5), scores(9, 9), scores(9, None)
+    # Undetected: 2 of 4; 1 to 3 of 4; 3 of 4. The second could be on either side of the first,
+    # and reach the third at most, which is no other order.
+    for said in (
+        [detected, detected, equal, equal],
+        [detected, equal, cut, cut],
+        [detected, equal, equal, equal],
+    ):
+        make_replied(project, "vanilla", zip(items[:4], said, strict=True))
+    page = shown(browser, "missing/?run=1&run=2&run=3")
+    assert "In 1 of 3 pairs of runs the bounds overlap" in page
+    assert "Widest bounds: 25.0 % to 75.0 %, run 2." in page
+    ends = re.findall(r'"title": ?"(Lowest|Highest|95 % from)"', page)
+    assert set(ends) == {"Lowest", "Highest"}, "bounds are no confidence interval"
+
+
+def test_replies_that_are_all_usable_are_said_to_be(project: Project, browser: Client) -> None:
+    make_replied(project, "vanilla", [(make_items(project, 1)[0], scores(9, 9))])
+    page = shown(browser, "missing/")
+    assert "Nothing is missing: every reply could be used." in page
+    assert [line[1] for line in lines(page)] == ["0 0.0 % of 1"]
 
 
 def test_detection_stands_against_false_alarms(base: Run, browser: Client) -> None:

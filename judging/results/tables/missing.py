@@ -3,13 +3,15 @@ causes and bounds, and the page Missing."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from annotation.templatetags import figures as written
 from judging.models import Outcome, Run
 from judging.results import arrays, cells, chart_parts, columns, counted, frames, lines, progress
-from judging.results.cells import Cell, Row
+from judging.results.cells import Cell, Grid, GridLine, Header, LineBlock, Row
 from judging.results.columns import Table
 from judging.results.counted import PARSED_SQL, UNDETECTED_SQL, GroupSums, json_text, one_if
 from judging.results.page_parts import (
@@ -18,9 +20,10 @@ from judging.results.page_parts import (
     ResultView,
     Rows,
     TableQuery,
+    ViewContent,
 )
 from judging.results.tables.undetected import RATE_BESIDE, UNDETECTED, with_undetected
-from judging.strategies.frames import get_item_needs
+from judging.strategies.replies.causes import describe_cause
 from stats import absence
 from stats.estimates import Estimate, PValue
 
@@ -169,25 +172,6 @@ def _has_rate(row: Row) -> bool:
     return row["lowest"] is not None
 
 
-def _parsed_cell(row: Row, of: columns.Leading) -> Cell:
-    """The number of parsed items; without a link for ratings, which are neither detected nor
-    undetected."""
-    strategy = of.runs[row["run"]].strategy.strategy()
-    has_list = _has_rate(row) or get_item_needs(strategy) == "detection"
-    href = of.items_url(row, result="parsed") if has_list else ""
-    return cells.count_cell(row["parsed"], href)
-
-
-def _items_cell(row: Row, of: columns.Leading) -> Cell:
-    if not row["cause"]:
-        return cells.count_cell(0)
-    return cells.count_cell(row["n"], of.items_url(row, result="missing", cause=row["cause"]))
-
-
-def _rate_cell(row: Row, of: columns.Leading) -> Cell:
-    return RATE_BESIDE.cell(row, of) if _has_rate(row) else Cell()
-
-
 def _bound(name: str, title: str) -> columns.Custom:
     """A bound over all items, with usable and missing replies."""
 
@@ -197,15 +181,23 @@ def _bound(name: str, title: str) -> columns.Custom:
     return columns.Custom(name, title, make=cell)
 
 
+def cause_title(cause: str) -> str:
+    """The title of a cause of a missing reply."""
+    return cause.replace("_", " ").capitalize()
+
+
 MISSING = Table(
     "missing",
     (
         *columns.RUN,
-        *columns.plain("total", "missing"),
+        columns.Column("total"),
+        columns.Share("missing", "Missing", columns.items(result="missing"), part_of="total"),
         columns.FIELDS,
-        columns.Custom("parsed", "Parsed", make=_parsed_cell),
-        columns.Text("cause", "Cause", write=lambda row: row["cause"] or "nothing is missing"),
-        columns.Custom("n", "Items", make=_items_cell),
+        columns.Column("parsed"),
+        columns.Text("cause", "Cause", write=lambda row: cause_title(row["cause"])),
+        columns.Share(
+            "n", "Items", columns.items(result="missing", cause="{cause}"), part_of="total"
+        ),
         _bound("lowest", "If all missing were detected"),
         _bound("highest", "If all missing were undetected"),
         columns.PValue("p", "By category, p", reason="p_reason"),
@@ -215,6 +207,11 @@ MISSING = Table(
     group_by=counted.BY_OUTCOME_FIELDS,
     of_people=False,
     with_duplicates=True,
+)
+_RATE = columns.Custom(
+    "rate",
+    "Undetected rate",
+    make=lambda row, of: RATE_BESIDE.cell(row, of) if _has_rate(row) else Cell(),
 )
 
 
@@ -229,23 +226,131 @@ class _Groups(lines.RunGroups):
         return cells.outcomes_url(self.runs[row["run"]], **group, **which, counted="yes")
 
 
-def _draw(asked: PageQuery, rows: Rows) -> ChartSpec | None:
+# The columns of a run or a group, behind its name.
+_SHOWN = (MISSING["missing"], MISSING["lowest"], _RATE, MISSING["highest"], MISSING["p"])
+_WORDS = (
+    "A reply that could not be used counts in no rate. Over all items, the undetected rate is "
+    "between two bounds, whatever the missing replies would have said: if all of them were "
+    "detected, and if all were undetected. The bounds are not confidence intervals. A small p "
+    "suggests that missing replies depend on the category. Run only covers error items; Abilities "
+    "has score-invariant items too. For error detection and ratings, see the bounds on the pages "
+    "Detector and Against people."
+)
+
+
+def build_causes(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+    """A block for each run and group: a line with its bounds, then a line per cause. The blocks
+    with the largest missing share come first."""
+    groups: dict[Key, Rows] = {}
+    for row in with_undetected(asked, tables):
+        groups.setdefault(lines.row_key(row), []).append(row)
+    found = sorted(groups.values(), key=lambda rows: -_missing_share(rows[0]))
+    heads = [rows[0] for rows in found]
+    leading = _Groups(asked, heads)
+    described: set[str] = set()
+    blocks = tuple(_build_block(rows, leading, described) for rows in found)
+    names = [*(["Group"] if leading.fields else []), *(["run"] if leading.has_run else []), "cause"]
+    first = Header(" and ".join(names).capitalize(), is_number=False)
+    headers = (first, *(replace(column.header(), name="") for column in _SHOWN))
+    headline, under = _sum_up([row for rows in found for row in rows], heads, leading)
+    return ViewContent(
+        Grid("Missing replies by cause", headers, blocks),
+        _draw(asked, heads),
+        _WORDS,
+        headline,
+        under,
+    )
+
+
+def _missing_share(row: Row) -> float:
+    share: float = row["missing"] / row["total"]
+    return share
+
+
+def _build_block(rows: Rows, of: _Groups, described: set[str]) -> LineBlock:
+    """The lines of a run and group. A cause is described where it occurs first on the page."""
+    head = GridLine((_name(rows[0], of), *(column.cell(rows[0], of) for column in _SHOWN)), "group")
+    blank = [Cell("") for _ in _SHOWN[1:]]
+    causes = []
+    for row in rows:
+        if row["cause"]:
+            note = "" if row["cause"] in described else describe_cause(row["cause"])
+            described.add(row["cause"])
+            name = replace(MISSING["cause"].cell(row, of), note=note)
+            causes.append(GridLine((name, MISSING["n"].cell(row, of), *blank)))
+    return LineBlock((head, *causes))
+
+
+def _name(row: Row, of: _Groups) -> Cell:
+    """The run and the group of a block."""
+    run = cells.run_cell(of.runs[row["run"]])
+    if not of.fields:
+        return run
+    title = ", ".join(lines.group_title(of.asked, field, row) for field in of.fields)
+    return cells.text_cell(title, note=f"{run.text} · {run.note}" if of.has_run else "")
+
+
+def _sum_up(rows: Rows, heads: Rows, of: _Groups) -> tuple[str, str]:
+    """What is missing and why, and whether it could change a conclusion: two sentences."""
+    causes: dict[str, int] = {}
+    for row in rows:
+        if row["cause"]:
+            causes[row["cause"]] = causes.get(row["cause"], 0) + row["n"]
+    if not causes:
+        return "Nothing is missing: every reply could be used.", ""
+    total, gone = (sum(row[name] for row in heads) for name in ("total", "missing"))
+    often = max(causes, key=lambda cause: causes[cause])
+    headline = (
+        f"Missing: {written.share(gone / total)} of {total:,} outcomes. Most frequent cause: "
+        f"{cause_title(often).lower()}, {written.share(causes[often] / gone)} of them."
+    )
+    return headline, _judge_conclusions([row for row in heads if _has_rate(row)], of)
+
+
+def _judge_conclusions(heads: Rows, of: _Groups) -> str:
+    """Whether the missing replies could change the order of the runs, or how much they could move
+    the rates."""
+    if not heads:
+        return ""
+    widest = max(heads, key=lambda row: row["highest"] - row["lowest"])
+    ends = " to ".join(written.share(widest[end]) for end in ("lowest", "highest"))
+    if len(heads) == 1:
+        return f"Whatever the missing replies would have said, the undetected rate is {ends}."
+    bounds = f"Widest bounds: {ends}, {_describe(widest, of)}."
+    if of.fields:
+        return bounds
+    pairs = list(combinations(heads, 2))
+    turned = sum(a["lowest"] < b["highest"] and b["lowest"] < a["highest"] for a, b in pairs)
+    return (
+        f"In {turned:,} of {len(pairs):,} pairs of runs the bounds overlap: there the missing "
+        f"replies could change which of the two detects more. {bounds}"
+    )
+
+
+def _describe(row: Row, of: _Groups) -> str:
+    parts = [lines.group_title(of.asked, field, row) for field in of.fields[:1]]
+    return ", ".join([*parts, f"run {row['run']}"])
+
+
+def _draw(asked: PageQuery, heads: Rows) -> ChartSpec | None:
     """Draw one mark per run and group, however many causes there are."""
-    groups = {lines.row_key(row): row for row in rows if row["of_rate"]}
+    rated = [row for row in heads if row["of_rate"]]
     found = [
         (
             "",
             lines.chart_label(asked, row),
             Estimate(row["of_rate"]["rate"], row["lowest"], row["highest"], row["parsed"]),
         )
-        for row in groups.values()
+        for row in rated[: chart_parts.MOST_BARS]
     ]
     caption = (
-        "Undetected rates with bounds. The lower bound counts every missing reply as a "
-        "detection, the upper bound counts none as a detection. These are not confidence "
-        "intervals."
+        "Undetected rates with bounds, the largest missing share first. The lower bound counts "
+        "every missing reply as a detection, the upper bound counts none as a detection. These are "
+        f"not confidence intervals.{chart_parts.cut_note(len(rated))}"
     )
-    return chart_parts.draw_dots(found, title="Undetected rate", caption=caption)
+    return chart_parts.draw_dots(
+        found, title="Undetected rate", caption=caption, ends=("Lowest", "Highest")
+    )
 
 
 VIEWS = (
@@ -254,24 +359,9 @@ VIEWS = (
         title="Causes and bounds",
         asks=(TableQuery(MISSING), TableQuery(UNDETECTED)),
         figures=("rate", "bounds", "missing_p"),
-        build=lines.Lines(
-            MISSING,
-            "Missing replies by cause",
-            (
-                *("parsed", "cause", "n", "lowest"),
-                columns.Custom("rate", "Undetected rate", make=_rate_cell),
-                *("highest", "p"),
-            ),
-            "A reply that could not be used never counts as a verdict. The two bounds are the "
-            "undetected rate if all missing items were detected, or all undetected. A small p "
-            "suggests that missing replies depend on the category. For error detection and "
-            "ratings, see the bounds on the pages Detector and Against people.",
-            _draw,
-            with_undetected,
-            _Groups,
-        ),
+        build=build_causes,
         studies={},
         empty="The chosen runs have no outcomes of items with a final label.",
-        switches=(lines.group_switch(),),
+        switches=(lines.group_switch(lines.BY_RUN),),
     ),
 )

@@ -7,8 +7,9 @@ from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Project
 from judging.models import Reply, Run
-from judging.results.tables import cost
+from judging.results.tables import cost, sensitivity
 from judging.runs import lifecycle
+from tests.judging.builders_decided import make_replied, scores
 from tests.judging.builders_judging import (
     TWO_CALLS,
     answer,
@@ -92,11 +93,43 @@ def test_what_a_detector_says_of_good_answers_is_no_detected_error(project: Proj
     assert (row["total"], row["missing"], row["detected"]) == (2, 1, 1)
 
 
-def test_any_number_of_runs_are_two_queries(
+def test_a_thousand_items_cost_what_those_that_are_settled_cost(project: Project) -> None:
+    make_items(project, 4)
+    run = make_run(project, make_endpoint("https://judge.invalid/v1"), TWO_CALLS)
+    lifecycle.plan_calls(run)
+    answer(run)
+    Reply.objects.update(cost="0.5")
+    replies = Reply.objects.count()
+    run.outcomes.update(result="undetected")
+    run.outcomes.filter(item__key="item-1").update(result="pending")
+    (row,) = cost.tabulate([run])
+    # Three of the four items have a result; those that are pending are not paid in full.
+    assert row["cost_per_1000"] == replies * 0.5 / 3 * 1000
+
+
+def test_j_is_that_of_the_page_sensitivity(project: Project) -> None:
+    items = [*make_items(project, 4), *make_items(project, 4, "score-invariant")]
+    said = [scores(9, 5 if mark == "D" else 9) for mark in "DDUDDUDU"]
+    run = make_replied(project, "vanilla", zip(items, said, strict=True))
+    (row,), (whole, *_) = cost.tabulate([run]), sensitivity.tabulate([run])
+    # 3 of 4 errors are detected, and 2 of 4 score-invariant items.
+    assert row["j"] == 0.25
+    for name in ("j", "j_low", "j_high", "j_reason"):
+        assert row[name] == whole[name]
+
+
+def test_a_detector_has_no_j_but_a_reason(project: Project) -> None:
+    said = [(item, "detected") for item in make_items(project, 1, "error", ability="", category="")]
+    endpoint = make_endpoint("https://judge.invalid/v1")
+    (row,) = cost.tabulate([make_judged(project, said, strategy="detect-1a", endpoint=endpoint)])
+    assert (row["j"], row["j_reason"]) == (None, "judges no perturbed answers")
+
+
+def test_any_number_of_runs_are_four_queries(
     project: Project, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     for _ in range(2):
         make_judged(project, [(item, "detected") for item in make_items(project, 1)])
     every = list(Run.objects.for_results())
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(4):
         cost.tabulate(every)

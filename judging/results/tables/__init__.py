@@ -201,8 +201,8 @@ PAGES: dict[str, ResultPage] = {
     ),
     "cost": ResultPage(
         title="Cost",
-        question="What did the runs cost, in all and per detected error?",
-        picture="stack",
+        question="What did the runs cost, and how well do they detect errors?",
+        picture="plane",
         views=cost.VIEWS,
     ),
 }

@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any
 
 from annotation.templatetags import figures as written
-from judging.models import Call, Outcome, Reply, Run
+from judging.models import Call, Reply, Run
 from judging.results import arrays, cells, columns, counted, lines, progress
 from judging.results.arrays import RunArrays
 from judging.results.cells import Row
@@ -22,7 +22,6 @@ from judging.results.page_parts import (
 from judging.results.tables import compare, cost, sensitivity
 from stats import families, paired
 
-ITEMS = 1_000
 NO_TIMES = "replies brought in, without times"
 
 
@@ -33,21 +32,17 @@ def tabulate(runs: Iterable[Run]) -> list[dict[str, Any]]:
     Detection, false alarms and J are those of the table `sensitivity` over all items. Two runs
     share a letter unless their J differs: the p of `paired.test_j_difference` on the items that
     both parsed, adjusted for all pairs (Holm), is below 0.05. `total` and `missing` count error
-    items and score-invariant items. `cost_per_1000` is the cost of all replies of a run, divided by
-    the items it has settled, times 1,000; None with a `cost_reason`, as in the table `cost`.
-    `seconds_median` and `seconds_p95` are the smallest times that half of the replies, or 95 % of
-    them, do not exceed; None if no reply has a time.
+    items and score-invariant items. `cost` and `cost_per_1000` are those of the table `cost`; None
+    with a `cost_reason`. `seconds_median` and `seconds_p95` are the smallest times that half of the
+    replies, or 95 % of them, do not exceed; None if no reply has a time.
     """
     runs = list(runs)
     found = arrays.load_arrays(runs)
     judging = [one.run for one in found]
-    spent = {row["run"]: row for row in cost.tabulate(judging)}
-    prices, times = find_prices(judging, spent.values()), _measure_times(judging)
+    spent = {row["run"]: row for row in cost.tabulate(judging, found)}
+    times = _measure_times(judging)
     rows = {
-        one.run.number: _row(
-            one, spent[one.run.number], prices.get(one.run.pk), times.get(one.run.pk)
-        )
-        for one in found
+        one.run.number: _row(one, spent[one.run.number], times.get(one.run.pk)) for one in found
     }
     found.sort(key=lambda one: _worst_last(rows[one.run.number]))
     return [
@@ -59,7 +54,6 @@ def tabulate(runs: Iterable[Run]) -> list[dict[str, Any]]:
 def _row(
     found: RunArrays,
     spent: Row,
-    price: float | None,
     times: tuple[float, float] | None,
 ) -> dict[str, Any]:
     detection, alarm, j = sensitivity.estimate_rates(found)
@@ -73,7 +67,7 @@ def _row(
         **counted.figure_columns("false_alarm", alarm),
         **counted.figure_columns("j", j),
         "cost": spent["cost"],
-        "cost_per_1000": None if price is None else price * ITEMS,
+        "cost_per_1000": spent["cost_per_1000"],
         "cost_reason": None if spent["cost"] is not None else spent["reason"],
         "seconds_median": times[0] if times else None,
         "seconds_p95": times[1] if times else None,
@@ -106,26 +100,6 @@ def _test_j(a: RunArrays, b: RunArrays) -> float | None:
     shared = compare.share_items(a, b)
     rng = arrays.make_generator("evaluators", [a.run, b.run])
     return paired.test_j_difference(shared.differences, shared.invariant, shared.cluster, rng).p
-
-
-def find_prices(runs: Sequence[Run], rows: Iterable[Row]) -> dict[int, float]:
-    """The cost of one item, for each run with a known cost and a settled item, from the rows of the
-    table `cost`."""
-    settled, numbers = _count_settled(runs), {run.number: run.pk for run in runs}
-    spent = {numbers[row["run"]]: row["cost"] for row in rows}
-    return {pk: spent[pk] / n for pk, n in settled.items() if spent[pk] is not None}
-
-
-def _count_settled(runs: Sequence[Run]) -> dict[int, int]:
-    """The number of items with an outcome, for each run that has any."""
-    if not runs:
-        return {}
-    listed = ", ".join(str(run.pk) for run in runs)
-    statement = f"""
-        SELECT o.run_id, COUNT(*) AS n FROM {Outcome._meta.db_table} AS o
-        WHERE o.run_id IN ({listed}) AND o.main AND o.result <> 'pending' GROUP BY o.run_id
-    """
-    return {row["run_id"]: int(row["n"]) for row in counted.fetch_dicts(statement)}
 
 
 def _measure_times(runs: Sequence[Run]) -> dict[int, tuple[float, float]]:

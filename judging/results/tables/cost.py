@@ -1,4 +1,4 @@
-"""What did the runs cost, in all and per detected error? The table `cost`, and the page Cost."""
+"""What did the runs cost, and what do they detect for it? The table `cost`, and the page Cost."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -6,8 +6,9 @@ from decimal import Decimal
 from typing import Any
 
 from judging.models import Call, Outcome, Reply, Run
-from judging.results import cells, columns, lines, progress
+from judging.results import arrays, cells, columns, lines, progress
 from judging.results import counted as counting
+from judging.results.arrays import RunArrays
 from judging.results.cells import Cell, Row
 from judging.results.columns import Table
 from judging.results.counted import one_if
@@ -19,7 +20,9 @@ from judging.results.page_parts import (
     TableQuery,
     ViewContent,
 )
+from judging.results.tables import sensitivity
 from judging.runs.spending import DECIMAL_PLACES, format_estimate
+from stats.estimates import Estimate
 
 # Items with an error that are not duplicates. In study 001's frame, such items may have no ability.
 ERROR_ITEM = (
@@ -28,10 +31,14 @@ ERROR_ITEM = (
 NO_REPLY = "no replies"
 NO_PRICE = "replies without a price"
 NOTHING_DETECTED = "nothing detected"
+NO_J = "judges no perturbed answers"
+# `cost_per_1000` is the cost of this many items.
+ITEMS = 1_000
 
 
-def tabulate(runs: Iterable[Run]) -> list[dict[str, Any]]:
-    """The table `cost`, one row per run; money is in the currency of the prices.
+def tabulate(runs: Iterable[Run], found: Sequence[RunArrays] | None = None) -> list[dict[str, Any]]:
+    """The table `cost`, one row per run; money is in the currency of the prices. `found` has the
+    outcomes of these runs if they are already loaded.
 
     `total`, `missing` and `detected` count only items with an error; calls, tokens and money are
     over all items. A request shared by several calls counts once. `cost` is the cost of all replies
@@ -39,11 +46,39 @@ def tabulate(runs: Iterable[Run]) -> list[dict[str, Any]]:
     no reply has a known price. Both are rounded to 15 digits, as stored. `per_detected` is cost
     divided by detected error items. If the tokens or price of any reply are unknown, the sum is
     None, and `without_tokens` or `without_price` counts these replies. For a run without calls,
-    such as a vote, `calls`, `tokens` and `cost` are None.
+    such as a vote, `calls`, `tokens` and `cost` are None. `cost_per_1000` is the cost divided by
+    the items that the run has settled, times 1,000. J is that of the table `sensitivity` over all
+    items; None with a `j_reason`.
     """
     runs = list(runs)
-    asked, judged = _sum_requests(runs), _count_errors(runs)
-    return [_row(run, asked.get(run.pk), judged.get(run.pk, {})) for run in runs]
+    asked, judged, settled = _sum_requests(runs), _count_errors(runs), _count_settled(runs)
+    loaded = arrays.load_arrays(runs) if found is None else found
+    js = {one.run.pk: sensitivity.estimate_rates(one)[2] for one in loaded}
+    none = Estimate(None, None, None, 0, NO_J)
+    return [
+        {
+            **(row := _row(run, asked.get(run.pk), judged.get(run.pk, {}))),
+            "cost_per_1000": _cost_per_1000(row["cost"], settled.get(run.pk, 0)),
+            **counting.figure_columns("j", js.get(run.pk, none)),
+        }
+        for run in runs
+    ]
+
+
+def _cost_per_1000(cost: float | None, settled: int) -> float | None:
+    return cost / settled * ITEMS if cost is not None and settled else None
+
+
+def _count_settled(runs: Sequence[Run]) -> dict[int, int]:
+    """The number of items with an outcome, for each run that has any."""
+    if not runs:
+        return {}
+    listed = ", ".join(str(run.pk) for run in runs)
+    statement = f"""
+        SELECT o.run_id, COUNT(*) AS n FROM {Outcome._meta.db_table} AS o
+        WHERE o.run_id IN ({listed}) AND o.main AND o.result <> 'pending' GROUP BY o.run_id
+    """
+    return {row["run_id"]: int(row["n"]) for row in counting.fetch_dicts(statement)}
 
 
 def _count_errors(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
@@ -191,9 +226,11 @@ COST = Table(
         *columns.plain("without_tokens", "without_price"),
         money_column("paid", "Paid by this run"),
         columns.Count("detected", "Detected", columns.items(result="detected")),
+        money_column("cost_per_1000", "Cost of 1,000 items"),
+        columns.Figure("j", "J"),
+        *columns.plain("j_low", "j_high", "j_reason"),
     ),
     lambda project, runs, by: tabulate(runs),
-    at_once=columns.SUM_LIMIT,
     of_people=False,
 )
 
@@ -217,23 +254,31 @@ _COST_BY_RUN = lines.Lines(
     COST,
     "Cost by run",
     (
-        *("run", "total", "calls", "answered", "tokens_in", "tokens_out", "cost", "paid"),
-        *("detected", "per_detected"),
+        *("run", "j", "cost_per_1000", "per_detected", "cost", "paid"),
+        *("total", "detected", "calls", "answered", "tokens_in", "tokens_out"),
     ),
+    "The highest J comes first. J is detection minus false alarms, so that finding fault with "
+    "everything earns nothing; a low cost per detected error alone does not make a good evaluator. "
     "Amounts are in the currency of the endpoints' prices. A request shared by several calls "
     "counts once. The cost includes all replies used by a run, whichever run paid for them. "
     "A dash: the replies have no price, or the run sent no requests. Calls, replies, tokens "
-    "and cost cover all items, with or without an error. Last column: cost divided by the "
-    "number of error items detected.",
+    "and cost cover all items, with or without an error. Cost per detected error: cost divided "
+    "by the number of error items detected.",
     lambda asked, rows: _draw(asked, rows),
+    lambda asked, tables: sorted(tables[0], key=_place),
     leading=_ErrorItems,
 )
 # The quantities that the chart can show.
 DRAWN_TITLES = {"per_detected": "Cost per detected error", "tokens": "Tokens, input and output"}
 
 
+def _place(row: Row) -> tuple[bool, float, int]:
+    """The sort key of a line: the highest J first, runs without a J last."""
+    return row["j"] is None, -(row["j"] or 0), row["run"]
+
+
 def build_costs(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """One line per run."""
+    """One line per run, the highest J first."""
     shown = _COST_BY_RUN(asked, tables)
     if shown.drawing is None:
         why = f"{_why_no_cost(tables[0])} There is no chart. "
@@ -242,7 +287,39 @@ def build_costs(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def _draw(asked: PageQuery, rows: Rows) -> ChartSpec | None:
-    """A chart of the cost per detected error; if nothing was paid, of the runs' tokens."""
+    """A chart of J against cost; if no run has both, bars of the cost per detected error, or of
+    tokens if nothing was paid."""
+    drawn = [row for row in rows if row["j"] is not None and row["cost_per_1000"] is not None]
+    if any(row["cost_per_1000"] for row in drawn):
+        return _draw_against_j(asked, drawn, len(rows) - len(drawn))
+    return _draw_bars(asked, rows)
+
+
+def _draw_against_j(asked: PageQuery, rows: Rows, left_out: int) -> ChartSpec:
+    # Imported here, since Altair takes a second and nothing else should wait for it.
+    from charts import costs
+
+    title = COST["cost_per_1000"].title
+    points = [
+        costs.CostPoint(
+            cells.run_name(asked.runs_by_number[row["run"]]),
+            row["cost_per_1000"],
+            COST["cost_per_1000"].cell(row, columns.Leading(asked, rows)).text,
+            *(row[f"j{end}"] for end in ("", "_low", "_high")),
+        )
+        for row in rows
+    ]
+    caption = (
+        "Cost of 1,000 items against J, with the 95 % interval of J. Up and to the left is better. "
+        "On the dashed line, a run is no better than a coin."
+    )
+    if left_out:
+        runs = "1 run" if left_out == 1 else f"{left_out} runs"
+        caption += f" Left out: {runs} without a known cost or without a J."
+    return ChartSpec(costs.draw_costs(points, title=title), caption)
+
+
+def _draw_bars(asked: PageQuery, rows: Rows) -> ChartSpec | None:
     # Imported here, since Altair takes a second and nothing else should wait for it.
     from charts import bars
 

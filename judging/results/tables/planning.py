@@ -24,7 +24,7 @@ from judging.results.page_parts import (
     Rows,
     TableQuery,
 )
-from judging.results.tables import choose, compare, cost
+from judging.results.tables import compare, cost
 from stats import paired, planning, rates
 from stats.estimates import Estimate
 
@@ -52,10 +52,11 @@ def tabulate_rates(runs: Iterable[Run]) -> list[dict[str, Any]]:
     `items_5` items at what the run has cost per item.
     """
     found = arrays.load_arrays(runs)
-    judging = [one.run for one in found]
-    prices = choose.find_prices(judging, cost.tabulate(judging))
+    spent = cost.tabulate([one.run for one in found], found)
+    per_1000 = {row["run"]: row["cost_per_1000"] for row in spent}
+    prices = {run: one / cost.ITEMS for run, one in per_1000.items() if one is not None}
     return [
-        _rate_row(one, kind, prices.get(one.run.pk))
+        _rate_row(one, kind, prices.get(one.run.number))
         for one in found
         for kind in KINDS
         if (one.invariant == (kind == INVARIANT)).any()

@@ -1,0 +1,59 @@
+"""J against cost as data."""
+
+from itertools import combinations
+
+from charts.costs import HEIGHT, NARROW, CostPoint, draw_costs, place_labels
+
+FOUND = [
+    CostPoint("1 · vanilla", 0.5, "0.50", 0.4, 0.3, 0.5),
+    CostPoint("12 · rubric", 2, "2.00", 0.1, -0.1, 0.3),
+    CostPoint("3 · axis", 0, "free", -0.2, None, None),
+]
+
+
+def test_cost_goes_right_and_j_goes_up_from_its_lowest_end() -> None:
+    _, interval, marks, _ = draw_costs(FOUND, title="Cost of 1,000 items")["layer"]
+    x, y = marks["encoding"]["x"], marks["encoding"]["y"]
+    assert (x["field"], x["scale"]["domain"]) == ("cost", [0, 2.1])
+    assert x["axis"]["title"] == "Cost of 1,000 items"
+    assert (y["field"], y["scale"]["domain"]) == ("j", [-0.2, 1])
+    assert interval["transform"] == [{"filter": "isValid(datum.low)"}]
+    assert (interval["encoding"]["y"]["field"], interval["encoding"]["y2"]["field"]) == (
+        "low", "high",
+    )  # fmt: skip
+
+
+def test_costs_of_other_magnitudes_have_a_logarithmic_axis_unless_one_is_free() -> None:
+    def scale(*costs: float) -> str:
+        found = [CostPoint(f"{one} · vanilla", one, "", 0.1, None, None) for one in costs]
+        [*_, marks, _] = draw_costs(found, title="Cost")["layer"]
+        return str(marks["encoding"]["x"]["scale"].get("type", "linear"))
+
+    assert [scale(1, 20), scale(1, 21), scale(0, 1, 21), scale(3)] == [
+        "linear", "log", "linear", "linear",
+    ]  # fmt: skip
+
+
+def test_each_mark_has_the_number_of_its_run() -> None:
+    *_, words = draw_costs(FOUND, title="Cost")["layer"]
+    assert words["encoding"]["text"]["field"] == "word"
+    assert [row["word"] for row in words["data"]["values"]] == ["1", "12", "3"]
+
+
+def test_labels_of_close_marks_overlap_neither_each_other_nor_a_mark() -> None:
+    spots = [(0.5 + 0.03 * n, 0.5 + 0.004 * (n % 3)) for n in range(6)] + [(1, 0), (0, 1)]
+    words = [str(10 + n) for n in range(len(spots))]
+    middles = [
+        (x * NARROW + dx, y * HEIGHT + dy)
+        for (x, y), (dx, dy) in zip(spots, place_labels(spots, words), strict=True)
+    ]
+    for a, b in combinations(middles, 2):
+        assert abs(a[0] - b[0]) >= 14 or abs(a[1] - b[1]) >= 10, (a, b)
+    for x, y in middles:
+        assert all(abs(x - NARROW * a) >= 10 or abs(y - HEIGHT * b) >= 8 for a, b in spots)
+        assert 7 <= x <= NARROW - 7
+        assert 5 <= y <= HEIGHT - 5
+    # A mark that has room has its label right beside it.
+    [alone] = place_labels([(0.5, 0.5)], ["7"])
+    assert abs(alone[0]) < 12
+    assert abs(alone[1]) < 12

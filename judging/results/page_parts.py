@@ -128,7 +128,8 @@ class ResultView:
     titles. With `grouped`, the first field is used if the URL names none. The URL can also filter
     by `columns`. `titles` has the titles of columns whose name is not a title; `named` gives the
     title of a value, "" to show the value itself. A view that is not `of_runs` is available before
-    the first run.
+    the first run. With `table_first`, the chart is below the table: for charts that are longer than
+    a screen.
     """
 
     slug: str
@@ -146,6 +147,7 @@ class ResultView:
     columns: tuple[str, ...] = ()
     titles: Mapping[str, str] = field(default_factory=dict)
     named: Callable[["PageQuery", str, str], str] | None = None
+    table_first: bool = False
 
 
 @dataclass(frozen=True)

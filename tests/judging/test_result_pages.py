@@ -111,6 +111,16 @@ def test_every_view_has_a_table_and_a_chart(
     assert not re.search(r"\{_?[A-Za-z]\w*\}", re.sub(r"(?s)<script.*?</script>", "", found))
 
 
+def test_a_chart_that_is_longer_than_a_screen_is_below_its_table(
+    judged: Project, browser: Client
+) -> None:
+    for path, is_first in (("by-category/", True), ("sensitivity/", False)):
+        page = shown(browser, path)
+        assert page.count('id="figures-chart"') == 1
+        assert (page.index("<table") < page.index('id="figures-chart"')) == is_first
+        assert ('<a href="#chart">Chart below the table</a>' in page) == is_first
+
+
 @pytest.mark.parametrize(("page", "view"), OF_JUDGED)
 def test_a_view_without_figures_says_what_to_do(
     project: Project, browser: Client, page: str, view: str

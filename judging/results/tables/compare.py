@@ -630,5 +630,6 @@ VIEWS = (
         studies={},
         switches=(SCOPE_SWITCH,),
         empty=_EMPTY,
+        table_first=True,
     ),
 )

@@ -363,5 +363,6 @@ VIEWS = (
         studies={},
         empty="The chosen runs have no outcomes of items with a final label.",
         switches=(lines.group_switch(lines.BY_RUN),),
+        table_first=True,
     ),
 )

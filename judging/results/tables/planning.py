@@ -424,6 +424,7 @@ VIEWS = (
         ),
         studies={},
         empty="A difference needs two or more runs that judge perturbed answers of the same items.",
+        table_first=True,
     ),
     ResultView(
         slug="samples",

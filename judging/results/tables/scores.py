@@ -424,5 +424,6 @@ REFERENCE = (
             "a strategy, for example reference or prometheus."
         ),
         switches=(lines.group_switch(),),
+        table_first=True,
     ),
 )

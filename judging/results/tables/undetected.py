@@ -382,6 +382,7 @@ OVERVIEW = (
         empty=NOTHING_DECIDED,
         switches=(MEASURE_SWITCH, WRONG_SWITCH),
         choices=published_rates.list_choices,
+        table_first=True,
     ),
 )
 BY_CATEGORY = (
@@ -398,6 +399,7 @@ BY_CATEGORY = (
         studies={},
         empty=NOTHING_DECIDED,
         switches=(MEASURE_SWITCH, WRONG_SWITCH),
+        table_first=True,
     ),
     ResultView(
         slug="counts",
@@ -427,6 +429,7 @@ BY_CATEGORY = (
         },
         empty=NOTHING_DECIDED,
         switches=(lines.group_switch(lines.BY_CATEGORY),),
+        table_first=True,
     ),
 )
 

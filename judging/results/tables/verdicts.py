@@ -579,6 +579,7 @@ VIEWS = (
         },
         empty=NO_PAIRS,
         switches=(lines.group_switch(),),
+        table_first=True,
     ),
     ResultView(
         slug="order",

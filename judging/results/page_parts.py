@@ -152,12 +152,14 @@ class ResultView:
 
 @dataclass(frozen=True)
 class ResultPage:
-    """One question about evaluators; `picture` names a drawing of `judging/results/_picture`."""
+    """One question about evaluators; `picture` names a drawing of `judging/results/index.html`, and
+    `needs` is what must be there, as in `empty_pages.REASONS`."""
 
     title: str
     question: str
     picture: str
     views: tuple[ResultView, ...]
+    needs: str
 
     @cached_property
     def taken_names(self) -> frozenset[str]:

@@ -25,7 +25,15 @@ from charts import files
 from formats.writers import FIGURE_FORMATS
 from judging import tasks
 from judging.models import Run, SavedView
-from judging.results import arrays, cells, figure_help, figures, published_rates, run_marks
+from judging.results import (
+    arrays,
+    cells,
+    empty_pages,
+    figure_help,
+    figures,
+    published_rates,
+    run_marks,
+)
 from judging.results.cells import Header
 from judging.results.columns import Table
 from judging.results.counted import UnknownField
@@ -40,6 +48,7 @@ from judging.results.page_parts import (
     Choice,
     ChoiceGroup,
     PageQuery,
+    ResultPage,
     ResultView,
     Rows,
     StudyFigure,
@@ -222,7 +231,7 @@ def index(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "project": member.project,
         "member": member,
-        "pages": PAGES,
+        "pages": _list_pages(member.project, runs, every),
         "saved": SavedView.objects.seen_by(member),
         "runs": runs,
         "studies": list_studies(member.project, runs if named else every, named=named),
@@ -240,7 +249,7 @@ def page(request: HtmxRequest, slug: str, page: str) -> HttpResponse:
         "project": member.project,
         "member": member,
         "asked": wish,
-        "pages": PAGES,
+        "pages": _list_pages(wish.project, wish.runs, wish.every),
         "runs": wish.offered,
         **_set_aside_context(wish),
         "saved": SavedView.objects.seen_by(member).filter(page=page),
@@ -248,6 +257,14 @@ def page(request: HtmxRequest, slug: str, page: str) -> HttpResponse:
     }
     template = "judging/results/page.html"
     return render(request, f"{template}#figures" if request.htmx else template, context)
+
+
+def _list_pages(
+    project: Project, runs: Sequence[Run], every: Sequence[Run]
+) -> list[tuple[str, ResultPage, str]]:
+    """All pages by slug, each with the reason why it has nothing to show, "" if it may have."""
+    empty = empty_pages.find_empty_pages(PAGES, project, runs, every)
+    return [(slug, page, empty.get(slug, "")) for slug, page in PAGES.items()]
 
 
 def _figures_context(wish: PageQuery) -> dict[str, Any]:

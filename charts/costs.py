@@ -7,20 +7,12 @@ from typing import Any
 
 import altair as alt
 
-from charts import marks
+from charts import labels, marks
 from charts.axes import INTERVAL_ENDS
 
 HEIGHT = 360
 # From this ratio of the highest to the lowest cost, the axis is logarithmic.
 LOG_RATIO = 20
-# Labels must not overlap on a phone, where the marks have this much room.
-NARROW = 265
-LABEL_HEIGHT, MARK_SIZE = 12, 10
-# Where a label can be: right (1) or left (-1) of its mark or neither, and so many points lower.
-_PLACES = (
-    *((side, dy) for dy in (-8, 8) for side in (1, -1)),
-    *((side, dy) for dy in (-18, 18, -30, 30, -42, 42) for side in (0, 1, -1)),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +40,9 @@ def draw_costs(found: Sequence[CostPoint], *, title: str) -> dict[str, Any]:
     words = [one.run.split(" · ")[0] for one in found]
     rows = [
         {**asdict(one), "word": word, "right": right, "down": down}
-        for one, word, (right, down) in zip(found, words, place_labels(spots, words), strict=True)
+        for one, word, (right, down) in zip(
+            found, words, labels.place_labels(spots, words, HEIGHT), strict=True
+        )
     ]
     base = alt.Chart(alt.Data(values=rows)).encode(
         x=x, y=y, color=marks.colour_by("run", runs, "Run"), tooltip=_tooltip(title)
@@ -61,9 +55,7 @@ def draw_costs(found: Sequence[CostPoint], *, title: str) -> dict[str, Any]:
         base.mark_point(filled=True, opacity=1, size=90).encode(
             shape=marks.shape_by("run", runs, "Run")
         ),
-        base.mark_text(
-            fontSize=10, aria=False, dx=alt.ExprRef("datum.right"), dy=alt.ExprRef("datum.down")
-        ).encode(text=alt.Text("word:N")),
+        labels.draw_labels(base),
     )
     return marks.to_spec(layers.properties(width="container", height=HEIGHT))
 
@@ -80,42 +72,6 @@ def _cost_axis(costs: Sequence[float], title: str) -> tuple[alt.X, Callable[[flo
         ), lambda one: (log10(one) - first) / width
     top = 1.05 * high or 1
     return x.scale(domain=[0, top], nice=False), lambda one: one / top
-
-
-def place_labels(
-    spots: Sequence[tuple[float, float]], words: Sequence[str]
-) -> list[tuple[float, float]]:
-    """Place a label beside each mark, so that labels overlap neither each other nor a mark, if
-    there is room. The positions of the marks are fractions of the chart, from its upper left
-    corner; the distances of the labels from them are in points."""
-    marked = [(x * NARROW, y * HEIGHT, MARK_SIZE, MARK_SIZE) for x, y in spots]
-    taken = list(marked)
-    placed = []
-    for (x, y, *_), word in zip(marked, words, strict=True):
-        width = marks.CHARACTER_WIDTH * len(word) + 2
-        offered = [(side * ((width + MARK_SIZE) / 2 + 1), dy) for side, dy in _PLACES]
-        boxes = [(x + dx, y + dy, width, LABEL_HEIGHT) for dx, dy in offered]
-        crossed = [sum(_overlap(box, other) for other in taken) + _overhang(box) for box in boxes]
-        best = crossed.index(min(crossed))
-        taken.append(boxes[best])
-        placed.append(offered[best])
-    return placed
-
-
-# The middle, the width and the height of something on the chart.
-Box = tuple[float, float, float, float]
-
-
-def _overlap(a: Box, b: Box) -> float:
-    """The area that two boxes share."""
-    x = min(a[2], b[2], (a[2] + b[2]) / 2 - abs(a[0] - b[0]))
-    y = min(a[3], b[3], (a[3] + b[3]) / 2 - abs(a[1] - b[1]))
-    return x * y if x > 0 and y > 0 else 0
-
-
-def _overhang(box: Box) -> float:
-    """The area of a box that is outside the chart."""
-    return box[2] * box[3] - _overlap(box, (NARROW / 2, HEIGHT / 2, NARROW, HEIGHT))
 
 
 def _chance_line(y: alt.Y) -> alt.Chart:

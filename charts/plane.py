@@ -1,5 +1,5 @@
-"""Chart of detection rate against false-alarm rate: do runs tell errors from score-invariant
-changes?"""
+"""Charts of detection rate against false-alarm rate: do runs tell errors from score-invariant
+changes? One plane for all runs, or a small one for each run."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -7,9 +7,11 @@ from typing import Any
 
 import altair as alt
 
-from charts import marks
+from charts import labels, marks
 
 HEIGHT = 360
+# Two small planes are side by side on a phone; `charts.js` reduces the columns to those that fit.
+PANEL_SIZE, PANEL_COLUMNS, PANEL_SPACING = 100, 7, 6
 RULE_STYLE = {"strokeWidth": 1.5, "opacity": 0.5}
 
 
@@ -32,19 +34,14 @@ class SensitivityPoint:
 def draw_plane(found: Sequence[SensitivityPoint]) -> dict[str, Any]:
     """Return a Vega-Lite specification: one mark per point, with the intervals of both rates. The
     group of a point is in the tooltip. If there are more runs than colours, the marks over all
-    items are labelled with the first word of their run."""
+    items are labelled with the first word of their run, so that no label overlaps another."""
     runs = list(dict.fromkeys(one.run for one in found))
     base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
         color=marks.colour_by("run", runs, "Run"), tooltip=_tooltip()
     )
     x, y = _x("false_alarm"), _y("detection")
     whole = marks.when(alt.SizeValue, "datum.whole", 170, 45)
-    numbers = base.transform_filter(alt.datum.whole).transform_calculate(word=marks.RUN_NUMBER_EXPR)
-    named = (
-        [marks.label_marks(numbers, "word", "false_alarm", 0.9, 7)]
-        if marks.colours_repeat(runs)
-        else []
-    )
+    named = [_numbers(found, runs)] if marks.colours_repeat(runs) else []
     layers = alt.layer(
         _chance_line(),
         marks.intervals(base, "false_alarm_low", **RULE_STYLE).encode(
@@ -61,19 +58,77 @@ def draw_plane(found: Sequence[SensitivityPoint]) -> dict[str, Any]:
     return marks.to_spec(layers.properties(width="container", height=HEIGHT))
 
 
-def _chance_line() -> alt.Chart:
+def draw_panels(found: Sequence[SensitivityPoint]) -> dict[str, Any]:
+    """Return a Vega-Lite specification: a small plane for each run, in their order, under its name.
+    The large mark with the intervals is over all items, and the small marks are groups, which have
+    the same colour in every plane."""
+    runs = list(dict.fromkeys(one.run for one in found))
+    groups = list(dict.fromkeys(one.group for one in found if not one.whole))
+    panels = [_panel([one for one in found if one.run == run], groups) for run in runs]
+    return marks.to_spec(alt.concat(*panels, columns=PANEL_COLUMNS, spacing=PANEL_SPACING))
+
+
+def _panel(found: Sequence[SensitivityPoint], groups: Sequence[str]) -> alt.LayerChart:
+    base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(tooltip=_tooltip())
+    x, y = _x("false_alarm", 2), _y("detection", 2)
+    whole = base.transform_filter(alt.datum.whole)
+    layers = alt.layer(
+        _chance_line(2),
+        marks.intervals(whole, "false_alarm_low", **RULE_STYLE).encode(
+            x=_x("false_alarm_low", 2), x2=alt.X2("false_alarm_high"), y=y
+        ),
+        marks.intervals(whole, "detection_low", **RULE_STYLE).encode(
+            x=x, y=_y("detection_low", 2), y2=alt.Y2("detection_high")
+        ),
+        whole.mark_point(filled=True, opacity=1, size=90).encode(x=x, y=y),
+        base.transform_filter("!datum.whole")
+        .mark_point(filled=True, opacity=1, size=35)
+        .encode(
+            x=x,
+            y=y,
+            color=marks.colour_by("group", groups, "Items"),
+            shape=marks.shape_by("group", groups, "Items"),
+        ),
+    )
+    name = found[0].run.split(" · ")
+    title = alt.TitleParams(
+        [" · ".join(name[:2]), *[" · ".join(name[2:])][: len(name) - 2]],
+        fontSize=11,
+        fontWeight="normal",
+        limit=PANEL_SIZE + 40,
+        anchor="start",
+    )
+    return layers.properties(width=PANEL_SIZE, height=PANEL_SIZE, title=title)
+
+
+def _numbers(found: Sequence[SensitivityPoint], runs: Sequence[str]) -> alt.Chart:
+    """The first words of the runs beside their marks over all items."""
+    whole = [one for one in found if one.whole]
+    words = [one.run.split(" · ")[0] for one in whole]
+    spots = [(one.false_alarm, 1 - one.detection) for one in whole]
+    rows = [
+        {**asdict(one), "word": word, "right": right, "down": down}
+        for one, word, (right, down) in zip(
+            whole, words, labels.place_labels(spots, words, HEIGHT), strict=True
+        )
+    ]
+    base = alt.Chart(alt.Data(values=rows)).encode(color=marks.colour_by("run", runs, "Run"))
+    return labels.draw_labels(base)
+
+
+def _chance_line(ticks: int = 5) -> alt.Chart:
     ends = alt.Data(values=[{"at": 0}, {"at": 1}])
     line = alt.Chart(ends).mark_line(strokeDash=[4, 4], strokeWidth=1.5, color=marks.COLOURS[-1])
-    return line.encode(x=_x("at"), y=_y("at"))
+    return line.encode(x=_x("at", ticks), y=_y("at", ticks))
 
 
-def _x(field: str) -> alt.X:
-    axis = alt.Axis(format="%", tickCount=5, title="False alarms", titlePadding=8)
+def _x(field: str, ticks: int = 5) -> alt.X:
+    axis = alt.Axis(format="%", tickCount=ticks, title="False alarms", titlePadding=8)
     return alt.X(f"{field}:Q").scale(domain=[0, 1], nice=False).axis(axis)
 
 
-def _y(field: str) -> alt.Y:
-    axis = alt.Axis(format="%", tickCount=5, title="Detection")
+def _y(field: str, ticks: int = 5) -> alt.Y:
+    axis = alt.Axis(format="%", tickCount=ticks, title="Detection")
     return alt.Y(f"{field}:Q").scale(domain=[0, 1], nice=False).axis(axis)
 
 

@@ -36,12 +36,14 @@ const THEME = {
 
 const drawn = new Map();
 
-// Panels stand in as many columns as the page has room for.
-const PANEL = 280;
+// Panels stand in as many columns as the page has room for. Beside a panel are its axis and a gap.
+const AXIS = 60;
+const GAP = 20;
 
 function fitted(spec, width) {
-  const columns = Math.max(1, Math.min(spec.columns, Math.floor(width / PANEL)));
-  return spec.concat ? { ...spec, columns } : spec;
+  if (!spec.concat) return spec;
+  const panel = spec.concat[0].width + AXIS + (spec.spacing ?? GAP);
+  return { ...spec, columns: Math.max(1, Math.min(spec.columns, Math.floor(width / panel))) };
 }
 
 async function draw(place) {

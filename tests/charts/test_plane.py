@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from charts.plane import SensitivityPoint, draw_plane
+from charts.plane import SensitivityPoint, draw_panels, draw_plane
 
 FOUND = [
     SensitivityPoint("1 · vanilla", "All", True, 0.4, 0.3, 0.5, 0.1, None, None),
@@ -44,7 +44,34 @@ def test_a_mark_of_all_items_is_larger_than_that_of_a_group() -> None:
 
 def test_past_eight_runs_those_of_all_items_have_their_number() -> None:
     many = [replace(FOUND[0], run=f"{number} · vanilla") for number in range(9)]
+    many.append(replace(many[0], group="Factual", whole=False))
     assert len(draw_plane(many[:8])["layer"]) == 4
     *_, words = draw_plane(many)["layer"]
-    assert words["transform"][0] == {"filter": "datum.whole"}
     assert words["encoding"]["text"]["field"] == "word"
+    assert [row["word"] for row in words["data"]["values"]] == [str(n) for n in range(9)]
+    # They are all at one place, and no label is.
+    at = {(row["right"], row["down"]) for row in words["data"]["values"]}
+    assert len(at) == 9
+
+
+def test_each_run_has_a_small_plane_under_its_name() -> None:
+    part = replace(FOUND[1], group="Factual", whole=False)
+    named = replace(FOUND[1], run="2 · rubric · gpt · part of the items")
+    drawn = draw_panels([FOUND[0], named, replace(part, run=named.run)])
+    titles = [panel["title"]["text"] for panel in drawn["concat"]]
+    assert titles == [["1 · vanilla"], ["2 · rubric", "gpt · part of the items"]]
+    first, second = ([layer["data"]["values"] for layer in p["layer"][1:]] for p in drawn["concat"])
+    assert [len(rows) for rows in first] == [1] * 4
+    assert [len(rows) for rows in second] == [2] * 4
+
+
+def test_a_group_has_the_same_colour_in_every_plane_and_no_interval() -> None:
+    parts = [
+        replace(one, group=group, whole=False) for one in FOUND for group in ("Factual", "Spelling")
+    ]
+    for panel in draw_panels([*FOUND, *parts[1:]])["concat"]:
+        _, across, up, _, groups = panel["layer"]
+        for field in ("color", "shape"):
+            assert groups["encoding"][field]["scale"]["domain"] == ["Spelling", "Factual"]
+        for interval in (across, up):
+            assert {"filter": "datum.whole"} in interval["transform"]

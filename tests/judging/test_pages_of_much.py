@@ -11,7 +11,7 @@ from django.test import Client
 from annotation.items import taxonomy
 from annotation.models import Project
 from judging.results import cells, chart_parts
-from judging.results.tables import blindspots, sensitivity
+from judging.results.tables import blindspots
 from judging.results.tables.scores import MOST_STEPS, fill_steps
 from tests.builders import make_member, make_project
 from tests.judging.builders_decided import make_replied, scores
@@ -89,15 +89,20 @@ def test_many_pairs_of_runs_are_compared_in_a_table(project: Project, browser: C
     assert f"The first {chart_parts.MOST_BARS} of {pairs} pairs" in page
 
 
-def test_groups_of_many_runs_are_left_to_the_table(project: Project, browser: Client) -> None:
+def test_every_run_has_a_plane_with_its_name_and_its_groups(
+    project: Project, browser: Client
+) -> None:
     items = [*make_items(project, 2), *make_items(project, 2, "score-invariant")]
-    drawn = []
-    for number in range(1, sensitivity.MOST_RUNS + 2):
+    for _ in range(12):
         make_replied(project, "vanilla", zip(items, cycle([scores(9, 5)]), strict=False))
-        if number >= sensitivity.MOST_RUNS:
-            found = chart(shown(browser, "sensitivity/"))["layer"][-1]["data"]["values"]
-            drawn.append({point["group"] for point in found})
-    assert drawn == [{"All", "Factual"}, {"All"}]
+    drawn = chart(shown(browser, "sensitivity/"))
+    assert [panel["title"]["text"][0] for panel in drawn["concat"]] == [
+        f"{number} · vanilla" for number in range(1, 13)
+    ]
+    for panel in drawn["concat"]:
+        assert {row["group"] for row in panel["layer"][-1]["data"]["values"]} == {"All", "Factual"}
+    # A run alone has the whole chart.
+    assert "layer" in chart(shown(browser, "sensitivity/?run=1"))
 
 
 # --- slices ---------------------------------------------------------------------------------------

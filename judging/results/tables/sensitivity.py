@@ -2,7 +2,7 @@
 the page Sensitivity."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from judging.results.page_parts import (
 )
 from stats import bootstrap, rates, sensitivity
 from stats.estimates import Estimate
+
+if TYPE_CHECKING:
+    from charts.plane import SensitivityPoint
 
 ABILITY, SOURCE, ORIGIN = "ability", "source_ability", "item__origin"
 NOT_FOR_PAIRS_REASON = "not for pairs"
@@ -136,8 +139,6 @@ SENSITIVITY = Table(
     lambda project, runs, by: tabulate(runs),
     of_people=False,
 )
-# With more runs than this, groups would hide each other in the chart.
-MOST_RUNS = 8
 
 
 class _Groups(columns.Leading):
@@ -156,23 +157,34 @@ def _select(asked: PageQuery, tables: Sequence[Rows]) -> Rows:
 
 
 def _draw(asked: PageQuery, rows: Rows) -> ChartSpec | None:
-    with_groups = len(asked.judging_runs) <= MOST_RUNS
-    groups = "; small marks: groups" if with_groups else f"; up to {MOST_RUNS} runs have groups"
-    shown = [row for row in rows if with_groups or _is_whole(row)]
-    return _draw_plane(asked, shown, f" Large marks: all items{groups}.")
+    """Draw a small plane for each run; a single run has a large one."""
+    points = _list_points(asked, rows)
+    if len({point.run for point in points}) < 2:
+        return _draw_plane(points, " Large marks: all items; small marks: groups.")
+    # Imported here, since Altair takes a second and nothing else should wait for it.
+    from charts import plane
+
+    caption = (
+        f"{_CAPTION} for each run. The large mark is over all items, with 95 % intervals; small "
+        f"marks: groups. Up and to the left is better. {_ON_THE_LINE}"
+    )
+    return ChartSpec(plane.draw_panels(points), caption)
 
 
 def draw_whole(asked: PageQuery, rows: Rows) -> ChartSpec | None:
     """Draw a mark for each run; the rows are over all items."""
     whole = [{**row, "ability": None, "origin": None} for row in rows]
-    return _draw_plane(asked, whole, " Up and to the left is better.")
+    return _draw_plane(_list_points(asked, whole), " Up and to the left is better.")
 
 
-def _draw_plane(asked: PageQuery, rows: Rows, words: str) -> ChartSpec | None:
-    # Imported here, since Altair takes a second and nothing else should wait for it.
+_CAPTION = "Detection against false alarms"
+_ON_THE_LINE = "On the dashed line, errors are detected no more often than score-invariant changes."
+
+
+def _list_points(asked: PageQuery, rows: Rows) -> "list[SensitivityPoint]":
     from charts import plane
 
-    points = [
+    return [
         plane.SensitivityPoint(
             cells.run_name(asked.runs_by_number[row["run"]]),
             _group(asked, row),
@@ -183,10 +195,12 @@ def _draw_plane(asked: PageQuery, rows: Rows, words: str) -> ChartSpec | None:
         for row in rows
         if row["detection"] is not None and row["false_alarm"] is not None
     ]
-    caption = (
-        f"Detection against false alarms, with 95 % intervals.{words} On the dashed line, errors "
-        "are detected no more often than score-invariant changes."
-    )
+
+
+def _draw_plane(points: "Sequence[SensitivityPoint]", words: str) -> ChartSpec | None:
+    from charts import plane
+
+    caption = f"{_CAPTION}, with 95 % intervals.{words} {_ON_THE_LINE}"
     return ChartSpec(plane.draw_plane(points), caption) if points else None
 
 

@@ -36,8 +36,9 @@ class Cell:
     """One cell of a table.
 
     `text` is the value as shown, a dash if there is none. `reason` says why there is no value or no
-    interval. `n` is the number of items behind the value, None if the value is a count itself;
-    `missing` is the number of items left out. `place` is the sort key. `heat` from 0 to 4 says how
+    interval. `href` leads to the items that the value counts. `n` is the number of items that the
+    value is a share of, None if the value is a count itself, and `n_href` leads to them; `missing`
+    is the number of items left out. `place` is the sort key. `heat` from 0 to 4 says how
     bad the value is. `note` is for other remarks.
     """
 
@@ -45,6 +46,7 @@ class Cell:
     place: SortKey | None = None
     href: str = ""
     n: int | None = None
+    n_href: str = ""
     missing: int = 0
     missing_href: str = ""
     interval: str = ""

@@ -203,10 +203,14 @@ class Rate(Column):
     first_reason, unless `reason` names another column. `missing` is "" if the rate leaves no items
     out. `bad` says which values are bad: "high", "low", or "" for neither. With `rest`, 1 minus the
     value is shown.
+
+    `link` leads to the items that the rate counts, and `n_link` to those that it is a share of. If
+    the link has a result, such as detected, these are by default the same items with any result.
     """
 
     _: KW_ONLY
     n: str = "parsed"
+    n_link: Link | None = None
     prefix: str = ""
     reason: str = ""
     missing: str = "missing"
@@ -223,8 +227,9 @@ class Rate(Column):
         return Cell(
             text=written.share(value),
             place=value,
-            href=self.href(row, of) if value is not None else "",
+            href=self.href(row, of) if value else "",
             n=found.n,
+            n_href=replace(self, link=self._n_link()).href(row, of) if found.n else "",
             missing=row[self.missing] if self.missing else 0,
             missing_href=replace(self, link=self.missing_link).href(row, of),
             interval="" if low is None else f"{written.share(low)} to {written.share(high)}",
@@ -232,6 +237,11 @@ class Rate(Column):
             heat=int(written.heat(value, bad)) if bad and value is not None else None,
             note=self.note(row) if self.note else "",
         )
+
+    def _n_link(self) -> Link | None:
+        if self.n_link is None and self.link and "result" in self.link:
+            return {**self.link, "result": "parsed"}
+        return self.n_link
 
     def estimate(self, row: Row) -> Estimate:
         """The rate as shown, with its interval or the reason why there is none."""

@@ -63,7 +63,8 @@ def test_a_line_is_a_dose_of_a_run(run: Run, browser: Client) -> None:
 
 def test_lines_lead_to_the_items_of_the_dose(run: Run, browser: Client) -> None:
     page = shown(browser, DOSES)
-    [of_two, _] = links(page, "dose=2&result=parsed")
+    # The number of items, the n of the rate, and the penalty.
+    [of_two, _, _] = links(page, "dose=2&result=parsed")
     [detected] = links(page, "dose=2&result=detected")
     [missing] = links(page, "dose=2&result=missing")
     assert [keys(browser, one) for one in (of_two, detected, missing)] == [

@@ -46,7 +46,7 @@ def lines(page: str) -> list[list[str]]:
     body = page[page.index("<tbody") : page.index("</table>")]
     return [
         [
-            " ".join(re.sub(r"<[^>]*>", " ", cell).split())
+            " ".join(re.sub(r"<[^>]*>", " ", cell).split()).replace(" ,", ",")
             for cell in re.split(r"</t[hd]>", row)[:-1]
         ]
         for row in (found.partition(">")[2] for found in body.split("<tr")[1:])
@@ -160,6 +160,12 @@ def test_the_rate_of_all_errors_leads_to_no_score_invariant_item(
 ) -> None:
     [address] = links(shown(browser, "overview/"), "items=errors&result=parsed")
     assert keys(browser, address) == [f"item-{n}" for n in range(1, 13) if n % 4]
+    [detected] = links(shown(browser, "overview/"), "items=errors&result=detected")
+    assert keys(browser, detected) == ["item-1", "item-5", "item-9"]
+    [undetected] = links(
+        shown(browser, "overview/?measure=undetected"), "items=errors&result=undetected"
+    )
+    assert len(keys(browser, undetected)) == 6
 
 
 def test_a_run_that_checks_explanations_is_no_line_of_the_overview(

@@ -15,6 +15,7 @@ from annotation.db.cache import process_cache
 from annotation.models import Item, Membership, Project
 from annotation.templatetags import figures as written
 from formats.typeset import escape_latex
+from judging.models import Run
 from judging.results import tables
 from judging.results.tables import PAGES
 from judging.results.views import pages
@@ -229,3 +230,49 @@ def test_numbers_are_aligned_as_numbers_under_heads_that_are_too(
 def reads_as_number(text: str) -> bool:
     """Whether a figure is a number, or a range of them, with or without a unit and a star."""
     return bool(re.fullmatch(r"([<>] )?[−+]?[\d.,]+( to [\d.,]+)?( %| s| ms| min.*)?\*?", text))
+
+
+# Cells of rates: the link of the value, the value, the link of n, and n.
+_RATE_CELL = re.compile(
+    r'<td class="number"[^>]*> (?:<a class="figure" href="(?P<hits>[^"]*)">|<span>)'
+    r"(?P<rate>[^<]*) %</(?:a|span)> (?:<small>[^<]*</small> )?"
+    r'<small><a href="(?P<all>[^"]*)">n (?P<n>[\d,]+)</a>'
+)
+MOST_CELLS = 8
+# Views with rates of outcomes. The links of ratings are checked with the page Against people.
+WITH_ITEMS = [
+    ("overview", "abilities"), ("by-category", "rates"), ("by-category", "counts"),
+    ("verdicts", "verdicts"), ("verdicts", "order"), ("verdicts", "repeats"), ("reference", "bins"),
+    ("explanations", "credit-of-words"), ("explanations", "false-credit"),
+    ("blind-spots", "slices"), ("sensitivity", "plane"), ("sensitivity", "doses"),
+    ("missing", "causes"), ("plan", "rates"), ("choose", "evaluators"),
+]  # fmt: skip
+
+
+def count_items(client: Client, address: str) -> int:
+    """The number of items that a link of a figure leads to."""
+    page = client.get(unescape(address)).content.decode()
+    return len(re.findall(r'<tr[^>]*>\s*<th scope="row">\s*<a href="[^"]*/items/', page))
+
+
+@pytest.mark.parametrize(("page", "view"), WITH_ITEMS)
+def test_a_rate_leads_to_what_it_counts_and_its_n_to_all_of_them(
+    everything: Client, page: str, view: str
+) -> None:
+    text = " ".join(everything.get(path_of(page, view)).content.decode().split())
+    found = list(_RATE_CELL.finditer(text))
+    assert found
+    for cell in found[:: 1 + len(found) // MOST_CELLS]:
+        n = int(cell["n"])
+        assert count_items(everything, cell["all"]) == n, cell[0]
+        # Of an item with repeats, a rate counts the share that detects.
+        if cell["hits"] and not is_repeated(cell["hits"]):
+            hits = count_items(everything, cell["hits"])
+            assert written.share(hits / n) == f"{cell['rate']} %", cell[0]
+
+
+def is_repeated(address: str) -> bool:
+    """Whether a link is of the run with repeats, the one with two samples."""
+    number = re.search(r"/runs/(\d+)/", address)
+    runs = Run.objects.filter(project__slug="fbi", samples=2).values_list("number", flat=True)
+    return bool(number) and int(number[1]) in runs

@@ -114,7 +114,7 @@ _ITEMS = columns.items(truth="error", kind="{field}:{value}")
 _RECALL = columns.Rate(
     "recall",
     "Recall",
-    _ITEMS,
+    {**_ITEMS, "result": "detected"},
     n="n",
     missing="",
 )

@@ -135,8 +135,16 @@ def _found_cell(row: Row, of: columns.Leading) -> Cell:
 
 def _rate(name: str, title: str, n: str, prefix: str, bad: str = "") -> columns.Rate:
     """A rate over the items with equal scores."""
-    link = columns.items(result="parsed", detail="equal")
-    return columns.Rate(name, title, link, n=n, prefix=prefix, reason="reason", missing="", bad=bad)
+    return columns.Rate(
+        name,
+        title,
+        n=n,
+        n_link=columns.items(result="parsed", detail="equal") if n == "equal" else None,
+        prefix=prefix,
+        reason="reason",
+        missing="",
+        bad=bad,
+    )
 
 
 EXPLANATIONS = columns.summed_table(
@@ -147,7 +155,10 @@ EXPLANATIONS = columns.summed_table(
     columns.detail_share("equal", "Equal scores"),
     columns.Custom("found", "Only by the explanation", make=_found_cell),
     columns.Rate(
-        "rate_after", "Undetected rate after credit", columns.items(result="parsed"), bad="high"
+        "rate_after",
+        "Undetected rate after credit",
+        n_link=columns.items(result="parsed"),
+        bad="high",
     ),
     *columns.plain("low", "high", "reason"),
     columns.PARSED,
@@ -167,7 +178,7 @@ EXPLANATIONS = columns.summed_table(
     columns.Rate(
         "rate_corrected",
         "After credit, without false credit",
-        columns.items(result="parsed"),
+        n_link=columns.items(result="parsed"),
         prefix="rate_corrected_",
         missing="",
         bad="high",

@@ -100,7 +100,14 @@ def _item_cell(row: Row, of: columns.Leading) -> Cell:
     return Cell(row["item"], row["item"], href=href, is_number=False)
 
 
-_SHARE = columns.Rate("share", "Share", columns.items(), n="n", missing="")
+_SHARE = columns.Rate(
+    "share",
+    "Share",
+    columns.items(decided="true"),
+    n="n",
+    n_link=columns.items(),
+    missing="",
+)
 MAJORITY = Table(
     "majority",
     (

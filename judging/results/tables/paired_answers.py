@@ -200,7 +200,12 @@ PAIRS = Table(
     group_by=paired_scores.BY_ITEM_FIELDS_AND_LENGTH,
 )
 _AGREEMENT = columns.Rate(
-    "agreement", "Agreement", columns.items(people="{score}"), n="n", missing=""
+    "agreement",
+    "Agreement",
+    columns.items(people="{score}", evaluator="{score}"),
+    n="n",
+    n_link=columns.items(people="{score}"),
+    missing="",
 )
 BY_SCORE = Table(
     "by_score",

@@ -241,7 +241,7 @@ RATES = Table(
         *columns.plain("total", "missing", "parsed"),
         columns.Count("questions", "Questions"),
         columns.Rate(
-            "rate", "Rate now", columns.items(items=lambda row: row["kind"], result="parsed")
+            "rate", "Rate now", columns.items(items=lambda row: row["kind"], result="detected")
         ),
         *columns.NAMED_RATES,
         *columns.plain("low", "high"),

@@ -115,7 +115,7 @@ SENSITIVITY = Table(
         columns.Rate(
             "detection",
             "Detection",
-            columns.items(items="errors", result="parsed"),
+            columns.items(items="errors", result="detected"),
             n="errors",
             prefix="detection_",
             missing="",
@@ -124,7 +124,7 @@ SENSITIVITY = Table(
         columns.Rate(
             "false_alarm",
             "False alarms",
-            columns.items(items="invariant", result="parsed"),
+            columns.items(items="invariant", result="detected"),
             n="invariant",
             prefix="false_alarm_",
             missing="",

@@ -104,13 +104,19 @@ SHADES = "Darker is worse."
 _UNDETECTED_RATE = columns.Rate(
     "rate",
     "Undetected rate",
-    columns.items(result="parsed"),
+    columns.items(result="undetected"),
     missing_link=columns.items(result="missing"),
     bad=columns.bad_if_undetected,
 )
 MEASURES = {
     "detection": RateMeasure(
-        replace(_UNDETECTED_RATE, title="Detection rate", bad=columns.bad_if_detected, rest=True),
+        replace(
+            _UNDETECTED_RATE,
+            title="Detection rate",
+            link=columns.items(result="detected"),
+            bad=columns.bad_if_detected,
+            rest=True,
+        ),
         "false alarms",
         "low",
         "Share of error items in which the run detected the error: high is good. On "

@@ -412,7 +412,7 @@ REPEATS = replace(
         columns.Rate(
             "rate",
             "Undetected, all samples",
-            columns.items(result="parsed"),
+            columns.items(result="undetected"),
             missing_link=columns.items(result="missing"),
             bad=columns.bad_if_undetected,
         ),
@@ -421,7 +421,6 @@ REPEATS = replace(
         columns.Rate(
             "first_rate",
             "Undetected, first sample",
-            columns.items(result="parsed"),
             n="first_parsed",
             prefix="first_",
             missing="",
@@ -460,6 +459,7 @@ def _effect_rate(effect: str) -> columns.Rate:
         EFFECT_TITLES[effect],
         columns.items(result="parsed", detail="mixed", order_effect=effect),
         prefix=f"{effect}_",
+        n_link=columns.items(result="parsed"),
         sort=effect,
     )
 

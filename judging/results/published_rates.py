@@ -18,6 +18,7 @@ from judging.results.columns import Leading, Rate
 from judging.results.page_parts import Choice, ChoiceGroup, PageQuery
 from stats.estimates import Estimate
 from stats.rates import ClusterSums, clustered_wilson
+from stats.sensitivity import youden_j
 
 PUBLISHED_FOLDER = Path(__file__).parent / "published"
 NO_COUNTS = "no counts are printed"
@@ -189,5 +190,21 @@ def _compare_intervals(runs: Iterable[Run], one: PublishedRate, ours: OwnRows) -
     for run in runs:
         row = ours.get(one.ability, {}).get(run.number)
         if run.strategy.slug == one.strategy and row and row["low"] is not None:
-            side = "inside" if row["low"] <= one.rate <= row["high"] else "outside"
-            yield f"{side} our interval of {run.mention}"
+            yield _compare_with(one.estimate(), row, f"our interval of {run.mention}")
+
+
+def _compare_with(printed: Estimate, row: Row, interval: str) -> str:
+    """Whether the printed rate is inside our interval. If it is not, also whether its own error
+    could explain that: Newcombe's interval of the difference of both rates then contains 0."""
+    value = printed.value
+    assert value is not None
+    if row["low"] <= value <= row["high"]:
+        return f"inside {interval}"
+    ours = Estimate(row["rate"], row["low"], row["high"], row["parsed"])
+    # J is such a difference of two rates.
+    apart = youden_j(ours, printed)
+    if apart.low is None or apart.high is None:
+        return f"outside {interval}; its own error is not known"
+    if apart.low <= 0 <= apart.high:
+        return f"outside {interval}, but its own error could explain that"
+    return f"outside {interval}, by more than its own error explains"

@@ -14,6 +14,7 @@ from judging.models import Run, SavedView
 from judging.results import cells, figures, published_rates
 from judging.results.page_parts import ResultPage, ResultView
 from judging.results.tables import PAGES
+from stats.estimates import Estimate
 from tests.builders import make_member
 from tests.judging import builders_decided
 from tests.judging.builders_decided import make_audit, make_replied, scores
@@ -438,6 +439,20 @@ def test_published_figures_stand_beside_with_their_own_n_and_interval(
     # Wilson for .57 of 528: 52.7 to 61.2 %. Ours is 66.7 %, from 20.8 % to 93.9 %.
     assert line[2] == "57.0 % 52.7 % to 61.2 % n 528 inside our interval of run 1"
     assert "no interval: no counts are printed" in line[-1]
+
+
+def test_a_published_figure_outside_our_interval_has_an_error_of_its_own() -> None:
+    ours = {"rate": 0.5, "low": 0.45, "high": 0.55, "parsed": 400}
+
+    def told(value: float, low: float | None, high: float | None) -> str:
+        return published_rates._compare_with(Estimate(value, low, high, 50), ours, "our interval")
+
+    assert told(0.55, 0.41, 0.68) == "inside our interval"
+    # .5 - .6: its upper end is -.1 + (.05^2 + .13^2)^.5 = .039.
+    assert told(0.6, 0.47, 0.72) == "outside our interval, but its own error could explain that"
+    # .5 - .7: -.2 + (.05^2 + .13^2)^.5 = -.061.
+    assert told(0.7, 0.57, 0.8) == "outside our interval, by more than its own error explains"
+    assert told(0.7, None, None) == "outside our interval; its own error is not known"
 
 
 def test_published_figures_turn_round_with_the_measure(base: Run, browser: Client) -> None:

@@ -361,7 +361,9 @@ _OVER_ALL = lines.Lines(
     "Runs in pairs",
     (*_FIRST, "p_holm", "letters", *_LAST),
     _WORDS.format(
-        "adjusted for all pairs (Holm). Runs with a letter in common were not shown to differ."
+        "adjusted for all pairs (Holm). Runs with a letter in common were not shown to differ. "
+        "Intervals are for each pair alone, without that adjustment, so one may leave out 0 "
+        "although the letters show no difference."
     ),
     draw_differences,
     _select,
@@ -399,7 +401,8 @@ _MATRIX_WORDS = (
 _MATRIX_MEASURES = {
     DETECTION: "Detection rates of error items, in points, the run that detects most first: it may "
     "be one that always finds fault, which J tells. p is adjusted for all pairs (Holm). Runs with "
-    "a letter in common were not shown to differ.",
+    "a letter in common were not shown to differ. Intervals are not adjusted: one may leave out 0 "
+    "although the letters show no difference.",
     ALARMS: "Rates of false alarms on score-invariant items, in points, the run with the fewest "
     "first. p is not adjusted for the number of pairs.",
     J: "J is detection minus false alarms; the run with the highest comes first. p is not adjusted "

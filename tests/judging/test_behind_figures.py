@@ -209,9 +209,15 @@ def test_that_there_is_no_blind_spot_is_said_first(
     make_replied(project, "vanilla", zip(items, said, strict=True))
     page = browser.get(f"{RESULTS}blind-spots/").content.decode()
     # Of places there are two, and of lengths; all else is of one kind.
-    assert "<strong>No blind spot in" in page
-    assert "None of the slices below is a blind spot; they come closest to one." in page
-    assert page.index("No blind spot in") < page.index('id="figures-chart"') < page.index("<table")
+    assert "<strong>No blind spot found in" in page
+    assert (
+        "None of the slices below was shown to be a blind spot; they come closest to one." in page
+    )
+    assert (
+        page.index("No blind spot found in")
+        < page.index('id="figures-chart"')
+        < page.index("<table")
+    )
 
 
 def test_a_run_of_which_no_slice_can_be_tested_is_not_said_to_be_without_blind_spots(

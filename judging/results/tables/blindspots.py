@@ -468,7 +468,7 @@ def _headline(asked: PageQuery, rows: Rows) -> str:
         f" of {len(searched)} runs" if len(searched) > 1 else f" of {_mention(asked, tested[0])}"
     )
     blind = sum(bool(row["blind"]) for row in rows)
-    said = f"{_count_noun(blind, 'blind spot') if blind else 'No blind spot'} in "
+    said = f"{_count_noun(blind, 'blind spot') if blind else 'No blind spot found'} in "
     said += _count_noun(len(tested), "slice") + (of_runs if len(runs) > 1 else "")
     # If nothing could be tested, the run may still have blind spots.
     left = len(runs) - len(searched)
@@ -486,7 +486,7 @@ def _lines_note(rows: Rows, told: Rows, which: str) -> str:
     if all(row["p"] is None for row in rows):
         return "The rows below are not evidence for or against a blind spot."
     if not any(row["blind"] for row in rows):
-        return "None of the slices below is a blind spot; they come closest to one."
+        return "None of the slices below was shown to be a blind spot; they come closest to one."
     return "For runs without a blind spot, the closest slices are shown and marked “no”."
 
 

@@ -26,9 +26,10 @@ from annotation.api.responses import (
 )
 from annotation.models import Job, Membership
 from annotation.projects import access
-from judging.archive import jobs, methods
+from judging.archive import jobs
 from judging.results import figures, run_marks
 from judging.results.api import RUN_PARAMETER
+from judging.results.tables import methods
 
 CONFLICT_RESPONSES = {409: OpenApiResponse(ProblemSerializer, "Not possible in the current state.")}
 
@@ -44,15 +45,17 @@ class MethodsSerializer(serializers.Serializer[methods.MethodsText]):
 @extend_schema(parameters=[RUN_PARAMETER], responses={200: MethodsSerializer, **PROBLEM_RESPONSES})
 @api_view(["GET"])
 def methods_paragraph(request: Request, slug: str) -> Response:
-    """The methods paragraph for the chosen runs. Every number in it is counted again for each
-    request.
+    """The methods paragraph for the chosen runs. Its numbers are counted again whenever the data
+    have changed.
     """
     member = access.member_for(request, slug, right="results")
     try:
         runs = figures.select_project_runs(member.project, request.query_params)
     except figures.UnknownRun as problem:
         raise Http404(str(problem)) from problem
-    return Response(MethodsSerializer(methods.write_methods(member.project, runs)).data)
+    asked = [figures.build_request(member.project, one, runs, ()) for one in methods.METHODS]
+    said = methods.MethodsText.from_tables(figures.compute_or_fetch(one).rows for one in asked)
+    return Response(MethodsSerializer(said).data)
 
 
 class ArchiveAskedSerializer(serializers.Serializer[Any]):

@@ -25,13 +25,14 @@ from annotation.projects import encrypted_archives
 from charts import files
 from formats.sealed import ArchiveWriter
 from formats.writers import write_figures
-from judging.archive import methods, versions
+from judging.archive import versions
 from judging.archive.redact import ArchiveScope
 from judging.archive.tables import PARTS, ArchivePart, judged_revisions, lookup_paths
 from judging.models import Run
 from judging.results import progress, tables
 from judging.results.columns import DEFAULT_BY, parse_fields
 from judging.results.frames import EXPLANATION_FRAME
+from judging.results.tables import methods
 
 FORMAT = "blindspot-results"
 VERSION = 1

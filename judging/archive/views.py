@@ -10,8 +10,10 @@ from django.views.decorators.http import require_GET, require_http_methods
 from annotation.errors import Refused
 from annotation.models import Job, Membership
 from annotation.projects import access
-from judging.archive import create, jobs, methods
+from judging import tasks
+from judging.archive import create, jobs
 from judging.results import figures, run_marks
+from judging.results.tables import methods
 
 CONTENT_TYPES = {"txt": "text/plain; charset=utf-8", "tex": "text/x-tex; charset=utf-8"}
 
@@ -19,25 +21,36 @@ CONTENT_TYPES = {"txt": "text/plain; charset=utf-8", "tex": "text/x-tex; charset
 @require_GET
 @login_required
 def methods_page(request: HttpRequest, slug: str) -> HttpResponse:
-    """The methods paragraph for the chosen runs, to read and to copy."""
+    """The methods paragraph for the chosen runs, to read and to copy; while a worker counts its
+    numbers, the progress."""
     member = access.member_for(request, slug, right="results")
+    answers = [figures.fetch_or_enqueue(one) for one in _request_methods(request, member)]
+    making = [one for one in answers if isinstance(one, figures.PendingTable)]
+    for one in making:
+        tasks.notify_of_figure(one)
+    made = [one.rows for one in answers if isinstance(one, figures.FigureTable)]
     context = {
         "project": member.project,
         "member": member,
-        "said": _write_methods(request, member),
+        "making": making,
+        "said": None if making else methods.MethodsText.from_tables(made),
         "forms": CONTENT_TYPES,
     }
-    return render(request, "judging/paper/methods.html", context)
+    template = "judging/paper/methods.html"
+    return render(
+        request, f"{template}#text" if request.headers.get("HX-Request") else template, context
+    )
 
 
 @require_GET
 @login_required
 def methods_file(request: HttpRequest, slug: str, text: str) -> HttpResponse:
-    """The methods paragraph as text or LaTeX."""
+    """The methods paragraph as text or LaTeX, however long it takes."""
     member = access.member_for(request, slug, right="results")
     if text not in CONTENT_TYPES:
         raise Http404
-    said = _write_methods(request, member)
+    made = (figures.compute_or_fetch(one).rows for one in _request_methods(request, member))
+    said = methods.MethodsText.from_tables(made)
     content = said.latex if text == "tex" else said.text
     response = HttpResponse(content, content_type=CONTENT_TYPES[text])
     response["Content-Disposition"] = f'attachment; filename="{slug}-methods.{text}"'
@@ -86,12 +99,13 @@ def archive(request: HttpRequest, slug: str, number: int) -> HttpResponseBase:
     return FileResponse(jobs.get_path(job).open("rb"), as_attachment=True, filename=name)
 
 
-def _write_methods(request: HttpRequest, member: Membership) -> methods.MethodsText:
+def _request_methods(request: HttpRequest, member: Membership) -> list[figures.TableRequest]:
+    """The tables of the methods paragraph for the runs in the URL. Raises Http404."""
     try:
         runs = figures.select_project_runs(member.project, request.GET)
     except figures.UnknownRun as error:
         raise Http404(str(error)) from error
-    return methods.write_methods(member.project, runs)
+    return [figures.build_request(member.project, one, runs, ()) for one in methods.METHODS]
 
 
 def _build_request(request: HttpRequest, member: Membership) -> jobs.ArchiveRequest:

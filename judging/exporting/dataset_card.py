@@ -20,8 +20,9 @@ from annotation.reports import agreement, agreement_answers
 from annotation.templatetags import figures as written
 from formats.dataset_card import CardBuilder, FolderCounts
 from formats.typeset import escape_markdown, escape_markdown_prose, write_markdown
-from judging.archive import methods, versions
+from judging.archive import versions
 from judging.exporting.rows import ExportRequest
+from judging.results.tables import methods
 
 # The keys are the identifiers of the hub; "unknown" means that no licence is stated.
 LICENCES = {

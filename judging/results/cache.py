@@ -67,6 +67,7 @@ def compute_fingerprint(project: Project, runs: Sequence[Run], table: Table) -> 
             people,
             project.taxonomy_id,
             counted,
+            table.settings(project, runs),
         ]
     )
 
@@ -118,17 +119,19 @@ def _find_module(name: str) -> Path:
 
 
 def _imported_tables(module: str) -> set[Path]:
-    """The file of a table's module, and those of the modules with tables that it imports from."""
-    found: dict[str, Path] = {}
+    """The files of a table's module, and those of the modules with tables that it imports from."""
+    found: dict[str, set[Path]] = {}
     following = [module] if module.startswith(f"{TABLES}.") else []
     while following:
         name = following.pop()
         if name not in found:
-            found[name] = _find_module(name)
+            found[name] = _module_files(name)
             following += re.findall(
-                rf"^from ({re.escape(TABLES)}\.\w+) import", found[name].read_text("utf-8"), re.M
+                rf"^from ({re.escape(TABLES)}\.\w+) import",
+                _find_module(name).read_text("utf-8"),
+                re.M,
             )
-    return {*found.values()}
+    return set().union(*found.values())
 
 
 log = logging.getLogger(__name__)

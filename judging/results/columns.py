@@ -373,7 +373,8 @@ class Table:
     None means that the rows do not depend on them. `at_once`: with up to this many outcomes (or
     items, if it is `of_items` and needs no runs) it is computed while the user waits, with more by
     a worker; None means always at once. `of_people`: the table also depends on labels, or on items
-    that are not in the runs. `with_duplicates`: if the table is grouped by ability and category, it
+    that are not in the runs. `settings`: what its rows depend on besides data and code, such as the
+    project's name. `with_duplicates`: if the table is grouped by ability and category, it
     has rows for duplicates.
     """
 
@@ -385,6 +386,7 @@ class Table:
     of_people: bool = True
     of_items: bool = False
     with_duplicates: bool = False
+    settings: Callable[[Project, Sequence[Run]], list[Any]] = lambda project, runs: []
 
     @property
     def module(self) -> str:

@@ -20,7 +20,7 @@ from judging.results import cache, run_marks
 from judging.results.cache import CacheKey
 from judging.results.columns import DEFAULT_BY, RUN_NAME, Table, parse_fields
 from judging.results.counted import UnknownField
-from judging.results.tables import RESULT_TABLES
+from judging.results.tables import RESULT_TABLES, find_table
 
 # Query parameters for the whole table, not for its rows.
 TABLE_PARAMETERS = ("run", "by")
@@ -272,7 +272,7 @@ def format_value(value: Any) -> str:
 
 def _compute_key(wish: CacheKey) -> tuple[str, Iterable[dict[str, Any]]]:
     runs = list(Run.objects.for_results().filter(pk__in=wish.runs))
-    found = build_request(wish.project, RESULT_TABLES[wish.table], runs, wish.by)
+    found = build_request(wish.project, find_table(wish.table), runs, wish.by)
     return found.state(), found.rows()
 
 

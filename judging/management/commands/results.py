@@ -11,12 +11,13 @@ from annotation.management.files import command_error
 from annotation.models import Project
 from formats.rows import FormatError
 from formats.writers import FIGURE_FORMATS, write_figures
-from judging.archive import methods, reproduce
+from judging.archive import reproduce
 from judging.management import run_commands
 from judging.models import Run
 from judging.results import figures, run_marks, tables
 from judging.results.columns import DEFAULT_BY, parse_fields
 from judging.results.counted import UnknownField
+from judging.results.tables import methods
 
 METHODS = "methods"
 

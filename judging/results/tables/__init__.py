@@ -22,6 +22,7 @@ from judging.results.tables import (
     lead_reports,
     left_out,
     majority,
+    methods,
     missing,
     mix,
     paired_answers,
@@ -90,6 +91,14 @@ RESULT_TABLES: dict[str, Table] = {
         lead_reports.BOARD,
     )
 }
+
+
+def find_table(name: str) -> Table:
+    """A table of figures, or one of the methods paragraph, which is stored in the same way. Raises
+    KeyError for any other name."""
+    return RESULT_TABLES.get(name) or {one.name: one for one in methods.METHODS}[name]
+
+
 PAGES: dict[str, ResultPage] = {
     "choose": ResultPage(
         title="Choose an evaluator",

@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.models import Item, Label, Project, Resolution
-from judging.archive import methods
-from judging.models import Reply, Run
-from judging.results import figure_help
+from judging.models import Outcome, Reply, Run
+from judging.results import cache, figure_help, figures
+from judging.results.tables import methods
 from judging.runs import derived
 from judging.runs import lifecycle as running
 from tests.builders import make_item, make_member, make_project, say, take
@@ -328,6 +330,79 @@ def test_the_command_page_file_and_api_say_the_same(
     assert r"95 \%" in latex
     page = browser.get("/projects/fbi/results/methods/?run=1").content.decode()
     assert "A &amp; B_1 has 1 items" in page
+
+
+@pytest.fixture
+def nothing_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One outcome is as many as a million."""
+    monkeypatch.setattr(figures.TableRequest, "is_small", lambda asked: False)
+
+
+def made(browser: Client) -> str:
+    """The page once workers have counted what it waits for."""
+    first = browser.get("/projects/fbi/results/methods/").content.decode()
+    for figure in figures.list_due(timezone.now()):
+        assert figures.run_job(figure)
+    if not figure_waits(first):
+        return first
+    return browser.get("/projects/fbi/results/methods/").content.decode()
+
+
+def figure_waits(page: str) -> bool:
+    return 'aria-busy="true"' in page
+
+
+@pytest.mark.usefixtures("nothing_is_small")
+def test_a_worker_counts_for_the_page_which_shows_the_progress(
+    project: Project, browser: Client
+) -> None:
+    vanilla(project, [scores(9, 5), scores(9, 9)])
+    first = browser.get("/projects/fbi/results/methods/").content.decode()
+    assert figure_waits(first)
+    assert "Table methods_of_data: waiting for a worker." in first
+    assert "Fbi has" not in first
+    part = browser.get("/projects/fbi/results/methods/", headers={"HX-Request": "true"})
+    assert part.content.decode().lstrip().startswith('<section id="methods-text"')
+    page = made(browser)
+    assert "The data set Fbi has 2 items" in page
+    assert "Run 1 " in page
+    assert told(project).splitlines()[0][:60] in page
+
+
+@pytest.mark.usefixtures("nothing_is_small")
+def test_once_stored_no_item_and_no_outcome_is_counted(project: Project, browser: Client) -> None:
+    vanilla(project, [scores(9, 5), scores(9, 9)])
+    made(browser)
+    with CaptureQueriesContext(connection) as seen:
+        page = browser.get("/projects/fbi/results/methods/").content.decode()
+    assert "has 2 items" in page
+    read = [query["sql"] for query in seen.captured_queries]
+    counted = ('FROM "judging_outcome"', 'FROM "annotation_item"')
+    assert not [sql for sql in read if any(table in sql for table in counted)]
+    assert len(read) <= 14
+
+
+@pytest.mark.usefixtures("nothing_is_small")
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda project: make_items(project, 1), "has 2 items"),
+        (lambda project: Project.objects.update(name="Other"), "The data set Other"),
+        (lambda project: Outcome.objects.update(result="missing", cause="refused"), "refused 1"),
+        (lambda project: vanilla(project, [scores(9, 9)]), "Run 2 "),
+    ],
+)
+def test_the_text_follows_whatever_changes(
+    project: Project, browser: Client, change: Any, words: str
+) -> None:
+    vanilla(project, [scores(9, 5)])
+    assert words not in made(browser)
+    change(project)
+    assert words in made(browser)
+
+
+def test_another_sentence_is_written_anew() -> None:
+    assert methods.SENTENCES in cache.code_files(methods.METHODS_OF_RUNS.module)
 
 
 def test_what_is_not_there_is_not_found(project: Project, browser: Client, program: Client) -> None:

@@ -1,7 +1,8 @@
 """The methods paragraph: how the figures of some runs were obtained, generated from the data.
 
-Every number is counted again each time. If a value is undefined, the text says so. The sentences
-are in `methods.toml`.
+The paragraphs are two tables that are stored like those of figures, since their numbers are counted
+over all items and outcomes: one of the data and people, one of the runs and figures. If a value is
+undefined, the text says so. The sentences are in `methods.toml`.
 """
 
 import json
@@ -18,12 +19,13 @@ from annotation.items import taxonomy
 from annotation.models import Item, Label, Project, Resolution, Stage
 from annotation.reports import agreement, agreement_answers
 from formats.typeset import define_signs, escape_latex
-from judging.archive import versions
+from judging.archive.versions import program_version
 from judging.evaluators.models import JSON_CHOICES
 from judging.evaluators.providers import provider_choices
 from judging.models import Outcome, Reply, Run
-from judging.results import arrays, counted, figure_help
-from judging.results.tables import left_out
+from judging.results import arrays, columns, counted, figure_help, progress
+from judging.results.columns import Table
+from judging.results.tables.left_out import tabulate_left_out
 from judging.runs.models import OutcomeQuerySet
 from stats import paired
 
@@ -53,6 +55,11 @@ class MethodsText:
 
     paragraphs: tuple[str, ...]
 
+    @classmethod
+    def from_tables(cls, tables: Iterable[Iterable[Mapping[str, Any]]]) -> "MethodsText":
+        """The text in the rows of the tables `METHODS`."""
+        return cls(tuple(row["text"] for rows in tables for row in rows))
+
     @property
     def text(self) -> str:
         """All paragraphs, separated by blank lines, with a line break at the end."""
@@ -65,14 +72,33 @@ class MethodsText:
 
 
 def write_methods(project: Project, runs: Sequence[Run]) -> MethodsText:
-    """Write the methods paragraph for the figures of these runs."""
-    parts = [
-        _data_sentences(project),
-        _people_sentences(project),
-        *(_run_sentences(run) for run in runs),
-        map(taxonomy.load_taxonomy(project).word_groups, _figure_sentences(runs)),
-    ]
-    return MethodsText(tuple(" ".join(sentences) for sentences in parts))
+    """Write the methods paragraph for the figures of these runs. Every number is counted again."""
+    return MethodsText.from_tables(table.rows(project, runs, ()) for table in METHODS)
+
+
+def _write_data(project: Project) -> Iterator[dict[str, Any]]:
+    for sentences in (_data_sentences(project), _people_sentences(project)):
+        yield {"text": " ".join(sentences)}
+
+
+def _write_runs(project: Project, runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
+    left_out = {row["run"]: row for row in tabulate_left_out(runs)}
+    for run in progress.iterate(runs, "describing runs"):
+        yield {"text": " ".join(_run_sentences(run, left_out[run.number]))}
+    word_groups = taxonomy.load_taxonomy(project).word_groups
+    yield {"text": " ".join(map(word_groups, _figure_sentences(runs)))}
+
+
+def _data_settings(project: Project, runs: Sequence[Run]) -> list[Any]:
+    """What the paragraphs of data and people say of the project's settings."""
+    names = ("name", "overlap", "share_percent", "share_overlap", "verify", "blind_first")
+    return [getattr(project, name) for name in names]
+
+
+def _run_settings(project: Project, runs: Sequence[Run]) -> list[Any]:
+    """What the paragraphs of runs and figures say of the program, and the names of the runs, which
+    may change."""
+    return [program_version(), [run.name for run in runs]]
 
 
 def format_sentence(kind: str, name: str, **values: Any) -> str:
@@ -162,7 +188,7 @@ def _agreement_sentence(project: Project) -> str:
     return format_sentence("people", "agreement", low=low, high=high, **told)
 
 
-def _run_sentences(run: Run) -> Sentences:
+def _run_sentences(run: Run, left_out: Mapping[str, Any]) -> Sentences:
     yield _prompt_sentence(run)
     if weights := run.pinned_strategy().weights:
         named = ", ".join(f"{weight:g}" for weight in weights)
@@ -181,7 +207,7 @@ def _run_sentences(run: Run) -> Sentences:
         yield format_sentence("run", "canary", occasion=run.occasion)
     if run.while_labelling:
         yield format_sentence("run", "while_labelling")
-    yield from _item_sentences(run)
+    yield from _item_sentences(run, left_out)
 
 
 def _prompt_sentence(run: Run) -> str:
@@ -241,7 +267,7 @@ def _parameter_sentences(run: Run) -> Sentences:
         yield format_sentence("run", "template")
 
 
-def _item_sentences(run: Run) -> Sentences:
+def _item_sentences(run: Run, left_out: Mapping[str, Any]) -> Sentences:
     counted = _counted(run)
     sizes = counted.aggregate(
         items=Count("item", distinct=True), clusters=Count("cluster", distinct=True)
@@ -257,10 +283,9 @@ def _item_sentences(run: Run) -> Sentences:
             yield format_sentence("run", "none_missing")
     else:
         yield format_sentence("run", "nothing")
-    [left] = left_out.tabulate_left_out([run])
-    for reason in ("pending", "other_revision"):
-        if left[reason]:
-            yield format_sentence("run", reason, number=left[reason])
+    for reason in ("pending", "other_revision", "unlabelled"):
+        if left_out[reason]:
+            yield format_sentence("run", reason, number=left_out[reason])
 
 
 def _figure_sentences(runs: Sequence[Run]) -> Sentences:
@@ -288,7 +313,7 @@ def _figure_sentences(runs: Sequence[Run]) -> Sentences:
         yield from _test_sentences(len(rated))
     if runs:
         yield format_sentence("figures", "prompts")
-    yield format_sentence("figures", "program", program=versions.program_version())
+    yield format_sentence("figures", "program", program=program_version())
 
 
 def _sensitivity_sentences(*, of_pairs: bool) -> Sentences:
@@ -361,3 +386,21 @@ def _join_with_and(parts: Iterable[str]) -> str:
 
 def _decimal(value: float) -> str:
     return f"{value:.3f}"
+
+
+METHODS_OF_DATA = Table(
+    "methods_of_data",
+    columns.plain("text"),
+    lambda project, runs, by: _write_data(project),
+    of_items=True,
+    settings=_data_settings,
+)
+METHODS_OF_RUNS = Table(
+    "methods_of_runs",
+    columns.plain("text"),
+    lambda project, runs, by: _write_runs(project, runs),
+    of_people=False,
+    settings=_run_settings,
+)
+# In the order of the paragraphs.
+METHODS = (METHODS_OF_DATA, METHODS_OF_RUNS)

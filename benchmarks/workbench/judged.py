@@ -1,7 +1,7 @@
 """Create runs over any number of items within minutes: the database generates the outcomes.
 
-The items have one to four errors. They have no texts, since only the figures about the data set
-read them. A cluster has 3.6 items on average, as in study 000; a twelfth of the items is
+The items have one to four errors, and two texts of some 100 words, which the figures about the data
+set count. A cluster has 3.6 items on average, as in study 000; a twelfth of the items is
 score-invariant. One reply in fifty is missing. Each run has its own detection rate, and some
 categories are harder than others.
 """
@@ -25,6 +25,7 @@ from annotation.models import (
     Revision,
     Role,
 )
+from benchmarks.workbench import filling
 from benchmarks.workbench.filling import numbers, tidy, unchecked
 from judging.models import Endpoint, Outcome, Run
 from judging.runs import pinning, selection
@@ -40,6 +41,8 @@ STRATEGIES = {
     RATED: ("likert", "likert-no-gold"),
 }
 TASK_TYPES = {PERTURBED: "perturbation-vetting", DETECTED: "error-detection", RATED: "rating"}
+# The lengths of the texts of an item, in characters.
+TEXTS = {"prompt": 150, "gold_answer": 600}
 METRICS = ("naturalness", "relatedness", "correctness")
 MISSING = "s.n % 50 = 7"
 INVARIANT = "s.n % 12 = 0"
@@ -77,7 +80,7 @@ def _fill_items(project: Project, items: int, kind: str) -> None:
     task = _json("'{\"task\": \"task ' || (s.n % 7) || '\"}'")
     dosed = {"position": "s.n", "fields": task, "dose": "1 + s.n % 4"}
     _insert(Item, items, {**named, **_of_item(kind), **dosed})
-    revision = {"id": "s.n", "item_id": "s.n", "number": "1", "texts": _json("'{}'")}
+    revision = {"id": "s.n", "item_id": "s.n", "number": "1", "texts": _json(_texts())}
     _insert(Revision, items, {**revision, "digest": "''"})
     held = {"id": "s.n", "item_id": "s.n", "revision_id": "s.n", "value": _truth(kind)}
     if kind == RATED:
@@ -107,6 +110,14 @@ def _fill_outcomes(run: Run, number: int, items: int, kind: str) -> None:
     invariant = f"CASE WHEN {is_invariant} THEN {_true('true')} ELSE {_true('false')} END"
     pinned = {"run_id": str(run.pk), "truth": _truth(kind), "invariant": invariant}
     _insert(Outcome, items, {**places, **pinned, **of_item, **decided})
+
+
+def _texts() -> str:
+    """Return SQL for the texts of an item: pieces of the same words, from different places."""
+    words = " ".join(filling.WORDS.split() * 3)
+    texts = [f"\"{name}\": \"' || substr('{words}', 1 + s.n % 500, {length}) || '\""
+             for name, length in TEXTS.items()]  # fmt: skip
+    return f"'{{{', '.join(texts)}}}'"
 
 
 def _ratings(number: str) -> str:

@@ -4,6 +4,7 @@ import json
 import re
 from itertools import cycle
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -14,6 +15,7 @@ from django.test import Client
 
 from annotation.models import Project
 from charts import files
+from judging.models import Outcome, StoredFigure
 from judging.results.views import charts
 from tests.judging.builders_decided import make_endpoint, make_replied, scores, verdicts
 from tests.judging.builders_judging import make_items
@@ -39,6 +41,34 @@ def test_a_page_s_chart_is_a_file_in_every_form(judged: Project, browser: Client
         assert sent.content.startswith(begins)
         assert sent.headers["Content-Type"] == files.TYPES[form]
         assert f"fbi-overview-abilities.{form}" in sent.headers["Content-Disposition"]
+
+
+@pytest.mark.parametrize("form", ["svg", "pdf", "png"])
+def test_a_file_is_rendered_once_until_the_chart_changes(
+    judged: Project, browser: Client, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    rendered = []
+    render = files.render
+
+    def counted(spec: dict[str, Any], form: str) -> bytes:
+        rendered.append(form)
+        return render(spec, form)
+
+    monkeypatch.setattr(files, "render", counted)
+    first = browser.get(CHART + form).content
+    assert browser.get(CHART + form).content == first
+    # Another address of the same chart.
+    assert browser.get(f"{CHART}{form}?run=1&run=2").content == first
+    assert rendered == [form]
+    Outcome.objects.filter(run__number=2).update(result="detected")
+    assert browser.get(CHART + form).content != first
+    assert rendered == [form, form]
+
+
+def test_another_form_is_another_file(judged: Project, browser: Client) -> None:
+    assert browser.get(CHART + "svg").content.startswith(b"<svg")
+    assert browser.get(CHART + "pdf").content.startswith(b"%PDF")
+    assert StoredFigure.objects.filter(table=charts.CHART_FILE).count() == 2
 
 
 def test_the_file_shows_what_the_address_of_the_page_shows(

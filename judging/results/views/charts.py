@@ -1,6 +1,9 @@
 """Downloads of the charts of result pages, and charts of given runs."""
 
+import time
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
+from importlib import metadata
 from threading import BoundedSemaphore
 
 from django.contrib.auth.decorators import login_required
@@ -11,6 +14,7 @@ from annotation.models import Membership, Project, Role
 from annotation.projects import access
 from charts import files
 from judging.models import Run
+from judging.results import cache
 from judging.results.page_parts import (
     RUN_PARAMETER,
     VIEW_PARAMETER,
@@ -21,10 +25,13 @@ from judging.results.page_parts import (
 from judging.results.tables import PAGES
 from judging.results.views import downloads
 from judging.results.views import pages as views_query
+from judging.strategies import compute_digest
 
 # Each conversion takes about 200 MB; further ones wait for at most this many seconds.
 _CONVERSIONS = BoundedSemaphore(2)
 WAIT_SECONDS = 10.0
+# Chart files are stored beside the tables of figures, under this name.
+CHART_FILE = "chart file"
 
 
 @require_GET
@@ -33,7 +40,7 @@ def download_chart(request: HttpRequest, slug: str, page: str, picture: str) -> 
     """Return the chart that the URL of a page shows, as a file.
 
     A separate process renders the chart while the user waits. This takes a second or two;
-    `files.render` sets the limit.
+    `files.render` sets the limit. The file is kept for whoever downloads the same chart again.
     """
     member = access.member_for(request, slug, right="results")
     if picture not in files.TYPES:
@@ -47,7 +54,18 @@ def download_chart(request: HttpRequest, slug: str, page: str, picture: str) -> 
         return downloads.respond_text(
             "There is nothing to draw for the chosen runs yet.", downloads.NOTHING_YET
         )
-    return _file(drawing, f"{slug}-{page}-{wish.view.slug}", picture)
+    name = f"{slug}-{page}-{wish.view.slug}"
+    try:
+        made = _render_or_fetch(member.project, drawing, picture)
+    except files.ConversionFailed as error:
+        return downloads.respond_text(str(error), downloads.TRY_LATER)
+    if made is None:
+        return downloads.respond_text(
+            "Too many charts are being drawn. Try again in a moment.", downloads.TRY_LATER
+        )
+    response = HttpResponse(made, content_type=files.TYPES[picture])
+    response["Content-Disposition"] = f'attachment; filename="{name}.{picture}"'
+    return response
 
 
 def draw_view(wish: PageQuery, answers: Sequence[Rows]) -> ChartSpec | None:
@@ -82,17 +100,26 @@ def draw_query(project: Project, page: str, query: QueryDict) -> ChartSpec | Non
     return draw_view(wish, views_query.compute_tables(wish))
 
 
-def _file(drawing: ChartSpec, name: str, form: str) -> HttpResponse:
+def _render_or_fetch(project: Project, drawing: ChartSpec, form: str) -> bytes | None:
+    """The file of a chart, rendered unless exactly this chart was rendered before; None if too many
+    are being rendered. Raises `ConversionFailed`.
+
+    A specification has all that a file shows, so its digest tells whether the file is the same.
+    """
+    if form == "json":
+        return files.render(drawing.spec, form)
+    paper = files.with_print_style(drawing.spec)
+    state = compute_digest([paper, form, metadata.version("vl-convert-python")])
+    key = cache.CacheKey(project, CHART_FILE, (), (state,))
+    if found := cache.find(key):
+        return b64decode(cache.load_rows(found)[0]["file"])
     if not _CONVERSIONS.acquire(timeout=WAIT_SECONDS):
-        return downloads.respond_text(
-            "Too many charts are being drawn. Try again in a moment.", downloads.TRY_LATER
-        )
+        return None
+    begun = time.perf_counter()
     try:
         made = files.render(drawing.spec, form)
-    except files.ConversionFailed as error:
-        return downloads.respond_text(str(error), downloads.TRY_LATER)
     finally:
         _CONVERSIONS.release()
-    response = HttpResponse(made, content_type=files.TYPES[form])
-    response["Content-Disposition"] = f'attachment; filename="{name}.{form}"'
-    return response
+    rows = [{"file": b64encode(made).decode()}]
+    cache.store(key, state, rows, time.perf_counter() - begun)
+    return made

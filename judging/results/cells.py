@@ -5,8 +5,9 @@ A cell links to the items behind it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote_plus
 
 from django.urls import reverse
 
@@ -66,7 +67,7 @@ class Cell:
         return bool(self.interval) and ROUGH in self.reason
 
     def small_print(self, *, intervals: bool) -> list[str]:
-        """The lines below the value, as the page's template writes them."""
+        """The lines below the value, as `table_cell` writes them on a page."""
         found = []
         if self.reason and not self.is_there:
             found.append(self.reason)
@@ -167,7 +168,7 @@ def run_cell(one: Run) -> Cell:
     return Cell(
         one.label,
         one.number,
-        href=reverse("run", args=[one.project.slug, one.number]),
+        href=_run_url(one.project.slug, one.number),
         note=_run_note(one),
         is_number=False,
     )
@@ -277,8 +278,13 @@ def items_url(one: Run, group: Row, number: int | None = None, /, **which: str) 
 def outcomes_url(one: Run, number: int | None = None, /, **which: str) -> str:
     """The URL of outcomes of the run, or of the run with this number, including outcomes left
     out."""
-    page = reverse("run", args=[one.project.slug, number or one.number])
-    return f"{page}?{urlencode(which)}#outcomes"
+    query = "&".join(f"{_quote(name)}={_quote(str(value))}" for name, value in which.items())
+    return f"{_run_url(one.project.slug, number or one.number)}?{query}#outcomes"
+
+
+# A table has thousands of links to a few runs, with a few values.
+_quote = lru_cache(10_000)(quote_plus)
+_run_url = lru_cache(10_000)(lambda slug, number: reverse("run", args=[slug, number]))
 
 
 def _format_signed(value: float) -> str:

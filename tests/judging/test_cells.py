@@ -1,5 +1,6 @@
 """Cells of result tables: how figures are written, why one is lacking, and how lines are sorted."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -8,6 +9,8 @@ from annotation.templatetags.figures import DASH
 from judging.results import cells
 from judging.results.cells import Cell, GridLine, Header, LineBlock
 from judging.results.columns import Leading, Rate
+from judging.templatetags.judging import ROUGH_NOTE, table_cell
+from stats.bootstrap import ROUGH
 
 
 def texts(lines: tuple[GridLine, ...]) -> list[str]:
@@ -157,3 +160,65 @@ def test_a_part_of_some_items_is_a_count_with_its_share(
 ) -> None:
     cell = cells.share_cell(part, n, "/items/")
     assert (cell.text, cell.note, cell.href) == (text, note, href)
+
+
+HOSTILE = "<b>'\"&"
+ESCAPED = "&lt;b&gt;&#x27;&quot;&amp;"
+
+
+def test_a_cell_escapes_whatever_comes_from_people() -> None:
+    cell = Cell(
+        HOSTILE,
+        href=f"?a={HOSTILE}",
+        n=1200,
+        missing=1,
+        missing_href=f"?b={HOSTILE}",
+        interval=HOSTILE,
+        note=HOSTILE,
+        heat=3,
+    )
+    assert table_cell(cell, head=False, intervals=True) == (
+        f'<td class="number" data-heat="3"><a class="figure" href="?a={ESCAPED}">{ESCAPED}</a>'
+        f'<small>{ESCAPED}</small><small>n 1,200, <a href="?b={ESCAPED}">1 missing</a></small>'
+        f"<small>{ESCAPED}</small></td>"
+    )
+    assert table_cell(cell, head=True, intervals=True) == (
+        f'<th scope="row"><a href="?a={ESCAPED}">{ESCAPED}</a><small>{ESCAPED}</small></th>'
+    )
+    assert table_cell(Cell(reason=HOSTILE), head=False, intervals=False) == (
+        f'<td class="number"><span>—</span><small>{ESCAPED}</small></td>'
+    )
+
+
+@pytest.mark.parametrize(
+    ("cell", "intervals", "shown"),
+    [
+        (Cell("5", interval="4 to 6"), False, ""),
+        (Cell("5", interval="4 to 6"), True, "<small>4 to 6</small>"),
+        (Cell("5", interval="4 to 6", reason=ROUGH), True, f"<small>4 to 6{ROUGH_NOTE}</small>"),
+        (Cell("5", reason="one cluster"), False, ""),
+        (Cell("5", reason="one cluster"), True, "<small>no interval: one cluster</small>"),
+        (Cell("5", n=0), False, "<small>n 0</small>"),
+    ],
+)
+def test_a_cell_has_what_stands_below_its_value(cell: Cell, intervals: bool, shown: str) -> None:
+    written = table_cell(cell, head=False, intervals=intervals)
+    assert written == f'<td class="number"><span>5</span>{shown}</td>'
+
+
+def test_links_to_one_run_are_written_without_looking_its_address_up_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cells._run_url.cache_clear()
+    asked = []
+
+    def counted(name: str, args: list[Any]) -> str:
+        asked.append(args)
+        return "/run/"
+
+    monkeypatch.setattr(cells, "reverse", counted)
+    run: Any = SimpleNamespace(project=SimpleNamespace(slug="fbi"), number=7)
+    links = [cells.outcomes_url(run, item=f"a b&{n}") for n in range(50)]
+    assert links[3] == "/run/?item=a+b%263#outcomes"
+    assert asked == [["fbi", 7]]
+    cells._run_url.cache_clear()

@@ -335,3 +335,32 @@ def test_p_of_j_is_the_share_of_all_sign_patterns_of_clusters(items):
     for one, calm, place in items:
         of[place] += -one / alarms if calm else one / errors
     assert found.p == pytest.approx(every_pattern([*of.values()]), rel=1e-9)
+
+
+def test_nothing_is_drawn_from_where_p_is_counted() -> None:
+    def make() -> np.random.Generator:
+        raise AssertionError("nothing is to be drawn")
+
+    assert paired.test_difference([1, 1, -1, 1], [1, 1, 2, 3], make).test == paired.EXACT
+    drawn = [0.1 * math.sqrt(2), 0.2 * math.sqrt(3), 0.3 * math.sqrt(5)]
+    assert paired.sign_flip_test(drawn, generator) == paired.sign_flip_test(drawn, generator())
+
+
+@pytest.mark.parametrize("tilt", [0.0, -0.05, -30.0])
+@pytest.mark.parametrize("most", [0, 3, 40, 200])
+def test_the_sum_up_to_a_point_is_that_of_the_whole_convolution(tilt: float, most: int) -> None:
+    one, other = generator().random(60), generator().random(90)
+    wanted = sum(
+        math.exp(tilt * (most - i - j)) * one[i] * other[j]
+        for i in range(60)
+        for j in range(90)
+        if i + j <= most
+    )
+    assert paired._sum_up_to(most, one, other, tilt) == pytest.approx(wanted, rel=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1, 10**6, -1, 0.5])
+def test_the_numbers_of_clusters_may_be_any(scale: float) -> None:
+    differences, clusters = np.array([1, 0, -1, 1, 1, 0.5]), np.array([7, 3, 3, 9, 7, 12])
+    wanted = paired.estimate_difference(differences, ["c", "b", "b", "d", "c", "e"])
+    assert paired.estimate_difference(differences, scale * clusters) == wanted

@@ -3,6 +3,7 @@ differences, intervals and tests, and its page."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from itertools import combinations
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -159,16 +160,17 @@ def _row(pair: RunPair, tests: int) -> dict[str, Any]:
     shared = share_items(a, b)
     differences, cluster = shared.of_kind(invariant=False)
     made = paired.estimate_difference(differences, cluster, tests=tests)
-    tested = paired.test_difference(
-        differences, cluster, arrays.make_generator("compare", [a.run, b.run], ability)
-    )
+    make_rng = partial(arrays.make_generator, "compare", [a.run, b.run], ability)
+    tested = paired.test_difference(differences, cluster, make_rng)
     calm = shared.of_kind(invariant=True)
     alarms = paired.estimate_difference(*calm)
     if made.n and not alarms.n:
         alarms = replace(alarms, reason=sensitivity.NO_INVARIANT)
     j = sensitivity.youden_j(made, alarms)
-    rng = arrays.make_generator("compare", [a.run, b.run], ability, "false alarms and J")
-    total = len(np.union1d(a.item[~a.invariant], b.item[~b.invariant]))
+    # The tests of false alarms and of J draw from the same generator, one after the other.
+    make_other_rng = cache(partial(make_rng, "false alarms and J"))
+    errors = a.item[~a.invariant], b.item[~b.invariant]
+    total = len(errors[0] if np.array_equal(*errors) else np.union1d(*errors))
     bounds = _bound_difference(a, b)
     return {
         **run_columns(a.run, "a"),
@@ -193,10 +195,10 @@ def _row(pair: RunPair, tests: int) -> dict[str, Any]:
         "reason": made.reason or tested.reason or None,
         "invariant": alarms.n,
         **counted.figure_columns("false_alarm", alarms),
-        "false_alarm_p": paired.test_difference(*calm, rng).p,
+        "false_alarm_p": paired.test_difference(*calm, make_other_rng).p,
         **counted.figure_columns("j", j),
         "j_p": paired.test_j_difference(
-            shared.differences, shared.invariant, shared.cluster, rng
+            shared.differences, shared.invariant, shared.cluster, make_other_rng
         ).p,
         "lowest": bounds.lowest,
         "highest": bounds.highest,

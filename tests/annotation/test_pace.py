@@ -5,7 +5,9 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
@@ -176,6 +178,16 @@ def test_pace_costs_the_same_statements_for_many_labels(
 
 
 # ------------------------------------------------------------------- choices and drops
+
+
+def test_the_table_of_people_counts_no_dropped_items_and_no_choices(member: Membership) -> None:
+    by = grouping.list_groupings(member.project)[0]
+    with CaptureQueriesContext(connection) as seen:
+        list(tables.pace_table(member.project, by))
+    assert not [one for one in seen.captured_queries if "annotation_resolution" in one["sql"]]
+    with CaptureQueriesContext(connection) as seen:
+        list(tables.dropped_table(member.project, by))
+    assert [one for one in seen.captured_queries if "annotation_resolution" in one["sql"]]
 
 
 def test_choices_are_counted_by_day_in_the_order_of_the_options(member: Membership) -> None:

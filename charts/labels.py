@@ -34,7 +34,7 @@ def place_labels(
     corner, which is `height` points high; the distances of the labels from them are in points."""
     marked = [(x * NARROW, y * height, MARK_SIZE, MARK_SIZE) for x, y in spots]
     taken = list(marked)
-    placed = []
+    placed: list[tuple[float, float]] = []
     for (x, y, *_), word in zip(marked, words, strict=True):
         width = marks.CHARACTER_WIDTH * len(word) + 2
         offered = [(side * ((width + MARK_SIZE) / 2 + 1), dy) for side, dy in _PLACES]

@@ -91,7 +91,7 @@ def table_cell(cell: Cell, *, head: bool, intervals: bool) -> SafeString:
     """A cell of a result table, as the header of its row or not, with intervals or without. Tables
     have thousands of cells, which a template would write four times as slowly."""
     text: str = escape(cell.text)
-    small = []
+    small: list[str] = []
     if not head:
         if cell.reason and not cell.is_there:
             small.append(escape(cell.reason))

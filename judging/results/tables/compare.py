@@ -127,17 +127,16 @@ def _align(a: RunArrays, b: RunArrays) -> tuple[RunArrays, RunArrays]:
 def _bound_difference(a: RunArrays, b: RunArrays) -> RateBounds:
     """The bounds of a's detection rate minus b's over the error items that both were asked."""
     a, b = _align(a, b)
-    errors = ~a.invariant
-    return rates.bound_difference(*(_bound_detection(one.only(errors)) for one in (a, b)))
+    return rates.bound_difference(*(_bound_detection(one, ~a.invariant) for one in (a, b)))
 
 
-def _bound_detection(found: RunArrays) -> RateBounds:
-    n = len(found.item)
+def _bound_detection(found: RunArrays, these: Bools) -> RateBounds:
+    detected = found.detected[these]
+    n, gone = len(detected), np.isnan(detected)
     if not n:
         return RateBounds(None, None)
-    sure = float(np.nansum(found.detected))
-    open_ = np.isnan(found.detected) & (found.fields[LOST] == 0)
-    return RateBounds(sure / n, (sure + int(open_.sum())) / n)
+    sure, lost = float(np.nansum(detected)), found.fields[LOST][these]
+    return RateBounds(sure / n, (sure + int((gone & (lost == 0)).sum())) / n)
 
 
 def _pair_by_ability(runs: Sequence[RunArrays], abilities: Iterable[str]) -> list[RunPair]:

@@ -68,7 +68,9 @@ def draw_panels(found: Sequence[SensitivityPoint]) -> dict[str, Any]:
     return marks.to_spec(alt.concat(*panels, columns=PANEL_COLUMNS, spacing=PANEL_SPACING))
 
 
-def _panel(found: Sequence[SensitivityPoint], groups: Sequence[str]) -> alt.LayerChart | alt.FacetChart:
+def _panel(
+    found: Sequence[SensitivityPoint], groups: Sequence[str]
+) -> alt.LayerChart | alt.FacetChart:
     base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(tooltip=_tooltip())
     x, y = _x("false_alarm", 2), _y("detection", 2)
     whole = base.transform_filter(alt.datum.whole)

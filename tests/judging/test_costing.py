@@ -118,6 +118,24 @@ def test_j_is_that_of_the_page_sensitivity(project: Project) -> None:
         assert row[name] == whole[name]
 
 
+def test_a_detected_error_costs_as_much_as_the_interval_of_detection_allows(
+    project: Project,
+) -> None:
+    make_items(project, 4)
+    run = make_run(project, make_endpoint("https://judge.invalid/v1"), TWO_CALLS)
+    lifecycle.plan_calls(run)
+    answer(run)
+    Reply.objects.update(cost="0.5")
+    paid = Reply.objects.count() * 0.5
+    run.outcomes.update(result="undetected")
+    run.outcomes.filter(item__key="item-1").update(result="detected")
+    (row,), (whole, *_) = cost.tabulate([run]), sensitivity.tabulate([run])
+    ends = [paid / (4 * whole[f"detection_{end}"]) for end in ("high", "low")]
+    assert [row["per_detected_low"], row["per_detected_high"]] == pytest.approx(ends)
+    run.outcomes.update(result="undetected")
+    assert cost.tabulate([run])[0]["per_detected_low"] is None
+
+
 def test_a_detector_has_no_j_but_a_reason(project: Project) -> None:
     said = [(item, "detected") for item in make_items(project, 1, "error", ability="", category="")]
     endpoint = make_endpoint("https://judge.invalid/v1")

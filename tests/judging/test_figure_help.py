@@ -19,7 +19,8 @@ USED = {name for page in PAGES.values() for view in page.views for name in view.
 TITLES = {
     "J": "j", "d′": "d_prime", "F1": "f1", "MCC": "f1", "Precision": "detector",
     "RMSE": "distance", "Spearman ρ": "correlation", "Strength": "strength",
-    "Penalty": "penalty", "Detection": ("rate", "difference"), "Undetected rate": "rate",
+    "Penalty": ("penalty", "trend"), "Detection": ("rate", "difference", "trend"),
+    "Undetected rate": "rate",
     "Win rate": "rate",
     "By category, p": "missing_p", "p, adjusted": "p_holm", "Letters": "p_holm",
     "a minus b": "difference", "q": ("blind_spots", "alt_test"), "Recall": "detector",

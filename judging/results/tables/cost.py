@@ -48,21 +48,36 @@ def tabulate(runs: Iterable[Run], found: Sequence[RunArrays] | None = None) -> l
     None, and `without_tokens` or `without_price` counts these replies. For a run without calls,
     such as a vote, `calls`, `tokens` and `cost` are None. `cost_per_1000` is the cost divided by
     the items that the run has settled, times 1,000. J is that of the table `sensitivity` over all
-    items; None with a `j_reason`.
+    items; None with a `j_reason`. `per_detected_low` and `per_detected_high` follow from the
+    interval of the detection rate, since the cost is known: None for runs without J's frames, and
+    the upper one also where that interval begins at 0.
     """
     runs = list(runs)
     asked, judged, settled = _sum_requests(runs), _count_errors(runs), _count_settled(runs)
     loaded = arrays.load_arrays(runs) if found is None else found
-    js = {one.run.pk: sensitivity.estimate_rates(one)[2] for one in loaded}
     none = Estimate(None, None, None, 0, NO_J)
-    return [
-        {
-            **(row := _row(run, asked.get(run.pk), judged.get(run.pk, {}))),
-            "cost_per_1000": _cost_per_1000(row["cost"], settled.get(run.pk, 0)),
-            **counting.figure_columns("j", js.get(run.pk, none)),
-        }
-        for run in runs
-    ]
+    estimates = {one.run.pk: sensitivity.estimate_rates(one) for one in loaded}
+    rows = []
+    for run in runs:
+        row = _row(run, asked.get(run.pk), judged.get(run.pk, {}))
+        detection, _, j = estimates.get(run.pk, (none, none, none))
+        rows.append(
+            {
+                **row,
+                "cost_per_1000": _cost_per_1000(row["cost"], settled.get(run.pk, 0)),
+                **counting.figure_columns("j", j),
+                "per_detected_low": _divide(row["per_detected"], detection.value, detection.high),
+                "per_detected_high": _divide(row["per_detected"], detection.value, detection.low),
+            }
+        )
+    return rows
+
+
+def _divide(per_detected: float | None, rate: float | None, end: float | None) -> float | None:
+    """The cost per detected error if the detection rate were at this end of its interval."""
+    if per_detected is None or rate is None or not end:
+        return None
+    return per_detected * rate / end
 
 
 def _cost_per_1000(cost: float | None, settled: int) -> float | None:
@@ -189,6 +204,15 @@ def money_column(
     return columns.Custom(name, title, make=cell)
 
 
+def _per_detected_cell(row: Row, of: columns.Leading) -> Cell:
+    found = money_column("per_detected", "").cell(row, of)
+    low, high = row["per_detected_low"], row["per_detected_high"]
+    if low is None or not row["cost"]:
+        return found
+    end = f"to {format_estimate(high)}" if high is not None else "or more"
+    return replace(found, interval=f"{format_estimate(low)} {end}")
+
+
 def _tokens(name: str, title: str) -> columns.Custom:
     def cell(row: Row, of: columns.Leading) -> Cell:
         without = row["without_tokens"]
@@ -218,7 +242,7 @@ COST = Table(
         columns.Count("calls", "Calls"),
         columns.Column("tokens"),
         money_column("cost", "Cost"),
-        money_column("per_detected", "Cost per detected error"),
+        columns.Custom("per_detected", "Cost per detected error", make=_per_detected_cell),
         *columns.plain("reason", "requests"),
         columns.Count("answered", "Replies", unit="of all requests", note=_requests_note),
         _tokens("tokens_in", "Tokens in"),
@@ -228,7 +252,7 @@ COST = Table(
         columns.Count("detected", "Detected", columns.items(result="detected")),
         money_column("cost_per_1000", "Cost of 1,000 items"),
         columns.Figure("j", "J"),
-        *columns.plain("j_low", "j_high", "j_reason"),
+        *columns.plain("j_low", "j_high", "j_reason", "per_detected_low", "per_detected_high"),
     ),
     lambda project, runs, by: tabulate(runs),
     of_people=False,
@@ -357,6 +381,7 @@ VIEWS = (
         slug="runs",
         title="Cost by run",
         asks=(TableQuery(COST, ""),),
+        figures=("j",),
         build=build_costs,
         studies={},
         empty="No chosen run has a known cost.",

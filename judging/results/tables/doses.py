@@ -495,6 +495,7 @@ VIEWS = (
         slug="dose-trend",
         title="Trend over doses",
         asks=(TableQuery(TRENDS),),
+        figures=("trend",),
         build=lines.Lines(
             TRENDS,
             "Trend over doses",

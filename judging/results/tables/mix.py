@@ -207,6 +207,7 @@ VIEWS = (
         slug="mix",
         title="For your own mix",
         asks=(TableQuery(choose.EVALUATORS, ""), TableQuery(CATEGORY_RATES, "")),
+        figures=("rate", "j", "mix"),
         build=build_mix,
         studies={},
         choices=offer_weights,

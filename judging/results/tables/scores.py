@@ -332,6 +332,7 @@ BY_CATEGORY = (
         slug="scores",
         title="Lower, equal, higher",
         asks=(TableQuery(SCORES),),
+        figures=("mean_scores",),
         build=lines.Lines(
             SCORES,
             "Scores compared with gold",

@@ -585,7 +585,7 @@ VIEWS = (
         slug="order",
         title="Order effect",
         asks=(TableQuery(ORDER_EFFECT),),
-        figures=("rate",),
+        figures=("rate", "difference"),
         build=lines.Lines(
             ORDER_EFFECT,
             "Order effect",
@@ -607,7 +607,7 @@ VIEWS = (
         slug="repeats",
         title="Repeats and votes",
         asks=(TableQuery(REPEATS),),
-        figures=("rate",),
+        figures=("rate", "repeat_alpha"),
         build=lines.Lines(
             REPEATS,
             "Repeats and votes",

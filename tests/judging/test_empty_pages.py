@@ -45,11 +45,11 @@ def test_a_project_without_anything_has_no_page_to_show(everything: Client) -> N
     assert not any(has_figures(everything, "bare", page) for page in PAGES)
 
 
-def test_a_run_without_results_fills_its_costs_alone(everything: Client) -> None:
+def test_a_run_without_results_fills_its_costs_and_what_needs_none(everything: Client) -> None:
     project = make_project("begun")
     make_items(project, 1)
     make_run(project)
-    assert set(PAGES) - set(find_empty(project)) == {"cost", "data-set"}
+    assert set(PAGES) - set(find_empty(project)) == {"cost", "data-set", "plan"}
 
 
 def test_a_grey_page_can_be_reached_and_says_why(everything: Client) -> None:

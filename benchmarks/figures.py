@@ -1,13 +1,15 @@
-"""The response times of tables of figures, and the time that their first computation takes.
+"""The response times of tables of figures and of result pages, and the time that their first
+computation takes.
 
     python -m benchmarks.figures [--outcomes 60000 ...] [--runs 10] [--databases postgresql sqlite]
         [--kinds perturbed detected rated] [--times 30]
 
 Each size has its own database, filled with items and with runs over all of them, and a server as in
 production: gunicorn as in docker-compose.yml and a worker on PostgreSQL (at TEST_POSTGRES_URL),
-`manage.py serve` on SQLite. Each table is first requested until it is ready. Then it is requested
-repeatedly, to measure the milliseconds of complete responses on a persistent connection, with the
-client on the same machine. Runs have no calls, so `cost` counts outcomes only.
+`manage.py serve` on SQLite. Each table, view of a page and chart file is first requested until it
+is ready. Then it is requested repeatedly, to measure the milliseconds of complete responses on a
+persistent connection, with the client on the same machine. Runs have no calls, so `cost` counts
+outcomes only.
 
 There are limits for 1,000,000 outcomes and for 10,000,000 outcomes.
 """
@@ -40,11 +42,18 @@ TABLES = {
     "detected": ("detector", "detector_ranges", "changes", "bias"),
     "rated": ("alignment", "alignment_groups", "ceiling", "by_score", "pairs"),
 }
+# The pages whose views are measured, by kind of item.
 PAGES = {
-    "perturbed": ("results/", "results/overview/", "runs/"),
-    "detected": ("results/detector/",),
-    "rated": ("results/people/",),
+    "perturbed": (
+        *("choose", "overview", "by-category", "verdicts", "reference", "compare", "blind-spots"),
+        *("sensitivity", "missing", "data-set", "agreement", "plan", "cost"),
+    ),
+    "detected": ("detector", "data-set"),
+    "rated": ("people", "data-set"),
 }
+OTHER_PAGES = ("results/", "results/methods/", "results/overview/chart.svg", "runs/")
+# A page shows the progress of its figures, and a chart asks to try again.
+IN_PROGRESS = b'aria-busy="true"'
 
 
 def main() -> None:
@@ -123,13 +132,18 @@ def _addresses(filled: Any, items: str) -> Iterator[tuple[str, str, dict[str, st
     """Return the names, paths and headers of the requests: tables through the API, and pages as a
     browser requests them.
     """
+    from judging.results import tables
+
     key = {"Authorization": f"Bearer {filled.key}"}
     home = f"/projects/{filled.project.slug}/"
     for table in TABLES[items]:
         yield table, f"/api/v1{home}results/{table}/", key
     cookie = {"Cookie": _cookie(filled.project)}
-    for page in PAGES[items]:
+    for page in OTHER_PAGES if items == "perturbed" else ("results/methods/",):
         yield f"page {page}", f"{home}{page}", cookie
+    for page in PAGES[items]:
+        for view in tables.PAGES[page].views:
+            yield f"page {page} {view.slug}", f"{home}results/{page}/?view={view.slug}", cookie
 
 
 def _cookie(project: Any) -> str:
@@ -165,8 +179,8 @@ def _asked(port: int, path: str, headers: dict[str, str], times: int, patience: 
 def _get(connection: HTTPConnection, path: str, headers: dict[str, str]) -> int:
     connection.request("GET", path, headers=headers)
     answer = connection.getresponse()
-    answer.read()
-    return answer.status
+    waits = IN_PROGRESS in answer.read() or answer.status == 503
+    return 202 if waits else answer.status
 
 
 def _queries(path: str, headers: dict[str, str]) -> int:

@@ -27,7 +27,7 @@ Link = Mapping[str, str | Callable[[Row], str]]
 
 # The number of outcomes that the database can sum in a tenth of a second, and the number that can
 # be bootstrapped, permuted or searched in that time.
-SUM_LIMIT, DRAW_LIMIT = 50_000, 5_000
+SUM_LIMIT, DRAW_LIMIT = 10_000, 5_000
 # The same if every group is bootstrapped several times.
 GROUP_DRAW_LIMIT = 500
 DEFAULT_BY = "ability,category"

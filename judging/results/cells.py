@@ -15,6 +15,7 @@ from annotation.templatetags import figures as written
 from annotation.templatetags.figures import DASH
 from judging.models import Run
 from judging.results import counted
+from stats import paired
 from stats.bootstrap import ROUGH
 
 SortKey = float | str
@@ -150,6 +151,11 @@ def _sorted(block: LineBlock, at: int, *, downwards: bool) -> LineBlock:
 Row = Mapping[str, Any]
 
 # The unit of differences of rates, shown next to the title of their column.
+# The notes shown below a p that is not exact.
+TEST_WORDS = {
+    paired.DRAWN: "from a million random sign patterns",
+    paired.TAIL_OF_T: "from Student’s t",
+}
 POINTS_UNIT = "points"
 
 

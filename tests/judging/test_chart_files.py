@@ -114,7 +114,7 @@ def test_a_chart_of_nothing_says_so(project: Project, browser: Client) -> None:
 def test_the_command_refuses_what_the_view_does_not_know(judged: Project, tmp_path: Path) -> None:
     output = tmp_path / "chart.svg"
     options = ["--project", "fbi", "-o", str(output), "--with"]
-    with pytest.raises(CommandError, match=r"has no parameter mesure\. Use measure, by,"):
+    with pytest.raises(CommandError, match=r"has no parameter mesure\. Use measure, wrong, by,"):
         call_command("chart", "overview", *options, "mesure=undetected")
     assert not output.exists()
     call_command("chart", "overview", *options, "measure=undetected", "ability=factual")

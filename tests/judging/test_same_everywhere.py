@@ -229,7 +229,9 @@ def test_numbers_are_aligned_as_numbers_under_heads_that_are_too(
 
 def reads_as_number(text: str) -> bool:
     """Whether a figure is a number, or a range of them, with or without a unit and a star."""
-    return bool(re.fullmatch(r"([<>] )?[−+]?[\d.,]+( to [−+]?[\d.,]+)?( %| s| ms| min.*)?\*?", text))
+    return bool(
+        re.fullmatch(r"([<>] )?[−+]?[\d.,]+( to [−+]?[\d.,]+)?( %| s| ms| min.*)?\*?", text)
+    )
 
 
 # Cells of rates: the link of the value, the value, the link of n, and n.

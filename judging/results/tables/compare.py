@@ -241,11 +241,6 @@ def _bounds_cell(row: Row, of: columns.Leading) -> Cell:
     return Cell(f"{ends[0]} to {ends[1]}", low)
 
 
-# The notes shown below a p that is not exact.
-TEST_WORDS = {
-    paired.DRAWN: "from a million random sign patterns",
-    paired.TAIL_OF_T: "from Student’s t",
-}
 COMPARE = Table(
     "compare",
     (
@@ -260,7 +255,7 @@ COMPARE = Table(
         columns.Count("only_b", "Detected only by b", _errors(drilldown.ONLY_THERE)),
         columns.Points("difference", "a minus b"),
         *columns.plain("low", "high"),
-        columns.PValue("p", "p", note=lambda row: TEST_WORDS.get(row["test"], "")),
+        columns.PValue("p", "p", note=lambda row: cells.TEST_WORDS.get(row["test"], "")),
         columns.PValue("p_holm", "p, adjusted", sort="adjusted"),
         columns.PValue("q", "p, adjusted", sort="adjusted"),
         *columns.plain("test", "standard_error"),

@@ -34,7 +34,6 @@ from judging.results.page_parts import (
     StudyFigure,
     TableQuery,
 )
-from judging.results.tables.compare import TEST_WORDS
 from judging.results.tables.undetected import RATE_BESIDE, UNDETECTED, with_undetected
 from judging.strategies import TOTAL, Strategy
 from judging.strategies.replies.causes import ONE_ORDER
@@ -394,7 +393,7 @@ ORDER_EFFECT = columns.summed_table(
     columns.Points("difference", "First minus second", prefix="difference_"),
     *columns.plain("difference_low", "difference_high", "difference_reason"),
     columns.PValue(
-        "p", "p", reason="difference_reason", note=lambda row: TEST_WORDS.get(row["test"], "")
+        "p", "p", reason="difference_reason", note=lambda row: cells.TEST_WORDS.get(row["test"], "")
     ),
     columns.Column("test"),
 )

@@ -27,6 +27,7 @@ from stats import (
     paired,
     sensitivity,
     slices,
+    trend,
 )
 from stats.estimates import Estimate
 from stats.rates import ClusterSums, clustered_wilson, sum_cluster_arrays
@@ -160,6 +161,7 @@ def _ps(whole: bool, sizes: Ints, hits: Ints, rng: np.random.Generator) -> dict[
         "missing": absence.permutation_p_value(values, category, cluster, rng, draws=199).p,
         "detection": paired.test_difference(differences, cluster, rng).p,
         "J": paired.test_j_difference(differences, inside, cluster, rng).p,
+        "trend": trend.estimate_trend(values, rng.integers(1, 5, size=units)[of], cluster).p,
     }
 
 

@@ -21,7 +21,7 @@ from django.db.models import (
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, Coalesce
 
-from annotation.models import Project, Revision
+from annotation.models import Diff, Project, Revision
 from annotation.reports.grouping import Grouping
 from judging.models import Outcome, Run
 from judging.results import expected_effect, item_features
@@ -122,10 +122,15 @@ def _split_slice(found: OutcomeQuerySet, text: str) -> tuple[str, str]:
 
 def identical_revisions(runs: Iterable[Run]) -> "QuerySet[Revision]":
     """The revisions that these runs judged whose gold and perturbed answers are the same text:
-    nobody can find an error there."""
+    nobody can find an error there.
+
+    Archives without texts have others of the same length in their place, so a stored diff that
+    found a change has the last word.
+    """
     judged = Exists(Outcome.objects.filter(revision=OuterRef("pk"), run__in=list(runs)))
     texts = Revision.objects.alias(gold=KT("texts__gold"), perturbed=KT("texts__perturbed"))
-    return texts.filter(judged, gold=F("perturbed")).order_by()
+    changed = Exists(Diff.objects.filter(revision=OuterRef("pk"), edit_size__gt=0))
+    return texts.filter(judged, ~changed, gold=F("perturbed")).order_by()
 
 
 def filter_identical(found: OutcomeQuerySet, *, identical: bool) -> OutcomeQuerySet:

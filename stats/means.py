@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from scipy.special import stdtrit
 
-from stats.bootstrap import Figure
+from stats.bootstrap import ENOUGH_CLUSTERS, FEWEST_CLUSTERS, ROUGH, Figure
 from stats.estimates import Estimate
 from stats.rates import ClusterSums, find_quantile
 
@@ -39,19 +39,21 @@ def mean_of_sums(sums: ClusterSums, level: float = 0.95) -> Estimate:
     `sums.y` adds up the values of all items, which need not be hits. The variance is linearised, as
     of a ratio of cluster totals: v = m / (m - 1) sum (y_c - mean n_c)^2 / n^2. Interval: mean +- t
     v^0.5, with Student's quantile for the effective number of clusters minus 1, as in
-    `rates.clustered_wilson`. There is no mean without items, and no interval with one cluster or if
-    all clusters have the same mean. `n` counts items.
+    `rates.clustered_wilson`. There is no mean without items, and no interval with under 10 clusters
+    or if all clusters have the same mean; `reason` says so, or that the interval is rough with
+    under 20 clusters. `n` counts items.
     """
     if sums.n == 0:
         return Estimate(None, None, None, 0, "no values")
     mean, m = sums.y / sums.n, sums.m
-    if m == 1:
-        return Estimate(mean, None, None, sums.n, "one cluster")
+    if m < FEWEST_CLUSTERS:
+        return Estimate(mean, None, None, sums.n, f"under {FEWEST_CLUSTERS} clusters")
     residual = sums.yy - 2 * mean * sums.ny + mean * mean * sums.nn
     if residual <= 1e-9 * max(1.0, sums.yy):
         return Estimate(mean, None, None, sums.n, ALL_ALIKE)
     width = find_quantile(level, sums.n**2 / sums.nn) * sqrt(m / (m - 1) * residual) / sums.n
-    return Estimate(mean, mean - width, mean + width, sums.n)
+    reason = ROUGH if m < ENOUGH_CLUSTERS else ""
+    return Estimate(mean, mean - width, mean + width, sums.n, reason)
 
 
 def clustered_mean(values: ArrayLike) -> Figure:

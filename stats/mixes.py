@@ -18,9 +18,9 @@ Floats = NDArray[np.float64]
 class GroupRates:
     """The rates of groups that share clusters; the arrays have one entry per group, or per pair.
 
-    `covariance` is that of the rates. `overlap` has, for groups g and h, the sum over clusters of
-    n_cg n_ch / (n_g n_h), from which follows how many clusters a weighted mean rests on. With
-    `single`, every item is a cluster of its own.
+    `covariance` is that of the rates, but for a factor for few clusters. `overlap` has, for groups
+    g and h, the sum over clusters of n_cg n_ch / (n_g n_h), from which follows how many clusters a
+    weighted mean rests on. With `single`, every item is a cluster of its own.
     """
 
     groups: Sequence[str]
@@ -34,9 +34,9 @@ class GroupRates:
 def estimate_groups(hits: ArrayLike, groups: ArrayLike, clusters: ArrayLike) -> GroupRates:
     """The rate of each group that has items with a hit (0, 1 or a share, nan if missing).
 
-    The covariance of two rates is linearised, with the items of a cluster taken together: m / (m -
-    1) sum_c e_cg e_ch, where e_cg is the sum of (hit - rate of g) / n_g over the items that cluster
-    c has in group g, and m the number of clusters. With one cluster it is nan.
+    The covariance of two rates is linearised, with the items of a cluster taken together: sum_c
+    e_cg e_ch, where e_cg is the sum of (hit - rate of g) / n_g over the items that cluster c has in
+    group g.
     """
     values = np.asarray(hits, dtype=float)
     there = ~np.isnan(values)
@@ -49,9 +49,8 @@ def estimate_groups(hits: ArrayLike, groups: ArrayLike, clusters: ArrayLike) -> 
     n = items.sum(axis=0)
     rate = sums.sum(axis=0) / n
     apart, shares = (sums - rate * items) / n, items / n
-    factor = m / (m - 1) if m > 1 else np.nan
     return GroupRates(
-        names.tolist(), n, rate, factor * apart.T @ apart, shares.T @ shares, m == int(n.sum())
+        names.tolist(), n, rate, apart.T @ apart, shares.T @ shares, m == int(n.sum())
     )
 
 
@@ -60,10 +59,12 @@ def weigh(found: GroupRates, weights: Mapping[str, float], level: float = 0.95) 
 
     Groups without a weight do not count, and weights of groups without items are ignored. The
     interval is Wilson's for p (1 - p) / variance items, at most the effective number of items 1 /
-    sum w_g^2 / n_g (Kish 1965), with Student's quantile for the effective number of clusters, as in
-    `rates.clustered_wilson`: with the shares of the items as weights, it is that interval of all
-    items. `n` counts the items of the groups that count. No value without such an item, and no
-    interval with one cluster. Raises ValueError for a negative weight.
+    sum w_g^2 / n_g (Kish 1965), with Student's quantile for the effective number of clusters m_e =
+    1 / sum_gh w_g w_h overlap_gh; the variance is w' covariance w m_e / (m_e - 1), or without that
+    factor if every item is a cluster. With the shares of the items as weights it is that of
+    `rates.clustered_wilson` for all items, or nearly so if clusters differ in size. `n` counts the
+    items of the groups that count. No value without such an item, and no interval with one cluster.
+    Raises ValueError for a negative weight.
     """
     if any(one < 0 for one in weights.values()):
         raise ValueError("a weight must not be negative")
@@ -73,9 +74,11 @@ def weigh(found: GroupRates, weights: Mapping[str, float], level: float = 0.95) 
     w /= w.sum()
     used = w > 0
     n, value = int(found.n[used].sum()), float(np.round(w @ found.rate, 12))
-    variance, clusters = float(w @ found.covariance @ w), 1 / float(w @ found.overlap @ w)
-    if np.isnan(variance) or clusters < 1 + 1e-9:
+    clusters = 1 / float(w @ found.overlap @ w)
+    if clusters < 1 + 1e-9:
         return Estimate(value, None, None, n, "one cluster")
+    factor = 1.0 if found.single else clusters / (clusters - 1)
+    variance = factor * float(w @ found.covariance @ w)
     most = 1 / float((w[used] ** 2 / found.n[used]).sum())
     independent = clusters if value in (0, 1) else value * (1 - value) / max(variance, 1e-300)
     quantile = find_quantile(level, None if found.single else clusters)

@@ -67,6 +67,36 @@ def estimate_spread_of_samples(shares: ArrayLike, samples: int) -> tuple[float, 
     return max(0.0, float(each.var(ddof=1)) - within / samples), within
 
 
+def items_for_samples(
+    sums: ClusterSums, within: float, samples: int, k: int, half: float, level: float = 0.95
+) -> int | None:
+    """The items with k samples each for which a rate is known to `half` on either side.
+
+    `sums` are those of shares of `samples` samples, `within` the variance of one sample within an
+    item (`estimate_spread_of_samples`). v = m / (m - 1) sum (y_c - p n_c)^2 / n^2 is the linearised
+    variance of the rate with the present samples; with k it is v + within (1 / k - 1 / samples) /
+    n, since samples of an item err independently. Enough is where t v^0.5, for so many times as
+    many clusters, is at most `half`; t is Student's quantile for the effective clusters minus 1.
+
+    `rates.clustered_wilson` takes an item for one observation at most and stays wider where k > 1.
+    None with one cluster, if nothing varies, or if no number is enough.
+    """
+    if sums.m < 2:
+        return None
+    p, n, m = sums.y / sums.n, sums.n, sums.m
+    residual = sums.yy - 2 * p * sums.ny + p * p * sums.nn
+    variance = m / (m - 1) * residual / n**2 + within * (1 / k - 1 / samples) / n
+    if variance <= 0:
+        return None
+    clusters = n**2 / sums.nn
+
+    def is_enough(times: float) -> bool:
+        quantile = float(stdtrit(max(1.0, clusters * times - 1), (1 + level) / 2))
+        return quantile * sqrt(variance / times) <= half
+
+    return _count(n, find_times(is_enough, 2 / m))
+
+
 def items_for_width(sums: ClusterSums, width: float, level: float = 0.95) -> int | None:
     """The items with which the `clustered_wilson` interval of a rate would be at most this wide
     (both sides together, a fraction of 1), if the rate stays as it is.

@@ -17,6 +17,7 @@ NO_ITEMS = "no items"
 ONE_DOSE = "one dose"
 CONSTANT = "all values are the same"
 ALL_ALIKE = "all clusters rise alike"
+FLAT = "no cluster rises or falls"
 HELD_BY_FEW = "too few clusters hold the rarer doses"
 
 Floats = NDArray[np.float64]
@@ -60,9 +61,9 @@ def estimate_trend(
 
     There is no slope without items or with one dose. There is no interval and no p, and `reason`
     says why, with under 10 clusters, if all values are the same (the slope is then 0), or if so few
-    clusters hold the rarer doses that every slope is possible. If all clusters rise alike, there is
-    a p but no interval. With 10 to 19 clusters `reason` says that the interval is rough. Raises
-    ValueError for a level outside (0, 1).
+    clusters hold the rarer doses that every slope is possible. If all clusters rise alike, or none
+    rises or falls (p is then 1), there is a p but no interval. With 10 to 19 clusters `reason` says
+    that the interval is rough. Raises ValueError for a level outside (0, 1).
     """
     if not 0 < level < 1:
         raise ValueError(f"a level must be between 0 and 1, not {level}")
@@ -83,6 +84,8 @@ def estimate_trend(
         reason = CONSTANT if constant else f"under {FEWEST_CLUSTERS} clusters"
         return Trend(slope, None, None, n, reason, None, m, kinds)
     freedom = max(1.0, float(h.sum() ** 2 / (h @ h)) - 1)
+    if float(np.abs(u).max()) <= _ROUNDING * sqrt(float(h.sum()) * float(y @ y)):
+        return Trend(0.0, None, None, n, FLAT, 1.0, m, kinds)
     ends = _invert(u, h, float(stdtrit(freedom, (1 + level) / 2)))
     if ends is None:
         return Trend(slope, None, None, n, HELD_BY_FEW, None, m, kinds)

@@ -8,10 +8,10 @@ during the computation, the fingerprint is then out of date, and old figures are
 ones.
 """
 
+import ast
 import hashlib
 import json
 import logging
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import scipy
 from django.db import Error, connection
+from django.db.models import Q
 
 from annotation.db import clock, transactions
 from annotation.models import Project
@@ -126,12 +127,17 @@ def _imported_tables(module: str) -> set[Path]:
         name = following.pop()
         if name not in found:
             found[name] = _module_files(name)
-            following += re.findall(
-                rf"^from ({re.escape(TABLES)}\.\w+) import",
-                _find_module(name).read_text("utf-8"),
-                re.M,
-            )
+            following += _list_imported_tables(_find_module(name))
     return set().union(*found.values())
+
+
+def _list_imported_tables(path: Path) -> Iterator[str]:
+    """The modules with tables that a file imports, or imports from."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module == TABLES:
+            yield from (f"{TABLES}.{one.name}" for one in node.names)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{TABLES}."):
+            yield str(node.module)
 
 
 log = logging.getLogger(__name__)
@@ -144,6 +150,10 @@ LEASE = timedelta(seconds=45)
 PROGRESS_INTERVAL = 0.5
 # How many tables to keep per project, the most recent ones. Each takes a few KB.
 MOST_TABLES = 500
+# The same for chart files, of which each takes some hundred KB.
+MOST_FILES = 100
+# Chart files are stored beside the tables of figures, under this name.
+CHART_FILE = "chart file"
 # How long to wait after a failure before the next attempt.
 RETRY_DELAY = timedelta(minutes=1)
 # Enough for a hundred thousand clusters in as many groups.
@@ -201,7 +211,9 @@ def store(wish: CacheKey, state: str, rows: Rows, seconds: float) -> StoredFigur
                 **made, "project": wish.project, "table": wish.table, "asked": asked
             },
         )  # fmt: skip
-        spare = StoredFigure.objects.spare(wish.project, MOST_TABLES)
+        kind = Q(table=CHART_FILE) if wish.table == CHART_FILE else ~Q(table=CHART_FILE)
+        most = MOST_FILES if wish.table == CHART_FILE else MOST_TABLES
+        spare = StoredFigure.objects.filter(kind).spare(wish.project, most)
         StoredFigure.objects.filter(pk__in=spare).delete()
     return figure
 

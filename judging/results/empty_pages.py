@@ -60,7 +60,7 @@ def _find_met(project: Project, runs: Sequence[Run], every: Sequence[Run]) -> It
         "outcomes": bool(settled),
         "perturbed answers": bool(judging),
         "two runs": len(judging) > 1,
-        "pairs or repeats": "pair" in frames or any(run.samples > 1 for run in judging),
+        "pairs or repeats": "pair" in frames or any(run.samples > 1 for run in settled),
         "a reference": "reference" in frames,
         "explanations": bool(settled) and (checks or _has_audits(project)),
         "error detection": DETECTS in frames,

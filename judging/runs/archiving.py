@@ -31,6 +31,7 @@ def _set_archived(run: Run, member: Membership | None, what: str, when: datetime
         if when is None:
             # Names are given under this lock; its own may have been given to another run.
             Project.objects.select_for_update(no_key=True).only("pk").get(pk=run.project_id)
+            run.refresh_from_db(fields=["name"])
             descriptions.check_name_free(run.project, run.name, run)
         found = Run.objects.filter(pk=run.pk, archived_at__isnull=when is not None)
         if found.update(archived_at=when):

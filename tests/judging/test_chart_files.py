@@ -16,6 +16,7 @@ from django.test import Client
 from annotation.models import Project
 from charts import files
 from judging.models import Outcome, StoredFigure
+from judging.results import cache
 from judging.results.views import charts
 from tests.judging.builders_decided import make_endpoint, make_replied, scores, verdicts
 from tests.judging.builders_judging import make_items
@@ -68,7 +69,7 @@ def test_a_file_is_rendered_once_until_the_chart_changes(
 def test_another_form_is_another_file(judged: Project, browser: Client) -> None:
     assert browser.get(CHART + "svg").content.startswith(b"<svg")
     assert browser.get(CHART + "pdf").content.startswith(b"%PDF")
-    assert StoredFigure.objects.filter(table=charts.CHART_FILE).count() == 2
+    assert StoredFigure.objects.filter(table=cache.CHART_FILE).count() == 2
 
 
 def test_the_file_shows_what_the_address_of_the_page_shows(

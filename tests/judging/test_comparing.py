@@ -230,6 +230,18 @@ def test_the_matrix_is_sorted_by_its_measure_and_leads_to_each_pair(
     assert back == [-there[0], -there[2], -there[1]]
 
 
+def test_the_matrix_has_no_cell_where_two_runs_share_no_items(
+    project: Project, browser: Client
+) -> None:
+    items = make_items(project, 9)
+    make_said(project, items[:6], "DDDDDD")
+    make_said(project, items[3:6] + items[6:], "DUUUUU")
+    make_said(project, items[6:], "DDU")
+    found = {line[0][0]: line[2:] for line in lines(shown(browser, "compare/"))}
+    assert {one for line in found.values() for one in line if not one} == {""}
+    assert sorted(sum(1 for one in line if one) for line in found.values()) == [1, 1, 2]
+
+
 def test_the_matrix_of_runs_without_score_invariant_items_says_why(
     project: Project, browser: Client
 ) -> None:

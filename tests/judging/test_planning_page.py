@@ -119,9 +119,9 @@ def test_more_samples_need_fewer_items_but_more_calls(project: Project, browser:
     assert rows[2]["within"] == pytest.approx(0.25)
     assert rows[2]["between"] == pytest.approx(5 / 39 - 0.125)
     assert [rows[k]["calls_5"] / k for k in (1, 2, 10)] == [rows[k]["items_5"] for k in (1, 2, 10)]
-    now = 5 / 39
-    wanted = rows[2]["items_5"] * (5 / 39 - 0.125 + 0.25) / now
-    assert rows[1]["items_5"] == pytest.approx(wanted, rel=0.01)
+    # Of single items with one sample as many as Wilson's interval needs, with two fewer.
+    assert rows[1]["items_5"] == pytest.approx(381, rel=0.03)
+    assert rows[2]["items_5"] == pytest.approx(381 * 0.125 / 0.25, rel=0.05)
     assert rows[1]["calls_5"] < rows[2]["calls_5"] < rows[10]["calls_5"]
     assert rows[1]["items_5"] > rows[2]["items_5"] > rows[10]["items_5"]
     shown_lines = lines(shown(browser, "plan/?view=samples"))

@@ -13,12 +13,13 @@ from django.test import Client
 from django.utils.datastructures import MultiValueDict
 
 from annotation.models import Event, Membership, Project
-from judging.archive import load, methods
+from judging.archive import load
 from judging.archive.create import ArchiveOptions
 from judging.errors import Refused
 from judging.exporting.tables import EXPORT_TABLES
 from judging.models import Run
 from judging.results import figures
+from judging.results.tables import methods
 from judging.runs import archiving, derived, descriptions, pinning, start
 from judging.runs.lifecycle import RunConfig
 from tests.builders import make_project

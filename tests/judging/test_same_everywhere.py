@@ -229,15 +229,14 @@ def test_numbers_are_aligned_as_numbers_under_heads_that_are_too(
 
 def reads_as_number(text: str) -> bool:
     """Whether a figure is a number, or a range of them, with or without a unit and a star."""
-    return bool(
-        re.fullmatch(r"([<>] )?[−+]?[\d.,]+( to [−+]?[\d.,]+)?( %| s| ms| min.*)?\*?", text)
-    )
+    number = r"[−+]?[\d.,]+"
+    return bool(re.fullmatch(rf"([<>] )?{number}( to {number})?( %| s| ms| min.*)?\*?", text))
 
 
 # Cells of rates: the link of the value, the value, the link of n, and n.
 _RATE_CELL = re.compile(
-    r'<td class="number"[^>]*> (?:<a class="figure" href="(?P<hits>[^"]*)">|<span>)'
-    r"(?P<rate>[^<]*) %</(?:a|span)> (?:<small>[^<]*</small> )?"
+    r'<td class="number"[^>]*> ?(?:<a class="figure" href="(?P<hits>[^"]*)">|<span>)'
+    r"(?P<rate>[^<]*) %</(?:a|span)> ?(?:<small>[^<]*</small> ?)?"
     r'<small><a href="(?P<all>[^"]*)">n (?P<n>[\d,]+)</a>'
 )
 MOST_CELLS = 8

@@ -33,13 +33,22 @@ def test_scores_apart_have_directions_means_and_golds_at_the_ends(apart: Run) ->
     # (10 + 10 + 1) / 3 and (7 + 10 + 2) / 3: the reply beside a cut one is in no mean.
     assert (row["mean_gold"], row["mean_pert"]) == (7, pytest.approx(19 / 3))
     assert row["mean_change"] == pytest.approx(-2 / 3)
-    # Three questions: t of 2 degrees of freedom, 4.302653, times the standard deviation / 3^.5.
-    half = 4.302653 * 5.196152 / 3**0.5
-    ends = (row["mean_gold_low"], row["mean_gold_high"])
-    assert ends == pytest.approx((7 - half, 7 + half), abs=1e-4)
+    assert (row["mean_gold_low"], row["mean_gold_reason"]) == (None, "under 10 clusters")
     assert (row["gold_at_bottom"], row["gold_at_top"]) == (1, 2)
     assert (row["bottom"], row["at_top"]) == (1, 10)
     assert {row[name] for name in results_scores.BINS} == {None}
+
+
+def test_mean_scores_have_intervals_over_questions(project: Project) -> None:
+    items = make_items(project, 20)
+    said = [scores(9, 5), scores(10, 10), scores(8, 3), scores(9, 8)] * 5
+    run = make_replied(project, "vanilla", zip(items, said, strict=True))
+    (row,) = results_scores.tabulate_scores([run], BY)
+    # Changes -4, 0, -5, -1: standard deviation (17 x 20 / 19 / 4)^.5, t of 19 degrees of freedom.
+    half = 2.093024 * (17 * 20 / 19 / 4) ** 0.5 / 20**0.5
+    assert row["mean_change"] == -2.5
+    ends = (row["mean_change_low"], row["mean_change_high"])
+    assert ends == pytest.approx((-2.5 - half, -2.5 + half), abs=1e-4)
 
 
 def test_changes_of_scores_add_up_to_what_was_parsed(apart: Run) -> None:

@@ -31,18 +31,39 @@ def test_too_few_values_have_no_interval(
 
 
 def test_a_mean_of_sums_has_the_clustered_interval() -> None:
-    # Clusters of (1, 3), (5,) and (2, 2, 8): mean 21 / 6; sums less mean x items -3, 1.5, 1.5.
-    found = mean_of_sums(ClusterSums(3, 6, 21, 14, 8 + 5 + 36, 16 + 25 + 144))
-    assert found.value == 3.5
-    # Effective clusters 36 / 14, so 1.571 degrees of freedom.
-    width = scipy_stats.t.ppf(0.975, 36 / 14 - 1) * (3 / 2 * (9 + 2.25 + 2.25)) ** 0.5 / 6
+    # Twelve clusters of (1, 3), (5,) and (2, 2, 8), four of each: mean 21 / 6; sums less mean x
+    # items -3, 1.5, 1.5.
+    sums = ClusterSums(12, 24, 84, 4 * 14, 4 * (8 + 5 + 36), 4 * (16 + 25 + 144))
+    found = mean_of_sums(sums)
+    assert (found.value, found.reason) == (3.5, "rough: under 20 clusters")
+    width = scipy_stats.t.ppf(0.975, 24**2 / 56 - 1)
+    width *= (12 / 11 * 4 * (9 + 2.25 + 2.25)) ** 0.5 / 24
     assert (found.low, found.high) == pytest.approx((3.5 - width, 3.5 + width))
+
+
+@pytest.mark.parametrize("clusters", [10, 40])
+def test_intervals_of_mean_scores_cover_the_mean(clusters: int) -> None:
+    generator, covered = np.random.Generator(np.random.PCG64(2)), 0
+    for _ in range(1_000):
+        # Scores 1 to 10, mostly high, in questions that are easy or hard.
+        sizes = generator.integers(1, 6, clusters)
+        ease = np.repeat(generator.normal(0, 1, clusters), sizes)
+        values = np.clip(np.round(8 + ease + generator.normal(0, 1.5, len(ease))), 1, 10)
+        cluster = np.repeat(np.arange(clusters), sizes)
+        y = np.bincount(cluster, weights=values)
+        found = mean_of_sums(
+            ClusterSums(
+                clusters, len(values), y.sum(), int(sizes @ sizes), float(sizes @ y), float(y @ y)
+            )
+        )
+        covered += found.low <= 7.925 <= found.high
+    assert covered >= 920
 
 
 def test_a_mean_of_sums_says_why_it_has_no_interval() -> None:
     assert mean_of_sums(ClusterSums(0, 0, 0, 0, 0, 0)).reason == "no values"
-    assert mean_of_sums(ClusterSums(1, 2, 8, 4, 16, 64)).reason == "one cluster"
-    alike = mean_of_sums(ClusterSums(2, 3, 12, 5, 20, 80))
+    assert mean_of_sums(ClusterSums(9, 18, 72, 36, 144, 576)).reason == "under 10 clusters"
+    alike = mean_of_sums(ClusterSums(20, 30, 120, 50, 200, 800))
     assert (alike.value, alike.low, alike.reason) == (4, None, "all clusters have the same mean")
 
 

@@ -26,7 +26,7 @@ def test_the_rates_are_those_of_each_group(drawn):
         assert found.rate[place] == pytest.approx(hits[mine].mean())
         alone = weigh(found, {name: 7})
         wanted = estimate_rate(hits[mine], clusters[mine])
-        # The number of clusters in m / (m - 1) is that of all groups.
+        # Clusters differ a little in size.
         assert (alone.value, alone.n) == (pytest.approx(wanted.value), wanted.n)
         assert (alone.low, alone.high) == pytest.approx((wanted.low, wanted.high), abs=0.005)
 
@@ -43,6 +43,23 @@ def test_the_covariance_is_that_of_the_jackknife(drawn):
     )
     apart = left - left.mean(axis=0)
     assert found.covariance == pytest.approx((m - 1) / m * apart.T @ apart, rel=0.1, abs=2e-4)
+
+
+def test_the_interval_of_a_mix_as_in_the_data_is_that_of_all_items():
+    rng = np.random.Generator(np.random.PCG64(4))
+    clusters, groups = np.repeat(np.arange(30), 4), np.tile(list("aabc"), 30)
+    hits = (rng.random(120) < np.repeat(rng.random(30), 4)).astype(float)
+    got = weigh(estimate_groups(hits, groups, clusters), {"a": 2, "b": 1, "c": 1})
+    # Residuals are those within groups, which explain a little of the variance.
+    wanted = estimate_rate(hits, clusters)
+    assert (got.value, got.low, got.high) == pytest.approx(
+        (wanted.value, wanted.low, wanted.high), abs=0.01
+    )
+    # All items of a question in one group, of three questions: that group's own interval.
+    few = estimate_groups([1, 0, 0, 1, 1, 1], list("aaabbb"), [1, 1, 2, 3, 4, 5])
+    alone = estimate_rate([1, 0, 0], [1, 1, 2])
+    one = weigh(few, {"a": 1})
+    assert (one.low, one.high) == pytest.approx((alone.low, alone.high), abs=0.03)
 
 
 def test_a_mix_as_in_the_data_has_the_rate_of_all_items(drawn):
@@ -75,8 +92,7 @@ def test_single_items_have_the_plain_interval():
     wanted = estimate_rate(hits, range(8))
     got = weigh(found, {"a": 1})
     assert got.value == pytest.approx(wanted.value)
-    # 8 / 7 of the variance, as with questions of several items.
-    assert got.low == pytest.approx(wanted.low, abs=0.02)
+    assert (got.low, got.high) == pytest.approx((wanted.low, wanted.high))
 
 
 def test_missing_items_and_groups_without_weight_do_not_count():

@@ -157,3 +157,11 @@ def test_a_true_trend_is_found_and_its_slope_covered() -> None:
     # Rates from .28 to .84 vary differently at each dose, so it is somewhat less than 95 %.
     assert covers >= 0.9
     assert np.mean([(one.p or 0) < 0.05 for one in found]) > 0.95
+
+
+@pytest.mark.parametrize("doses", [(1, 2), (0.1, 0.2, 0.4)])
+def test_where_no_question_rises_or_falls_there_is_no_trend(doses: tuple[float, ...]) -> None:
+    values = np.repeat([0.0, 1.0] * 6, len(doses))
+    found = estimate_trend(values, doses * 12, np.repeat(np.arange(12), len(doses)))
+    assert (found.value, found.low, found.p) == (0, None, 1)
+    assert found.reason == "no cluster rises or falls"

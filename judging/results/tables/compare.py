@@ -235,9 +235,10 @@ def _bounds_cell(row: Row, of: columns.Leading) -> Cell:
     low, high = row["lowest"], row["highest"]
     if low is None:
         return Cell(reason=row["reason"] or "")
-    if low == high:
-        return Cell("", low, note="nothing missing")
     ends = [cells.points_cell(one, None, None, "").text for one in (low, high)]
+    if low == high:
+        lost = "no missing reply can change it" if row["missing"] else "nothing missing"
+        return Cell(ends[0], low, note=lost)
     return Cell(f"{ends[0]} to {ends[1]}", low)
 
 
@@ -274,7 +275,7 @@ COMPARE = Table(
         *columns.plain("j_low", "j_high", "j_reason"),
         columns.PValue("j_p", "p of J", reason="j_reason"),
         columns.Custom(
-            "lowest", "Detection, whatever is missing", make=_bounds_cell, unit=cells.POINTS_UNIT
+            "lowest", "Bounds of the difference", make=_bounds_cell, unit=cells.POINTS_UNIT
         ),
         columns.Column("highest"),
     ),
@@ -295,8 +296,8 @@ _WORDS = (
     "it always finds fault has no higher J. p: sign-flip test over questions (a McNemar test that "
     "allows several items a question), exact unless stated otherwise; {} The p of false alarms and "
     "of J are not adjusted. Smallest difference found: what is found with 80 % power after this "
-    "adjustment, if nothing else differs. Whatever is missing: the difference if every missing "
-    "reply had spoken for the one run, and for the other."
+    "adjustment, if nothing else differs. Bounds: the range of the difference of "
+    "detection over all possible missing replies."
 )
 
 
@@ -429,9 +430,7 @@ def build_matrix(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         *([Header("Letters", "letters", is_number=False)] if measure == DETECTION else []),
         *(cells.run_header(asked.runs_by_number[one]) for one in numbers),
     ]
-    against_first = (
-        [by_pair[pair] for pair in ((numbers[0], b) for b in numbers[1:])] if rows else []
-    )
+    against_first = [by_pair[numbers[0], b] for b in numbers[1:] if (numbers[0], b) in by_pair]
     return ViewContent(
         cells.build_grid("Each run against each", headers, grid_lines),
         draw_differences(asked, against_first),

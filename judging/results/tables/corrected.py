@@ -31,6 +31,8 @@ from judging.strategies.frames import get_item_needs
 from stats import corrected
 from stats.estimates import Estimate
 
+# The items that an estimate rests on, if not all.
+COUNTED = {"people": ("labelled",), "evaluator": ("unlabelled",)}
 # The five estimates, by their columns, with their titles.
 ESTIMATES = {
     "people": "People alone",
@@ -152,7 +154,7 @@ CORRECTED = Table(
             )
         ),
         columns.Number("weight", "Weight of the evaluator"),
-        columns.Custom("width", "Width, of people alone", make=_width_cell),
+        columns.Custom("width", "Width relative to people alone", make=_width_cell),
     ),
     tabulate,
     group_by=detectors.BY_ITEM_FIELDS,
@@ -188,7 +190,7 @@ def _draw(asked: PageQuery, rows: Rows) -> ChartSpec | None:
                 row[name],
                 row[f"{name}_low"],
                 row[f"{name}_high"],
-                row[{"people": "labelled", "evaluator": "unlabelled"}.get(name, "total")],
+                sum(row[one] for one in COUNTED.get(name, ("labelled", "unlabelled"))),
             ),
         )
         for row, label in zip(rows, labels, strict=True)

@@ -96,9 +96,10 @@ def _data_settings(project: Project, runs: Sequence[Run]) -> list[Any]:
 
 
 def _run_settings(project: Project, runs: Sequence[Run]) -> list[Any]:
-    """What the paragraphs of runs and figures say of the program, and the names of the runs, which
-    may change."""
-    return [program_version(), [run.name for run in runs]]
+    """What the paragraphs of runs and figures say of the program and of how figures are made, and
+    the names of the runs, which may change."""
+    texts = figure_help.TEXTS.read_text(encoding="utf-8")
+    return [program_version(), texts, [run.name for run in runs]]
 
 
 def format_sentence(kind: str, name: str, **values: Any) -> str:

@@ -37,9 +37,10 @@ def tabulate(runs: Iterable[Run]) -> list[dict[str, Any]]:
     each run and pair of categories, a category with itself included.
 
     `n` of `total` items of the category are parsed, with the detection `rate`; `covariance` is that
-    of the rates of the two categories and `overlap` how far they share questions, see
-    `stats.mixes.estimate_groups`. From these rows follows the rate of any mix of categories, with
-    its interval. `single` is true if every item of the run is of a question of its own.
+    of the rates of the two categories (but for a factor) and `overlap` how far they share
+    questions, see `stats.mixes.estimate_groups`. From these rows follows the rate of any mix of
+    categories, with its interval. `single` is true if every item of the run is of a question of its
+    own.
     """
     return [row for found in _load(runs) for row in _rows(found)]
 
@@ -55,7 +56,6 @@ def _rows(found: RunArrays) -> Iterator[dict[str, Any]]:
     made = mixes.estimate_groups(errors.detected, categories, errors.cluster)
     for g, one in enumerate(made.groups):
         for h, other in enumerate(made.groups[: g + 1]):
-            covariance = made.covariance[g, h]
             yield {
                 **counted.run_columns(found.run),
                 "category": one,
@@ -64,7 +64,7 @@ def _rows(found: RunArrays) -> Iterator[dict[str, Any]]:
                 "missing": int(totals[one]) - int(made.n[g]),
                 "n": int(made.n[g]),
                 "rate": float(made.rate[g]),
-                "covariance": None if np.isnan(covariance) else float(covariance),
+                "covariance": float(made.covariance[g, h]),
                 "overlap": float(made.overlap[g, h]),
                 "single": made.single,
             }
@@ -91,7 +91,7 @@ def offer_weights(asked: PageQuery) -> list[ChoiceGroup]:
     options = [
         Choice(name, title, number=asked.query.get(name, "")) for name, title in titles.items()
     ]
-    title = "Your own mix of categories: how many of 100 errors are of which"
+    title = "Your own mix: weight of each category"
     return [ChoiceGroup("weights", title, options, with_numbers=True)] if options else []
 
 
@@ -137,9 +137,7 @@ def _read(rows: Rows) -> GroupRates:
     covariance, overlap = np.zeros((2, len(names), len(names)))
     for row in rows:
         g, h = place[row["category"]], place[row["other"]]
-        covariance[g, h] = covariance[h, g] = (
-            np.nan if row["covariance"] is None else row["covariance"]
-        )
+        covariance[g, h] = covariance[h, g] = row["covariance"]
         overlap[g, h] = overlap[h, g] = row["overlap"]
     n, rate = np.array([row["n"] for row in own]), np.array([row["rate"] for row in own])
     return GroupRates(names, n, rate, covariance, overlap, rows[0]["single"])
@@ -172,7 +170,7 @@ def _mix_cell(row: Row, of: columns.Leading) -> Cell:
     return replace(
         cells.percent_figure_cell(row, "mix"),
         n=row["mix_n"],
-        note=f"without {lacking}, of which it has no items" if lacking else "",
+        note=f"without {lacking}: no usable reply" if lacking else "",
     )
 
 
@@ -187,8 +185,8 @@ _LINES = lines.Lines(
     "Detection of the mix: the mean of the rates of the categories, with your weights; a category "
     "left empty does not count. Its interval takes the items of a question together, and is wide "
     "where a heavy category has few items. J of the mix: this minus false alarms, which have no "
-    "mix. The other columns are over all items. Whether two runs differ is tested over all items "
-    "alone, on the first view.",
+    "mix. The other columns are over all items. The first view tests differences between "
+    "runs, over all items.",
     lambda asked, rows: chart_parts.draw_dots(
         [
             (

@@ -4,7 +4,7 @@ items) and `planning_start` (before the first run), and the page Plan."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
-from math import ceil, sqrt
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -129,30 +129,33 @@ def _difference_row(a: RunArrays, b: RunArrays, tests: int) -> dict[str, Any]:
 
 def tabulate_samples(runs: Iterable[Run]) -> list[dict[str, Any]]:
     """The table `planning_samples`: for each run with repeats, and each number of samples an item,
-    the error items that the interval of detection would need.
+    the error items with which detection is known to 5 points on either side.
 
-    `between` and `within` are the variances of `planning.estimate_spread_of_samples`, over the
-    error items all of whose `samples` were parsed; with `k` samples an item, `items_5` are needed
-    for 5 points to either side, which are `calls_5` samples. The samples of an item tell less than
-    as many items, so `calls_5` grows with `k`, but `items_5` falls: samples are worth their price
-    where items are dearer than calls, or none are left. None with a reason.
+    `between` and `within` are the variances of `planning.estimate_spread_of_samples` over the error
+    items whose share can be one of all `samples`. With `k` samples an item, `items_5` are needed
+    (`planning.items_for_samples`), which are `calls_5` samples in all. The samples of an item tell
+    less than as many items, so `calls_5` grows with `k`, but `items_5` falls: samples are worth
+    their price where items are dearer than calls, or none are left. None with a reason. Votes are
+    no repeats.
     """
-    found = arrays.load_arrays([run for run in runs if run.samples > 1])
-    return [row for one in found for row in _sample_rows(one)]
+    repeated = [run for run in runs if run.samples > 1 and not run.pinned_strategy().votes]
+    return [row for one in arrays.load_arrays(repeated) for row in _sample_rows(one)]
 
 
 def _sample_rows(found: RunArrays) -> Iterator[dict[str, Any]]:
-    errors = found.only(~found.invariant & ~np.isnan(found.detected))
     samples = found.run.samples
+    hits = found.detected * samples
+    # Leaves out shares of fewer samples, such as 1/2 of three.
+    errors = found.only(~found.invariant & (np.abs(hits - np.round(hits)) < 1e-6))
     sums = rates.sum_items(errors.detected, errors.cluster)
-    spread, for_five = None, None
+    spread = None
     if sums.m > 1:
         spread = planning.estimate_spread_of_samples(errors.detected, samples)
-        for_five = planning.items_for_width(sums, 2 * WIDTHS["items_5"])
     for k in sorted({*SAMPLES, samples}):
-        items = None
-        if spread and for_five is not None:
-            items = ceil(for_five * _change_variance(*spread, samples, k) - 1e-9)
+        items, reason = None, ONE_QUESTION
+        if spread is not None:
+            items = planning.items_for_samples(sums, spread[1], samples, k, WIDTHS["items_5"])
+            reason = "nothing varies"
         yield {
             **counted.run_columns(found.run),
             "samples": samples,
@@ -163,14 +166,8 @@ def _sample_rows(found: RunArrays) -> Iterator[dict[str, Any]]:
             "k": k,
             "items_5": items,
             "calls_5": None if items is None else items * k,
-            "reason": None if spread else ONE_QUESTION,
+            "reason": None if items is not None else reason,
         }
-
-
-def _change_variance(between: float, within: float, samples: int, k: int) -> float:
-    """How many times the variance of an item's share is, with k samples in place of `samples`."""
-    now = between + within / samples
-    return (between + within / k) / now if now else 1.0
 
 
 def tabulate_start(project: Project) -> list[dict[str, Any]]:
@@ -290,7 +287,7 @@ REPEATED = Table(
         *columns.plain("between", "within"),
         columns.Count("k", "Samples planned", unit="of each item"),
         _needed("items_5", "Items for ±5 points"),
-        columns.MeanCount("calls_5", "Samples in all"),
+        columns.MeanCount("calls_5", "Total samples"),
         columns.Column("reason"),
     ),
     lambda project, runs, by: tabulate_samples(runs),
@@ -299,7 +296,7 @@ REPEATED = Table(
 START = Table(
     "planning_start",
     (
-        columns.Text("rate", "Supposed rate", write=lambda row: f"{100 * row['rate']:.0f} %"),
+        columns.Text("rate", "Assumed rate", write=lambda row: f"{100 * row['rate']:.0f} %"),
         columns.Number("correlation", "Correlation", unit="in a question"),
         *columns.plain("present", "questions", "per_question"),
         columns.Number("design_effect", "Design effect"),
@@ -341,8 +338,8 @@ def _draw_samples(asked: PageQuery, rows: Rows) -> ChartSpec | None:
         )
         for row in rows
     ]
-    caption = "Samples in all for ±5 points, by the number of samples of each item."
-    return _draw_needed(bars, "Samples in all", caption)
+    caption = "Total samples for ±5 points, by the number of samples of each item."
+    return _draw_needed(bars, "Total samples", caption)
 
 
 def _draw_start(asked: PageQuery, rows: Rows) -> ChartSpec | None:
@@ -354,7 +351,7 @@ def _draw_start(asked: PageQuery, rows: Rows) -> ChartSpec | None:
         )
         for row in rows
     ]
-    return _draw_needed(bars, "Items", "Items for a rate to ±5 points, by what is supposed.")
+    return _draw_needed(bars, "Items", "Items for a rate to ±5 points, by what is assumed.")
 
 
 def _draw_needed(
@@ -435,10 +432,11 @@ VIEWS = (
             REPEATED,
             "Samples of each item, and items",
             ("run", "parsed", "questions", "k", "items_5", "calls_5"),
-            "Samples of the same item tell less than as many other items, so more samples of each "
-            "need more calls in all, but fewer items. They pay where items are dear, or where none "
-            "are left. Estimated from how much the samples of a run agree with each other, for the "
-            "detection of errors.",
+            "Items with which detection is known to 5 points on either side. Samples of the same "
+            "item tell less than as many other items, so more samples of each need more calls in "
+            "all, but fewer items: worth it if items are expensive, or if none are left. Estimated "
+            "from how far the samples of a run agree. Intervals on the other pages count an item "
+            "as one observation at most, so they do not get narrower with more samples.",
             _draw_samples,
             leading=columns.Leading,
         ),
@@ -452,16 +450,16 @@ VIEWS = (
         figures=("needed",),
         build=lines.Lines(
             START,
-            "Items for what is supposed",
+            "Items needed under assumptions",
             (
                 *("rate", "correlation", "design_effect", "items_10", "items_5", "items_2_5"),
                 *("differ_20", "differ_10", "differ_5"),
             ),
-            "Nothing is known yet, so a rate and a correlation of the items of a question are "
-            "supposed; how many items a question has is that of this project. Two runs: items with "
-            "which a difference of so many points is found with 80 % power, if both err "
-            "independently at that rate; runs that err on the same items need fewer. Start with a "
-            "run over a few items of each category: the other views then plan with what it found.",
+            "Nothing is measured yet: a rate and a correlation within questions are assumed; the "
+            "items of a question are those of this project. Two runs: items with which a "
+            "difference of so many points is found with 80 % power, if both err independently at "
+            "that rate; runs that err on the same items need fewer. Start with a run over a few "
+            "items of each category: the other views then plan with what it found.",
             _draw_start,
             leading=columns.Leading,
         ),

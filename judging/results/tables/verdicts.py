@@ -584,7 +584,7 @@ VIEWS = (
         slug="order",
         title="Order effect",
         asks=(TableQuery(ORDER_EFFECT),),
-        figures=("rate", "difference"),
+        figures=("rate", "order_effect"),
         build=lines.Lines(
             ORDER_EFFECT,
             "Order effect",
@@ -592,7 +592,8 @@ VIEWS = (
             "Shares of parsed pairs: the first position chosen in both orders, the second "
             "position chosen in both orders, or a tie in only one order. First minus second: "
             "above 0, the evaluator prefers the answer that it sees first; with 95 % interval. p: "
-            "exact sign-flip test over questions, not adjusted for the number of lines. Both "
+            "sign-flip test over questions, exact unless stated otherwise, not adjusted for the "
+            "number of lines. Both "
             "shares can be high and their difference 0: then the order often decides, but not in "
             "favour of one position.",
             lines.Stacked(EFFECT_TITLES, "Share of pairs", "How often the position decided"),

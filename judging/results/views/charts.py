@@ -30,8 +30,6 @@ from judging.strategies import compute_digest
 # Each conversion takes about 200 MB; further ones wait for at most this many seconds.
 _CONVERSIONS = BoundedSemaphore(2)
 WAIT_SECONDS = 10.0
-# Chart files are stored beside the tables of figures, under this name.
-CHART_FILE = "chart file"
 
 
 @require_GET
@@ -110,7 +108,7 @@ def _render_or_fetch(project: Project, drawing: ChartSpec, form: str) -> bytes |
         return files.render(drawing.spec, form)
     paper = files.with_print_style(drawing.spec)
     state = compute_digest([paper, form, metadata.version("vl-convert-python")])
-    key = cache.CacheKey(project, CHART_FILE, (), (state,))
+    key = cache.CacheKey(project, cache.CHART_FILE, (), (state,))
     if found := cache.find(key):
         return b64decode(cache.load_rows(found)[0]["file"])
     if not _CONVERSIONS.acquire(timeout=WAIT_SECONDS):

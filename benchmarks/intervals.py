@@ -206,10 +206,8 @@ def print_discoveries(rng: np.random.Generator, sets: int) -> None:
             slice_of = rng.integers(SLICES, size=len(cluster))
             missed = rates(NULL, rng)[cluster] + DEEPER * (slice_of < planted)
             values = (rng.random(len(cluster)) < missed).astype(float)
-            ps = [
-                slices.contrast_slice(values, slice_of == one, cluster, rng, draws=1_999).p
-                for one in range(SLICES)
-            ]
+            among = slices.SliceableItems.from_values(values, cluster, rng)
+            ps = [among.contrast(slice_of == one, draws=1_999).p for one in range(SLICES)]
             qs = families.benjamini_hochberg(ps)
             blind = {one for one, q in enumerate(qs) if q is not None and q <= 0.05}
             false.append(len([one for one in blind if one >= planted]) / max(1, len(blind)))

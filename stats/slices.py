@@ -2,13 +2,13 @@
 
 The slice is compared with the rest within strata, such as categories, so that a slice with many
 items of hard categories is not called blind; without strata it is compared with the whole rest.
-
-The functions that permute return the scores of clusters for random slices.
+All slices of the same items share their permutations.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,8 +19,9 @@ from stats.rates import clustered_wilson, sum_cluster_arrays
 
 # Draws in the first block; most slices need no more.
 FIRST_BLOCK = 100
-# Up to this many items, permuting all of them is faster than picking some of them.
-FEW_DRAWS = 1_000
+# Bytes of permutations kept for the next slices, enough for 9,999 of 2,500 items. The clusters have
+# as many bytes beside, so one set of items needs at most 100 MB.
+KEPT_BYTES = 50_000_000
 _AT_A_TIME = 1_000_000
 
 Floats = NDArray[np.float64]
@@ -28,111 +29,53 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.int_]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SliceTable:
-    """Items with their slice membership, the numbers of their cluster and stratum, and their
-    residuals (value minus the mean of the stratum)."""
+class Permutations:
+    """Random permutations of units within their strata, drawn once for any number of slices.
 
-    residuals: Floats
-    inside: Bools
-    cluster: Ints
-    stratum: Ints
-
-    def only(self, these: Bools) -> "SliceTable":
-        """Some of the items, with clusters and strata renumbered without gaps."""
-        cluster, stratum = (
-            np.unique(one[these], return_inverse=True)[1] for one in (self.cluster, self.stratum)
-        )
-        return SliceTable(self.residuals[these], self.inside[these], cluster, stratum)
-
-    def shares(self) -> Floats:
-        """The share of each stratum's items that are in the slice."""
-        return np.bincount(self.stratum, weights=self.inside) / np.bincount(self.stratum)
-
-    def lopsided(self) -> bool:
-        """True if there is one stratum and one side is so small that picking its items is faster
-        than permuting all items."""
-        inside = int(self.inside.sum())
-        few = min(inside, len(self.inside) - inside)
-        return (
-            not self.stratum.any() and 4 * few <= len(self.inside) and len(self.inside) > FEW_DRAWS
-        )
-
-
-def permute_clusters(table: SliceTable, rng: np.random.Generator, draws: int) -> Iterator[Floats]:
-    """Return the clusters' scores, draws x clusters, for random slices with the same number of
-    clusters.
-
-    If each cluster is in one stratum, clusters are permuted within strata.
+    Permuted positions come in blocks, draws x units. Each block has its own generator, so it has
+    the same numbers whatever was drawn before. At most `KEPT_BYTES` of blocks are kept; those
+    beyond are drawn anew for each slice.
     """
-    m, k = int(table.cluster.max()) + 1, int(table.stratum.max()) + 1
-    cell = table.cluster * k + table.stratum
-    items, residuals = (
-        np.bincount(cell, weights=weights, minlength=m * k).reshape(m, k)
-        for weights in (None, table.residuals)
-    )
-    inside = np.bincount(table.cluster, weights=table.inside) > 0
-    whole = bool(((items > 0).sum(axis=1) == 1).all())
-    stratum = items.argmax(axis=1) if whole else np.zeros(m, dtype=int)
-    for size in _block_sizes(draws, m):
-        dealt = _permute_membership(inside, stratum, rng, size)
-        shares = dealt @ items / items.sum(axis=0)
-        yield dealt * residuals.sum(axis=1) - shares @ residuals.T
+
+    def __init__(self, stratum: Ints, *seed: int) -> None:
+        self.units = len(stratum)
+        order = np.argsort(stratum, kind="stable").astype(np.min_scalar_type(self.units))
+        self.places = np.split(order, np.cumsum(np.bincount(stratum))[:-1])
+        self.seed = seed
+        self.kept: list[NDArray[Any]] = []
+
+    def blocks(self, draws: int) -> Iterator[NDArray[Any]]:
+        """The first `draws` permutations."""
+        made = 0
+        for number, size in enumerate(_block_sizes(self.units)):
+            if made >= draws:
+                return
+            block = self.kept[number] if number < len(self.kept) else self._draw(number, size)
+            yield block[: draws - made]
+            made += size
+
+    def _draw(self, number: int, size: int) -> NDArray[Any]:
+        rng = np.random.Generator(np.random.PCG64([*self.seed, number]))
+        found = np.empty((size, self.units), dtype=self.places[0].dtype)
+        for places in self.places:
+            found[:, places] = rng.permuted(np.tile(places, (size, 1)), axis=1)
+        if number == len(self.kept) and self.kept_bytes + found.nbytes <= KEPT_BYTES:
+            self.kept.append(found)
+        return found
+
+    @property
+    def kept_bytes(self) -> int:
+        """The memory of the permutations that are kept."""
+        return sum(block.nbytes for block in self.kept)
 
 
-def permute_items(table: SliceTable, rng: np.random.Generator, draws: int) -> Iterator[Floats]:
-    """Return the clusters' scores, draws x clusters, for random slices with the same number of
-    items from each stratum."""
-    residual = table.residuals
-    # Multiply sparse by dense; the other order takes a hundred times as long.
-    groups = csr_array(coo_array((residual, (table.cluster, np.arange(len(residual))))))
-    expected = groups @ table.shares()[table.stratum]
-    for size in _block_sizes(draws, len(residual)):
-        dealt = _permute_membership(table.inside, table.stratum, rng, size)
-        yield np.asarray(groups @ dealt.T).T - expected
-
-
-def _permute_membership(
-    inside: Bools, stratum: Ints, rng: np.random.Generator, draws: int
-) -> Floats:
-    """Membership permuted within each stratum: draws x units, each unit contiguous in memory."""
-    found = np.empty((len(inside), draws))
-    for one in range(int(stratum.max()) + 1):
-        places = np.flatnonzero(stratum == one)
-        found[places] = rng.permuted(np.tile(inside[places], (draws, 1)), axis=1).T
-    return found.T
-
-
-def permute_few_items(table: SliceTable, rng: np.random.Generator, draws: int) -> Iterator[Floats]:
-    """The same as `permute_items`, but only the items of the smaller side are drawn."""
-    residual, cluster, stratum = table.residuals, table.cluster, table.stratum
-    m = int(cluster.max()) + 1
-    inside = 2 * int(table.inside.sum()) <= len(table.residuals)
-    few = table.inside if inside else ~table.inside
-    order = np.argsort(stratum, kind="stable")
-    places = np.split(order, np.cumsum(np.bincount(stratum))[:-1])
-    counts = np.bincount(stratum, weights=few).astype(int)
-    shares = table.shares() if inside else table.shares() - 1
-    expected = np.bincount(cluster, weights=shares[stratum] * residual)
-    for size in _block_sizes(draws, m):
-        found = np.empty((size, m))
-        for draw in range(size):
-            picked = [
-                of[rng.choice(len(of), n, replace=False, shuffle=False)]
-                for of, n in zip(places, counts, strict=True)
-            ]
-            chosen = np.concatenate(picked)
-            found[draw] = np.bincount(cluster[chosen], weights=residual[chosen], minlength=m)
-        yield (found if inside else -found) - expected
-
-
-def _block_sizes(draws: int, width: int) -> Iterator[int]:
+def _block_sizes(width: int) -> Iterator[int]:
     """Sizes of blocks: small at first, since most slices need few draws."""
-    made, size = 0, FIRST_BLOCK
-    while made < draws:
-        block = max(1, min(size, _AT_A_TIME // width, draws - made))
-        yield block
-        made, size = made + block, 2 * size
+    most = max(1, _AT_A_TIME // width)
+    size = min(FIRST_BLOCK, most)
+    while True:
+        yield size
+        size = min(2 * size, most)
 
 
 # The conditions for a blind spot on a page: minimum size, and minimum distance above the rest (as
@@ -207,9 +150,10 @@ def contrast_slice(
     cluster's s y)^2, so that it remains valid if items of a cluster are alike (Janssen 1997; Chung
     and Romano 2013). It is compared with permuted memberships. If the slice splits no cluster,
     whole clusters are permuted (within strata if each cluster is in one), otherwise the items of
-    each stratum. p is (1 + extreme draws) / (1 + draws), or 100 / the number of draws needed to
-    find 100 extreme ones (Besag and Clifford 1991). A draw is extreme if its statistic is at least
-    the observed one.
+    each stratum. `rng` gives the seed of these permutations, which are drawn once for all slices of
+    a `SliceableItems`; with 20,000 items or more the items of each slice are drawn on their own. p
+    is (1 + extreme draws) / (1 + draws), or 100 / the number of draws needed to find 100 extreme
+    ones (Besag and Clifford 1991). A draw is extreme if its statistic is at least the observed one.
 
     If no draw is extreme, Student's t shows how much smaller p is, so that p can stay small after a
     correction for any number of slices. t is sum s y divided by the root of a sum of squares over
@@ -223,7 +167,7 @@ def contrast_slice(
     rest is in too, if the rest has under 10 items or 5 clusters in these strata, or if within every
     such stratum all items are alike.
     """
-    return SliceableItems.from_values(values, clusters, strata).contrast(inside, rng, draws)
+    return SliceableItems.from_values(values, clusters, rng, strata).contrast(inside, draws)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -232,7 +176,8 @@ class SliceableItems:
 
     `there` says which of all items have a value; the other fields cover only these: values, numbers
     of cluster and stratum, residuals (values minus the mean of their stratum, exactly 0 if all are
-    alike), and the sums of the residuals, clusters x strata.
+    alike), and the sums of the residuals, clusters x strata. `permuted_items` and
+    `permuted_clusters` are the permutations for all slices; `seed` is that of draws for large data.
     """
 
     there: Bools
@@ -241,12 +186,20 @@ class SliceableItems:
     stratum: Ints
     residuals: Floats
     summed: csr_array
+    permuted_items: Permutations
+    permuted_clusters: Permutations
+    seed: int
 
     @classmethod
     def from_values(
-        cls, values: ArrayLike, clusters: ArrayLike, strata: ArrayLike | None = None
+        cls,
+        values: ArrayLike,
+        clusters: ArrayLike,
+        rng: np.random.Generator,
+        strata: ArrayLike | None = None,
     ) -> "SliceableItems":
-        """Prepare items from the values, clusters and strata that `contrast_slice` takes."""
+        """Prepare items from the values, clusters and strata that `contrast_slice` takes. `rng`
+        gives the seed of the permutations of all slices."""
         y = np.asarray(values, dtype=float)
         there = ~np.isnan(y)
         names = np.zeros(y.shape) if strata is None else np.asarray(strata)
@@ -260,13 +213,26 @@ class SliceableItems:
         summed = (
             csr_array(coo_array((residuals, (cluster, stratum)))) if len(y) else csr_array((0, 0))
         )
-        return cls(there, y, cluster, stratum, residuals, summed)
+        # Clusters are permuted within strata if each is in one.
+        first = np.zeros(summed.shape[0], dtype=int)
+        first[cluster] = stratum
+        whole = bool((first[cluster] == stratum).all())
+        seed = int(rng.integers(2**63))
+        return cls(
+            there=there,
+            values=y,
+            cluster=cluster,
+            stratum=stratum,
+            residuals=residuals,
+            summed=summed,
+            permuted_items=Permutations(stratum, seed, 0),
+            permuted_clusters=Permutations(first if whole else np.zeros_like(first), seed, 1),
+            seed=seed,
+        )
 
-    def contrast(
-        self, inside: ArrayLike, rng: np.random.Generator, draws: int = DRAWS
-    ) -> SliceContrast:
+    def contrast(self, inside: ArrayLike, draws: int = DRAWS) -> SliceContrast:
         """Compare a slice with the other items; `inside` says for each of all items whether it is
-        in the slice."""
+        in the slice. The result does not depend on which slices were compared before."""
         part = _SliceItems.from_places(
             self, np.flatnonzero(np.asarray(inside, dtype=bool)[self.there])
         )
@@ -290,7 +256,7 @@ class SliceableItems:
             difference=difference,
             difference_low=low,
             difference_high=high,
-            p=None if reason else _p_value(self, part, rng, draws),
+            p=None if reason else _p_value(self, part, draws),
             reason=reason,
         )
 
@@ -301,16 +267,15 @@ class _SliceItems:
 
     `chosen` are the positions of its items, `items` their number per cluster, `scores` the
     contribution of each cluster to the statistic, and `weight` the denominator of the difference.
-    `mixed` marks the strata with both sides; `compared` and `compared_clusters` count the items and
-    clusters of the slice in these, `others` and `other_clusters` those of the rest; `alike` says
-    whether within each of these strata all items have equal values.
+    `compared` and `compared_clusters` count the items and clusters of the slice in the strata with
+    both sides, `others` and `other_clusters` those of the rest; `alike` says whether within each of
+    these strata all items have equal values.
     """
 
     chosen: Ints
     items: Ints
     scores: Floats
     weight: float
-    mixed: Bools
     compared: int
     compared_clusters: int
     others: int
@@ -332,7 +297,6 @@ class _SliceItems:
             items=np.bincount(cluster, minlength=m),
             scores=own - among.summed @ (inside / counts),
             weight=float(weights.sum()),
-            mixed=weights > 0,
             compared=int(inside[weights > 0].sum()),
             compared_clusters=len(np.unique(cluster[weights[stratum] > 0])),
             others=int(np.count_nonzero(beside)),
@@ -373,9 +337,7 @@ class _SliceItems:
         return ALL_ALIKE if self.alike else ""
 
 
-def _p_value(
-    among: SliceableItems, part: _SliceItems, rng: np.random.Generator, draws: int
-) -> float:
+def _p_value(among: SliceableItems, part: _SliceItems, draws: int) -> float:
     found = float(_studentised(part.scores[None, :])[0])
     every = np.bincount(among.cluster)
     many = len(among.values) >= MANY_ITEMS
@@ -383,7 +345,7 @@ def _p_value(
     if many and min(part.clusters, beside) >= MANY_CLUSTERS:
         return float(stdtr(len(every) - 1, -found))
     made, far, squares = 0, 0, 0.0
-    for block in _permuted_scores(among, part, rng, draws):
+    for block in _permuted_scores(among, part, draws):
         as_far = np.flatnonzero(_studentised(block) >= found - _ROUNDING)
         if far + len(as_far) >= ENOUGH_EXTREME:
             return ENOUGH_EXTREME / (made + int(as_far[ENOUGH_EXTREME - far - 1]) + 1)
@@ -423,22 +385,78 @@ def _residual_squares(among: SliceableItems, part: _SliceItems) -> float:
     return float(((part.scores - part.scores.sum() / part.weight * squares) ** 2).sum())
 
 
-def _permuted_scores(
-    among: SliceableItems, part: _SliceItems, rng: np.random.Generator, draws: int
-) -> Iterator[Floats]:
-    inside = np.zeros(len(among.values), dtype=bool)
-    inside[part.chosen] = True
-    every = SliceTable(among.residuals, inside, among.cluster, among.stratum)
-    if not ((part.items > 0) & (part.items < np.bincount(among.cluster))).any():
-        return permute_clusters(every, rng, draws)
-    # Items of a stratum with only one side have no score in any permutation.
-    table = every.only(part.mixed[among.stratum])
-    many = len(among.values) >= MANY_ITEMS or table.lopsided()
-    return (permute_few_items if many else permute_items)(table, rng, draws)
+def _permuted_scores(among: SliceableItems, part: _SliceItems, draws: int) -> Iterator[Floats]:
+    """The clusters' scores for random slices, draws x clusters. If the slice splits no cluster, the
+    random slices have the same number of clusters, otherwise of items from each stratum."""
+    if ((part.items > 0) & (part.items < np.bincount(among.cluster))).any():
+        return _permute_items(among, part.chosen, draws)
+    return _permute_clusters(among, part.items > 0, draws)
+
+
+def _permute_clusters(among: SliceableItems, inside: Bools, draws: int) -> Iterator[Floats]:
+    m, k = among.summed.shape
+    items = np.bincount(among.cluster * k + among.stratum, minlength=m * k).reshape(m, k)
+    items, residuals = items.astype(float), among.summed.toarray()
+    for order in among.permuted_clusters.blocks(draws):
+        dealt = inside[order].astype(float)
+        shares = dealt @ items / items.sum(axis=0)
+        yield dealt * residuals.sum(axis=1) - shares @ residuals.T
+
+
+def _permute_items(among: SliceableItems, chosen: Ints, draws: int) -> Iterator[Floats]:
+    m, k = among.summed.shape
+    counts = np.bincount(among.stratum)
+    inside = np.bincount(among.stratum[chosen], minlength=k)
+    # Of each stratum only the smaller side is dealt. If that is the rest, its residuals are
+    # subtracted, since those of the slice are the sum of the stratum minus them.
+    other = 2 * inside > counts
+    dealt = other[among.stratum]
+    dealt[chosen] = ~dealt[chosen]
+    few = np.flatnonzero(dealt)
+    few = few[np.argsort(among.stratum[few], kind="stable")]
+    sign = np.where(other, -1.0, 1.0)[among.stratum[few]]
+    expected = among.summed @ (inside / counts - other)
+    # Small integers, which sparse arrays take without a copy.
+    cluster = among.cluster.astype(np.int32)
+    many = len(among.values) >= MANY_ITEMS
+    for places in _pick_items(among, few, draws) if many else _cut_items(among, few, draws):
+        rows = np.arange(0, places.size + 1, len(few), dtype=np.int32)
+        scores = (among.residuals[places] * sign).ravel()
+        # This sums the items of each cluster, faster than `np.bincount` with weights.
+        found = csr_array((scores, cluster[places].ravel(), rows), shape=(len(places), m))
+        yield found.toarray() - expected
+
+
+def _cut_items(among: SliceableItems, few: Ints, draws: int) -> Iterator[NDArray[Any]]:
+    """Cut the slice out of the permutations for all slices: positions of items, draws x items."""
+    for order in among.permuted_items.blocks(draws):
+        yield order[:, few]
+
+
+def _pick_items(among: SliceableItems, few: Ints, draws: int) -> Iterator[NDArray[Any]]:
+    """Pick the items of each random slice anew, since permuting all of many takes longer."""
+    rng = np.random.Generator(np.random.PCG64([among.seed, 2]))
+    counts = np.bincount(among.stratum[few], minlength=among.summed.shape[1])
+    strata = [
+        (places, n) for places, n in zip(among.permuted_items.places, counts, strict=True) if n
+    ]
+    made = 0
+    for size in _block_sizes(max(len(few), among.summed.shape[0])):
+        if made >= draws:
+            return
+        found = np.empty((min(size, draws - made), len(few)), dtype=int)
+        for row in found:
+            picked = [
+                places[rng.choice(len(places), n, replace=False, shuffle=False)]
+                for places, n in strata
+            ]
+            np.concatenate(picked, out=row)
+        yield found
+        made += size
 
 
 def _studentised(scores: Floats) -> Floats:
     """The sum of each draw's cluster scores divided by the root of their sum of squares; 0 if no
     cluster has a score."""
-    spread = np.sqrt((scores**2).sum(axis=1))
+    spread = np.sqrt(np.einsum("ij,ij->i", scores, scores))
     return np.divide(scores.sum(axis=1), spread, out=np.zeros(len(scores)), where=spread > 0)

@@ -51,7 +51,7 @@ METHODS: dict[str, Method] = {
         },
     ),
     "blind spots": Method(
-        4,
+        5,
         {
             "blindspots": (
                 "difference_low", "difference_high", "p", "q", "tests", "blind", "reason",

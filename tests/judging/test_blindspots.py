@@ -80,6 +80,21 @@ def test_the_q_of_a_category_is_the_same_whatever_else_is_asked_for(
     assert found[0][2:] == ("groups", 4)
 
 
+def test_the_p_of_a_slice_is_the_same_whatever_else_is_asked_for(
+    project: Project, items: list[Item]
+) -> None:
+    said = [EQUAL if n % 40 in (1, 2, 3, 22, 25, 28, 31) else DETECTED for n in range(len(items))]
+    run = make_replied(project, "vanilla", zip(items, said, strict=True))
+    found = []
+    # With `page`, which has the same values, and in other orders.
+    for by in (["size"], ["category", "size"], ["size", "category"], ["size", "page", "category"]):
+        rows = blindspots.tabulate(project, [run], by)
+        found.append({row["slice"]: row["p"] for row in rows if row["field"] == "size"})
+    for name in ("size=long", "size=short"):
+        assert len({one[name] for one in found}) == 1
+        assert 0.05 < found[0][name] < 0.98
+
+
 def test_pairs_are_a_family_of_their_own_and_so_are_single_values(
     project: Project, items: list[Item]
 ) -> None:

@@ -171,6 +171,110 @@ def test_items_are_dealt_within_strata_where_the_slice_cuts_clusters():
     assert got.p == pytest.approx(as_far / 1_500, rel=0.25, abs=0.02)
 
 
+def brute_force(values, inside, cluster, stratum, unit, level, draws=2_000):
+    """The share of random slices that are as far. Units (items or clusters) are dealt within
+    levels, and all items are scored from the definition."""
+    rng, found = generator(99), studentised(values, inside, cluster, stratum)
+    _, first, unit = np.unique(unit, return_index=True, return_inverse=True)
+    among, of = ((one[:, None] == np.unique(one)).astype(float) for one in (stratum, cluster))
+    as_far = 0
+    for _ in range(draws):
+        dealt = inside[first].astype(float)
+        for one in np.unique(level):
+            dealt[level[first] == one] = rng.permutation(dealt[level[first] == one])
+        s, y = (
+            side - among @ (among.T @ side / among.sum(axis=0)) for side in (dealt[unit], values)
+        )
+        scores = of.T @ (s * y)
+        as_far += scores.sum() / math.sqrt((scores**2).sum()) >= found - 1e-9
+    return as_far / draws
+
+
+@pytest.mark.parametrize(
+    ("case", "share", "strata", "many"),
+    [
+        *(("split clusters", 0.4, strata, many) for strata in (1, 4) for many in (0, 10**6)),
+        # The slice is the smaller side, the larger one, and either of them by stratum.
+        *(("split clusters", share, 4, many) for share in (0.15, 0.85) for many in (0, 10**6)),
+        *(("split clusters", (0.25, 0.75), 4, many) for many in (0, 10**6)),
+        *(("whole clusters in strata", share, 4, 10**6) for share in (0.3, 0.7)),
+        *(("whole clusters across strata", share, 4, 10**6) for share in (0.3, 0.7)),
+    ],
+)
+def test_p_is_that_of_slices_dealt_by_brute_force(monkeypatch, case, share, strata, many):
+    monkeypatch.setattr(slices, "ENOUGH_EXTREME", 10**6)
+    monkeypatch.setattr(slices, "MANY_ITEMS", many)
+    for seed in (1, 2, 3):
+        rng = generator(seed)
+        cluster = np.sort(rng.integers(60, size=180))
+        stratum, unit = rng.integers(strata, size=180), np.arange(180)
+        if case != "split clusters":
+            unit = cluster
+        if case == "whole clusters in strata":
+            stratum = stratum[cluster]
+        level = np.zeros(180, dtype=int) if case == "whole clusters across strata" else stratum
+        inside = rng.random(180)[unit] < np.broadcast_to(share, 2)[level % 2]
+        alike = rng.random(60)[cluster] / 2
+        values = (rng.random(180) < alike + 0.1 * inside).astype(float)
+        expected = brute_force(values, inside, cluster, stratum, unit, level)
+        found = slices.contrast_slice(values, inside, cluster, generator(seed), stratum)
+        # Four standard errors of both numbers of draws.
+        error = math.sqrt(max(expected, 0.001) * (1 - expected) * (1 / 2_000 + 1 / 9_999))
+        assert found.p == pytest.approx(expected, abs=4 * error)
+
+
+def searchable(rng, n=300):
+    """Items with a known blind spot, and slices that split clusters and that do not."""
+    cluster = np.arange(n) // 3
+    sides = [rng.random(n) < 0.1 * share for share in range(1, 9)]
+    sides += [(rng.random(n) < 0.4)[cluster] for _ in range(4)]
+    values = (rng.random(n) < np.where(sides[2], 0.6, 0.3)).astype(float)
+    stratum = rng.integers(5, size=n)
+    return sides, lambda: slices.SliceableItems.from_values(values, cluster, generator(), stratum)
+
+
+@pytest.mark.parametrize("many", [10**6, 0])
+def test_a_slice_has_the_same_p_alone_and_among_others_in_any_order(monkeypatch, many):
+    monkeypatch.setattr(slices, "MANY_ITEMS", many)
+    sides, prepare = searchable(generator(3))
+    alone = [prepare().contrast(side).p for side in sides]
+    among = prepare()
+    assert [among.contrast(side).p for side in sides] == alone
+    assert [among.contrast(side).p for side in reversed(sides)] == alone[::-1]
+    assert min(alone) < 0.001 < 0.1 < max(alone)
+
+
+def test_permutations_are_kept_up_to_a_number_of_bytes_and_those_beyond_are_the_same(monkeypatch):
+    sides, prepare = searchable(generator(4))
+    among = prepare()
+    expected = [among.contrast(side).p for side in sides]
+    # Two bytes for each item of each draw.
+    assert among.permuted_items.kept_bytes >= 2 * 300 * slices.DRAWS
+    assert among.permuted_clusters.kept_bytes <= slices.KEPT_BYTES
+    for bound in (0, 2 * 300 * 250, 2 * 300 * 300):
+        monkeypatch.setattr(slices, "KEPT_BYTES", bound)
+        among = prepare()
+        assert [among.contrast(side).p for side in sides] == expected
+        # Blocks of 100 and 200 draws.
+        held = {0: [], 2 * 300 * 250: [100], 2 * 300 * 300: [100, 200]}[bound]
+        assert [len(block) for block in among.permuted_items.kept] == held
+
+
+def test_permutations_are_uniform_within_strata_and_independent_of_the_number_of_draws():
+    stratum = np.array([2, 0, 2, 1, 2, 1])
+    found = np.concatenate([*slices.Permutations(stratum, 5).blocks(6_050)])
+    assert found.shape == (6_050, 6)
+    assert (stratum[found] == stratum).all()
+    assert (np.sort(found, axis=1) == np.arange(6)).all()
+    # 3! orders of one stratum times 2! of another.
+    seen = np.unique(found, axis=0, return_counts=True)[1]
+    assert len(seen) == 12
+    assert scipy_stats.chisquare(seen).pvalue > 0.001
+    few = np.concatenate([*slices.Permutations(stratum, 5).blocks(150)])
+    assert (few == found[:150]).all()
+    assert (found[:100] != found[100:200]).any()
+
+
 def test_within_strata_p_comes_near_the_mantel_haenszel_test_of_statsmodels():
     cells = [(18, 30, 30, 70), (9, 30, 14, 70), (25, 40, 30, 60)]
     values, inside = (
@@ -279,7 +383,7 @@ def test_what_a_p_beyond_the_draws_rests_on_item_by_item():
     s, y = inside - means[0][stratum], values - means[1][stratum]
     left = s * (y - (s @ y) / (s @ s) * s)
     expected = (np.bincount(cluster, weights=left) ** 2).sum()
-    among = slices.SliceableItems.from_values(values, cluster, stratum)
+    among = slices.SliceableItems.from_values(values, cluster, generator(), stratum)
     part = slices._SliceItems.from_places(among, np.flatnonzero(inside))
     assert slices._residual_squares(among, part) == pytest.approx(expected)
 

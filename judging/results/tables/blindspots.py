@@ -2,7 +2,8 @@
 Blind spots."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from itertools import combinations, groupby, product
 from typing import Any, NamedTuple
 
@@ -107,28 +108,6 @@ class ItemColumns:
     measures: dict[str, FeatureValues]
 
 
-@dataclass(frozen=True, eq=False)
-class PreparedRun:
-    """The error items of a run, prepared once for all slices with the same known items."""
-
-    found: RunArrays
-    categories: Ints
-    ready: dict[tuple[bool, bytes], SliceableItems] = field(default_factory=dict)
-
-    def contrast(self, one: ItemSlice) -> SliceContrast:
-        """Compare the undetected rate inside the slice with the rate of the other known items.
-        Random draws depend only on the run and the slice's name, so a repeated call gives the same
-        result."""
-        known = one.known
-        key = (one.within, known.tobytes())
-        if key not in self.ready:
-            missed = np.where(known, 1 - self.found.detected, np.nan)
-            strata = self.categories if one.within else None
-            self.ready[key] = SliceableItems.from_values(missed, self.found.cluster, strata)
-        rng = arrays.make_generator("blindspots", [self.found.run], one.name)
-        return self.ready[key].contrast(one.inside, rng)
-
-
 def tabulate(project: Project, runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
     """The table `blindspots`: for each run, a row per slice, that is, per value of the fields `by`
     and per pair of values of two of them. Each slice is compared with the rest of the error items;
@@ -198,10 +177,8 @@ def _run_rows(errors: RunArrays, read: ItemColumns, identical: set[int]) -> list
     alike = np.array([one in identical for one in errors.fields["revision"].tolist()], dtype=bool)
     found = errors.only(~alike)
     _, categories = _encode(found.fields[CATEGORY])
-    prepared = PreparedRun(found, categories)
     cut = list(_slices(_columns(found, read), read.names))
-    said = f"searching run {found.run.number}"
-    tested = [(one, prepared.contrast(one)) for one in progress.iterate(cut, said)]
+    tested = list(_contrast(found, categories, cut))
     head = {
         **counted.run_columns(found.run),
         "total": len(found.item),
@@ -218,6 +195,30 @@ def _run_rows(errors: RunArrays, read: ItemColumns, identical: set[int]) -> list
             if one.groups[0].name in read.names
         ]
     return sorted(rows, key=_sort_key)
+
+
+def _contrast(
+    found: RunArrays, categories: Ints, cut: Sequence[ItemSlice]
+) -> Iterator[tuple[ItemSlice, SliceContrast]]:
+    """Compare the undetected rate of each slice with the rate of the other known items.
+
+    Slices with the same known items come together, so that the permutations that they share are in
+    memory for one set of items at a time. The random numbers depend only on the run and the known
+    items, so a slice has the same p whichever other slices are asked for.
+    """
+    keys = [(one.within, sha256(np.packbits(one.known).tobytes()).hexdigest()) for one in cut]
+    order = sorted(range(len(cut)), key=keys.__getitem__)
+    watched = progress.iterate(order, f"searching run {found.run.number}")
+    for key, places in groupby(watched, key=keys.__getitem__):
+        ready = None
+        for one in (cut[place] for place in places):
+            if ready is None:
+                missed = np.where(one.known, 1 - found.detected, np.nan)
+                rng = arrays.make_generator("blindspots", [found.run], *key)
+                ready = SliceableItems.from_values(
+                    missed, found.cluster, rng, categories if one.within else None
+                )
+            yield one, ready.contrast(one.inside)
 
 
 def _columns(found: RunArrays, read: ItemColumns) -> dict[str, Any]:

@@ -17,8 +17,8 @@ AXIS = Axis(-100, 100, "+.0f", "+.1f")
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A difference between two rates in percentage points, over `n` items. `low` and `high` are
-    None if there is no interval."""
+    """A difference between two rates in percentage points, or of J, over `n` items. `low` and
+    `high` are None if there is no interval."""
 
     pair: str
     points: float
@@ -27,25 +27,28 @@ class Difference:
     n: int
 
 
-def draw_differences(found: Sequence[Difference]) -> dict[str, Any]:
-    """Return a Vega-Lite specification: pairs from top to bottom in the given order."""
+def draw_differences(
+    found: Sequence[Difference], title: str = TITLE, axis: Axis = AXIS
+) -> dict[str, Any]:
+    """Return a Vega-Lite specification: pairs from top to bottom in the given order. Differences
+    that are not in points need their own `title` and `axis`."""
     base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
         y=marks.row_axis("pair", [one.pair for one in found]),
         tooltip=[
             alt.Tooltip("pair:N", title="Pair"),
-            *marks.interval_tooltip("points", TITLE, AXIS.tooltip),
+            *marks.interval_tooltip("points", title, axis.tooltip),
         ],
     )
+
+    def x(field: str) -> alt.X:
+        return marks.x_channel(field, title, axis)
+
     nought = alt.Chart(alt.Data(values=[{"at": 0}]))
-    line = nought.mark_rule(strokeDash=[4, 4], color=marks.COLOURS[-1]).encode(x=_x("at"))
+    line = nought.mark_rule(strokeDash=[4, 4], color=marks.COLOURS[-1]).encode(x=x("at"))
     rules = marks.intervals(base, strokeWidth=2, opacity=0.75, color=marks.COLOURS[0])
     shown = base.mark_point(filled=True, size=75, opacity=1, color=marks.COLOURS[0])
     layers = alt.layer(
-        line, rules.encode(x=_x("low"), x2=alt.X2("high")), shown.encode(x=_x("points"))
+        line, rules.encode(x=x("low"), x2=alt.X2("high")), shown.encode(x=x("points"))
     )
     step = marks.row_height((one.pair for one in found), ROW_HEIGHT)
     return marks.to_spec(layers.properties(width="container", height=max(1, len(found)) * step))
-
-
-def _x(field: str) -> alt.X:
-    return marks.x_channel(field, TITLE, AXIS)

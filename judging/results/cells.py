@@ -255,6 +255,12 @@ def figure_cell(row: Row, name: str) -> Cell:
     )
 
 
+def with_sign(cell: Cell) -> Cell:
+    """The same cell with a plus before a value above 0."""
+    is_above = cell.is_there and isinstance(cell.place, float) and round(cell.place, 2) > 0
+    return replace(cell, text=f"+{cell.text}") if is_above else cell
+
+
 def percent_figure_cell(row: Row, name: str) -> Cell:
     """A cell with a figure from 0 to 1 in percent, as `figure_cell` reads it."""
     value, low, high = (row[f"{name}{end}"] for end in ("", "_low", "_high"))

@@ -169,14 +169,17 @@ class Percent(Column):
 @dataclass(frozen=True)
 class Figure(Column):
     """A figure to two decimals (or in percent), with the interval and the reason in the columns
-    named after it."""
+    named after it. A difference is `signed`."""
 
     _: KW_ONLY
     in_percent: bool = False
+    signed: bool = False
 
     def cell(self, row: Row, of: Leading) -> Cell:
         build = cells.percent_figure_cell if self.in_percent else cells.figure_cell
         found = replace(build(row, self.name), note=self.note_of(row))
+        if self.signed:
+            found = cells.with_sign(found)
         return replace(found, href=self.href(row, of)) if found.is_there else found
 
 

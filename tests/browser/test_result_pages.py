@@ -21,7 +21,13 @@ from tests.judging import builders_decided
 from tests.judging.archive.builders_archive import ask
 from tests.judging.builders_compared import make_compared
 from tests.judging.builders_decided import make_audit, make_replied, scores
-from tests.judging.builders_detecting import judge, make_sets, say_kinds
+from tests.judging.builders_detecting import (
+    judge,
+    judge_all,
+    make_sets,
+    make_unlabelled,
+    say_kinds,
+)
 from tests.judging.builders_judging import make_endpoint, make_items
 from tests.judging.test_people_page import make_rated
 
@@ -76,6 +82,8 @@ def make_detected(folder: Path) -> Project:
         endpoint = make_endpoint(f"http://{name}", name=name)
         for place, slug in enumerate((*PROMPTS, "detect-steps")):
             judge(items, "D" * (4 + place) + "U" * (9 - place) + "-", slug, endpoint=endpoint)
+    bare = make_unlabelled(project, 6)
+    judge_all([*items, *bare], "DU" * 10, "detect-steps", endpoint=endpoint)
     return project
 
 
@@ -89,7 +97,11 @@ def make_paid(folder: Path) -> Project:
 
 # What is looked at where, and what the address says besides.
 Home = tuple[Callable[[Path], Project], tuple[str, ...], str]
-OF_PEOPLE, OF_LABELS, OF_DETECTORS = ("people",), ("data-set", "agreement"), ("detector",)
+OF_PEOPLE, OF_LABELS, OF_DETECTORS = (
+    ("people",),
+    ("data-set", "agreement"),
+    ("detector", "corrected"),
+)
 PAID, OF_PAIRS = ("cost",), ("pairwise",)
 OTHERS = (*OF_PEOPLE, *OF_LABELS, *OF_DETECTORS, *PAID, *OF_PAIRS)
 OF_RUNS = tuple(slug for slug in PAGES if slug not in OTHERS)

@@ -196,3 +196,13 @@ def test_any_number_of_runs_are_two_queries(
     runs = list(Run.objects.for_results())
     with django_assert_num_queries(2):
         blindspots.tabulate(project, runs, ["category", "ability"])
+
+
+def test_categories_that_are_too_small_to_test_are_named(project: Project, browser: Client) -> None:
+    easy = make_items(project, 40, category="spelling", ability="long-form")
+    hard = make_items(project, 6, category="number-errors")
+    said = [scores(9, 5)] * 40 + [scores(9, 9)] * 6
+    make_replied(project, "vanilla", zip([*easy, *hard], said, strict=True))
+    page = shown(browser, "blind-spots/?by=category")
+    assert "Too few items to test, but missed more often" in page
+    assert "than the rest: Number errors (100.0 % of 6)." in page

@@ -178,4 +178,6 @@ def test_the_best_run_is_another_one_for_another_mix(project: Project, browser: 
     assert 'name="weight-spelling" value="1"' in page
     nowhere = lines(shown(browser, "choose/?view=mix&weight-spelling=1&weight-grammar=1&run=1"))
     assert "without Grammar" in nowhere[0][2]
-    assert lines(shown(browser, "choose/?view=mix&weight-spelling=-1&weight-grammar=x")) == found
+    refused = shown(browser, "choose/?view=mix&weight-spelling=-1&weight-grammar=x")
+    assert lines(refused) == found
+    assert "Not used: spelling -1; grammar x. A weight is a number above 0." in refused

@@ -220,8 +220,10 @@ def test_the_matrix_is_sorted_by_its_measure_and_leads_to_each_pair(
         "1 · vanilla judge", "3 · vanilla judge-3", "2 · vanilla judge-2",
     ]  # fmt: skip
     assert of_alarms[0][1:] == ["", "0.0", "−100.0"]
-    of_j = lines(shown(browser, "compare/?measure=j&intervals=yes"))
-    assert (of_j[0][0], of_j[0][2][:4]) == ("3 · vanilla judge-3", "0.83")
+    page = shown(browser, "compare/?measure=j&intervals=yes")
+    assert "Differences of J on the items that both runs parsed" in page
+    of_j = lines(page)
+    assert (of_j[0][0], of_j[0][2][:4]) == ("3 · vanilla judge-3", "+0.8")
     # Turned round, the interval is turned too.
     there, back = (
         [float(one.replace("−", "-")) for one in re.findall(r"−?\d+\.\d+", cell)[:3]]

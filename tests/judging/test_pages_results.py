@@ -55,7 +55,9 @@ def rows(page: str) -> dict[str, str]:
     found = {}
     for row in body.split("<tr")[1:]:
         cells = re.split(r"</t[hd]>", row.partition(">")[2])
-        plain = [" ".join(re.sub(r"<[^>]*>", " ", cell).split()) for cell in cells]
+        plain = [
+            " ".join(re.sub(r"<[^>]*>", " ", cell).split()).replace(" ,", ",") for cell in cells
+        ]
         found[plain[0]] = " | ".join(cell for cell in plain[1:] if cell)
     return found
 
@@ -171,7 +173,7 @@ def test_a_run_that_is_not_there_is_not_found(
 
 def test_what_is_left_out_is_said_in_words(browser: Client, project: Project) -> None:
     three_of_four(project)
-    assert "Left out: nothing." in shown(browser)
+    assert "No outcome of these runs is left out of all figures." in shown(browser)
     first = project.items.get(key="item-1")
     make_revision(first, {"prompt": "?", "gold": "a", "perturbed": "b"})
     Resolution.objects.filter(item=first).update(current=False)

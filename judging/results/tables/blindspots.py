@@ -381,7 +381,7 @@ BLINDSPOTS = Table(
         *columns.plain("endpoint", "strategy", "total", "missing"),
         columns.Custom("slice", "Slice", make=_slice_cell, is_text=True),
         *columns.plain("field", "value", "second_field", "second_value", "n"),
-        columns.Count("clusters", "Clusters"),
+        columns.Count("clusters", "Questions"),
         _rate(
             "rate",
             "Undetected rate in the slice",
@@ -431,6 +431,8 @@ FAMILY_TITLES = {
 # The number of slices closest to a blind spot that are shown for a run without one, and the maximum
 # number shown for other runs.
 NEAREST_SLICES, MOST_SLICES = 5, 40
+# How many untested categories are named, and for how many runs the tests are listed one by one.
+MOST_UNTESTED, MOST_LISTED = 5, 3
 _COLUMNS = ("slice", "run", "rate", "rest", "clusters", "difference", "p", "q", "blind")
 
 
@@ -455,7 +457,35 @@ def build_slices(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     shown = lines.Lines(
         BLINDSPOTS, "Blind spots", _COLUMNS, _describe_tests(asked, rows), _draw, leading=_Slices
     )(asked, [told])
-    return replace(shown, headline=_headline(asked, rows), under=_lines_note(rows, told, which))
+    under = " ".join(filter(None, (_lines_note(rows, told, which), _name_untested(asked, rows))))
+    return replace(shown, headline=_headline(asked, rows), under=under)
+
+
+def _name_untested(asked: PageQuery, rows: Rows) -> str:
+    """The categories of a single run that are missed most, but have too few items to be tested."""
+    if len({row["run"] for row in rows}) != 1:
+        return ""
+    small = [
+        row
+        for row in rows
+        if row["field"] == CATEGORY
+        and not row["second_field"]
+        and row["p"] is None
+        and row["rate"] is not None
+        and row["rest"] is not None
+        and row["rate"] - row["rest"] >= LEAST_DIFFERENCE
+    ]
+    small.sort(key=lambda row: -row["rate"])
+    named = ", ".join(
+        f"{slice_title(asked.categories, row)} ({written.share(row['rate'])} of {row['n']})"
+        for row in small[:MOST_UNTESTED]
+    )
+    more = f" and {len(small) - MOST_UNTESTED} more" if len(small) > MOST_UNTESTED else ""
+    return (
+        f"Too few items to test, but missed more often than the rest: {named}{more}."
+        if named
+        else ""
+    )
 
 
 def _headline(asked: PageQuery, rows: Rows) -> str:
@@ -524,12 +554,13 @@ def _describe_tests(asked: PageQuery, rows: Rows) -> str:
         "clustered by question. Except for categories and abilities, the difference is taken "
         "within categories (Mantel-Haenszel), so a slice is not blind just because it has hard "
         "categories; its sign may differ from that of the two rates. p: one-sided permutation "
-        "test over clusters or items, and Student’s t where permutations cannot resolve it. q: "
+        "test over questions or items, and Student’s t where permutations cannot resolve it. q: "
         "Benjamini-Hochberg correction over the slices tested in its family: abilities and "
         "categories together, single values of the other fields, or pairs of values. A blind "
-        "spot has 20 items in 10 clusters or more, 10 other items in 5 clusters or more to "
-        "compare with, a difference of 10 points or more and q below 0.05. Slices are sorted by "
-        "the lower end of the interval of their difference; intervals are not adjusted. A field "
+        "spot has 20 items in 10 questions or more, 10 other items in 5 questions or more to "
+        "compare with, a difference of 10 points or more and q below 0.05. In each run, slices "
+        "are sorted by the lower end of the interval of their difference; intervals are not "
+        "adjusted. A field "
         f"is left out if its values always coincide with those of another field. {_left_out(rows)}"
         "The search is exploratory: look at the items before you trust a result. Slices tested: "
         f"{tests}."
@@ -542,6 +573,9 @@ def _left_out(rows: Rows) -> str:
     if not numbers:
         return ""
     runs = "; ".join(f"run {run}: {written.number(number)}" for run, number in numbers.items())
+    if len(numbers) > MOST_LISTED:
+        least, most = min(numbers.values()), max(numbers.values())
+        runs = f"{least} in each run" if least == most else f"{least} to {most} in a run"
     return (
         "Error items whose gold and perturbed answers are identical are left out of the slices and "
         f"of the other items ({runs}). "
@@ -549,6 +583,11 @@ def _left_out(rows: Rows) -> str:
 
 
 def _family_texts(asked: PageQuery, rows: Rows) -> Iterator[str]:
+    runs = {row["run"] for row in rows}
+    if len(runs) > MOST_LISTED:
+        tested = sum(row["p"] is not None for row in rows)
+        yield f"{written.number(tested)} in {len(runs)} runs"
+        return
     for number, of in groupby(rows, key=_run_number):
         found = list(of)
         parts = []

@@ -179,7 +179,11 @@ def _state_best(asked: PageQuery, rows: Rows) -> tuple[str, str]:
     letters = families.split_letters([row["letters"] or "" for row in rows])
     alike = [row for row, own in zip(rows, letters, strict=True) if own & letters[0]][1:]
     if not alike:
-        return found, "Every other run with a J is lower by more than chance would explain."
+        return (
+            found,
+            "Among the chosen runs, every other one with a J is lower by more than chance would "
+            "explain.",
+        )
     named = "; ".join(names[row["run"]] for row in alike[:5])
     more = f" and {len(alike) - 5} more" if len(alike) > 5 else ""
     return found, f"No difference was shown between it and: {named}{more}."

@@ -13,6 +13,7 @@ from django.db.models import Case, Field, Value, When
 
 from annotation.labelling.models.labels import SI_ITEM
 from annotation.templatetags import figures as written
+from charts.axes import Axis
 from judging.models import Outcome, Run
 from judging.results import arrays, cells, chart_parts, columns, counted, drilldown, lines, progress
 from judging.results.arrays import Bools, Floats, Ints, RunArrays
@@ -271,7 +272,7 @@ COMPARE = Table(
         columns.Points("false_alarm", "False alarms, a minus b", prefix="false_alarm_"),
         *columns.plain("false_alarm_low", "false_alarm_high", "false_alarm_reason"),
         columns.PValue("false_alarm_p", "p of false alarms", reason="false_alarm_reason"),
-        columns.Figure("j", "J, a minus b"),
+        columns.Figure("j", "J, a minus b", signed=True),
         *columns.plain("j_low", "j_high", "j_reason"),
         columns.PValue("j_p", "p of J", reason="j_reason"),
         columns.Custom(
@@ -324,33 +325,52 @@ def _name(asked: PageQuery, row: Row) -> str:
     return ": ".join((*([_group(asked, row)] if row.get("ability") else []), a, f"minus {b}"))
 
 
-def draw_differences(asked: PageQuery, rows: Rows) -> ChartSpec | None:
-    """Draw the difference of detection of each pair of runs."""
+# The measures of the matrix, by the column of their difference, and the columns of their p.
+DETECTION, ALARMS, J = "difference", "false_alarm", "j"
+MEASURE_SWITCH = Switch(
+    "measure", "Difference of", {DETECTION: "Detection", ALARMS: "False alarms", J: "J"}
+)
+_PS = {DETECTION: "p", ALARMS: "false_alarm_p", J: "j_p"}
+J_AXIS = Axis(-2, 2, "+.1f", "+.2f")
+_DRAWN_WORDS = {
+    DETECTION: "in detection rate on error items that both runs parsed, in percentage points, with "
+    "95 % intervals. Above 0, the first run of the pair detects more.",
+    ALARMS: "in the rate of false alarms on score-invariant items that both runs parsed, in "
+    "percentage points, with 95 % intervals. Above 0, the first run of the pair has more.",
+    J: "of J on the items that both runs parsed, with 95 % intervals. Above 0, the first run of "
+    "the pair has the higher J.",
+}
+
+
+def draw_differences(asked: PageQuery, rows: Rows, measure: str = DETECTION) -> ChartSpec | None:
+    """Draw the difference of each pair of runs in one measure."""
     # Imported here, since importing Altair takes a second and nothing else should wait for it.
     from charts import differences
 
-    there = [row for row in rows if row["difference"] is not None]
+    prefix, scale = _prefix(measure), 1 if measure == J else 100
+    there = [row for row in rows if row[measure] is not None]
+
+    def scaled(value: float | None) -> float | None:
+        return None if value is None else scale * value
+
     found = [
         differences.Difference(
             _name(asked, row),
-            100 * row["difference"],
-            _points(row["low"]),
-            _points(row["high"]),
-            row["n"],
+            scale * row[measure],
+            scaled(row[f"{prefix}low"]),
+            scaled(row[f"{prefix}high"]),
+            row["invariant" if measure == ALARMS else "n"],
         )
         for row in there[: chart_parts.MOST_BARS]
     ]
-    caption = (
-        "Differences in detection rate on error items that both runs parsed, in percentage "
-        "points, with 95 % intervals. Above 0, the first run of the pair detects more."
-    )
+    caption = f"Differences {_DRAWN_WORDS[measure]}"
     if len(there) > len(found):
         caption += f" The first {len(found)} of {len(there)} pairs; choose fewer runs."
-    return ChartSpec(differences.draw_differences(found), caption) if found else None
-
-
-def _points(end: float | None) -> float | None:
-    return None if end is None else 100 * end
+    if not found:
+        return None
+    if measure == J:
+        return ChartSpec(differences.draw_differences(found, "Difference of J", J_AXIS), caption)
+    return ChartSpec(differences.draw_differences(found), caption)
 
 
 _OVER_ALL = lines.Lines(
@@ -377,19 +397,21 @@ _OVER_ABILITIES = lines.Lines(
 )
 
 
+_CHOSEN = "With more runs chosen, p is adjusted for more pairs and may be larger."
+
+
 def build_differences(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """One line per pair of runs, over all error items or over the error items of each ability."""
     over_all = asked.switch_value(SCOPE_SWITCH.name) == ALL
-    return (_OVER_ALL if over_all else _OVER_ABILITIES)(asked, tables)
+    shown = (_OVER_ALL if over_all else _OVER_ABILITIES)(asked, tables)
+    pairs = sum(1 for line in shown.grid.blocks[0].lines) if over_all else 0
+    if over_all and pairs < 3:
+        return replace(
+            shown, under=f"p is adjusted for the {pairs} pair{'s'[: pairs != 1]} shown. {_CHOSEN}"
+        )
+    return shown
 
 
-# The measures of the matrix, by the column of their difference, with the column of the p that its
-# cells show.
-DETECTION, ALARMS, J = "difference", "false_alarm", "j"
-MEASURE_SWITCH = Switch(
-    "measure", "Difference of", {DETECTION: "Detection", ALARMS: "False alarms", J: "J"}
-)
-SHOWN_PS = {DETECTION: "p_holm", ALARMS: "false_alarm_p", J: "j_p"}
 SIGNIFICANT = 0.05
 _MATRIX_WORDS = (
     "The run of the row minus that of the column, on the items that both parsed. A p stands where "
@@ -401,9 +423,9 @@ _MATRIX_MEASURES = {
     "a letter in common were not shown to differ. Intervals are not adjusted: one may leave out 0 "
     "although the letters show no difference.",
     ALARMS: "Rates of false alarms on score-invariant items, in points, the run with the fewest "
-    "first. p is not adjusted for the number of pairs.",
-    J: "J is detection minus false alarms; the run with the highest comes first. p is not adjusted "
-    "for the number of pairs; the page Choose an evaluator has letters for J.",
+    "first. p is adjusted for all pairs (Holm).",
+    J: "J is detection minus false alarms; the run with the highest comes first. p is adjusted for "
+    "all pairs (Holm); the page Choose an evaluator has letters for J.",
 }
 
 
@@ -411,7 +433,11 @@ def build_matrix(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """A line and a column per run, and the difference of each two in one of three measures."""
     measure = asked.switch_value(MEASURE_SWITCH.name)
     rows = [row for row in _select_whole(asked, tables) if row["n"] or row["invariant"]]
-    by_pair = {(row["run_a"], row["run_b"]): row for row in rows}
+    adjusted = families.holm([row[_PS[measure]] for row in rows])
+    by_pair = {
+        (row["run_a"], row["run_b"]): {**row, "adjusted": p}
+        for row, p in zip(rows, adjusted, strict=True)
+    }
     by_pair |= {(b, a): _turn(row) for (a, b), row in by_pair.items()}
     numbers = _order_runs(by_pair, measure)
     letters = {a: row["letters_a"] for (a, _), row in by_pair.items()}
@@ -433,7 +459,7 @@ def build_matrix(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     against_first = [by_pair[numbers[0], b] for b in numbers[1:] if (numbers[0], b) in by_pair]
     return ViewContent(
         cells.build_grid("Each run against each", headers, grid_lines),
-        draw_differences(asked, against_first),
+        draw_differences(asked, against_first, measure),
         _MATRIX_WORDS + _MATRIX_MEASURES[measure],
         "A difference leads to its pair.",
     )
@@ -462,7 +488,7 @@ def _turn(row: Row) -> Row:
         for name in ("run", "endpoint", "strategy", "letters", "only")
         for one, other in (("a", "b"), ("b", "a"))
     }
-    return {**row, **ends, **sides, **{name: turned(row[name]) for name in SHOWN_PS}}
+    return {**row, **ends, **sides, **{name: turned(row[name]) for name in _PS}}
 
 
 def _order_runs(by_pair: Mapping[tuple[int, int], Row], measure: str) -> list[int]:
@@ -479,10 +505,10 @@ def _order_runs(by_pair: Mapping[tuple[int, int], Row], measure: str) -> list[in
 def _matrix_cell(asked: PageQuery, row: Row | None, measure: str) -> Cell:
     if row is None:
         return Cell("")
-    p = row[SHOWN_PS[measure]]
+    p = row["adjusted"]
     note = f"p {cells.p_value_cell(p).text}" if p is not None and p < SIGNIFICANT else ""
     if measure == J:
-        made = cells.figure_cell(row, "j")
+        made = cells.with_sign(cells.figure_cell(row, "j"))
     else:
         prefix = _prefix(measure)
         made = cells.points_cell(
@@ -500,7 +526,6 @@ MARGIN_SWITCH = Switch(
     "margin", "Equivalent within", {"5": "±5 points", "2": "±2 points", "10": "±10 points"}
 )
 CONTROL_PARAMETER = "control"
-_PS = {**SHOWN_PS, DETECTION: "p"}
 # What a run is, above the control or below it, by measure.
 _VERDICTS = {
     DETECTION: ("detects more", "detects less"),
@@ -554,7 +579,8 @@ def build_control(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         }
         for row, p in zip(against, adjusted, strict=True)
     ]
-    return _AGAINST_CONTROL(asked, [rows])
+    shown = _AGAINST_CONTROL(asked, [rows])
+    return replace(shown, drawing=draw_differences(asked, rows, measure))
 
 
 def _judge(row: Row, measure: str, p: float | None, margin: float) -> str:
@@ -590,7 +616,6 @@ _AGAINST_CONTROL = lines.Lines(
         "lowest",
     ),
     _CONTROL_WORDS,
-    draw_differences,
     leading=Pairs,
 )
 _EMPTY = (

@@ -109,6 +109,17 @@ def read_weights(query: Mapping[str, str]) -> dict[str, float]:
     return found
 
 
+def list_unusable(query: Mapping[str, str]) -> list[str]:
+    """The weights in a URL that are not used, by category with their text."""
+    used = read_weights(query)
+    given = {
+        name.removeprefix(WEIGHT_PREFIX): text
+        for name, text in query.items()
+        if name.startswith(WEIGHT_PREFIX) and text.strip() not in ("", "0")
+    }
+    return [f"{name} {text[:20]}" for name, text in given.items() if name not in used]
+
+
 def build_mix(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """One line per run, the highest J for the chosen mix first."""
     weights = read_weights(asked.query)
@@ -126,7 +137,9 @@ def build_mix(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         f"{names.get(one, one)} {100 * weight / total:.0f} %" for one, weight in weights.items()
     )
     mix = f"Mix: {said}." if said else "No weights are given, so the mix is that of the data set."
-    return replace(shown, headline=mix)
+    unusable = "; ".join(list_unusable(asked.query))
+    under = f"Not used: {unusable}. A weight is a number above 0." if unusable else ""
+    return replace(shown, headline=mix, under=under)
 
 
 def _read(rows: Rows) -> GroupRates:

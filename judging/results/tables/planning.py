@@ -25,6 +25,7 @@ from judging.results.page_parts import (
     TableQuery,
 )
 from judging.results.tables import compare, cost
+from judging.runs import spending
 from stats import paired, planning, rates
 from stats.estimates import Estimate
 
@@ -212,7 +213,7 @@ def _suppose(rate: float, per_question: float, correlation: float) -> dict[str, 
     }
 
 
-def _needed(name: str, title: str, unit: str = "items") -> columns.Custom:
+def _needed(name: str, title: str, unit: str = "items in all") -> columns.Custom:
     """A number of items, with a remark if there are as many already."""
 
     def cell(row: Row, of: columns.Leading) -> Cell:
@@ -220,7 +221,9 @@ def _needed(name: str, title: str, unit: str = "items") -> columns.Custom:
         if value is None:
             return Cell(reason=row["reason"] or "no number is enough")
         there = next(row[one] for one in ("parsed", "n", "present") if one in row)
-        return Cell(written.number(value), value, note="reached" if value <= there else "")
+        price = row.get("cost_per_item")
+        cost = f"cost {spending.format_estimate(price * value)}" if price else ""
+        return Cell(written.number(value), value, note="reached" if value <= there else cost)
 
     return columns.Custom(name, title, make=cell, unit=unit)
 
@@ -392,8 +395,9 @@ VIEWS = (
                 *("run", "kind", "rate", "questions", "design_effect"),
                 *("items_10", "items_5", "items_2_5", "cost_5"),
             ),
-            f"{_ASSUMED}The design effect says how many times as many items are needed as if each "
-            "were of a question of its own. Cost: at what the run has cost per item so far.",
+            f"{_ASSUMED}Numbers of items include those that are there. The design effect says how "
+            "many times as many items are needed as if each were of a question of its own. Cost: "
+            "at what the run has cost per item so far.",
             _draw_rates,
             leading=columns.Leading,
         ),
@@ -413,8 +417,9 @@ VIEWS = (
                 *("run_a", "run_b", "n", "difference", "shows"),
                 *("items_20", "items_10", "items_5"),
             ),
-            f"{_ASSUMED}Error items with which a difference of detection of that size is found "
-            "with 80 % power, after Holm’s correction for all pairs shown.",
+            f"{_ASSUMED}Error items, including those that are there, with which a difference of "
+            "detection of that size is found with 80 % power, after Holm’s correction for all "
+            "pairs shown.",
             compare.draw_differences,
             _select_pairs,
             compare.Pairs,

@@ -5,7 +5,7 @@ printed tables and figures of the studies from a project's own data.
 """
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
@@ -228,13 +228,15 @@ def index(request: HttpRequest, slug: str) -> HttpResponse:
     every = run_marks.load_marked_runs(member.project)
     runs = select_runs_or_404(every, request.GET)
     named = RUN_PARAMETER in request.GET
+    pages = _list_pages(member.project, runs, every)
+    empty = {slug for slug, _, reason in pages if reason}
     context = {
         "project": member.project,
         "member": member,
-        "pages": _list_pages(member.project, runs, every),
+        "pages": pages,
         "saved": SavedView.objects.seen_by(member),
         "runs": runs,
-        "studies": list_studies(member.project, runs if named else every, named=named),
+        "studies": list_studies(member.project, runs if named else every, named=named, empty=empty),
     }
     return render(request, "judging/results/index.html", context)
 
@@ -481,12 +483,12 @@ STUDIES = {
 
 @dataclass(frozen=True)
 class StudyLink:
-    """A table or figure of a study, the view that reproduces it, and whether there is a run with
-    its strategies."""
+    """A table or figure of a study, the view that reproduces it, and what is lacking for it, "" if
+    there is a run with its strategies."""
 
     place: StudyFigure
     href: str
-    has_run: bool
+    lacking: str
 
     @property
     def strategy(self) -> str:
@@ -501,17 +503,21 @@ LinksByPage = list[tuple[str, list[StudyLink]]]
 
 
 def list_studies(
-    project: Project, runs: Sequence[Run], *, named: bool
+    project: Project, runs: Sequence[Run], *, named: bool, empty: Collection[str] = ()
 ) -> list[tuple[str, LinksByPage]]:
     """The tables and figures of each study. If the runs are `named`, all are used, whatever their
     strategy. Otherwise a table uses the default runs among those with its strategies, if there are
-    any. A project with categories of its own has none of them."""
+    any. Pages in `empty`, by slug, have nothing to show. A project with categories of its own has
+    none of these tables."""
     if tasktypes.load_task_type(project).categories and not published_rates.covers(
         taxonomy.load_taxonomy(project)
     ):
         return []
     offered = _load_fields(project)
-    return [(title, _study_links(study, offered, runs, named)) for study, title in STUDIES.items()]
+    return [
+        (title, _study_links(study, offered, runs, named, empty))
+        for study, title in STUDIES.items()
+    ]
 
 
 def _load_fields(project: Project) -> FieldsBySource:
@@ -521,7 +527,11 @@ def _load_fields(project: Project) -> FieldsBySource:
 
 
 def _study_links(
-    study: str, offered: FieldsBySource, runs: Sequence[Run], named: bool
+    study: str,
+    offered: FieldsBySource,
+    runs: Sequence[Run],
+    named: bool,
+    empty: Collection[str],
 ) -> LinksByPage:
     found = []
     for slug, page in PAGES.items():
@@ -535,7 +545,10 @@ def _study_links(
                 *_run_parameters(runs if named else of_place),
             ]
             href = f"{slug}/?{urlencode(query, safe=',')}"
-            printed.append(StudyLink(place, href, has_run=bool(of_place or not place.strategies)))
+            lacking = "" if of_place or not place.strategies else "no run"
+            if not lacking and slug in empty:
+                lacking = "nothing to show"
+            printed.append(StudyLink(place, href, lacking))
         if printed:
             found.append((page.title, printed))
     return found

@@ -128,8 +128,8 @@ class ResultView:
     titles. With `grouped`, the first field is used if the URL names none. The URL can also filter
     by `columns`. `titles` has the titles of columns whose name is not a title; `named` gives the
     title of a value, "" to show the value itself. A view that is not `of_runs` is available before
-    the first run. With `table_first`, the chart is below the table: for charts that are longer than
-    a screen.
+    the first run. One that `counts_all` counts items that no other view does, so it does not say
+    how many items its runs share.
     """
 
     slug: str
@@ -141,6 +141,7 @@ class ResultView:
     figures: tuple[str, ...] = ()
     switches: tuple[Switch, ...] = ()
     of_runs: bool = True
+    counts_all: bool = False
     choices: Callable[["PageQuery"], Sequence[ChoiceGroup]] | None = None
     groups: Callable[[Project], Mapping[str, str]] | None = None
     grouped: bool = False

@@ -1,5 +1,6 @@
 """The name, the tags and the note of a run. No figure and no digest depends on them."""
 
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -13,13 +14,16 @@ from judging.runs.transitions import record_event
 MAX_NAME, MAX_TAG, MAX_TAGS, MAX_NOTE = 60, 30, 10, 4_000
 # Joiners have no shape of their own, but some scripts need them within words.
 _JOINERS = "\u200c\u200d"
+# Letters and signs that are printable and empty: fillers of Hangul, and Braille without dots.
+_BLANK = "\u115f\u1160\u3164\uffa0\u2800"
+_NUMBERED = re.compile(r"(run|#)?\s*#?\d+", re.IGNORECASE)
 
 
 def clean_name(text: str) -> str:
-    """The name with single spaces. Raises `Refused` for a name that is too long, that is only a
-    number, or that has characters which cannot be seen."""
+    """The name with single spaces. Raises `Refused` for a name that is too long, that reads as a
+    run's number, or that has characters which cannot be seen."""
     name = _clean_line(text, "name", MAX_NAME)
-    if name.isdecimal():
+    if _NUMBERED.fullmatch(name):
         raise Refused(f"The name {name} could be taken for a run's number. Add a word.")
     return name
 
@@ -51,7 +55,10 @@ def _clean_line(text: str, what: str, limit: int) -> str:
     line = " ".join(unicodedata.normalize("NFC", text).split())
     if len(line) > limit:
         raise Refused(f"The {what} “{line[:limit]}…” is too long. Use at most {limit} characters.")
-    if not all(one.isprintable() or one in _JOINERS for one in line):
+    # A joiner between letters of scripts that join none would make two names look the same.
+    joined = re.sub(r"[\u0600-\u1cff\u2190-\U0010ffff][\u200c\u200d]", "", line)
+    seen = all(one.isprintable() and one not in _BLANK for one in joined)
+    if not seen or (line and not line.strip(_JOINERS)):
         raise Refused(f"The {what} contains a character that cannot be seen. Remove it.")
     return line
 

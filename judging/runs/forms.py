@@ -48,12 +48,14 @@ class CapField(forms.DecimalField):
 
 
 class DescriptionForm(forms.Form):
-    """The name, the tags and the note of a run."""
+    """The name, the tags and the note of a run. The page also sends what it showed, so that what
+    somebody else has changed meanwhile is not set back (`list_overtaken`)."""
 
     name = forms.CharField(
         label="Name",
         required=False,
         max_length=descriptions.MAX_NAME,
+        show_hidden_initial=True,
         help_text="A short name for charts and tables, in place of “run 7”. It is used once in the "
         "project, and can be changed later.",
     )
@@ -61,6 +63,7 @@ class DescriptionForm(forms.Form):
         label="Tags",
         required=False,
         max_length=descriptions.MAX_TAGS * (descriptions.MAX_TAG + 2),
+        show_hidden_initial=True,
         help_text="Words by which runs are filtered and chosen, separated by commas.",
     )
     note = forms.CharField(
@@ -68,8 +71,28 @@ class DescriptionForm(forms.Form):
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
         max_length=descriptions.MAX_NOTE,
+        show_hidden_initial=True,
         help_text="Shown on the run's page.",
     )
+
+    @staticmethod
+    def load(run: Run) -> dict[str, str]:
+        """What the form shows of a run."""
+        return {"name": run.name, "tags": ", ".join(run.tags), "note": run.note}
+
+    def changes(self) -> dict[str, Any]:
+        """The new values of the fields that differ from what the page showed."""
+        return {name: self.cleaned_data[name] for name in self.changed_data}
+
+    def list_overtaken(self, run: Run) -> list[str]:
+        """The changed fields that no longer have in the run what the page showed, nor the new
+        value."""
+        now = self.load(run)
+        return [
+            name
+            for name in self.changed_data
+            if now[name] not in (self.data.get(f"initial-{name}", ""), self.data.get(name, ""))
+        ]
 
     def clean_name(self) -> str:
         return _call(descriptions.clean_name, self.cleaned_data["name"])

@@ -85,7 +85,13 @@ def test_a_name_is_kept_with_single_spaces(given: str, kept: str) -> None:
     assert descriptions.clean_name(given) == kept
 
 
-@pytest.mark.parametrize("given", ["x" * 61, "7", " 12 ", "٣", "a\x00b", "a\u202eb", "\ud800"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        *("x" * 61, "7", " 12 ", "٣", "Run 2", "#2", "a\x00b", "a\u202eb", "\ud800"),
+        *("\u3164", "\u2800", "\u200d\u200d", "Veto\u200d all"),
+    ],
+)
 def test_a_name_that_is_long_or_a_number_or_cannot_be_seen_is_refused(given: str) -> None:
     with pytest.raises(Refused):
         descriptions.clean_name(given)
@@ -221,13 +227,32 @@ def test_the_page_of_a_run_changes_name_tags_and_note(browser: Client, runs: lis
     assert "<h1>Sees · run 2: " in page
     assert 'href="/projects/fbi/runs/?tag=a"' in page
     assert "Look\nhere" in page
-    refused = browser.post(place, {"name": "Blind", "tags": "c", "note": ""})
+    said = {"initial-name": "Sees", "initial-tags": "b, a", "initial-note": "Look\nhere"}
+    refused = browser.post(place, {**said, "name": "Blind", "tags": "c", "note": ""})
     assert refused.status_code == 422
     page = refused.content.decode()
     assert "Run 1 already has the name" in page
     assert '<details class="start-more" open>' in page
     assert "<h1>Sees · run 2: " in page
     assert Run.objects.get(number=2).tags == ["b", "a"]
+
+
+def test_what_somebody_else_changed_meanwhile_is_not_set_back(
+    browser: Client, runs: list[Run]
+) -> None:
+    place = "/projects/fbi/runs/2/description/"
+    assert 'name="initial-note"' in shown(browser, "runs/2/")
+    shown_first = {"initial-name": "", "initial-tags": "", "initial-note": ""}
+    browser.post(place, {**shown_first, "name": "Sees", "tags": "", "note": ""})
+    # From a page that was opened before.
+    answer = browser.post(place, {**shown_first, "name": "", "tags": "", "note": "Mine"})
+    assert answer.status_code == 302
+    run = Run.objects.get(number=2)
+    assert (run.name, run.note) == ("Sees", "Mine")
+    late = browser.post(place, {**shown_first, "name": "Looks", "tags": "", "note": ""})
+    assert late.status_code == 422
+    assert "Somebody has changed this meanwhile, to “Sees”" in late.content.decode()
+    assert Run.objects.get(number=2).name == "Sees"
 
 
 def test_the_api_changes_what_is_in_the_body_alone(

@@ -162,7 +162,14 @@ def _add_asking(parser: ArgumentParser) -> None:
 def _add_description(parser: ArgumentParser) -> None:
     add = parser.add_argument_group("name, tags and note").add_argument
     add("--name", default="", help="a short name for charts and tables, used once in the project")
-    add("--tag", nargs="+", default=[], metavar="WORD", help="words to filter and choose runs by")
+    add(
+        "--tag",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="WORD",
+        help="words to filter and choose runs by",
+    )
     add("--note", default="", metavar="TEXT", help="a text for the run's page")
 
 

@@ -237,5 +237,6 @@ VIEWS = (
         empty="Corrected rates need a run of error detection that also judged items without a "
         "final label: tick “Include items without a final label” when you start it.",
         groups=group_fields.list_fields,
+        counts_all=True,
     ),
 )

@@ -27,6 +27,8 @@ from judging.results import arrays, columns, counted, figure_help, progress
 from judging.results.columns import Table
 from judging.results.tables.left_out import tabulate_left_out
 from judging.runs.models import OutcomeQuerySet
+from judging.runs.selection import UNLABELLED
+from judging.strategies import descriptions
 from stats import paired
 
 SENTENCES = Path(__file__).with_suffix(".toml")
@@ -191,8 +193,11 @@ def _agreement_sentence(project: Project) -> str:
 
 def _run_sentences(run: Run, left_out: Mapping[str, Any]) -> Sentences:
     yield _prompt_sentence(run)
+    if run.kind == Run.Kind.DERIVED:
+        rule = " ".join(descriptions.describe_decision(run.pinned_strategy()))
+        yield format_sentence("run", "rule", rule=rule)
     if weights := run.pinned_strategy().weights:
-        named = ", ".join(f"{weight:g}" for weight in weights)
+        named = ", ".join(f"{weight:.15g}" for weight in weights)
         yield format_sentence("run", "weights", sources=_sources(run), weights=named)
     if run.kind == Run.Kind.ASKED and (sources := _sources(run)):
         yield format_sentence("run", "over", sources=sources)
@@ -301,6 +306,7 @@ def _figure_sentences(runs: Sequence[Run]) -> Sentences:
         yield format_sentence("figures", "verdicts")
     if Outcome.objects.filter(run__in=runs, result=Outcome.Result.SCORED).exists():
         yield format_sentence("figures", "values")
+    yield from _corrected_sentences(truths)
     if rated or truths & _VERDICTS:
         yield from _interval_sentences("wilson")
     if rated and _INVARIANT in truths:
@@ -315,6 +321,12 @@ def _figure_sentences(runs: Sequence[Run]) -> Sentences:
     if runs:
         yield format_sentence("figures", "prompts")
     yield format_sentence("figures", "program", program=program_version())
+
+
+def _corrected_sentences(truths: set[str]) -> Sentences:
+    if UNLABELLED in truths:
+        yield format_sentence("figures", "corrected")
+        yield from _interval_sentences("linearised")
 
 
 def _sensitivity_sentences(*, of_pairs: bool) -> Sentences:

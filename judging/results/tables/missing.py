@@ -329,7 +329,7 @@ def _judge_conclusions(heads: Rows, of: _Groups) -> str:
 
 def _describe(row: Row, of: _Groups) -> str:
     parts = [lines.group_title(of.asked, field, row) for field in of.fields[:1]]
-    return ", ".join([*parts, f"run {row['run']}"])
+    return ", ".join([*parts, of.runs[row["run"]].mention])
 
 
 def _draw(asked: PageQuery, heads: Rows) -> ChartSpec | None:

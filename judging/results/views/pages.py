@@ -308,7 +308,7 @@ def _content_context(wish: PageQuery, found: list[Rows]) -> dict[str, Any]:
             for row in left_out
             if row["pending"] or row["other_revision"] or row["unlabelled"]
         ],
-        "alike": _compare_items(wish, left_out),
+        "alike": "" if wish.view.counts_all else _compare_items(wish, left_out),
     }
 
 

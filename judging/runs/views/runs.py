@@ -104,10 +104,16 @@ def describe_run(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
     described = get_run_or_404(member, number)
     form = DescriptionForm(request.POST)
     if form.is_valid():
-        try:
-            descriptions.describe_run(
-                described, access.ensure_membership(member), **form.cleaned_data
+        for name in form.list_overtaken(described):
+            now = form.load(described)[name]
+            form.add_error(
+                name,
+                f"Somebody has changed this meanwhile, to “{now}”. Nothing was saved. Copy what "
+                "you wrote, reload the page, and change it again.",
             )
+    if form.is_valid():
+        try:
+            descriptions.describe_run(described, access.ensure_membership(member), **form.changes())
         except Refused as problem:
             form.add_error("name", str(problem))
         else:
@@ -193,9 +199,7 @@ def render_run(
             response["HX-Refresh"] = "true"
         return response
     context |= _outcomes_context(request, run) | _related_context(run)
-    context["description"] = description or DescriptionForm(
-        initial={"name": run.name, "tags": ", ".join(run.tags), "note": run.note}
-    )
+    context["description"] = description or DescriptionForm(initial=DescriptionForm.load(run))
     status = 422 if problem or description else 200
     return render(request, "judging/run.html", context, status=status)
 

@@ -34,6 +34,7 @@ from judging.results.page_parts import (
     ViewContent,
 )
 from stats import families, paired, rates, sensitivity
+from stats.estimates import Estimate
 from stats.rates import RateBounds
 
 ABILITY, SOURCE, LOST = "ability", "source_ability", "lost"
@@ -331,7 +332,7 @@ MEASURE_SWITCH = Switch(
     "measure", "Difference of", {DETECTION: "Detection", ALARMS: "False alarms", J: "J"}
 )
 _PS = {DETECTION: "p", ALARMS: "false_alarm_p", J: "j_p"}
-J_AXIS = Axis(-2, 2, "+.1f", "+.2f")
+J_AXIS, WIDE_J_AXIS = Axis(-1, 1, "+.1f", "+.2f"), Axis(-2, 2, "+.1f", "+.2f")
 _DRAWN_WORDS = {
     DETECTION: "in detection rate on error items that both runs parsed, in percentage points, with "
     "95 % intervals. Above 0, the first run of the pair detects more.",
@@ -369,7 +370,11 @@ def draw_differences(asked: PageQuery, rows: Rows, measure: str = DETECTION) -> 
     if not found:
         return None
     if measure == J:
-        return ChartSpec(differences.draw_differences(found, "Difference of J", J_AXIS), caption)
+        ends = chart_parts.list_ends(
+            Estimate(one.points, one.low, one.high, one.n) for one in found
+        )
+        axis = J_AXIS if max(map(abs, ends)) <= 1 else WIDE_J_AXIS
+        return ChartSpec(differences.draw_differences(found, "Difference of J", axis), caption)
     return ChartSpec(differences.draw_differences(found), caption)
 
 

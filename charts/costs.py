@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from math import log10
+from math import ceil, floor, log10
 from typing import Any
 
 import altair as alt
@@ -63,13 +63,19 @@ def draw_costs(found: Sequence[CostPoint], *, title: str) -> dict[str, Any]:
 def _cost_axis(costs: Sequence[float], title: str) -> tuple[alt.X, Callable[[float], float]]:
     """The axis of costs, and a function that places a cost on it, from 0 to 1."""
     low, high = min(costs, default=0), max(costs, default=0)
-    x = alt.X("cost:Q").axis(alt.Axis(title=title, titlePadding=8, tickCount=5, format="~g"))
+    x = alt.X("cost:Q")
+    axis = alt.Axis(title=title, titlePadding=8, tickCount=5, format="~g")
     if low > 0 and high > LOG_RATIO * low:
         ends = [low / 1.3, high * 1.3]
         first, width = log10(ends[0]), log10(ends[1] / ends[0])
-        return x.scale(
+        tens = range(floor(first), ceil(log10(ends[1])) + 1)
+        ticks = [step * 10.0**ten for ten in tens for step in (1, 2, 5)]
+        axis.title = f"{title} (logarithmic scale)"
+        axis.values = [one for one in ticks if ends[0] <= one <= ends[1]]
+        return x.axis(axis).scale(
             type="log", domain=ends, nice=False
         ), lambda one: (log10(one) - first) / width
+    x = x.axis(axis)
     top = 1.05 * high or 1
     return x.scale(domain=[0, top], nice=False), lambda one: one / top
 

@@ -1,5 +1,7 @@
 """J against cost as data."""
 
+import pytest
+
 from charts.costs import CostPoint, draw_costs
 
 FOUND = [
@@ -30,6 +32,14 @@ def test_costs_of_other_magnitudes_have_a_logarithmic_axis_unless_one_is_free() 
     assert [scale(1, 20), scale(1, 21), scale(0, 1, 21), scale(3)] == [
         "linear", "log", "linear", "linear",
     ]  # fmt: skip
+
+
+def test_a_logarithmic_axis_says_so_and_has_round_numbers_throughout() -> None:
+    found = [CostPoint(f"{one} · vanilla", one, "", 0.1, None, None) for one in (0.12, 7.0)]
+    [*_, marks, _] = draw_costs(found, title="Cost")["layer"]
+    axis = marks["encoding"]["x"]["axis"]
+    assert axis["title"] == "Cost (logarithmic scale)"
+    assert axis["values"] == pytest.approx([0.1, 0.2, 0.5, 1, 2, 5])
 
 
 def test_each_mark_has_the_number_of_its_run() -> None:

@@ -194,7 +194,7 @@ def named_rates(rate: float | None, *, is_detection: bool = False) -> dict[str, 
 
 def undetected_columns(one: Estimate) -> dict[str, Any]:
     """The columns of an undetected rate `rate`, and of `named_rates`."""
-    return {**estimate_columns(one), **named_rates(one.value)}
+    return {"rate": one.value, **named_rates(one.value), **estimate_columns(one)}
 
 
 def figure_columns(name: str, one: Estimate) -> dict[str, Any]:

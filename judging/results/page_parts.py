@@ -160,7 +160,7 @@ class ResultPage:
     question: str
     picture: str
     views: tuple[ResultView, ...]
-    needs: str
+    needs: str = "runs"
 
     @cached_property
     def taken_names(self) -> frozenset[str]:

@@ -454,6 +454,8 @@ def told_where_nothing_is(people: Cast) -> dict[str, str]:
         for path in ("/", *(f"/projects/fbi/{way}" for way in ("", "label/", *of_leads))):
             shown = client.get(path).content.decode()
             words = r"An import is under way|It is waiting for a worker|\d of \d rows|[Nn]o items"
+            # The other result pages say what they lack.
+            shown = re.sub(r'<nav class="result-pages".*?</nav>', "", shown, flags=re.DOTALL)
             said = re.findall(words, shown)
             found[f"{member.alias} {path}"] = ", ".join(said)
     return found

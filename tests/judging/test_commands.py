@@ -140,15 +140,16 @@ def test_results_print_a_table_as_json_with_unrounded_rates(
     assert found["table"] == "undetected"
     names = "run endpoint strategy run_name ability category total missing parsed"
     assert found["columns"] == [
-        *(*names.split(), "detected", "undetected", "rate", "low", "high", "reason"),
-        "score_invariant",
+        *(*names.split(), "detected", "undetected", "rate", "detection_rate", "undetected_rate"),
+        *("low", "high", "reason", "score_invariant"),
     ]
     (row,) = found["rows"]
     assert row | {"low": 0, "high": 0} == {
         "run": 1, "endpoint": "baseline", "strategy": "rouge-l", "run_name": None,
         "ability": "factual", "category": "number-errors",
         "total": 4, "missing": 1, "parsed": 3, "detected": 2, "undetected": 1,
-        "rate": 1 / 3, "low": 0, "high": 0, "reason": None, "score_invariant": False,
+        "rate": 1 / 3, "undetected_rate": 1 / 3, "detection_rate": 1 - 1 / 3,
+        "low": 0, "high": 0, "reason": None, "score_invariant": False,
     }  # fmt: skip
     assert 0 < row["low"] < 1 / 3 < row["high"] < 1
 

@@ -6,13 +6,15 @@ from itertools import cycle
 from typing import Any
 
 import pytest
+from django.http import QueryDict
 from django.test import Client
 
 from annotation.items import taxonomy
-from annotation.models import Project
+from annotation.models import Membership, Project, Role
 from judging.results import cells, chart_parts
 from judging.results.tables import blindspots
 from judging.results.tables.scores import MOST_STEPS, fill_steps
+from judging.results.views import pages
 from tests.builders import make_member, make_project
 from tests.judging.builders_decided import make_replied, scores
 from tests.judging.builders_judging import make_items
@@ -121,15 +123,20 @@ def test_slices_that_are_missed_no_more_than_the_rest_are_near_to_nothing() -> N
     assert blindspots._select_slices(rows[:2], blindspots.SPOTS) == rows[:2]
 
 
-def test_the_parts_of_a_slice_stand_on_lines_of_their_own_in_the_chart() -> None:
-    run = {"run": 3, "strategy": "vanilla", "endpoint": "gpt"}
-    of = {**run, "field": "category", "value": "spelling", "second_field": "topic"}
-    row = {**of, "second_value": "art"}
-    known = taxonomy.load_shipped()
-    assert blindspots.slice_title(known, row) == "Spelling · Topic: art"
-    assert blindspots._name(known, row, several=True) == "Spelling: Topic art: 3 · vanilla: gpt"
-    alone = {**of, "second_field": "", "second_value": ""}
-    assert blindspots._name(known, alone, several=False) == "Spelling"
+def test_the_parts_of_a_slice_stand_on_lines_of_their_own_in_the_chart(project: Project) -> None:
+    items = make_items(project, 1)
+    runs = [make_replied(project, "vanilla", [(items[0], scores(9, 5))]) for _ in range(2)]
+    row = {"run": 2, "field": "category", "value": "spelling", "second_field": "topic"}
+    row["second_value"] = "art"
+    assert blindspots.slice_title(taxonomy.load_shipped(), row) == "Spelling · Topic: art"
+
+    def name(row: dict[str, Any], *numbers: int) -> str:
+        query = QueryDict("&".join(f"run={number}" for number in numbers))
+        member = Membership(project=project, role=Role.RESEARCHER)
+        return blindspots._name(pages.parse_query(member, "blind-spots", query), row)
+
+    assert name(row, 1, 2) == f"Spelling: Topic art: 2 · vanilla: {runs[1].endpoint.name}"
+    assert name({**row, "second_field": "", "second_value": ""}, 2) == "Spelling"
 
 
 # --- what is written ------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from django.urls import reverse
 from annotation.templatetags import figures as written
 from annotation.templatetags.figures import DASH
 from judging.models import Run
-from judging.results import counted
+from judging.results import counted, run_marks
 from stats import paired
 from stats.bootstrap import ROUGH
 
@@ -164,7 +164,7 @@ def run_name(run: Run, between: str = " · ") -> str:
     name alone, with its marks. With ": " as `between` it has two lines."""
     # A name may have a colon and a space, which would break the line in charts.
     label = run.label.replace(": ", ":\u00a0")
-    marks = [mark.words for mark in run.marks]
+    marks = run_marks.list_mark_words(run)
     under = " · ".join(marks) if run.name and run.hides_number else _run_note(run)
     return between.join(filter(None, (label, under)))
 
@@ -190,7 +190,7 @@ def run_header(run: Run) -> Header:
 def _run_note(run: Run) -> str:
     """The endpoint and the marks of a run, after the strategy if a name stands in its place."""
     strategy = [run.strategy.slug] if run.name else []
-    return " · ".join((*strategy, run.endpoint.name, *(mark.words for mark in run.marks)))
+    return " · ".join((*strategy, run.endpoint.name, *run_marks.list_mark_words(run)))
 
 
 def text_cell(text: str, place: float | str | None = None, *, note: str = "") -> Cell:

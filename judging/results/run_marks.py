@@ -19,10 +19,11 @@ RUN_HELP = (
     "only these runs; default: finished runs over all items, without canaries and superseded "
     "runs; if there are none, all runs that are not archived"
 )
+PART = "part"
 # The kinds of marks, with a text for one such run and a text for several.
 KIND_NAMES = {
     "canary": ("canary", "canaries"),
-    "part": ("over part of the items", "over part of the items"),
+    PART: ("over part of the items", "over part of the items"),
     "unfinished": ("not finished", "not finished"),
     "archived": ("archived", "archived"),
     "superseded": ("superseded", "superseded"),
@@ -77,6 +78,19 @@ def hide_numbers(runs: Sequence[Run]) -> None:
         run.hides_number = bool(run.name) and names[run.name.lower()] == 1
 
 
+def hide_shared_part(runs: Sequence[Run]) -> None:
+    """Leave out of the names of several runs that each is over part of the items, if all are: it
+    tells none from another."""
+    is_shared = len(runs) > 1 and all(any(mark.kind == PART for mark in run.marks) for run in runs)
+    for run in runs:
+        run.hides_part = is_shared
+
+
+def list_mark_words(run: Run) -> list[str]:
+    """The words of the marks that are part of a run's name."""
+    return [mark.words for mark in run.marks if mark.kind != PART or not run.hides_part]
+
+
 def describe_set_aside(runs: Sequence[Run]) -> str:
     """The runs that are neither archived nor compared by default, counted by their first mark."""
     there = [run for run in runs if run.archived_at is None]
@@ -103,7 +117,7 @@ def _own_marks(run: Run) -> list[RunMark]:
     if run.occasion:
         found.append(RunMark("canary", "canary"))
     if run.is_part:
-        found.append(RunMark("part", "part of the items"))
+        found.append(RunMark(PART, "part of the items"))
     if run.state != Run.State.FINISHED:
         found.append(RunMark("unfinished", run.state))
     if run.archived_at:

@@ -419,6 +419,8 @@ class Run(models.Model):
     marks: Sequence[RunMark] = ()
     # Set by `results.run_marks` on a result page whose reader drops the numbers of named runs.
     hides_number = False
+    # Set by `results.run_marks` on a result page all of whose runs are over part of the items.
+    hides_part = False
 
     class Meta:
         ordering = ["project_id", "number"]

@@ -240,3 +240,14 @@ def test_older_runs_are_parts_beside_the_largest_of_their_project(project: Proje
     migration = importlib.import_module("judging.migrations.0015_older_runs_over_a_part")
     migration.find_parts(apps, None)
     assert list(Run.objects.filter(is_part=True).values_list("number", flat=True)) == [3]
+
+
+def test_what_all_shown_runs_share_is_no_part_of_their_names(
+    project: Project, browser: Client
+) -> None:
+    items = make_items(project, 4)
+    for _ in range(2):
+        replied(project, items, is_part=True)
+    both, one = (lines(shown(browser, f"overview/?{runs}")) for runs in ("run=1&run=2", "run=1"))
+    assert [line[0] for line in both] == ["1 · vanilla judge", "2 · vanilla judge-2"]
+    assert one[0][0] == "1 · vanilla judge · part of the items"

@@ -84,6 +84,7 @@ def parse_query(member: Membership, slug: str, query: QueryDict) -> PageQuery:
         raise Http404
     every = run_marks.load_marked_runs(member.project)
     wish = PageQuery(member, slug, page, view, select_runs_or_404(every, query), query, every)
+    run_marks.hide_shared_part(wish.runs)
     if wish.names_alone:
         run_marks.hide_numbers(wish.runs)
     return wish

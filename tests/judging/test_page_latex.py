@@ -58,7 +58,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory, module_db: None) -> Client:
         hostile = {name: f"{value} {HOSTILE}" for name, value in item.fields.items()}
         Item.objects.filter(pk=item.pk).update(fields=hostile)
     for rows in (Item.objects, Outcome.objects):
-        rows.filter(category="spelling").update(category=f"s {HOSTILE}")
+        rows.filter(category="spelling").update(category=f"s {HOSTILE}"[:80])
     client = Client()
     client.force_login(make_account("admin", is_superuser=True))
     return client

@@ -75,3 +75,11 @@ def test_a_group_has_the_same_colour_in_every_plane_and_no_interval() -> None:
             assert groups["encoding"][field]["scale"]["domain"] == ["Spelling", "Factual"]
         for interval in (across, up):
             assert {"filter": "datum.whole"} in interval["transform"]
+
+
+def test_a_panel_is_the_same_alone_and_beside_others() -> None:
+    other = [replace(one, run=f"9 · {one.run}") for one in FOUND]
+    both = draw_panels([*FOUND, *other])["concat"]
+    runs = len({one.run for one in FOUND})
+    assert both[:runs] == draw_panels(FOUND)["concat"]
+    assert both[runs:] == draw_panels(other)["concat"]

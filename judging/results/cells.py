@@ -150,12 +150,12 @@ def _sorted(block: LineBlock, at: int, *, downwards: bool) -> LineBlock:
 
 Row = Mapping[str, Any]
 
-# The unit of differences of rates, shown next to the title of their column.
 # The notes shown below a p that is not exact.
 TEST_WORDS = {
     paired.DRAWN: "from a million random sign patterns",
     paired.TAIL_OF_T: "from Student’s t",
 }
+# The unit of differences of rates, shown next to the title of their column.
 POINTS_UNIT = "points"
 
 

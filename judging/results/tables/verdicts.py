@@ -16,7 +16,7 @@ from django.db.models.fields.json import KT
 from annotation import tasktypes
 from judging.models import Outcome, Run
 from judging.results import arrays, cells, chart_parts, columns, counted, lines, progress
-from judging.results.arrays import Floats, Ints
+from judging.results.arrays import JUDGING_FRAMES, Floats, Ints
 from judging.results.cells import Cell, Header, Row
 from judging.results.counted import (
     PARSED_SQL,
@@ -43,8 +43,6 @@ from stats.rates import clustered_wilson, estimate_rate
 
 DETAILS = ("G", "P", "both_good", "both_bad", "mixed")
 EFFECTS = ("first_twice", "second_twice", "half_tie")
-# Frames whose items are error items and score-invariant items.
-JUDGING_FRAMES = ("single", "pair", "reference")
 # Frames without undetected rates, whose runs may have repeats too.
 OTHER_FRAMES = ("detection", "explanation", *SCORING_FRAMES)
 NO_RATE = Estimate(None, None, None, 0, "no undetected rate")

@@ -88,10 +88,15 @@ class DescriptionForm(forms.Form):
         """The changed fields that no longer have in the run what the page showed, nor the new
         value."""
         now = self.load(run)
+
+        def sent(name: str) -> str:
+            # Browsers send line breaks as CRLF.
+            return str(self.data.get(name, "")).replace("\r\n", "\n")
+
         return [
             name
             for name in self.changed_data
-            if now[name] not in (self.data.get(f"initial-{name}", ""), self.data.get(name, ""))
+            if now[name] not in (sent(f"initial-{name}"), sent(name))
         ]
 
     def clean_name(self) -> str:

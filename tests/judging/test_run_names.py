@@ -249,6 +249,14 @@ def test_what_somebody_else_changed_meanwhile_is_not_set_back(
     assert answer.status_code == 302
     run = Run.objects.get(number=2)
     assert (run.name, run.note) == ("Sees", "Mine")
+    # Browsers send line breaks as CRLF, in what was shown too.
+    lines_of = {**shown_first, "initial-name": "Sees", "name": "Sees", "tags": ""}
+    browser.post(place, {**lines_of, "initial-note": "Mine", "note": "Two\r\nlines"})
+    answer = browser.post(
+        place, {**lines_of, "initial-note": "Two\r\nlines", "note": "Two\r\nother lines"}
+    )
+    assert answer.status_code == 302
+    assert Run.objects.get(number=2).note == "Two\nother lines"
     late = browser.post(place, {**shown_first, "name": "Looks", "tags": "", "note": ""})
     assert late.status_code == 422
     assert "Somebody has changed this meanwhile, to “Sees”" in late.content.decode()

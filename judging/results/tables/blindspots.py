@@ -481,11 +481,9 @@ def _name_untested(asked: PageQuery, rows: Rows) -> str:
         for row in small[:MOST_UNTESTED]
     )
     more = f" and {len(small) - MOST_UNTESTED} more" if len(small) > MOST_UNTESTED else ""
-    return (
-        f"Too few items to test, but missed more often than the rest: {named}{more}."
-        if named
-        else ""
-    )
+    if not small:
+        return ""
+    return f"Too few items to test, but missed more often than the rest: {named}{more}."
 
 
 def _headline(asked: PageQuery, rows: Rows) -> str:

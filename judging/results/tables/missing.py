@@ -322,7 +322,7 @@ def _judge_conclusions(heads: Rows, of: _Groups) -> str:
     pairs = list(combinations(heads, 2))
     turned = sum(a["lowest"] < b["highest"] and b["lowest"] < a["highest"] for a, b in pairs)
     if not turned:
-        return f"The missing replies could change of no two runs which detects more. {bounds}"
+        return f"For no two runs could the missing replies change which one detects more. {bounds}"
     return (
         f"In {turned:,} of {len(pairs):,} pairs of runs the bounds overlap: there the missing "
         f"replies could change which of the two detects more. {bounds}"

@@ -399,7 +399,8 @@ def test_each_worker_hangs_up_the_calls_that_it_made(
     fault(evaluator, "hang")
     project = make_project()
     make_items(project, 80)
-    run = make_run(project, make_endpoint(evaluator, in_flight=2))
+    # Nothing may time out before the second worker is there.
+    run = make_run(project, make_endpoint(evaluator, in_flight=2, timeout=60))
     lifecycle.plan_calls(run)
     workers: set[str] = set()
 

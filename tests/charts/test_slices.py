@@ -36,3 +36,10 @@ def test_a_name_of_three_lines_has_a_higher_row():
     long = replace(NEAR, name="Spelling: under 1 % changed: run 1")
     assert slices.draw_slices([long])["height"] > slices.draw_slices([NEAR])["height"]
     assert layers(long)[0]["encoding"]["y"]["axis"]["labelOffset"] < 0
+
+
+def test_a_chart_does_not_change_one_that_was_drawn_before():
+    before = slices.draw_slices([NEAR])
+    slices.draw_slices([replace(NEAR, name="Units: run 2"), NEAR])
+    assert [row["name"] for row in before["data"]["values"]] == [NEAR.name]
+    assert before["layer"][1]["encoding"]["y"]["sort"] == [NEAR.name]

@@ -106,8 +106,9 @@ class SliceContrast:
 
     The slice has `n` items in `clusters` clusters, the rest `rest_n` items. Both rates have the
     interval of `rates.clustered_wilson`. `difference` is the Mantel-Haenszel difference, with an
-    interval where there is a p. `p` is one-sided, for the hypothesis that the slice has no higher
-    rate; `reason` says why it is None.
+    interval where there is a p; it compares `compared` items of the slice with `rest_compared` of
+    the rest, those in strata that have both. `p` is one-sided, for the hypothesis that the slice
+    has no higher rate; `reason` says why it is None.
     """
 
     n: int
@@ -122,6 +123,8 @@ class SliceContrast:
     difference: float | None
     difference_low: float | None
     difference_high: float | None
+    compared: int
+    rest_compared: int
     p: float | None
     reason: str = ""
 
@@ -256,6 +259,8 @@ class SliceableItems:
             difference=difference,
             difference_low=low,
             difference_high=high,
+            compared=part.compared,
+            rest_compared=part.others,
             p=None if reason else _p_value(self, part, draws),
             reason=reason,
         )

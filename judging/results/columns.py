@@ -270,7 +270,8 @@ class Points(Column):
 
     def cell(self, row: Row, of: Leading) -> Cell:
         low, high = (row[self.prefix + end] if end else None for end in (self.low, self.high))
-        return cells.points_cell(row[self.name], low, high, row[f"{self.prefix}reason"])
+        found = cells.points_cell(row[self.name], low, high, row[f"{self.prefix}reason"])
+        return replace(found, note=self.note_of(row))
 
 
 @dataclass(frozen=True)

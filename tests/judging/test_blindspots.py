@@ -188,6 +188,24 @@ def test_the_page_says_how_many_pairs_are_identical_and_its_links_leave_them_out
     assert keys(browser, "/projects/fbi/runs/1/?identical=yes") == ["item-1", "item-2"]
 
 
+def test_the_page_says_how_many_items_a_difference_compares_if_not_all(
+    project: Project, browser: Client
+) -> None:
+    both = [*make_items(project, 12, fields={"size": "long"})]
+    both += make_items(project, 12, fields={"size": "short"})
+    # Of these categories all are long, or all are short.
+    alone = make_items(
+        project, 8, category="spelling", ability="long-form", fields={"size": "long"}
+    )
+    alone += make_items(project, 3, category="incorrect-units", fields={"size": "short"})
+    said = [DETECTED, EQUAL] * 12 + [DETECTED] * 11
+    run = make_replied(project, "vanilla", zip([*both, *alone], said, strict=True))
+    [long, _] = blindspots.tabulate(project, [run], ["size"])
+    assert (long["n"], long["compared"], long["rest_n"], long["rest_compared"]) == (20, 12, 15, 12)
+    assert "12 of 20 items with 12 of 15 others" in shown(browser, "blind-spots/?by=size&show=all")
+    assert " others" not in shown(browser, "blind-spots/?by=category&show=all")
+
+
 def test_any_number_of_runs_are_two_queries(
     project: Project, items: list[Item], django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:

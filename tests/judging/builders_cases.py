@@ -134,12 +134,14 @@ CASES = {
 }
 
 
-def run_case(slug: str, ask: Callable[[], Endpoint]) -> tuple[Run, Project]:
+def run_case(
+    slug: str, ask: Callable[[], Endpoint], *, limit: int | None = None, seconds: float = 20
+) -> tuple[Run, Project]:
     """A run of a strategy that has ended, asked of an endpoint, or a derived one; those that it is
     over are asked first, each of an endpoint of its own."""
     case = CASES[slug]
     project = case.project()
-    sources = [work(make_run(project, ask(), base)) for base in case.over]
+    sources = [work(make_run(project, ask(), base, limit=limit), seconds) for base in case.over]
     if not case.calls:
         strategy = make_strategy(slug)
         weighted = strategy.strategy().fold == "weighted"
@@ -151,6 +153,6 @@ def run_case(slug: str, ask: Callable[[], Endpoint]) -> tuple[Run, Project]:
         project,
         strategy=make_strategy(slug),
         endpoint=endpoint,
-        config=lifecycle.RunConfig(over=sources[0] if sources else None, seed=1),
+        config=lifecycle.RunConfig(over=sources[0] if sources else None, seed=1, limit=limit),
     )
-    return work(run), project
+    return work(run, seconds), project

@@ -8,7 +8,8 @@ from django.core.management.base import BaseCommand, CommandError
 
 from annotation.management.files import command_error
 from annotation.models import Project
-from judging import demo
+from judging import demo, demo_model
+from judging.demo_model import LocalModel, NoServer
 
 EXAMPLES = settings.BASE_DIR / "examples"
 ARCHIVE = "fbi"
@@ -29,6 +30,15 @@ class Command(BaseCommand):
         )
         parser.add_argument("--host", default="127.0.0.1")
         parser.add_argument("--port", type=int, default=8000)
+        parser.add_argument(
+            "--model",
+            type=Path,
+            metavar="GGUF",
+            help="a language model to serve on this machine and to start runs with; see make "
+            "demo-llm",
+        )
+        parser.add_argument("--model-python", type=Path, help="the Python that has xllamacpp")
+        parser.add_argument("--model-port", type=int, default=8090)
 
     def handle(self, *args: Any, data: Path | None, **options: Any) -> None:
         if settings.SITE_URL:
@@ -40,8 +50,43 @@ class Command(BaseCommand):
         words = demo.load_passwords(settings.VAR_DIR / "demo-passwords")
         opens = demo.create_accounts(project, words)
         self._tell_people(project, {name: words[name] for name in words if opens[name]})
+        if options["model"] is None:
+            self._serve(options)
+            return
+        model = LocalModel(
+            options["model"].resolve(),
+            options["model_python"],
+            options["model_port"],
+            settings.VAR_DIR / "model.log",
+        )
+        try:
+            with demo_model.running_server(model) as address:
+                self._start_runs(project, model, address)
+                self._serve(options)
+        except NoServer as problem:
+            raise command_error(str(problem)) from problem
+
+    def _serve(self, options: dict[str, Any]) -> None:
         if options["serve"]:
             call_command("serve", host=options["host"], port=options["port"])
+
+    def _start_runs(self, project: Project, model: LocalModel, address: str) -> None:
+        """Let the served model evaluate some items, and say what that is."""
+        endpoint = demo_model.get_endpoint(model, address)
+        note = demo_model.TOY_NOTE if model.is_toy else ""
+        runs = demo_model.start_runs(project, endpoint, note)
+        self.stdout.write(
+            f"The model {endpoint.model} is served at {address}, as {endpoint.name!r}."
+        )
+        if note:
+            self.stdout.write(f"{note} A better model is one path away: make demo-llm GGUF=path.")
+        if runs:
+            numbers = ", ".join(f"{run.number} ({run.strategy.slug})" for run in runs)
+            self.stdout.write(
+                f"Runs {numbers} are asking it about ten items, which takes some minutes; watch "
+                f"them at /projects/{project.slug}/runs/."
+            )
+        self.stdout.write("")
 
     def _project(self, data: Path | None) -> Project:
         slug = ARCHIVE if data else "demo"

@@ -60,6 +60,18 @@ def list_explained_runs(project: Project) -> QuerySet[Run]:
     return explains.for_page().order_by("-number")
 
 
+def list_comparable_runs(project: Project) -> QuerySet[Run]:
+    """Runs that judged items, newest first. A new run may use the same items."""
+    judged = Run.objects.in_project(project).listed().judging()
+    return judged.for_page().order_by("-number")
+
+
+def find_last_seed(project: Project) -> int | None:
+    """The seed of the project's newest run that asked an evaluator; None before the first one."""
+    asked = Run.objects.in_project(project).filter(kind=Run.Kind.ASKED).order_by("-number")
+    return asked.values_list("seed", flat=True).first()
+
+
 def count_by_field(project: Project, field: str) -> list[tuple[str, int]]:
     """Count the project's live items for each value of a field."""
     live = Item.objects.in_project(project).live().exclude(**{field: ""})

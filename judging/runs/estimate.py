@@ -1,19 +1,24 @@
 """Estimate what a run would request and cost before it starts.
 
-The cost of a call is estimated from stored replies of the same strategy and endpoint.
+The cost of a call is estimated from stored replies of the same strategy and endpoint. Without
+enough of them, it is a range: from the prompts with replies as short as the endpoint's earlier
+ones, to the limit up to which a cap reserves.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
+from django.db.models import Avg
+
 from annotation.models import Project, Revision
-from judging.evaluators.prices import compute_cost
+from judging.evaluators.prices import BYTES_PER_TOKEN, compute_cost, estimate_tokens
 from judging.models import Endpoint, Reply, Request, Run, StrategyVersion
 from judging.runs import lifecycle, pinning, spending, start_checks
 from judging.runs.engine import calls
 from judging.runs.lifecycle import RunConfig
+from judging.runs.run_items import DrawnItems
 from judging.strategies import Strategy, frames
 from stats.estimates import Estimate
 from stats.means import student_mean
@@ -22,6 +27,9 @@ from stats.means import student_mean
 PILOT_CALLS = 30
 # The number of latest replies used for an estimate.
 MAX_REPLIES = 1000
+# English has about 4.3 bytes of UTF-8 per token, so hardly any prompt has more than 5: the
+# ends of the range of input tokens.
+_BYTES_PER_TOKEN = (5, BYTES_PER_TOKEN)
 
 
 @dataclass(frozen=True)
@@ -49,6 +57,33 @@ class CostEstimate:
     value: Decimal
     low: Decimal
     high: Decimal
+
+
+@dataclass(frozen=True)
+class UsageRange:
+    """From `low` to `high`, both included: tokens, or an amount in the currency of the endpoint's
+    prices."""
+
+    low: Decimal
+    high: Decimal
+
+
+@dataclass(frozen=True)
+class SameItems:
+    """What became of the items of an earlier run, number `number`, with `items` items. The new run
+    can use `used` of them; `changed` of these have another text now, which is the one that is sent.
+    The others were removed, have no final label that the strategy can use, serve as examples, or
+    are not among the chosen ones."""
+
+    number: int
+    items: int
+    used: int
+    changed: int
+
+    @property
+    def left_out(self) -> int:
+        """The number of items that the new run cannot use."""
+        return self.items - self.used
 
 
 def estimate_call(strategy: StrategyVersion, endpoint: Endpoint) -> CallEstimate:
@@ -93,12 +128,14 @@ class RunEstimate:
     """What a run would request.
 
     The `calls` of all items need `requests` different requests; `stored` requests are already
-    answered and cost nothing. `cost` is what the remaining requests may cost by the length of their
-    prompts, None if prices are unknown. `by_pilot` is an estimate with an interval, None until
-    there is a pilot; `pilot_items` items are enough for a pilot. The later steps of a chain are
-    unknown until the earlier steps are answered, so each call of a later step counts as one
-    request. `labelling` is the number of items still being labelled. `examples` are the keys of the
-    items shown in every prompt.
+    answered and cost nothing. `cost` is what the remaining requests may cost at most by the length
+    of their prompts, None if prices are unknown, and `least` what they cost if the replies are as
+    short as the endpoint's earlier ones. `tokens_in` and `tokens_out` are the ranges of their
+    tokens. `by_pilot` is an estimate with an interval, None until there is a pilot; `pilot_items`
+    items are enough for a pilot. The later steps of a chain are unknown until the earlier steps are
+    answered, so each call of a later step counts as one request. `labelling` is the number of items
+    still being labelled. `examples` are the keys of the items shown in every prompt. `same_items`
+    says what became of the items of an earlier run, if the new run shall use the same.
     """
 
     items: int
@@ -109,13 +146,29 @@ class RunEstimate:
     pilot: CallEstimate
     by_pilot: CostEstimate | None
     pilot_items: int
+    tokens_in: UsageRange
+    tokens_out: UsageRange
+    least: Decimal | None = None
     labelling: int = 0
     examples: tuple[str, ...] = ()
+    same_items: SameItems | None = None
 
     @property
     def to_ask(self) -> int:
         """The number of requests that are still to be sent and paid for."""
         return self.requests - self.stored
+
+    @property
+    def price(self) -> UsageRange | None:
+        """What the run will cost: the interval from a pilot or, before there is one, from `least`
+        to `cost`; None if a price is unknown."""
+        if not self.to_ask:
+            return UsageRange(Decimal(0), Decimal(0))
+        if self.by_pilot:
+            return UsageRange(self.by_pilot.low, self.by_pilot.high)
+        if self.cost is None or self.least is None:
+            return None
+        return UsageRange(min(self.least, self.cost), self.cost)
 
 
 def estimate_run(
@@ -137,44 +190,86 @@ def estimate_run(
     # The cost hardly depends on which items the seed draws.
     drawn = config.draw(project, asked, config.seed or 0)
     pinning.pin_examples(run, drawn.examples)
-    costs: dict[str, Decimal | None] = {}
+    requests: dict[str, tuple[int, Decimal | None]] = {}
     for batch in _batches(drawn.places):
-        costs |= _estimate_costs(run, asked, batch, config.over)
-    stored = sum(_count_answered(digests) for digests in _batches(list(costs)))
+        requests |= _estimate_requests(run, asked, batch, config.over)
+    stored = sum(_count_answered(digests) for digests in _batches(list(requests)))
     made = len(drawn.places) * run.samples * len(frames.list_calls(asked))
     later = made * asked.last_step
-    known = [cost for cost in costs.values() if cost is not None]
-    to_ask = len(costs) - stored + later
+    known = [cost for _, cost in requests.values() if cost is not None]
+    to_ask = len(requests) - stored + later
     pilot = estimate_call(strategy, endpoint)
+    # The requests that are answered already are like those that are not.
+    size = to_ask * sum(size for size, _ in requests.values()) // max(1, len(requests))
+    tokens_in = UsageRange(*(Decimal(-(-size // one)) for one in _BYTES_PER_TOKEN))
+    tokens_out = _estimate_tokens_out(endpoint, run, to_ask)
     return RunEstimate(
         items=len(drawn.items),
         calls=made + later,
-        requests=len(costs) + later,
+        requests=len(requests) + later,
         stored=stored,
-        cost=_mean(known) * to_ask if len(known) == len(costs) else None,
+        cost=_mean(known) * to_ask if len(known) == len(requests) else None,
+        least=compute_cost(endpoint.prices(), int(tokens_in.low), int(tokens_out.low)),
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
         pilot=pilot,
         by_pilot=estimate_cost(pilot, to_ask),
         pilot_items=count_pilot_items((made + later) // len(drawn.items)),
         labelling=start_checks.count_being_labelled(run, drawn.items),
         examples=tuple(row["key"] for row in drawn.examples),
+        same_items=_compare_items(project, asked, config, drawn),
     )
+
+
+def _estimate_tokens_out(endpoint: Endpoint, run: Run, to_ask: int) -> UsageRange:
+    """The tokens of `to_ask` replies: at least as many as the endpoint's latest replies have, or
+    none if there are none yet; at most the token limit of the run."""
+    latest = Reply.objects.filter(request__endpoint=endpoint, tokens_out__isnull=False)
+    usual = latest.order_by("-pk")[:MAX_REPLIES].aggregate(mean=Avg("tokens_out"))["mean"] or 0
+    limit = 0 if endpoint.is_offline else estimate_tokens(b"", run.pinned["parameters"])
+    low = min(round(usual * to_ask), limit * to_ask)
+    return UsageRange(Decimal(low), Decimal(limit * to_ask))
+
+
+def _compare_items(
+    project: Project, asked: Strategy, config: RunConfig, drawn: DrawnItems
+) -> SameItems | None:
+    if config.same_as is None:
+        return None
+    before = dict(config.same_as.outcomes.values_list("item", "revision"))
+    if config.limit is not None:
+        drawn = replace(config, limit=None).draw(project, asked, config.seed or 0)
+    now = {place["item_id"]: place["revision_id"] for place in drawn.places}
+    changed = sum(before[item] != revision for item, revision in now.items())
+    return SameItems(config.same_as.number, len(before), len(now), changed)
+
+
+def sum_prices(found: Sequence[RunEstimate]) -> UsageRange | None:
+    """Add up the price ranges of several runs; None if none of them is known. The bounds are sums
+    of bounds, so the range is wider than necessary."""
+    known = [one.price for one in found if one.price]
+    if not known:
+        return None
+    zero = Decimal(0)
+    return UsageRange(sum((one.low for one in known), zero), sum((one.high for one in known), zero))
 
 
 def _mean(costs: list[Decimal]) -> Decimal:
     return sum(costs, Decimal(0)) / max(1, len(costs))
 
 
-def _estimate_costs(
+def _estimate_requests(
     run: Run, strategy: Strategy, places: list[dict[str, Any]], over: Run | None
-) -> dict[str, Decimal | None]:
-    """Return the digests of the first requests of these places, each with its cost."""
+) -> dict[str, tuple[int, Decimal | None]]:
+    """Return the digests of the first requests of these places, each with its size in bytes and the
+    most that it may cost."""
     revisions = Revision.objects.only("texts").in_bulk([place["revision_id"] for place in places])
     outcomes = [pinning.build_outcome(run, place) for place in places]
     for outcome in outcomes:
         outcome.revision = revisions[outcome.revision_id]
     wanted = calls.build_first_calls(run, strategy, outcomes, base=over)
     return {
-        digest: spending.estimate_request(run.endpoint, run, body)
+        digest: (len(body), spending.estimate_request(run.endpoint, run, body))
         for _, digest, body in calls.render_calls(run, strategy, wanted)
     }
 

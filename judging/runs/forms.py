@@ -14,6 +14,8 @@ from judging.errors import Refused
 from judging.models import Endpoint, Run, StrategyVersion
 from judging.runs import descriptions
 from judging.runs.run_config import MAIN_AXIS, RunOverrides
+from judging.runs.spending import format_amount
+from judging.strategies import Strategy, frames
 from judging.strategies.definitions import MAX_EXAMPLES, MAX_SAMPLES
 from judging.strategies.descriptions import FRAME_DESCRIPTIONS
 
@@ -26,13 +28,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Option:
-    """One checkbox. `note` is shown next to its label."""
+    """One checkbox. `note` is shown next to its label, `cost` behind it, and `why` below. `kind`
+    says whether an endpoint is, or a strategy needs, an evaluator LLM ("llm") or the baseline. It
+    cannot be ticked if there is a `barrier`, which is shown."""
 
     name: str
     value: str
     label: str
     note: str
     checked: bool
+    kind: str = ""
+    cost: str = ""
+    why: str = ""
+    barrier: str = ""
 
 
 class CapField(forms.DecimalField):
@@ -117,6 +125,14 @@ def _call(clean: Callable[[Any], T], value: Any) -> T:
         raise ValidationError(str(problem)) from problem
 
 
+class RunChoiceField(forms.ModelChoiceField):
+    """A choice of a run by its number; the labels say what the run asked."""
+
+    def label_from_instance(self, run: Run) -> str:
+        part = ", part of the items" if run.is_part else ""
+        return f"{run.title}: {run.strategy.slug} at {run.endpoint.name}{part}"
+
+
 class StartForm(DescriptionForm):
     """Form for new runs: strategies, endpoints, items, samples, the cost cap, and name, tags and
     note."""
@@ -138,6 +154,15 @@ class StartForm(DescriptionForm):
         to_field_name="name",
         error_messages={"required": "Choose one or more evaluators."},
     )
+    same_as = RunChoiceField(
+        Run.objects.none(),
+        label="The same items as",
+        to_field_name="number",
+        required=False,
+        empty_label="No other run: choose the items below",
+        help_text="To compare runs. Their list is used, also if it was drawn or limited, with the "
+        "current texts. The estimate says which items have changed or can no longer be used.",
+    )
     ability = forms.MultipleChoiceField(label="Abilities", required=False)
     category = forms.MultipleChoiceField(label="Categories", required=False)
     keys = forms.CharField(
@@ -157,7 +182,8 @@ class StartForm(DescriptionForm):
         label="Seed",
         min_value=0,
         max_value=SEED_LIMIT,
-        help_text="The same seed gives the same items in the same order.",
+        help_text="The same seed gives the same items in the same order. It is the seed of the "
+        "project's last run unless you change it.",
     )
     with_duplicates = forms.BooleanField(
         label="Include exact duplicates",
@@ -223,9 +249,18 @@ class StartForm(DescriptionForm):
         categories: Sequence[tuple[str, int]],
         taxonomy: Taxonomy,
         is_lead: bool,
+        comparable: QuerySet[Run] | None = None,
+        recommended: Mapping[str, str] | None = None,
+        usable: Mapping[str, int] | None = None,
+        generating: bool = True,
         **kwargs: Any,
     ) -> None:
+        """`recommended` has the slugs of the strategies to begin with, each with the reason;
+        `usable` has the number of items by what a strategy needs of them. Generators stand with
+        the other strategies if the project is `generating`, otherwise apart."""
         super().__init__(data, **kwargs)
+        self.recommended, self.usable = dict(recommended or {}), dict(usable or {})
+        self.generating = generating
         self.strategies = {one.slug: one for one in strategies}
         self.taxonomy = taxonomy
         self.counts = {"ability": dict(abilities), "category": dict(categories)}
@@ -241,7 +276,12 @@ class StartForm(DescriptionForm):
         _set_queryset(self.fields["endpoint"], endpoints)
         if len(named := list(endpoints.values_list("name", flat=True)[:2])) == 1:
             self.initial.setdefault("endpoint", named)
+        self.only_offline = all(one.is_offline for one in endpoints)
         _set_queryset(self.fields["over"], explained)
+        if comparable is not None and comparable.exists():
+            _set_queryset(self.fields["same_as"], comparable)
+        else:
+            del self.fields["same_as"]
         if not explained.exists():
             del self.fields["over"]
         if not is_lead:
@@ -277,17 +317,37 @@ class StartForm(DescriptionForm):
             unlabelled=said["unlabelled"],
         )
 
+    def recommended_options(self) -> list[Option]:
+        """The strategies to begin with, each with the reason and its calls."""
+        return [self._strategy_option(slug) for slug in self.recommended if slug in self.known]
+
     def strategy_groups(self) -> list[tuple[str, bool, list[Option]]]:
-        """The strategies grouped by frame. Each group says if any of its strategies is chosen."""
+        """All other strategies grouped by frame. Each group says if any of its strategies is
+        chosen."""
+        return self._group([slug for slug in self.known if self._stands_with_others(slug)])
+
+    def generator_groups(self) -> list[tuple[str, bool, list[Option]]]:
+        """The generators, if nothing in the project waits for them."""
+        return self._group([slug for slug in self.known if not self._stands_with_others(slug)])
+
+    @property
+    def generators_chosen(self) -> bool:
+        """True if a generator that stands apart is chosen."""
+        return any(chosen for _, chosen, _ in self.generator_groups())
+
+    def _stands_with_others(self, slug: str) -> bool:
+        return self.generating or not self.known[slug].generates
+
+    def _group(self, slugs: Iterable[str]) -> list[tuple[str, bool, list[Option]]]:
         titles = {frame: words.title for frame, words in FRAME_DESCRIPTIONS.items()}
         grouped: dict[str, list[Option]] = {
             title: [] for title in [*titles.values(), OFFLINE_GROUP]
         }
-        chosen = self._chosen("strategy")
-        for slug, one in self.known.items():
-            note = "the project's own" if self.strategies[slug].project_id else one.study
-            option = Option("strategy", slug, one.title, note, slug in chosen)
-            grouped[OFFLINE_GROUP if one.metric else titles[one.frame]].append(option)
+        for slug in slugs:
+            if slug not in self.recommended:
+                one = self.known[slug]
+                title = OFFLINE_GROUP if one.metric else titles[one.frame]
+                grouped[title].append(self._strategy_option(slug))
         return [
             (
                 title,
@@ -299,12 +359,32 @@ class StartForm(DescriptionForm):
             if options
         ]
 
-    @property
-    def only_offline(self) -> bool:
-        """True if no evaluator LLM is offered, so that only the baselines can run."""
-        field = self.fields["endpoint"]
-        assert isinstance(field, forms.ModelMultipleChoiceField)
-        return all(one.is_offline for one in field.queryset or ())
+    def _strategy_option(self, slug: str) -> Option:
+        one = self.known[slug]
+        notes = ["the project's own" if self.strategies[slug].project_id else one.study]
+        if one.axes and not self._list_fitting_axes(slug):
+            notes.append(
+                self.taxonomy.word_groups("none of its axes is about this project's abilities")
+            )
+        return Option(
+            name="strategy",
+            value=slug,
+            label=one.title,
+            note="; ".join(note for note in notes if note),
+            checked=slug in self._chosen("strategy"),
+            kind="baseline" if one.metric else "llm",
+            cost=self._describe_calls(one),
+            why=self.recommended.get(slug, ""),
+            barrier="needs an evaluator LLM" if self.only_offline and not one.metric else "",
+        )
+
+    def _describe_calls(self, strategy: Strategy) -> str:
+        if strategy.metric:
+            return "free"
+        calls = frames.count_calls_per_item(strategy)
+        each = f"{calls} call{'s' * (calls > 1)} per item"
+        items = self.usable.get(frames.get_item_needs(strategy))
+        return f"{each}, {items * calls:,} for {items:,} items" if items else each
 
     def endpoint_options(self) -> list[Option]:
         """The offered endpoints; the chosen endpoints are marked."""
@@ -312,7 +392,14 @@ class StartForm(DescriptionForm):
         field = self.fields["endpoint"]
         assert isinstance(field, forms.ModelMultipleChoiceField)
         return [
-            Option("endpoint", one.name, one.name, _endpoint_label(one), one.name in chosen)
+            Option(
+                name="endpoint",
+                value=one.name,
+                label=one.name,
+                note=_endpoint_label(one),
+                checked=one.name in chosen,
+                kind="baseline" if one.is_offline else "llm",
+            )
             for one in field.queryset or ()
         ]
 
@@ -327,10 +414,28 @@ class StartForm(DescriptionForm):
         return self._counted("category", self.taxonomy.category_names())
 
     def axis_options(self) -> list[Option]:
-        """The axes of all strategies on the form; the chosen axes are marked."""
+        """The axes that are about abilities of this project, or are of its own strategies; the
+        chosen axes are marked. Without any such axis there is nothing to choose."""
         chosen = self._chosen("axes")
-        named = self._axes()
+        fitting = {axis for slug in self.known for axis in self._list_fitting_axes(slug)} | chosen
+        named = {slug: title for slug, title in self._axes().items() if slug in fitting}
+        if not named:
+            return []
+        named = {MAIN_AXIS: self._axes()[MAIN_AXIS]} | named
         return [Option("axes", slug, title, "", slug in chosen) for slug, title in named.items()]
+
+    def _list_fitting_axes(self, slug: str) -> list[str]:
+        """The axes of a strategy that decide items of an ability of this project; all axes of the
+        project's own strategy."""
+        known = self.taxonomy.ability_names()
+        named = {one.axis for one in self.taxonomy.abilities}
+        return [
+            axis.slug
+            for axis in self.known[slug].axes
+            if self.strategies[slug].project_id
+            or axis.slug in named
+            or not known.keys().isdisjoint(axis.abilities)
+        ]
 
     def _axes(self) -> dict[str, str]:
         named = {axis.slug: axis.title for one in self.known.values() for axis in one.axes}
@@ -380,8 +485,14 @@ def _endpoint_label(endpoint: Endpoint) -> str:
     if endpoint.is_offline:
         return "offline, free"
     prices = endpoint.prices()
-    unknown = None in (prices.per_million_in, prices.per_million_out)
-    return f"{endpoint.model}{'; price unknown' if unknown else ''}"
+    if prices.per_million_in is None or prices.per_million_out is None:
+        price = "price unknown: a cap cannot be enforced"
+    elif prices.per_million_in or prices.per_million_out:
+        amounts = map(format_amount, (prices.per_million_in, prices.per_million_out))
+        price = "{} in / {} out per million tokens".format(*amounts)
+    else:
+        price = "free"
+    return f"{endpoint.model}; {price}"
 
 
 class CapForm(forms.Form):

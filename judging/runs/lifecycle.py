@@ -50,12 +50,13 @@ class RunConfig:
     """The configuration of a run besides its strategy and endpoint, from the form to what the run
     pins.
 
-    A run covers the project's judgeable items, or only those in `items`, or a random sample of
-    `limit` items. An explanation check is `over` a finished run, and covers the items that this run
-    scored equal to gold. `samples` is the number of samples of each call, by default the strategy's
-    number. With an `occasion`, answered requests are sent again. `own` overrides the strategy and
-    the endpoint. A `pilot` only measures the usage of calls, so lists and figures leave it out, and
-    it gets no name, tags or note.
+    A run covers the project's judgeable items, or only those in `items`, or only those of the run
+    `same_as` in their current texts, or a random sample of `limit` of these. An explanation check
+    is `over` a finished run, and covers the items that this run scored equal to gold. `samples` is
+    the number of samples of each call, by default the strategy's number. With an `occasion`,
+    answered requests are sent again. `own` overrides the strategy and the endpoint. A `pilot` only
+    measures the usage of calls, so lists and figures leave it out, and it gets no name, tags or
+    note.
     """
 
     seed: int | None = None
@@ -63,6 +64,7 @@ class RunConfig:
     with_duplicates: bool = False
     items: Collection[int] | None = None
     over: Run | None = None
+    same_as: Run | None = None
     samples: int | None = None
     own: RunOverrides = NO_OVERRIDES
     occasion: str = ""
@@ -76,16 +78,26 @@ class RunConfig:
     def draw(self, project: Project, asked: Strategy, seed: int) -> DrawnItems:
         """Draw the items of a run with `seed`. Raises `Refused` if there are no items."""
         if asked.frame == "explanation":
+            if self.same_as:
+                raise Refused(
+                    f"Strategy {asked.slug} checks the explanations of one run and covers its "
+                    "items. Do not choose the items of another run as well."
+                )
             return run_items.draw_for_check(
                 require_checked_run(self.over), asked, seed=seed, limit=self.limit
             )
+        only = self.items
+        if self.same_as:
+            same = set(self.same_as.outcomes.values_list("item", flat=True))
+            only = same if only is None else same.intersection(only)
         return run_items.draw_items(
             project,
             asked,
             seed=seed,
             limit=self.limit,
-            with_duplicates=self.with_duplicates,
-            only=self.items,
+            # The earlier run may have included duplicates.
+            with_duplicates=self.with_duplicates or self.same_as is not None,
+            only=only,
             own=self.own,
         )
 

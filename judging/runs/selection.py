@@ -72,6 +72,13 @@ def _list_excluding_answers(project: Project) -> list[str]:
     return [str(option.value) for option in task.deciding.options if option.drops]
 
 
+def count_items(project: Project, needs: str) -> int:
+    """Count the items that a run of a strategy with these needs may cover."""
+    if needs in SOURCE_TEXTS:
+        return select_sources(project, needs).count()
+    return select_resolutions(project, needs).count()
+
+
 def explain_no_items(needs: str) -> str:
     """Explain what to do if no item is resolved in the way that a strategy needs."""
     if needs in SOURCE_TEXTS:

@@ -6,14 +6,13 @@ runs are checked before the first run starts, so that an impossible request is r
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from itertools import product
 
 from annotation.models import Membership, Project
 from judging.errors import Refused
 from judging.models import Endpoint, Run, StrategyVersion
 from judging.runs import canaries, descriptions, estimate, lifecycle, start_checks
-from judging.runs.estimate import PILOT_CALLS, CostEstimate, RunEstimate
+from judging.runs.estimate import PILOT_CALLS, RunEstimate
 from judging.runs.lifecycle import RunConfig
 
 # A request for more runs at once is probably a mistake.
@@ -53,6 +52,11 @@ class PlannedRun:
     def pilot_items(self) -> int:
         """The number of items in a pilot, at most the number of items in the run."""
         return min(self.foreseen.pilot_items, self.foreseen.items)
+
+    @property
+    def title(self) -> str:
+        """The strategy's title and the endpoint, to name a line of the estimate."""
+        return f"{self.strategy.strategy().title} at {self.endpoint.name}"
 
     @property
     def wants_pilot(self) -> bool:
@@ -188,19 +192,3 @@ def _check(
         if wish.config.cap is not None:
             start_checks.check_prices(one.endpoint)
         start_checks.check_budget(project, one.endpoint)
-
-
-def sum_costs(askings: Sequence[PlannedRun]) -> CostEstimate | None:
-    """Add up the costs of all runs, as estimated from pilots; None if a run has no estimate.
-
-    The bounds of the interval are sums of bounds, so the interval is wider than necessary.
-    """
-    found = [one.foreseen.by_pilot for one in askings]
-    if not found or None in found:
-        return None
-    amounts = [one for one in found if one]
-    return CostEstimate(
-        value=sum((one.value for one in amounts), Decimal(0)),
-        low=sum((one.low for one in amounts), Decimal(0)),
-        high=sum((one.high for one in amounts), Decimal(0)),
-    )

@@ -1,7 +1,7 @@
 """The strategies that a project can use: the built-in ones and its own."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from django.db.models import Count
@@ -36,6 +36,21 @@ class CatalogueEntry:
     def is_offered(self) -> bool:
         """True if new runs may use the strategy."""
         return self.version.retired_at is None
+
+
+# The built-in strategies to begin with, in the order in which they are recommended, and why.
+RECOMMENDED = {
+    "vanilla": "Scores the gold and the perturbed answer, each alone: does the evaluator see the "
+    "error without help?",
+    "reference": "Scores the perturbed answer beside the gold answer.",
+    "pairwise": "Shows both answers, in both orders: which one is better?",
+    "detect-1a": "Asks of each response whether it has an error.",
+    "detect-self-consistency": "Asks the same several times; the majority decides.",
+    "likert": "Scores each response by the scales of your form, with the gold answer shown.",
+    "likert-no-gold": "Scores each response by the scales of your form, without the gold answer.",
+    "score-matrix": "Scores each response by the points of your form, all at once.",
+    "generate-gold": "Writes the gold answers that the items wait for.",
+}
 
 
 @dataclass(frozen=True)
@@ -73,6 +88,29 @@ def suits_task(strategy: Strategy, task: TaskType) -> bool:
     texts = {text.name for text in task.texts}
     is_settled = strategy.frame == "sorting" and task.categories
     return frames.can_show(strategy, texts) and not is_settled
+
+
+def recommend(task: TaskType, offered: Iterable[CatalogueEntry]) -> list[CatalogueEntry]:
+    """The two or three strategies to begin with, for items of this task type; none if no built-in
+    strategy is for its labels."""
+    by_slug = {one.version.slug: one for one in offered if one.suits and not one.is_own}
+    return [
+        by_slug[slug]
+        for slug in RECOMMENDED
+        if slug in by_slug and _is_made_for(by_slug[slug].strategy, task)
+    ]
+
+
+def _is_made_for(strategy: Strategy, task: TaskType) -> bool:
+    """True if the labels of this task type are of the kind that the strategy is compared with, or
+    if the task type waits for what it generates."""
+    if strategy.generates or task.awaits:
+        return strategy.frame == "answer" and task.awaits == "gold"
+    if strategy.metrics_from == "task":
+        kind = "points" if strategy.frame == "rubric" else "scale"
+        return any(field.kind == kind for field in task.fields)
+    wanted = selection.REQUIRED_RESULTS.get(frames.get_item_needs(strategy), ())
+    return not {str(option.value) for option in task.deciding.options}.isdisjoint(wanted)
 
 
 def group_by_frame(project: Project) -> list[FrameGroup]:

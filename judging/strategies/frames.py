@@ -122,6 +122,11 @@ def list_all_calls(strategy: Strategy) -> tuple[CallSpec, ...]:
     )
 
 
+def count_calls_per_item(strategy: Strategy) -> int:
+    """The number of calls for one item: every order, axis, step and sample."""
+    return len(list_all_calls(strategy)) * strategy.samples
+
+
 def can_show(strategy: Strategy, texts: Collection[str]) -> bool:
     """True if items that have the texts of these names have all that the calls show."""
     names = {*texts, "question"} if {"prompt", "input"} & {*texts} else {*texts}

@@ -90,8 +90,9 @@ def test_from_the_price_to_the_archive(
     choose(page, "Error detection", "detect-1a", "judge")
 
     page.get_by_role("button", name="Estimate").click()
-    row = page.get_by_role("row", name="detect-1a at judge")
-    expect(row).to_contain_text("at most about")
+    row = page.get_by_role("row", name="Error detection 1-A at judge")
+    expect(row).to_contain_text(" to ")
+    expect(page.get_by_text("out by the token limit")).to_be_visible()
     checked(page)
     page.get_by_role("button", name="Pilot 30 calls").click()
     expect(page.locator("#pilots")).to_contain_text("Pilot of detect-1a at judge")

@@ -7,10 +7,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.models import Project
+from annotation.models import Project, Resolution
 from judging.models import Endpoint, Run
 from judging.runs import lifecycle
-from tests.builders import make_member, make_slot
+from tests.builders import make_member, make_revision, make_slot
 from tests.judging.builders_judging import (
     answer,
     make_baseline,
@@ -119,6 +119,7 @@ def test_the_form_says_how_many_items_are_resolved(browser: Client, project: Pro
 
 
 def test_the_projects_own_strategies_are_offered_too(browser: Client, project: Project) -> None:
+    make_items(project, 1)
     version = make_strategy("vanilla")
     definition = {**version.definition, "slug": "ours", "title": "Our own words"}
     type(version).objects.create(
@@ -178,7 +179,8 @@ def test_an_estimate_starts_nothing(browser: Client, project: Project, judge: En
     said = shown(sent(browser, strategy="pairwise", limit=2, foresee=1))
     # Two items in both orders.
     assert said.count('<td class="number">4</td>') == 3
-    assert "at most about" in said
+    # The same tokens at 10 and 20 a million, from no reply to 1,024 tokens for each of 4 calls.
+    assert "at most 4,096 out by the token limit" in said
     assert not Run.objects.exists()
 
 
@@ -272,5 +274,124 @@ def test_nothing_is_started_by_looking(browser: Client, project: Project, judge:
 def test_the_baseline_is_offered_although_nobody_set_it_up(
     browser: Client, project: Project
 ) -> None:
+    make_items(project, 1)
     Endpoint.objects.all().delete()
     assert 'name="endpoint" value="baseline"' in shown(browser.get(NEW))
+
+
+def main_button(said: str) -> str:
+    form = said.split('id="foreseen"')[1]
+    return form.split('data-kind="primary"')[1].split(">")[1].split("<")[0]
+
+
+def test_estimate_is_the_main_button_until_there_is_an_estimate(
+    browser: Client, project: Project, judge: Endpoint
+) -> None:
+    make_items(project, 1)
+    assert main_button(shown(browser.get(NEW))) == "Estimate"
+    assert main_button(shown(sent(browser, foresee=1))) == "Start the run"
+    assert main_button(shown(sent(browser, samples=-1, foresee=1), 422)) == "Estimate"
+
+
+def estimated(said: str) -> str:
+    return said.split('name="estimated" value="')[1].split('"')[0]
+
+
+def test_a_form_that_was_changed_after_the_estimate_starts_nothing_and_is_estimated_again(
+    browser: Client, project: Project, judge: Endpoint
+) -> None:
+    make_items(project, 2)
+    first = estimated(shown(sent(browser, foresee=1)))
+    said = shown(sent(browser, limit=1, estimated=first), 409)
+    assert "the form was changed after the estimate" in said
+    assert not Run.objects.exists()
+    # What costs nothing may change, and an empty field is like one that was not sent.
+    again = sent(
+        browser, limit=1, estimated=estimated(said), name="First", cap="5", keys="", tags="a"
+    )
+    assert again.status_code == 302
+    assert Run.objects.get().outcomes.count() == 1
+
+
+def test_the_items_of_an_earlier_run_are_used_again_and_what_became_of_them_is_told(
+    browser: Client, project: Project, judge: Endpoint
+) -> None:
+    items = make_items(project, 12)
+    first = make_run(project, judge, limit=4, seed=9)
+    same = set(first.outcomes.values_list("item", flat=True))
+    body = {"strategy": "pairwise", "same_as": first.number}
+    assert f"uses all 4 items of run {first.number}." in shown(sent(browser, **body, foresee=1))
+    one, other = sorted(same)[:2]
+    item = next(item for item in items if item.pk == one)
+    texts = {**item.revisions.get().texts, "perturbed": "Spiders have six legs."}
+    revision = make_revision(item, texts)
+    # Labelled again in its new words.
+    Resolution.objects.filter(item=one).update(revision=revision)
+    Resolution.objects.filter(item=other).delete()
+    said = shown(sent(browser, **body, foresee=1))
+    assert f"uses 3 of the 4 items of run {first.number}. 1 of them has changed since" in said
+    assert "1 is left out" in said
+    part = shown(sent(browser, **body, limit=2, foresee=1))
+    assert f"uses 3 of the 4 items of run {first.number}, of which 2 are drawn." in part
+    assert sent(browser, **body).status_code == 302
+    run = Run.objects.exclude(pk=first.pk).get()
+    assert set(run.outcomes.values_list("item", flat=True)) == same - {other}
+
+
+def test_the_seed_is_that_of_the_last_run_unless_a_link_says_otherwise(
+    browser: Client, project: Project, judge: Endpoint
+) -> None:
+    make_items(project, 2)
+    make_run(project, judge, seed=77)
+    assert 'name="seed" value="77"' in shown(browser.get(NEW))
+    said = shown(browser.get(NEW + "?seed=5&same_as=1"))
+    assert 'name="seed" value="5"' in said
+    assert '<option value="1" selected>Run 1: reference at judge</option>' in said
+
+
+def test_three_strategies_are_recommended_for_perturbed_answers(
+    browser: Client, project: Project, judge: Endpoint
+) -> None:
+    make_items(project, 3)
+    said = shown(browser.get(NEW))
+    first = said.split("start-recommended")[1].split("</fieldset>")[0]
+    assert [part.split('"')[0] for part in first.split('value="')[1:]] == [
+        "vanilla",
+        "reference",
+        "pairwise",
+    ]
+    assert "2 calls per item, 6 for 3 items" in first
+    assert "Nothing in this project waits for generating." in said
+    assert "1.25 in" not in said
+    assert "10 in / 20 out per million tokens" in said
+
+
+def test_the_next_step_is_told_where_nothing_can_be_run_yet(
+    browser: Client, project: Project
+) -> None:
+    said = shown(browser.get(NEW))
+    assert "A lead imports items first" in said
+    assert 'id="start"' not in said
+    lead = Client()
+    lead.force_login(make_member(project, role="lead").account)
+    assert f'href="{reverse("imports", args=["fbi"])}">Import items</a>' in shown(lead.get(NEW))
+    make_items(project, 1)
+    Resolution.objects.all().delete()
+    said = shown(browser.get(NEW))
+    assert f'<a href="{reverse("label", args=["fbi"])}">Label items</a> first' in said
+    # There is no endpoint but the baseline, so what needs more cannot be ticked.
+    assert "Ask a site admin to add an endpoint" in said
+    assert 'value="vanilla" data-kind="llm" disabled' in said
+
+
+def test_the_sum_of_an_estimate_is_a_range_and_counts_what_has_no_price(
+    browser: Client, project: Project, judge: Endpoint
+) -> None:
+    make_items(project, 2)
+    make_endpoint(NOBODY, name="unpriced")
+    said = shown(sent(browser, endpoint=["judge", "unpriced"], foresee=1))
+    total = said.split('<p class="start-total">')[1].split("</p>")[0]
+    assert "4 requests to send" in total
+    assert total.endswith(", and 1 run of unknown price.")
+    assert " to 0.05" in total
+    assert said.count("unpriced</a> has no price") == 1

@@ -92,10 +92,91 @@ def test_strategies_stand_by_frame_and_those_that_ask_nobody_apart(project: Proj
     assert [is_chosen for _, is_chosen in chosen] == [False, True]
 
 
+def test_recommended_strategies_stand_first_with_the_reason_and_the_calls() -> None:
+    strategies = [make_strategy(slug) for slug in ("vanilla", "reference", "rouge-l", "pairwise")]
+    form = start_form(
+        {"strategy": ["vanilla"]},
+        strategies=strategies,
+        recommended={"vanilla": "Begin here.", "reference": "Cheap."},
+        usable={"perturbation": 1200},
+    )
+    [vanilla, reference] = form.recommended_options()
+    # Gold and perturbed answer, and the perturbed one alone.
+    assert (vanilla.cost, reference.cost) == (
+        "2 calls per item, 2,400 for 1,200 items",
+        "1 call per item, 1,200 for 1,200 items",
+    )
+    assert (vanilla.why, vanilla.checked, reference.checked) == ("Begin here.", True, False)
+    groups = {title: options for title, _, options in form.strategy_groups()}
+    assert {title: [one.value for one in options] for title, options in groups.items()} == {
+        "Pairs": ["pairwise"],
+        forms.OFFLINE_GROUP: ["rouge-l"],
+    }
+    [baseline] = groups[forms.OFFLINE_GROUP]
+    assert (baseline.cost, baseline.kind, vanilla.kind) == ("free", "baseline", "llm")
+
+
+def test_calls_of_axes_steps_and_samples_are_counted() -> None:
+    slugs = ("axis", "score-chain", "detect-self-consistency")
+    form = start_form(strategies=[make_strategy(slug) for slug in slugs])
+    options = {one.value: one.cost for _, _, found in form.strategy_groups() for one in found}
+    # Two answers along four axes; three steps; five samples.
+    assert options == {
+        "axis": "8 calls per item",
+        "score-chain": "3 calls per item",
+        "detect-self-consistency": "5 calls per item",
+    }
+
+
+def test_without_an_evaluator_llm_its_strategies_cannot_be_ticked_and_say_why() -> None:
+    make_baseline()
+    barriers = {
+        one.value: one.barrier for _, _, found in start_form().strategy_groups() for one in found
+    }
+    assert barriers == {"vanilla": "needs an evaluator LLM", "rouge-l": ""}
+    make_endpoint("http://127.0.0.1:9/v1")
+    for _, _, options in start_form().strategy_groups():
+        assert not any(one.barrier for one in options)
+
+
+def test_generators_stand_apart_where_nothing_waits_for_them() -> None:
+    strategies = [make_strategy(slug) for slug in ("vanilla", "generate-entity")]
+    form = start_form({"strategy": ["generate-entity"]}, strategies=strategies, generating=False)
+    assert [title for title, _, _ in form.strategy_groups()] == ["Single answers"]
+    assert [title for title, _, _ in form.generator_groups()] == ["Generators of perturbations"]
+    assert form.generators_chosen
+    form = start_form(strategies=strategies)
+    assert len(form.strategy_groups()) == 2
+    assert not form.generator_groups()
+
+
+def test_axes_are_offered_only_where_they_are_about_the_projects_abilities() -> None:
+    axis = make_strategy("axis")
+    own = taxonomy.parse_definition(
+        {
+            "ability": [{"slug": "tone", "name": "Tone"}],
+            "category": [{"slug": "rude", "name": "Rude", "ability": "tone"}],
+        }
+    )
+    form = start_form(strategies=[axis], taxonomy=own)
+    assert form.axis_options() == []
+    [(_, _, [option])] = form.strategy_groups()
+    assert "none of its axes is about this project's abilities" in option.note
+    shipped = start_form(strategies=[axis])
+    assert len(shipped.axis_options()) == 5
+    [(_, _, [option])] = shipped.strategy_groups()
+    assert "axes" not in option.note
+    # What a link has chosen is shown in any case.
+    chosen = axis.strategy().axes[0].slug
+    linked = start_form({"axes": [chosen]}, strategies=[axis], taxonomy=own)
+    assert [one.value for one in linked.axis_options()] == ["main", chosen]
+
+
 def test_endpoints_say_whether_their_price_is_known() -> None:
     make_baseline()
     for name, values in {
-        "free": PRICES,
+        "priced": PRICES,
+        "free": {"price_in": 0, "price_out": 0},
         "half": {"price_in": 1, "price_out": None},
         "none": {"price_in": None, "price_out": None},
     }.items():
@@ -103,7 +184,13 @@ def test_endpoints_say_whether_their_price_is_known() -> None:
     form = start_form({"endpoint": ["half"]})
     notes = {one.value: one.note for one in form.endpoint_options()}
     assert notes.pop(make_baseline().name) == "offline, free"
-    assert notes == {"free": "m", "half": "m; price unknown", "none": "m; price unknown"}
+    unknown = "m; price unknown: a cap cannot be enforced"
+    assert notes == {
+        "priced": "m; 1 in / 2 out per million tokens",
+        "free": "m; free",
+        "half": unknown,
+        "none": unknown,
+    }
     assert [one.value for one in form.endpoint_options() if one.checked] == ["half"]
 
 

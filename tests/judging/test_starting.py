@@ -286,9 +286,9 @@ def test_a_pilot_is_asked_once_and_stays_out_of_lists_and_figures(project: Proje
     assert asking.foreseen.by_pilot
     assert asking.foreseen.by_pilot.value == Decimal("0.012")
     assert asking.foreseen.by_pilot.low == asking.foreseen.by_pilot.high == Decimal("0.012")
-    total = runs_start.sum_costs([asking, asking])
+    total = estimate.sum_prices([asking.foreseen, asking.foreseen])
     assert total
-    assert total.high == Decimal("0.024")
+    assert total.low == total.high == Decimal("0.024")
 
 
 def test_a_few_calls_need_no_pilot(project: Project) -> None:
@@ -297,14 +297,15 @@ def test_a_few_calls_need_no_pilot(project: Project) -> None:
     assert runs_start.start_pilots(project, wanted, None) == []
 
 
-def test_a_total_is_unknown_if_one_part_is(project: Project) -> None:
+def test_a_total_is_that_of_the_runs_whose_price_is_known(project: Project) -> None:
     make_items(project, 1)
-    assert (
-        runs_start.sum_costs(
-            runs_start.estimate_runs(project, wish("reference", endpoints=[make_endpoint(NOBODY)]))
-        )
-        is None
-    )
+    dear = make_endpoint(NOBODY, price_in=Decimal(1), price_out=Decimal(1))
+    wanted = wish("reference", endpoints=[make_endpoint(NOBODY), dear])
+    unknown, known = (one.foreseen for one in runs_start.estimate_runs(project, wanted))
+    assert unknown.price is None
+    assert known.price
+    assert estimate.sum_prices([unknown]) is None
+    assert estimate.sum_prices([unknown, known]) == known.price
 
 
 def test_a_canary_asks_anew_what_was_answered(project: Project) -> None:

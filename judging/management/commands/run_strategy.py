@@ -100,16 +100,20 @@ class Command(BaseCommand):
     def _say(self, asking: PlannedRun) -> None:
         """Print how many requests a run would send and what it would cost."""
         found, by_pilot = asking.foreseen, asking.foreseen.by_pilot
-        price = "unknown" if found.cost is None else "free"
-        if by_pilot and by_pilot.high:
-            value, low, high = map(format_estimate, (by_pilot.value, by_pilot.low, by_pilot.high))
-            price = f"{value} ({low} to {high})"
-        elif found.cost:
-            price = f"up to about {format_estimate(found.cost)}"
+        price = "free" if found.price else "unknown"
+        if found.price and found.price.high:
+            price = f"{format_estimate(found.price.low)} to {format_estimate(found.price.high)}"
+            if by_pilot:
+                price = f"{format_estimate(by_pilot.value)} ({price})"
         self.stdout.write(
             f"{found.items} items, {found.calls} calls, {found.requests} different requests,"
             f" {found.stored} already answered, {found.to_ask} to send; price {price}"
         )
+        if same := found.same_items:
+            self.stdout.write(
+                f"{same.used} of the {same.items} items of run {same.number} can be used,"
+                f" {same.changed} of them with a text that has changed since"
+            )
 
 
 def _add_items(parser: ArgumentParser) -> None:
@@ -117,6 +121,12 @@ def _add_items(parser: ArgumentParser) -> None:
     add = group.add_argument
     add("--limit", type=int, metavar="N", help="a random sample of N items")
     add("--seed", type=int, metavar="N", help="the same seed draws the same sample")
+    add(
+        "--same-as",
+        type=int,
+        metavar="RUN",
+        help="the items of this run, with their current texts; the other options choose among them",
+    )
     add("--duplicates", action="store_true", help="include exact duplicates")
     add(
         "--unlabelled",
@@ -186,6 +196,7 @@ def _wish(
         abilities=options["ability"],
         keys=_keys(options["keys"]),
     )
+    chosen = run_commands.get_runs(project, [options["same_as"]] if options["same_as"] else [])
     own = RunOverrides(
         parameters=_parameters(options["parameters"]),
         axes=tuple(options["axis"]),
@@ -203,6 +214,7 @@ def _wish(
             with_duplicates=options["duplicates"],
             samples=options["samples"],
             over=over,
+            same_as=chosen[0] if chosen else None,
             items=items,
             own=own,
             while_labelling=options["while_labelling"],
@@ -231,8 +243,8 @@ def _parameters(text: str) -> dict[str, Any]:
 
 def _check_fold(options: dict[str, Any]) -> None:
     """Raise an error for options that are only for runs of an evaluator."""
-    asking = ("endpoint", "limit", "seed", "cap", "samples")
-    if given := [f"--{name}" for name in asking if options[name] is not None]:
+    asking = ("endpoint", "limit", "seed", "cap", "samples", "same_as")
+    if given := [f"--{name.replace('_', '-')}" for name in asking if options[name] is not None]:
         raise command_error(
             f"Strategy {options['strategy']} combines runs. Leave out {', '.join(given)} and give "
             "the runs with --over."

@@ -65,13 +65,40 @@ class PilotSerializer(serializers.Serializer[Any]):
     cost = EstimateSerializer()
 
 
+class PriceRangeSerializer(serializers.Serializer[Any]):
+    """What a run costs, in the currency of the endpoint's prices."""
+
+    low = serializers.DecimalField(max_digits=20, decimal_places=6)
+    high = serializers.DecimalField(max_digits=20, decimal_places=6)
+
+
+class TokenRangeSerializer(serializers.Serializer[Any]):
+    """Tokens of all requests that are still to be sent."""
+
+    low = serializers.IntegerField()
+    high = serializers.IntegerField()
+
+
+class SameItemsSerializer(serializers.Serializer[Any]):
+    """What became of the `items` of run `number`: the new run can use `used` of them, `changed` of
+    these with another text than that run, and `left_out` not."""
+
+    number = serializers.IntegerField()
+    items = serializers.IntegerField()
+    used = serializers.IntegerField()
+    changed = serializers.IntegerField()
+    left_out = serializers.IntegerField()
+
+
 class AskingSerializer(serializers.Serializer[PlannedRun]):
     """What a run would request. `stored` is the number of its `requests` that are already answered
     and cost nothing.
 
-    `cost` is estimated from the length of the prompts; it is null if a price is unknown. `by_pilot`
-    has an interval once 30 calls are answered. `pilots` are the pilot runs that are still in
-    progress.
+    `price` is the range of the cost, from a pilot or, before there is one, from the length of the
+    prompts with replies as short as the endpoint's earlier ones to `cost`, with replies up to the
+    token limit; both are null if a price is unknown. `by_pilot` has an interval once 30 calls are
+    answered. `pilots` are the pilot runs that are still in progress. `same_items` is null without
+    `same_as`.
     """
 
     strategy = serializers.CharField(source="strategy.slug")
@@ -85,12 +112,16 @@ class AskingSerializer(serializers.Serializer[PlannedRun]):
     cost = serializers.DecimalField(
         source="foreseen.cost", max_digits=20, decimal_places=6, allow_null=True
     )
+    price = PriceRangeSerializer(source="foreseen.price", allow_null=True)
+    tokens_in = TokenRangeSerializer(source="foreseen.tokens_in")
+    tokens_out = TokenRangeSerializer(source="foreseen.tokens_out")
     pilot = PilotSerializer(source="foreseen.pilot")
     by_pilot = AmountSerializer(source="foreseen.by_pilot", allow_null=True)
     wants_pilot = serializers.BooleanField()
     pilots = serializers.SerializerMethodField()
     labelling = serializers.IntegerField(source="foreseen.labelling")
     examples = serializers.ListField(source="foreseen.examples", child=serializers.CharField())
+    same_items = SameItemsSerializer(source="foreseen.same_items", allow_null=True)
 
     def get_pilots(self, asking: PlannedRun) -> list[int]:
         return [run.number for run in asking.pilots]

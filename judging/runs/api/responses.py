@@ -61,6 +61,7 @@ def _build_run_request(member: Membership, said: dict[str, Any]) -> NewRuns:
         config=RunConfig(
             seed=secrets.randbits(48) if said["seed"] is None else said["seed"],
             over=get_run_or_404(member, said["over"]) if said["over"] else None,
+            same_as=get_run_or_404(member, said["same_as"]) if said["same_as"] else None,
             items=choices.select_items(project, **filters),
             own=RunOverrides(
                 said["parameters"],

@@ -47,7 +47,9 @@ class StartSerializer(DescriptionSerializer):
     `categories`, `abilities` and `keys` filter the items; an empty list filters nothing. With
     `votes`, several `samples` are votes, otherwise repeats; null uses the strategy's default.
     `parameters` override the endpoint's. `axes` may include "main", the axis of each item's
-    ability. An explanation check needs `over`, the run to check. A `canary` sends answered requests
+    ability. An explanation check needs `over`, the run to check. With `same_as`, the number of a
+    run, the items are those of that run with their current texts, and the filters choose among
+    them. A `canary` sends answered requests
     again. With `unlabelled`, error detection also judges items without a final label. Only a lead
     may include items that are still being labelled.
     """
@@ -78,6 +80,9 @@ class StartSerializer(DescriptionSerializer):
         child=serializers.CharField(max_length=200), default=list, max_length=MOST_KEYS
     )
     over = serializers.IntegerField(
+        default=None, allow_null=True, min_value=1, max_value=2_147_483_647
+    )
+    same_as = serializers.IntegerField(
         default=None, allow_null=True, min_value=1, max_value=2_147_483_647
     )
     canary = serializers.BooleanField(default=False)

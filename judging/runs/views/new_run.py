@@ -1,5 +1,7 @@
 """The page for new runs: estimate, pilot, and start."""
 
+import hashlib
+import json
 import secrets
 from typing import Any
 
@@ -10,18 +12,19 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
+from annotation import tasktypes
 from annotation.htmx import HtmxRequest
 from annotation.items import taxonomy
-from annotation.models import Membership
+from annotation.models import Item, Membership
 from annotation.projects import access
 from judging import tasks
 from judging.errors import Refused
 from judging.models import Run
-from judging.runs import choices, progress, selection, start
+from judging.runs import choices, estimate, progress, selection, start
 from judging.runs.forms import StartForm
 from judging.runs.lifecycle import RunConfig
 from judging.runs.start import NewRuns, PlannedRun
-from judging.strategies import catalogue
+from judging.strategies import catalogue, frames
 
 # The maximum number of pilots that a page can follow; there are never more pilots in progress.
 MOST_PILOTS = 40
@@ -29,6 +32,11 @@ MOST_PILOTS = 40
 _PLAIN_FIELDS = (
     *("seed", "limit", "with_duplicates", "samples", "cap"),
     *("name", "tags", "note"),
+)
+# Fields that do not change what a run asks, so that an estimate still holds when they change.
+NOT_ESTIMATED = frozenset(
+    {"csrfmiddlewaretoken", "estimated", "foresee", "pilot", "name", "tags", "note", "cap"}
+    | {f"initial-{name}" for name in ("name", "tags", "note")}
 )
 
 
@@ -41,11 +49,14 @@ def new_run(request: HtmxRequest, slug: str) -> HttpResponse:
     member = access.member_for(request, slug, right="run")
     form = _build_form(request, member)
     askings: list[PlannedRun] = []
+    is_stale = False
     if request.method == "POST" and form.is_valid():
         try:
             wish = _build_request(member, form)
             if not {"foresee", "pilot"} & request.POST.keys():
-                return _start_runs(request, member, wish)
+                is_stale = request.POST.get("estimated", "") not in ("", _digest(request.POST))
+                if not is_stale:
+                    return _start_runs(request, member, wish)
             if "pilot" in request.POST:
                 _start_pilots(member, wish)
             askings = start.estimate_runs(member.project, wish)
@@ -55,12 +66,17 @@ def new_run(request: HtmxRequest, slug: str) -> HttpResponse:
         "project": member.project,
         "member": member,
         "form": form,
+        "is_stale": is_stale,
+        "estimated": _digest(request.POST),
+        "not_estimated": " ".join(sorted(NOT_ESTIMATED)),
         **_estimate_context(askings),
     }
+    status = 422 if form.errors else 409 if is_stale else 200
     if request.htmx:
-        return render(request, "judging/run_new.html#foreseen", context, status=_status(form))
-    context["items"] = selection.select_resolutions(member.project, "values").count()
-    return render(request, "judging/run_new.html", context, status=_status(form))
+        return render(request, "judging/run_new.html#foreseen", context, status=status)
+    context["items"] = selection.count_items(member.project, "values")
+    context["any_items"] = Item.objects.in_project(member.project).live().exists()
+    return render(request, "judging/run_new.html", context, status=status)
 
 
 @require_GET
@@ -76,15 +92,30 @@ def pilots(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "judging/_pilots.html", context)
 
 
-def _status(form: StartForm) -> int:
-    return 422 if form.errors else 200
+def _digest(sent: QueryDict) -> str:
+    """A digest of the fields that an estimate depends on. The page sends it with the estimate that
+    it shows, so that no run starts with another form than the one that was estimated."""
+    fields = sorted((name, sorted(sent.getlist(name))) for name in sent.keys() - NOT_ESTIMATED)
+    # An empty field is like a field that was not sent, as browsers leave out unticked boxes.
+    said = [(name, values) for name, values in fields if any(values)]
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
 def _estimate_context(askings: list[PlannedRun]) -> dict[str, Any]:
     """Build the template context of the estimates."""
+    foreseen = [one.foreseen for one in askings]
     return {
         "askings": askings,
-        "total": start.sum_costs(askings),
+        "to_ask": sum(one.to_ask for one in foreseen),
+        "total": estimate.sum_prices(foreseen),
+        "unpriced": sum(one.price is None for one in foreseen),
+        "unpriced_endpoints": sorted(
+            {
+                one.endpoint.name
+                for one in askings
+                if one.foreseen.cost is None and one.foreseen.to_ask
+            }
+        ),
         "pilots": [progress.load_status(run) for one in askings for run in one.pilots],
         "wants_pilot": any(one.wants_pilot for one in askings),
     }
@@ -92,25 +123,39 @@ def _estimate_context(askings: list[PlannedRun]) -> dict[str, Any]:
 
 def _build_form(request: HttpRequest, member: Membership) -> StartForm:
     project = member.project
+    task = tasktypes.load_task_type(project)
+    offered = [one for one in catalogue.list_offered(project) if one.suits]
+    recommended = catalogue.recommend(task, offered)
+    needs = {frames.get_item_needs(one.strategy) for one in recommended}
+    seed = choices.find_last_seed(project)
     given = _initial_data(request.GET)
     return StartForm(
         request.POST if request.method == "POST" else None,
-        strategies=[one.version for one in catalogue.list_offered(project) if one.suits],
+        strategies=[one.version for one in offered],
         endpoints=choices.list_endpoints(),
         explained=choices.list_explained_runs(project),
+        comparable=choices.list_comparable_runs(project),
         abilities=choices.count_by_field(project, "ability"),
         categories=choices.count_by_field(project, "category"),
         taxonomy=taxonomy.load_taxonomy(project),
         is_lead=member.is_lead,
-        initial={"seed": secrets.randbits(48), **given},
+        recommended={
+            one.version.slug: catalogue.RECOMMENDED[one.version.slug] for one in recommended
+        },
+        usable={one: selection.count_items(project, one) for one in needs},
+        generating=bool(task.awaits) or any(one.runs for one in offered if one.strategy.generates),
+        initial={"seed": secrets.randbits(48) if seed is None else seed, **given},
     )
+
+
+_SINGLE = ("over", "same_as", "keys", "samples", "seed", "limit")
 
 
 def _initial_data(query: QueryDict) -> dict[str, Any]:
     """Return the initial data from the query string, so that links can preselect values."""
     several = ("strategy", "endpoint", "ability", "category", "axes")
     found: dict[str, Any] = {name: query.getlist(name) for name in several if name in query}
-    return found | {name: query[name] for name in ("over", "keys", "samples") if name in query}
+    return found | {name: query[name] for name in _SINGLE if name in query}
 
 
 def _build_request(member: Membership, form: StartForm) -> NewRuns:
@@ -122,6 +167,7 @@ def _build_request(member: Membership, form: StartForm) -> NewRuns:
         items=items,
         own=form.own(),
         over=said.get("over"),
+        same_as=said.get("same_as"),
         while_labelling=said.get("while_labelling", False),
         **{name: said[name] for name in _PLAIN_FIELDS},
     )

@@ -1,0 +1,38 @@
+// The form of new runs: an estimate holds only while the form is as it was estimated. The server
+// checks this too before it starts a run, so the page works without this module.
+const form = document.getElementById("start");
+const free = new Set(form?.dataset.notEstimated.split(" "));
+let estimated = "";
+
+const read = () => JSON.stringify([...new FormData(form)].filter(([name, value]) => value && !free.has(name)));
+
+// Which button is the main one depends on whether the estimate holds.
+function show() {
+  const notice = form.querySelector(".start-stale");
+  if (!notice) return;
+  const isStale = read() !== estimated;
+  if (isStale) notice.textContent = "The form was changed after this estimate. Estimate again.";
+  notice.hidden = !isStale;
+  const [start, again] = ["[data-start]", "#foreseen [name=foresee]"].map((one) => form.querySelector(one));
+  start.toggleAttribute("disabled", isStale);
+  (isStale ? again : start).dataset.kind = "primary";
+  delete (isStale ? start : again).dataset.kind;
+}
+
+if (form) {
+  estimated = read();
+  form.addEventListener("input", show);
+  form.addEventListener("change", show);
+  // The form may be changed while the server estimates, so what was sent counts. Requests for the
+  // progress of pilots, which are no posts, leave the estimate as it is.
+  let sent = estimated;
+  let shown = form.querySelector("[name=estimated]");
+  document.addEventListener("htmx:before:request", ({ target }) => target.matches?.("[hx-post]") && (sent = read()));
+  document.addEventListener("htmx:after:swap", () => {
+    const fresh = form.querySelector("[name=estimated]");
+    if (fresh !== shown) estimated = sent;
+    shown = fresh;
+    show();
+  });
+  window.addEventListener("pageshow", show);
+}

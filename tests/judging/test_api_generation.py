@@ -128,10 +128,32 @@ def test_an_estimate_starts_nothing_and_a_pilot_gives_it_an_interval(
     assert program.get(API + "runs/").json()["results"] == []
 
 
+def test_an_estimate_is_a_range_and_says_what_became_of_the_same_items(
+    program: Client, project: Project, judge: Endpoint
+) -> None:
+    make_items(project, 9)
+    first = make_run(project, judge, limit=4)
+    said = post(program, "runs/estimate/", {**WISH, "same_as": first.number})
+    assert said["items"] == 4
+    assert said["same_items"] == {
+        "number": first.number, "items": 4, "used": 4, "changed": 0, "left_out": 0
+    }  # fmt: skip
+    assert Decimal(said["price"]["low"]) < Decimal(said["price"]["high"])
+    assert said["price"]["high"] == said["cost"]
+    assert said["tokens_out"] == {"low": 0, "high": 4 * 1024}
+    assert 0 < said["tokens_in"]["low"] < said["tokens_in"]["high"]
+    number = post(program, "runs/", {**WISH, "same_as": first.number}, 201)["run"]["number"]
+    same = set(Run.objects.get(number=number).outcomes.values_list("item", flat=True))
+    assert same == set(first.outcomes.values_list("item", flat=True))
+    post(program, "runs/", {**WISH, "same_as": 99}, 404)
+    assert post(program, "runs/estimate/", WISH)["same_items"] is None
+
+
 def test_an_unknown_price_is_null(program: Client, project: Project) -> None:
     make_items(project, 1)
     make_endpoint(NOBODY, name="judge")
-    assert post(program, "runs/estimate/", WISH)["cost"] is None
+    said = post(program, "runs/estimate/", WISH)
+    assert (said["cost"], said["price"]) == (None, None)
 
 
 def test_only_a_lead_asks_about_items_that_are_being_labelled(

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -322,6 +323,24 @@ def test_a_command_works_on_runs_that_were_started_elsewhere_too(
     words = ("--project", "p", "--strategy", "vanilla", "--endpoint", endpoint.name, "--wait")
     say("run_strategy", *words)
     assert work(other).state == Run.State.FINISHED
+
+
+def test_a_run_by_command_has_the_same_items_as_an_earlier_run(project: Project) -> None:
+    endpoint = make_endpoint("http://127.0.0.1:9/v1", name="judge", price_in=1, price_out=1)
+    first = make_run(project, endpoint, limit=2)
+    words = ("--project", "p", "--strategy", "pairwise", "--endpoint", "judge")
+    words += ("--same-as", str(first.number))
+    said, _ = say("run_strategy", *words, "--estimate")
+    assert re.search(r"^2 items, 4 calls, .* price 0\.0\d+ to 0\.0\d+$", said, re.MULTILINE)
+    assert "2 of the 2 items of run 1 can be used, 0 of them with a text that has changed" in said
+    say("run_strategy", *words)
+    again = Run.objects.get(number=2)
+    assert set(again.outcomes.values_list("item", flat=True)) == set(
+        first.outcomes.values_list("item", flat=True)
+    )
+    assert "p has no run 9" in refused("run_strategy", *words[:-1], "9")
+    words = ("--project", "p", "--strategy", "majority", "--over", "1", "2", "--same-as", "1")
+    assert "Leave out --same-as" in refused("run_strategy", *words)
 
 
 def test_a_run_by_command_takes_what_the_form_takes(project: Project, tmp_path: Path) -> None:

@@ -89,6 +89,72 @@ def test_the_cost_is_that_of_what_is_still_to_be_asked(
     assert after.cost == Decimal(0)
 
 
+def foresee(project: Project, endpoint: Endpoint, slug: str = "reference") -> estimate.RunEstimate:
+    strategy = selection.get_strategy_version(slug)
+    config = lifecycle.RunConfig(seed=1)
+    return estimate.estimate_run(project, strategy=strategy, endpoint=endpoint, config=config)
+
+
+def test_before_any_reply_the_price_is_from_the_prompts_alone_to_the_token_limit(
+    project: Project,
+) -> None:
+    endpoint = make_endpoint(
+        "http://127.0.0.1:9/v1",
+        price_in=Decimal(3),
+        price_out=Decimal(6),
+        parameters={"max_tokens": 200},
+    )
+    found = foresee(project, endpoint)
+    # Six requests. 5 bytes of a prompt are a token at most, 3 at least.
+    assert (found.tokens_out.low, found.tokens_out.high) == (0, 6 * 200)
+    assert 0 < found.tokens_in.low < found.tokens_in.high
+    assert abs(found.tokens_in.low * 5 - found.tokens_in.high * 3) <= 5
+    assert found.price
+    assert found.price.low == found.least == 3 * found.tokens_in.low / Decimal(1_000_000)
+    assert found.price.high == found.cost
+    # Each request is rounded up to a token of its own.
+    most = (3 * found.tokens_in.high + 6 * 6 * 200) / Decimal(1_000_000)
+    assert most <= found.price.high <= most + Decimal("0.00002")
+
+
+def test_replies_are_as_long_as_earlier_ones_of_the_endpoint_with_any_strategy(
+    project: Project,
+) -> None:
+    endpoint = make_endpoint(
+        "http://127.0.0.1:9/v1", price_in=Decimal(0), price_out=Decimal(100_000)
+    )
+    run = lifecycle.start_run(
+        project,
+        strategy=selection.get_strategy_version("pairwise"),
+        endpoint=endpoint,
+        config=lifecycle.RunConfig(seed=1),
+    )
+    lifecycle.plan_calls(run)
+    answer(run, number=1, tokens_out=10)
+    answer(run, number=1, tokens_out=30)
+    answer(run, number=1, tokens_out=None)
+    found = foresee(project, endpoint)
+    # 20 tokens on average for each of six requests, at a price of 0.1 each.
+    assert (found.tokens_out.low, found.tokens_out.high) == (120, 6 * 1024)
+    assert found.price
+    assert (found.price.low, found.price.high) == (12, Decimal("614.4"))
+    assert foresee(project, make_endpoint("http://127.0.0.1:9/v2")).tokens_out.low == 0
+
+
+def test_nothing_to_send_costs_nothing_also_without_a_price(project: Project) -> None:
+    endpoint = make_endpoint("http://127.0.0.1:9/v1")
+    assert foresee(project, endpoint).price is None
+    strategy = selection.get_strategy_version("reference")
+    run = lifecycle.start_run(
+        project, strategy=strategy, endpoint=endpoint, config=lifecycle.RunConfig(seed=1)
+    )
+    lifecycle.plan_calls(run)
+    answer(run)
+    found = foresee(project, endpoint)
+    assert found.price
+    assert (found.to_ask, found.price.low, found.price.high) == (0, 0, 0)
+
+
 def test_without_prices_no_cost_is_named(project: Project) -> None:
     endpoint = make_endpoint("http://127.0.0.1:9/v1")
     strategy = selection.get_strategy_version("reference")

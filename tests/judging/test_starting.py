@@ -308,6 +308,33 @@ def test_a_total_is_that_of_the_runs_whose_price_is_known(project: Project) -> N
     assert estimate.sum_prices([unknown, known]) == known.price
 
 
+def test_an_explanation_check_has_the_items_of_its_own_run_only(project: Project) -> None:
+    make_items(project, 2)
+    endpoint = make_endpoint(NOBODY)
+    run = make_run(project, endpoint)
+    wanted = wish("explanation-check", endpoints=[endpoint], over=run, same_as=run)
+    with pytest.raises(Refused, match="Do not choose the items of another run as well"):
+        runs_start.estimate_runs(project, wanted)
+
+
+def test_the_same_items_include_duplicates_of_the_earlier_run_and_filters_choose_among_them(
+    project: Project,
+) -> None:
+    one, two, three = make_items(project, 3)
+    two.duplicate_of = one
+    two.save()
+    endpoint = make_endpoint(NOBODY)
+    first = make_run(project, endpoint, with_duplicates=True, items={one.pk, two.pk})
+    assert first.outcomes.count() == 2
+    for chosen, expected in (
+        (None, {one.pk, two.pk}),
+        ({two.pk, three.pk}, {two.pk}),
+    ):
+        wanted = wish("pairwise", endpoints=[endpoint], same_as=first, items=chosen)
+        [run] = runs_start.start_runs(project, wanted, None)
+        assert set(run.outcomes.values_list("item", flat=True)) == expected
+
+
 def test_a_canary_asks_anew_what_was_answered(project: Project) -> None:
     make_items(project, 30)
     endpoint = make_endpoint(NOBODY)

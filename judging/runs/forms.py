@@ -343,6 +343,7 @@ class StartForm(DescriptionForm):
         grouped: dict[str, list[Option]] = {
             title: [] for title in [*titles.values(), OFFLINE_GROUP]
         }
+        chosen = self._chosen("strategy")
         for slug in slugs:
             if slug not in self.recommended:
                 one = self.known[slug]
@@ -351,7 +352,7 @@ class StartForm(DescriptionForm):
         return [
             (
                 title,
-                any(one.checked for one in options)
+                any(one.value in chosen for one in options)
                 or (title == OFFLINE_GROUP and self.only_offline),
                 options,
             )
@@ -361,6 +362,7 @@ class StartForm(DescriptionForm):
 
     def _strategy_option(self, slug: str) -> Option:
         one = self.known[slug]
+        barrier = self._find_barrier(one)
         notes = ["the project's own" if self.strategies[slug].project_id else one.study]
         if one.axes and not self._list_fitting_axes(slug):
             notes.append(
@@ -371,12 +373,20 @@ class StartForm(DescriptionForm):
             value=slug,
             label=one.title,
             note="; ".join(note for note in notes if note),
-            checked=slug in self._chosen("strategy"),
+            checked=slug in self._chosen("strategy") and not barrier,
             kind="baseline" if one.metric else "llm",
             cost=self._describe_calls(one),
             why=self.recommended.get(slug, ""),
-            barrier="needs an evaluator LLM" if self.only_offline and not one.metric else "",
+            barrier=barrier,
         )
+
+    def _find_barrier(self, strategy: Strategy) -> str:
+        """Why the strategy cannot be used now, "" if it can."""
+        if self.only_offline and not strategy.metric:
+            return "needs an evaluator LLM"
+        if strategy.frame == "explanation" and "over" not in self.fields:
+            return "needs a finished run that explained its scores"
+        return ""
 
     def _describe_calls(self, strategy: Strategy) -> str:
         if strategy.metric:

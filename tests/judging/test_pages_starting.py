@@ -130,7 +130,7 @@ def test_the_projects_own_strategies_are_offered_too(browser: Client, project: P
     assert 'value="majority"' not in said
 
 
-def test_a_link_may_choose_beforehand(browser: Client, project: Project) -> None:
+def test_a_link_may_choose_beforehand(browser: Client, project: Project, judge: Endpoint) -> None:
     make_items(project, 1)
     said = shown(browser.get(NEW + "?strategy=vanilla&endpoint=baseline&category=number-errors"))
     for value in ("vanilla", "baseline", "number-errors"):

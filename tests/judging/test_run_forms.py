@@ -93,6 +93,7 @@ def test_strategies_stand_by_frame_and_those_that_ask_nobody_apart(project: Proj
 
 
 def test_recommended_strategies_stand_first_with_the_reason_and_the_calls() -> None:
+    make_endpoint("http://127.0.0.1:9/v1")
     strategies = [make_strategy(slug) for slug in ("vanilla", "reference", "rouge-l", "pairwise")]
     form = start_form(
         {"strategy": ["vanilla"]},
@@ -134,9 +135,20 @@ def test_without_an_evaluator_llm_its_strategies_cannot_be_ticked_and_say_why() 
         one.value: one.barrier for _, _, found in start_form().strategy_groups() for one in found
     }
     assert barriers == {"vanilla": "needs an evaluator LLM", "rouge-l": ""}
+    # A link may have chosen it: its group is open and says why it is not ticked.
+    (_, is_open, [vanilla]), _ = start_form({"strategy": ["vanilla"]}).strategy_groups()
+    assert (is_open, vanilla.checked) == (True, False)
     make_endpoint("http://127.0.0.1:9/v1")
     for _, _, options in start_form().strategy_groups():
         assert not any(one.barrier for one in options)
+
+
+def test_an_explanation_check_cannot_be_ticked_before_a_run_has_explained_its_scores() -> None:
+    make_endpoint("http://127.0.0.1:9/v1")
+    [(_, _, [option])] = start_form(
+        strategies=[make_strategy("explanation-check")]
+    ).strategy_groups()
+    assert option.barrier == "needs a finished run that explained its scores"
 
 
 def test_generators_stand_apart_where_nothing_waits_for_them() -> None:

@@ -270,6 +270,7 @@ def test_the_list_of_runs_is_drawn_anew_while_one_is_not_finished(
 def test_a_new_run_says_that_only_baselines_can_run_where_no_evaluator_is_there(
     browser: Client, project: Project
 ) -> None:
+    make_items(project, 1)
     url, said = reverse("run-new", args=[project.slug]), "only the strategies under “Baselines”"
     make_baseline()
     assert said in browser.get(url).content.decode()

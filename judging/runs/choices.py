@@ -62,8 +62,10 @@ def list_explained_runs(project: Project) -> QuerySet[Run]:
 
 def list_comparable_runs(project: Project) -> QuerySet[Run]:
     """Runs that judged items, newest first. A new run may use the same items."""
-    judged = Run.objects.in_project(project).listed().judging()
-    return judged.for_page().order_by("-number")
+    judged = Run.objects.in_project(project).listed().judging().order_by("-number")
+    # The list shows hundreds of runs, so it leaves out the definitions of their strategies.
+    named = ("number", "name", "is_part", "project", "strategy__slug", "endpoint__name")
+    return judged.select_related("strategy", "endpoint").only(*named)
 
 
 def find_last_seed(project: Project) -> int | None:

@@ -99,6 +99,45 @@ def test_the_pages_of_a_run(
     checked(page)
 
 
+@pytest.mark.parametrize("width, scheme", LOOKS)
+def test_an_estimate_is_stale_once_the_form_changes_and_holds_again_once_it_is_as_it_was(
+    open_page: OpenPage, project: Project, member: Membership, width: int, scheme: str
+) -> None:
+    make_items(project, 3)
+    make_endpoint("http://127.0.0.1:9/v1", name="judge", price_in=1, price_out=1)
+    page = open_page(
+        member.account,
+        address("run-new") + "?strategy=vanilla&endpoint=judge",
+        **look(width, scheme),
+    )
+    limit, stale = page.get_by_label("Maximum number of items"), page.locator(".start-stale")
+    start = page.get_by_role("button", name="Start the run")
+    page.get_by_role("button", name="Estimate").click()
+    expect(start).to_have_attribute("data-kind", "primary")
+    expect(stale).to_be_hidden()
+    limit.fill("2")
+    expect(stale).to_have_text("The form was changed after this estimate. Estimate again.")
+    expect(start).to_be_disabled()
+    checked(page)
+    limit.fill("")
+    expect(start).to_be_enabled()
+    page.get_by_label("Note").fill("A note changes no request.")
+    expect(start).to_be_enabled()
+    # Enter estimates and starts nothing.
+    limit.fill("1")
+    limit.press("Enter")
+    expect(page.locator(".start-total")).to_contain_text("2 requests to send")
+    expect(start).to_be_enabled()
+    assert not Run.objects.exists()
+    page.locator("summary", has_text="Baselines").click()
+    page.locator("[value=rouge-l]").check()
+    expect(page.get_by_text("Tick the endpoint “baseline” for it too")).to_be_visible()
+    page.locator("[value=baseline]").check()
+    page.locator("[value=judge]").uncheck()
+    expect(page.get_by_text("only the baseline is ticked here")).to_be_visible()
+    checked(page)
+
+
 def test_progress_is_followed_until_the_run_ends(
     open_page: OpenPage, project: Project, member: Membership
 ) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from annotation import tasktypes
 from annotation.models import Project
 from judging import strategies
 from judging.models import StrategyVersion
@@ -86,3 +87,39 @@ def test_the_text_of_a_version_is_its_own_or_its_files_or_is_written_out(project
     stored.digest = "0" * 64
     assert catalogue.get_source(stored).startswith('slug = "vanilla"\n')
     assert "{{question}}" in catalogue.get_source(stored)
+
+
+@pytest.mark.parametrize(
+    "task_type, slugs",
+    [
+        ("perturbation-vetting", ["vanilla", "reference", "pairwise"]),
+        ("error-detection", ["detect-1a", "detect-self-consistency"]),
+        ("rating", ["likert", "likert-no-gold"]),
+        ("rubric-matrix", ["score-matrix"]),
+        ("rubric-scoring", ["score-matrix"]),
+        ("gold-verification", ["generate-gold"]),
+        # No built-in strategy is compared with these labels.
+        ("pairwise", []),
+        ("explanation-audit", []),
+    ],
+)
+def test_strategies_are_recommended_by_what_the_task_type_labels(
+    task_type: str, slugs: list[str]
+) -> None:
+    project = make_project(f"p-{task_type}", task_type=task_type)
+    task = tasktypes.load_task_type(project)
+    found = catalogue.recommend(task, catalogue.list_offered(project))
+    assert [one.version.slug for one in found] == slugs
+
+
+def test_a_projects_own_strategy_in_place_of_a_recommended_one_is_not_recommended(
+    project: Project,
+) -> None:
+    make_own(project, "vanilla")
+    task = tasktypes.load_task_type(project)
+    found = catalogue.recommend(task, catalogue.list_offered(project))
+    assert [one.version.slug for one in found] == ["reference", "pairwise"]
+
+
+def test_every_recommended_strategy_is_built_in() -> None:
+    assert catalogue.RECOMMENDED.keys() <= strategies.load_all().keys()

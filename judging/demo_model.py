@@ -15,7 +15,6 @@ from django.conf import settings
 from django.utils.text import slugify
 
 from annotation.models import Project
-from judging.errors import Refused
 from judging.models import Endpoint, Run
 from judging.runs import selection, start
 from judging.runs.lifecycle import RunConfig
@@ -63,7 +62,8 @@ def running_server(model: LocalModel) -> Iterator[str]:
         ) as server,
     ):
         # The end of its standard input ends the server.
-        assert server.stdin is not None and server.stdout is not None
+        assert server.stdin is not None
+        assert server.stdout is not None
         try:
             address = next((line for line in server.stdout if line.startswith("http")), "").strip()
             if not address:

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from judging.evaluators.models import REQUEST_FIELDS
 from judging.evaluators.prices import DEFAULT_MAX_TOKENS
 from judging.evaluators.providers import PROVIDERS, callable_providers
-from judging.evaluators.providers.addresses import check_address
+from judging.evaluators.providers.addresses import check_base_url
 from judging.evaluators.providers.errors import ForbiddenAddress
 from judging.evaluators.providers.parameters import with_token_limit
 from judging.models import Endpoint
@@ -39,7 +39,7 @@ class EndpointForm(forms.ModelForm):
             # The user could not correct the address here, and every call checks it again anyway.
             return address
         try:
-            return check_address(address, settings.EVALUATOR_HOSTS) if address else ""
+            return check_base_url(address, settings.EVALUATOR_HOSTS) if address else ""
         except ForbiddenAddress as error:
             # Otherwise the model would find no address, and report a second error because it is
             # missing.

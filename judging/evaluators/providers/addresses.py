@@ -7,6 +7,7 @@ hosts are allowed. Loopback and private hosts are allowed only if the deployment
 link-local hosts and cloud metadata services are never allowed.
 """
 
+import re
 import socket
 from collections.abc import Collection
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
@@ -69,6 +70,26 @@ def check_address(address: str, allowed_hosts: Collection[str] = ()) -> str:
     elif _is_local_name(host) and not _is_listed(host, parts.port, allowed_hosts):
         raise ForbiddenAddress(_explain_unlisted(host))
     return address.strip().rstrip("/")
+
+
+# What providers add to a base URL.
+_CALL_PATHS = re.compile(
+    r"/(chat/completions|completions|responses|messages|models(/[^/]*)?)/?$", re.IGNORECASE
+)
+
+
+def check_base_url(address: str, allowed_hosts: Collection[str] = ()) -> str:
+    """Return the base URL of an API as `check_address` does. Raises ForbiddenAddress also for the
+    address of a call, to which the path would be added a second time."""
+    checked = check_address(address, allowed_hosts)
+    found = _CALL_PATHS.search(urlsplit(checked).path)
+    if found:
+        base = checked.removesuffix("/")[: -len(found[0].rstrip("/"))]
+        raise ForbiddenAddress(
+            f"This is the address of a call. Enter the base URL, {base}: {found[0].rstrip('/')} is "
+            "added to it."
+        )
+    return checked
 
 
 class GuardedResolver(AbstractResolver):

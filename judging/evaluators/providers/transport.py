@@ -4,6 +4,7 @@ what to do.
 
 import asyncio
 import json
+import os
 import re
 import time
 from collections.abc import Collection, Iterable, Mapping
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
 
@@ -34,8 +36,8 @@ MAX_REPLY_BYTES = 8 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ReceivedReply:
-    """A received reply: status, headers, body, when the request was sent (UTC), and seconds until
-    the last byte.
+    """A received reply: status, headers, body, when the request was sent (UTC), seconds until the
+    last byte, and the URL that was asked, "" for a stored reply.
 
     The body never contains the key, even if the provider repeats it.
     """
@@ -45,6 +47,7 @@ class ReceivedReply:
     body: bytes
     started: datetime
     seconds: float
+    url: str = ""
 
 
 def connect(allowed_hosts: Collection[str] = ()) -> aiohttp.ClientSession:
@@ -89,9 +92,10 @@ async def post(
     (no connection) and ForbiddenAddress.
     """
     started, clock = datetime.now(UTC), time.perf_counter()
+    url = target.address.rstrip("/") + path
     try:
         async with session.post(
-            target.address.rstrip("/") + path,
+            url,
             data=body,
             headers={"Content-Type": "application/json", **headers},
             timeout=_timeout(target.timeout),
@@ -104,7 +108,7 @@ async def post(
         raise _build_connection_error(error, target) from None
     seconds = time.perf_counter() - clock
     content = redact_bytes(target.key, content)
-    return ReceivedReply(response.status, response.headers, content, started, seconds)
+    return ReceivedReply(response.status, response.headers, content, started, seconds, url)
 
 
 def build_answer(
@@ -167,9 +171,13 @@ def build_inner_error(
 
 
 def format_provider_words(received: ReceivedReply, status: int, secrets: Collection[str]) -> str:
-    """Return the provider's message about a status, in a form that is safe to show."""
+    """Return the provider's message about a status, in a form that is safe to show. For 404 it ends
+    with the URL that was asked, since a wrong address is the usual cause."""
     shown = redact_message(parse_error_body(received.body)[0], secrets) or "no message"
-    return format_status(status) + shown
+    if status != 404 or received.status != 404 or not received.url:
+        return format_status(status) + shown
+    asked = redact_message(received.url, secrets)
+    return f"{format_status(status)}{shown.rstrip('.')}. The URL asked was {asked}"
 
 
 def parse_error_body(body: bytes) -> tuple[str, str]:
@@ -255,5 +263,45 @@ def _build_connection_error(error: Exception, target: Target) -> EvaluatorError:
     if isinstance(error, aiohttp.InvalidURL):
         return ForbiddenAddress(f"The address cannot be called: {words}")
     if isinstance(error, aiohttp.ClientConnectorError):
-        return ServerError(f"No server answers at the address: {words}")
-    return BrokenReply(f"The connection broke: {words}")
+        return ServerError(_explain_no_connection(error, urlsplit(target.address).netloc))
+    return BrokenReply(_explain_broken_connection(error))
+
+
+def _explain_no_connection(error: aiohttp.ClientConnectorError, host: str) -> str:
+    """Say in plain words why there is no connection to a host, and what to do."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return (
+            f"The certificate of {host} is not accepted: {error.certificate_error}. Check the host "
+            "in the address, and the server's certificate."
+        )
+    if isinstance(error, aiohttp.ClientConnectorSSLError):
+        return (
+            f"{host} does not answer with TLS. If its server has no TLS, begin the address with "
+            "http:// instead of https://."
+        )
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return f"The host {host} is not known. Check its spelling in the address."
+    why = _error_text(error.os_error)
+    return f"No server answers at {host} ({why}). Check that it runs, and the port in the address."
+
+
+def _explain_broken_connection(error: Exception) -> str:
+    """Say in plain words how a connection broke."""
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return "The connection broke: the server closed it before it answered."
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return "The connection broke: the reply ended in the middle."
+    if isinstance(error, aiohttp.ClientResponseError):
+        return (
+            "The answer is not HTTP. Check whether the address begins with https:// or http://, "
+            "and its port."
+        )
+    if isinstance(error, OSError):
+        return f"The connection broke: {_error_text(error)}."
+    return "The connection broke."
+
+
+def _error_text(error: BaseException) -> str:
+    """The system's words for an error, such as "connection reset by peer"."""
+    number = getattr(error, "errno", None)
+    return os.strerror(number).lower() if isinstance(number, int) and number > 0 else "no answer"

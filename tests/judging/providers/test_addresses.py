@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from judging.evaluators.providers.addresses import GuardedResolver, check_address
+from judging.evaluators.providers.addresses import GuardedResolver, check_address, check_base_url
 from judging.evaluators.providers.errors import ForbiddenAddress
 from tests.judging.providers.conftest import Names
 
@@ -144,3 +144,24 @@ def test_a_listed_name_may_lead_to_a_private_address_but_never_to_metadata():
     assert resolve(resolver)[0]["host"] == "10.0.0.1"
     with pytest.raises(ForbiddenAddress, match="must not be called"):
         resolve(resolver)
+
+
+@pytest.mark.parametrize(
+    ("address", "base"),
+    [
+        ("https://api.openai.com/v1/chat/completions", "https://api.openai.com/v1"),
+        ("https://judge.example/v1/completions/", "https://judge.example/v1"),
+        ("https://api.anthropic.com/v1/messages", "https://api.anthropic.com/v1"),
+        ("https://api.openai.com/v1/responses", "https://api.openai.com/v1"),
+        ("https://judge.example/v1/models", "https://judge.example/v1"),
+        (
+            "https://google.example/v1beta/models/gemini-9:generateContent",
+            "https://google.example/v1beta",
+        ),
+    ],
+)
+def test_the_address_of_a_call_is_refused_with_the_base_url(address, base):
+    with pytest.raises(ForbiddenAddress) as caught:
+        check_base_url(address)
+    assert f"Enter the base URL, {base}: " in str(caught.value)
+    assert check_base_url(base) == base

@@ -1,7 +1,10 @@
 import asyncio
 import hashlib
 import json
+import socket
+import threading
 import time
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import pytest
@@ -102,14 +105,65 @@ def test_a_redirect_is_not_followed(ask):
 
 
 def test_nobody_at_the_address_is_trouble_that_may_pass(ask):
-    with pytest.raises(errors.ServerError, match="No server answers") as caught:
+    with pytest.raises(errors.ServerError) as caught:
         ask(address="http://127.0.0.1:9/v1")
+    assert str(caught.value) == (
+        "No server answers at 127.0.0.1:9 (connection refused). Check that it runs, and the port "
+        "in the address."
+    )
     assert caught.value.__cause__ is None
 
 
-def test_a_wrong_path_is_rejected(ask, evaluator):
-    with pytest.raises(errors.Rejected, match="404"):
+def test_a_name_that_nobody_has_is_said_to_be_unknown(ask):
+    with pytest.raises(errors.ServerError, match=r"The host nobody\.invalid is not known\."):
+        ask(address="https://nobody.invalid/v1")
+
+
+def test_a_server_without_tls_is_told_by_how_the_address_begins(ask, evaluator):
+    with pytest.raises(errors.ServerError) as caught:
+        ask(address=evaluator.address.replace("http://", "https://"))
+    assert "does not answer with TLS" in str(caught.value)
+    assert "begin the address with http://" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (b"", "the server closed it before it answered"),
+        (b"220 mail ready\r\n\r\n", "The answer is not HTTP"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}", "the reply ended in the middle"),
+    ],
+    ids=["nothing", "another protocol", "a part"],
+)
+def test_a_connection_that_breaks_is_told_in_plain_words(ask, said, told):
+    with answering(said) as port, pytest.raises(errors.BrokenReply) as caught:
+        ask(address=f"http://127.0.0.1:{port}/v1")
+    assert told in str(caught.value)
+    assert "ssl" not in str(caught.value)
+
+
+@contextmanager
+def answering(said):
+    """A server that reads one request, says this and hangs up; its port."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve():
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(65_536)
+                connection.sendall(said)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield server.getsockname()[1]
+        thread.join(5)
+
+
+def test_a_wrong_path_is_rejected_and_the_url_that_was_asked_is_named(ask, evaluator):
+    with pytest.raises(errors.Rejected) as caught:
         ask(address=f"{evaluator.address}/v2")
+    assert "answered 404" in str(caught.value)
+    assert str(caught.value).endswith(f"The URL asked was {evaluator.address}/v2/chat/completions")
 
 
 def test_the_key_travels_and_no_message_shows_it(ask):

@@ -1,13 +1,15 @@
 """Forms for an endpoint, in the admin and on its own page."""
 
 import json
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import Any, Self, cast
 
 from django import forms
 from django.conf import settings
 from django.core.exceptions import ValidationError
 
 from judging.evaluators.models import REQUEST_FIELDS
+from judging.evaluators.presets import Preset, load_presets
 from judging.evaluators.prices import DEFAULT_MAX_TOKENS
 from judging.evaluators.providers import PROVIDERS, callable_providers
 from judging.evaluators.providers.addresses import check_base_url
@@ -17,6 +19,7 @@ from judging.models import Endpoint
 
 FIRST_PROVIDER = "openai_compatible"
 RESERVED_NAMES = frozenset({"new"})
+NUMBERS = range(2, 1_000)
 FIELDSETS = {
     "Evaluator": ("name", "provider", "address", "key_variable", "model"),
     "How": ("api", "template", "json_mode", "parameters"),
@@ -105,7 +108,8 @@ class EndpointPageForm(EndpointForm):
             "api": "Use completions for OpenAI-compatible servers that do not apply a chat "
             "template.",
             "json_mode": "Only if the evaluator supports it, and only for strategies that ask for "
-            "JSON. Anthropic supports JSON by schema.",
+            "JSON. Anthropic supports JSON by schema; a JSON object with a schema is what "
+            "llama-cpp-python takes.",
             "parameters": "A JSON object that replaces defaults, for example "
             '{"max_tokens": 500}. null removes a default: {"temperature": null}. A new endpoint'
             f" limits an answer to {DEFAULT_MAX_TOKENS:,} tokens, or more for models that are"
@@ -136,6 +140,21 @@ class EndpointPageForm(EndpointForm):
         for name in REQUEST_FIELDS if self.resting else ():
             self.fields[name].disabled = True
 
+    @classmethod
+    def from_preset(cls, preset: Preset, typed: Mapping[str, str], before: str) -> Self:
+        """A new form with a preset's values in all fields that nobody has typed in: those that are
+        empty, or as the form or the preset `before` had filled them."""
+        empty = cls()
+        filled = _field_texts(empty, {})
+        earlier = load_presets().get(before)
+        shown = _field_texts(empty, _with_name(earlier) if earlier else {})
+        own = {
+            name: text
+            for name, text in typed.items()
+            if name in empty.fields and _normalize(text) not in ("", shown[name], filled[name])
+        }
+        return cls(initial=_with_name(preset) | own)
+
     def clean_name(self) -> str:
         """Raises `ValidationError` for a name that the path of another page uses."""
         name: str = self.cleaned_data["name"]
@@ -151,6 +170,24 @@ class EndpointPageForm(EndpointForm):
             for title, names in FIELDSETS.items()
         )
         return [(title, fields) for title, fields in groups if fields]
+
+
+def _with_name(preset: Preset) -> dict[str, Any]:
+    """The values of a preset, with a name that no endpoint has yet."""
+    taken = {*Endpoint.objects.filter(name__startswith=preset.slug).values_list("name", flat=True)}
+    names = (preset.slug, *(f"{preset.slug}-{number}" for number in NUMBERS))
+    return {"name": next(name for name in names if name not in taken), **preset.values}
+
+
+def _field_texts(form: EndpointPageForm, initial: Mapping[str, Any]) -> dict[str, str]:
+    """What a browser sends for each field of an unchanged form with these values."""
+    found = type(form)(initial=dict(initial))
+    values = {name: found[name].value() for name in found.fields}
+    return {name: _normalize("" if value is None else str(value)) for name, value in values.items()}
+
+
+def _normalize(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _storable(parameters: Any) -> bool:

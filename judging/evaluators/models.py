@@ -52,7 +52,12 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
 
 
 API_CHOICES = {"chat": "Chat", "completions": "Completions with a template"}
-JSON_CHOICES = {"": "As text", "json_object": "JSON object", "json_schema": "JSON by schema"}
+JSON_CHOICES = {
+    "": "As text",
+    "json_object": "JSON object",
+    "json_schema": "JSON by schema",
+    "json_object_schema": "JSON object with a schema",
+}
 
 # Settings that shape a request. They are fixed once runs use the endpoint.
 REQUEST_FIELDS = ("provider", "address", "model", "parameters", "api", "template", "json_mode")

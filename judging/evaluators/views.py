@@ -14,6 +14,7 @@ from annotation.models import Account
 from judging.evaluators import endpoints, trial_call
 from judging.evaluators.forms import EndpointPageForm
 from judging.evaluators.keys import is_key_set
+from judging.evaluators.presets import load_presets
 from judging.evaluators.prices import TOKEN_LIMIT_NAMES
 from judging.evaluators.providers import merge_defaults
 from judging.models import Endpoint
@@ -31,9 +32,15 @@ def endpoint_list(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @login_required
 def new_endpoint(request: HttpRequest) -> HttpResponse:
-    """Add an evaluator."""
+    """Add an evaluator, from a preset if one is chosen. Choosing one stores nothing, and keeps what
+    was typed."""
     endpoints.list_changeable(request)
-    return _save_form(request, EndpointPageForm(request.POST or None))
+    sent = request.POST if request.method == "POST" else request.GET
+    preset = load_presets().get(sent.get("preset", ""))
+    if preset is None:
+        return _save_form(request, EndpointPageForm(request.POST or None), request.POST.get("from"))
+    form = EndpointPageForm.from_preset(preset, sent.dict(), sent.get("from", ""))
+    return _render_form(request, form, preset.slug)
 
 
 @require_GET
@@ -60,13 +67,26 @@ def try_endpoint(request: HttpRequest, name: str) -> HttpResponse:
     return _render_endpoint(request, found, trial_call.run_trial(found, timezone.now()))
 
 
-def _save_form(request: HttpRequest, form: EndpointPageForm) -> HttpResponse:
+def _save_form(
+    request: HttpRequest, form: EndpointPageForm, preset: str | None = None
+) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         assert isinstance(request.user, Account)
         saved = endpoints.save_endpoint(form, request.user)
         messages.success(request, f"Endpoint {saved.name} saved.")
         return redirect("endpoint", name=saved.name)
-    context = {"form": form, "endpoint": form.instance}
+    return _render_form(request, form, preset)
+
+
+def _render_form(
+    request: HttpRequest, form: EndpointPageForm, preset: str | None = None
+) -> HttpResponse:
+    context = {
+        "form": form,
+        "endpoint": form.instance,
+        "presets": load_presets().values(),
+        "preset": load_presets().get(preset or ""),
+    }
     if form.resting:
         context |= _usage_context(form.instance)
     status = 422 if form.errors else 200

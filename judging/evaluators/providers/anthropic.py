@@ -65,7 +65,7 @@ def body(
         raise ValueError(
             "Anthropic Messages support chat only. Choose chat and leave the template empty."
         )
-    if json_mode == "json_object":
+    if json_mode not in ("", "json_schema"):
         raise ValueError("Anthropic Messages support JSON by schema only. Choose that, or text.")
     if taken := (RESERVED | ({"output_config"} if json_mode else set())) & parameters.keys():
         raise ValueError(f"These parameters cannot be set: {', '.join(sorted(taken))}.")

@@ -69,6 +69,8 @@ def body(
         raise ValueError(
             "The name of a Gemini model contains only letters, digits, dots and hyphens."
         )
+    if json_mode == "json_object_schema":
+        raise ValueError("Gemini takes JSON by schema or a JSON object. Choose one of these.")
     if taken := (RESERVED | (RESERVED_IN_JSON if json_mode else frozenset())) & parameters.keys():
         raise ValueError(f"These parameters cannot be set: {', '.join(sorted(taken))}.")
     chosen = {**default_parameters, **parameters}

@@ -130,6 +130,8 @@ def _fill_template(template: str, prompt: Prompt) -> str:
 def _response_format(json_mode: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     if json_mode == "json_object":
         return {"type": "json_object"}
+    if json_mode == "json_object_schema":  # as llama-cpp-python spells it
+        return {"type": "json_object", "schema": keep_order(schema)}
     answer = {"name": "answer", "schema": keep_order(schema), "strict": True}
     return {"type": "json_schema", "json_schema": answer}
 

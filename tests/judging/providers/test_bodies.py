@@ -87,6 +87,8 @@ def test_a_template_that_cannot_be_filled_in_is_refused(template):
         ("anthropic", {"parameters": {"stream": True}}, "cannot be set: stream"),
         ("anthropic", {"parameters": {"max_tokens": None}}, "need max_tokens"),
         ("anthropic", {"json_mode": "json_object"}, "by schema"),
+        ("anthropic", {"json_mode": "json_object_schema"}, "by schema"),
+        ("gemini", {"json_mode": "json_object_schema"}, "by schema"),
         ("gemini", {"parameters": {"contents": []}}, "cannot be set: contents"),
         ("gemini", {"model": "m:countTokens?x"}, "letters, digits, dots and hyphens"),
         ("gemini", {"model": "../files"}, "letters, digits, dots and hyphens"),
@@ -122,6 +124,8 @@ def test_a_schema_is_sent_only_where_the_endpoint_gives_json(way):
 def test_each_protocol_asks_for_json_in_its_own_way():
     chat = sent("chat", schema=SCHEMA, json_mode="json_schema")["response_format"]
     assert chat["json_schema"] == {"name": "answer", "schema": SCHEMA, "strict": True}
+    loose = sent("chat", schema=SCHEMA, json_mode="json_object_schema")["response_format"]
+    assert loose == {"type": "json_object", "schema": SCHEMA}
     loose = sent("chat", schema=SCHEMA, json_mode="json_object")["response_format"]
     assert loose == {"type": "json_object"}
     config = sent("gemini", schema=SCHEMA, json_mode="json_schema")["generationConfig"]

@@ -22,6 +22,7 @@
 
 import hashlib
 import os
+import re
 import secrets
 from contextlib import suppress
 from pathlib import Path
@@ -246,6 +247,10 @@ SECOND_STEP_REQUIRED: bool = _flag("SECOND_STEP_REQUIRED", "0")
 NEW_PROJECTS = os.environ.get("NEW_PROJECTS", "leads")
 if NEW_PROJECTS not in ("leads", "admins"):
     raise ImproperlyConfigured(f"NEW_PROJECTS is {NEW_PROJECTS!r}; use leads or admins.")
+# The currency of all prices, caps and costs. Amounts are shown with it and never converted.
+CURRENCY = os.environ.get("CURRENCY", "USD").strip()
+if not re.fullmatch(r"[A-Z]{3}", CURRENCY):
+    raise ImproperlyConfigured(f"CURRENCY is {CURRENCY!r}; use a code of three letters, as in EUR.")
 MFA_ADAPTER = "config.mfa.MFAAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 # E-mail addresses come from invitations and are not confirmed.

@@ -121,9 +121,7 @@ def collect_runs() -> Iterator[GaugeMetricFamily]:
     found = Run.objects.order_by().values_list("state").annotate(Count("pk"))
     yield _family("runs", "Runs, by state.", ["state"], list(found))
     spent = Run.objects.aggregate(spent=Sum("spent"))["spent"] or 0
-    yield _family(
-        "spent", "Cost of evaluators so far, in the currency of the prices.", [], [(spent,)]
-    )
+    yield _family("spent", f"Cost of evaluators so far, in {settings.CURRENCY}.", [], [(spent,)])
 
 
 def collect_workers() -> Iterator[GaugeMetricFamily]:

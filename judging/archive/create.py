@@ -14,6 +14,7 @@ from decimal import Decimal
 from itertools import chain
 from typing import Any, BinaryIO, TextIO, cast
 
+from django.conf import settings
 from django.template.loader import render_to_string
 
 from annotation.db import snapshot_reads
@@ -216,6 +217,7 @@ def _manifest_facts(scope: ArchiveScope, made: Sequence[str]) -> dict[str, Any]:
         "replies": scope.replies,
         "tables": list(made),
         "by": DEFAULT_BY,
+        "currency": settings.CURRENCY,
         "program": versions.program_version(),
         "python": platform.python_version(),
         "libraries": versions.library_versions(),

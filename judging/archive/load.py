@@ -4,12 +4,14 @@ Archives can come from anywhere. Nothing is unpacked to files or executed. Every
 by its model field. Invalid data stop the loading with an error that names the file.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import DatabaseError, connection, models, transaction
 from django.db.models import Count, OuterRef, Subquery
@@ -126,6 +128,8 @@ def check_manifest(path: Path, facts: Mapping[str, Any]) -> None:
             f"{path}: has version {facts.get('version')}, but this program reads {VERSION}. Use "
             f"the program that made it: {facts.get('program')}."
         )
+    if not re.fullmatch(r"[A-Z]{3}", str(facts.get("currency", settings.CURRENCY))):
+        raise FormatError(f"{path}: does not name its currency. Use another copy of the archive.")
     methods = facts.get("methods", {})
     if not isinstance(methods, dict) or not all(type(one) is int for one in methods.values()):
         raise FormatError(f"{path}: does not name its methods. Use another copy of the archive.")

@@ -49,6 +49,11 @@ def drop(scope: ArchiveScope, value: Any) -> str:
     return ""
 
 
+def drop_if_any(scope: ArchiveScope, value: Any) -> str | None:
+    """Return an empty text in place of the value, None if there is no value."""
+    return None if value is None else ""
+
+
 def mask_text(scope: ArchiveScope, texts: Any) -> Any:
     """Return an unreadable text with the same numbers of words and characters."""
     if isinstance(texts, dict):

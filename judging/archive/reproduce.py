@@ -48,9 +48,11 @@ def load_archive(archive: Path, *, compare: bool = False) -> Iterator[LoadedArch
     """
     with sealed.open_sealed(archive, load.LIMITS) as (facts, _):
         load.check_manifest(archive, facts)
+    # Archives from before the site had a currency do not name one.
+    amounts = {"CURRENCY": facts["currency"]} if "currency" in facts else {}
     with TemporaryDirectory(prefix="blindspot-") as folder:
         own = {"DATABASE_URL": f"sqlite:///{folder}/results.sqlite3", "VAR_DIR": folder}
-        own["PYTHONIOENCODING"] = "utf-8"
+        own |= {"PYTHONIOENCODING": "utf-8", **amounts}
         held = {name: value for name, value in os.environ.items() if name not in _OWN_SETTINGS}
         command = ["thaw_results", str(archive.resolve()), *(["--compare"] if compare else [])]
         yield LoadedArchive(facts, _run_command(command, held | own), held | own)

@@ -278,10 +278,10 @@ PARTS: tuple[ArchivePart, ...] = (
         "replies", Reply, ("request",),
         (
             "request", "text", "finish", "model", "tokens_in", "tokens_out", "cost", "asked_at",
-            "seconds",
+            "seconds", "tokens_cached", "tokens_reasoning", "thinking",
         ),
         lambda scope: Reply.objects.filter(_exists_call(scope, "request")),
-        replies={"text": redact.drop},
+        replies={"text": redact.drop, "thinking": redact.drop_if_any},
     ),
     ArchivePart(
         "readings", Reading, ("reply", "parser"),

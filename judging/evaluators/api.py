@@ -5,6 +5,7 @@ It never accepts or returns an API key, only the name of the environment variabl
 
 from typing import Any
 
+from django.conf import settings
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.urls import path
@@ -38,8 +39,20 @@ from judging.evaluators.trial_call import TrialResult
 from judging.models import Endpoint
 
 
+class CurrencyField(serializers.ReadOnlyField):
+    """The currency of the amounts beside it: that of the site, a code of three letters."""
+
+    def get_attribute(self, instance: Any) -> str:
+        return settings.CURRENCY
+
+    def to_representation(self, value: str) -> str:
+        return value
+
+
 class EndpointSerializer(serializers.ModelSerializer[Endpoint]):
-    """An evaluator. Prices are per million tokens, null if unknown.
+    """An evaluator. Prices are per million tokens in `currency`. `price_in` and `price_out` are
+    null if unknown; `price_cached` and `price_reasoning` are null if such tokens cost as much as
+    other input and output.
 
     `sends` are the parameters of every request: the defaults, with the values in `parameters`
     taking precedence. `key_set`: whether the server finds a key in `key_variable`. `remaining`: the
@@ -48,6 +61,7 @@ class EndpointSerializer(serializers.ModelSerializer[Endpoint]):
 
     sends = serializers.SerializerMethodField()
     key_set = serializers.SerializerMethodField()
+    currency = CurrencyField()
     remaining = serializers.JSONField(read_only=True)
 
     class Meta:
@@ -70,6 +84,9 @@ class EndpointSerializer(serializers.ModelSerializer[Endpoint]):
             "timeout",
             "price_in",
             "price_out",
+            "price_cached",
+            "price_reasoning",
+            "currency",
             "paused_until",
             "remaining",
             "created_at",
@@ -110,8 +127,12 @@ class TriedSerializer(serializers.Serializer[TrialResult]):
     model = serializers.CharField(allow_blank=True)
     tokens_in = serializers.IntegerField(allow_null=True)
     tokens_out = serializers.IntegerField(allow_null=True)
+    tokens_cached = serializers.IntegerField(allow_null=True)
+    tokens_reasoning = serializers.IntegerField(allow_null=True)
+    thinking = serializers.CharField(allow_blank=True)
     seconds = serializers.FloatField(allow_null=True)
     cost = serializers.DecimalField(max_digits=20, decimal_places=12, allow_null=True)
+    currency = CurrencyField()
 
 
 RUNS_DEPEND = "Runs use this endpoint. Add a new endpoint instead."

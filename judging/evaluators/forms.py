@@ -24,7 +24,7 @@ FIELDSETS = {
     "Evaluator": ("name", "provider", "address", "key_variable", "model"),
     "How": ("api", "template", "json_mode", "parameters"),
     "Limits": ("in_flight", "per_minute", "tokens_per_minute", "timeout"),
-    "Prices": ("price_in", "price_out"),
+    "Prices": ("price_in", "price_out", "price_cached", "price_reasoning"),
 }
 
 
@@ -96,6 +96,8 @@ class EndpointPageForm(EndpointForm):
             "timeout": "Timeout (seconds)",
             "price_in": "Price per million input tokens",
             "price_out": "Price per million output tokens",
+            "price_cached": "Price per million cached input tokens",
+            "price_reasoning": "Price per million reasoning tokens",
         }
         help_texts = {
             "name": "Short: letters, digits, hyphens and underscores. It cannot be changed later.",
@@ -113,13 +115,19 @@ class EndpointPageForm(EndpointForm):
             "parameters": "A JSON object that replaces defaults, for example "
             '{"max_tokens": 500}. null removes a default: {"temperature": null}. A new endpoint'
             f" limits an answer to {DEFAULT_MAX_TOKENS:,} tokens, or more for models that are"
-            ' known to think first; {"max_tokens": null} removes the limit.',
+            ' known to think first; {"max_tokens": null} removes the limit. The limit includes the'
+            " thinking: if a model thinks first, allow tokens for both, or the reply is cut off.",
             "in_flight": "Maximum number of simultaneous calls, over all workers.",
             "per_minute": "Leave empty for no limit.",
             "tokens_per_minute": "Input and output together. Leave empty for no limit.",
             "timeout": "After this time a call is stopped and retried.",
-            "price_in": "Leave empty if unknown; a cap can then not be enforced. 0: free.",
-            "price_out": "In the same currency.",
+            "price_in": f"In {settings.CURRENCY}. Leave empty if unknown; a cap can then not be "
+            "enforced. 0: free.",
+            "price_out": f"In {settings.CURRENCY}. Leave empty if unknown. 0: free.",
+            "price_cached": f"In {settings.CURRENCY}, for input that the provider reports as read "
+            "from its cache. Leave empty if it costs as much as other input.",
+            "price_reasoning": f"In {settings.CURRENCY}, for output that the provider reports as "
+            "thinking. Leave empty if it costs as much as other output, as usual.",
         }
         widgets = {
             "template": forms.Textarea({"rows": 3, "spellcheck": "false"}),

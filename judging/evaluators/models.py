@@ -125,6 +125,22 @@ class Endpoint(models.Model):
         validators=[MinValueValidator(0)],
         help_text="Price of a million output tokens.",
     )
+    price_cached = models.DecimalField(
+        max_digits=12,
+        decimal_places=6,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0)],
+        help_text="Price of a million input tokens from the provider's cache.",
+    )
+    price_reasoning = models.DecimalField(
+        max_digits=12,
+        decimal_places=6,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0)],
+        help_text="Price of a million output tokens of thinking.",
+    )
     paused_until = models.DateTimeField(null=True, blank=True)
     remaining = models.JSONField(
         default=dict,
@@ -145,6 +161,11 @@ class Endpoint(models.Model):
                 condition=(models.Q(price_in=None) | models.Q(price_in__gte=0))
                 & (models.Q(price_out=None) | models.Q(price_out__gte=0)),
                 name="endpoint_prices",
+            ),
+            models.CheckConstraint(
+                condition=(models.Q(price_cached=None) | models.Q(price_cached__gte=0))
+                & (models.Q(price_reasoning=None) | models.Q(price_reasoning__gte=0)),
+                name="endpoint_prices_of_parts",
             ),
         ]
 
@@ -220,7 +241,7 @@ class Endpoint(models.Model):
         """The prices per million tokens; zero for an offline endpoint."""
         if self.is_offline:
             return Prices(Decimal(0), Decimal(0))
-        return Prices(self.price_in, self.price_out)
+        return Prices(self.price_in, self.price_out, self.price_cached, self.price_reasoning)
 
     def pinned(self, *over: Mapping[str, Any]) -> dict[str, Any]:
         """Return the settings that a run pins: everything that shapes a request, without the key.

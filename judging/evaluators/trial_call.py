@@ -58,6 +58,9 @@ class TrialResult:
     model: str = ""
     tokens_in: int | None = None
     tokens_out: int | None = None
+    tokens_cached: int | None = None
+    tokens_reasoning: int | None = None
+    thinking: str = ""
     seconds: float | None = None
     cost: Decimal | None = None
 
@@ -107,6 +110,9 @@ def _build_result(endpoint: Endpoint, answer: Answer, key: str) -> TrialResult:
         model=redact_message(answer.model, (key,)),
         tokens_in=answer.tokens_in,
         tokens_out=answer.tokens_out,
+        tokens_cached=answer.tokens_cached,
+        tokens_reasoning=answer.tokens_reasoning,
+        thinking=redact_message(answer.thinking, (key,)),
         seconds=answer.seconds,
-        cost=compute_cost(endpoint.prices(), answer.tokens_in, answer.tokens_out),
+        cost=compute_cost(endpoint.prices(), answer),
     )

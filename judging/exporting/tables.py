@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Exists, OuterRef
 
 from annotation.db.batches import id_batches
@@ -113,7 +114,11 @@ def _reply_columns(run: Run, request: Request) -> dict[str, Any]:
         "text": reply.text,
         "tokens_in": reply.tokens_in,
         "tokens_out": reply.tokens_out,
+        "tokens_cached": reply.tokens_cached,
+        "tokens_reasoning": reply.tokens_reasoning,
+        "thinking": reply.thinking,
         "cost": reply.cost,
+        "currency": settings.CURRENCY,
         "asked_at": reply.asked_at,
         "seconds": reply.seconds,
         "parser": run.parser,
@@ -128,7 +133,7 @@ _CALL_COLUMNS = (
     "run", "endpoint", "strategy", "run_name", "item", "revision", "role", "order", "axis", "step",
     "sample", "request", "state", "attempts", "failure", "message", "finish", "model", "text",
     "tokens_in", "tokens_out", "cost", "asked_at", "seconds", "parser", "value", "path", "cause",
-    "explanation", "sends",
+    "explanation", "sends", "tokens_cached", "tokens_reasoning", "thinking", "currency",
 )  # fmt: skip
 _OUTCOME_COLUMNS = (
     "run", "endpoint", "strategy", "run_name", "item", "revision", "ability", "category",
@@ -145,6 +150,7 @@ EXPORT_COLUMN_KINDS = {
     **dict.fromkeys(
         (
             *("run", "order", "step", "sample", "attempts", "tokens_in", "tokens_out"),
+            *("tokens_cached", "tokens_reasoning"),
             *("strategy_version", "samples"),
         ),
         "int",

@@ -37,7 +37,7 @@ class RunSpending:
 
 @dataclass(frozen=True)
 class BudgetStatus:
-    """A project's budget, in the currency of the endpoints' prices.
+    """A project's budget, in the site's currency.
 
     `spent` and `reserved` are sums over all runs of the project. `counted` is the part of `spent`
     that counts against the `cap`: for a cap set by an older version, earlier spending is left out.

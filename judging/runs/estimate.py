@@ -13,7 +13,7 @@ from typing import Any
 from django.db.models import Avg
 
 from annotation.models import Project, Revision
-from judging.evaluators.prices import BYTES_PER_TOKEN, compute_cost, estimate_tokens
+from judging.evaluators.prices import BYTES_PER_TOKEN, bound_cost, compute_cost, estimate_tokens
 from judging.models import Endpoint, Reply, Request, Run, StrategyVersion
 from judging.runs import lifecycle, pinning, spending, start_checks
 from judging.runs.engine import calls
@@ -35,7 +35,7 @@ _BYTES_PER_TOKEN = (5, BYTES_PER_TOKEN)
 @dataclass(frozen=True)
 class CallEstimate:
     """The usage of one call, estimated from `n` replies, with 95 % intervals: tokens in and out
-    together, and the cost at the endpoint's current prices, in their currency.
+    together, and the cost at the endpoint's current prices.
 
     An estimate has no value if the replies do not report tokens, or a price is unknown.
     """
@@ -61,8 +61,7 @@ class CostEstimate:
 
 @dataclass(frozen=True)
 class UsageRange:
-    """From `low` to `high`, both included: tokens, or an amount in the currency of the endpoint's
-    prices."""
+    """From `low` to `high`, both included: tokens, or an amount in the site's currency."""
 
     low: Decimal
     high: Decimal
@@ -92,15 +91,20 @@ def estimate_call(strategy: StrategyVersion, endpoint: Endpoint) -> CallEstimate
     asked = Reply.objects.filter(
         request__calls__run__strategy=strategy, request__calls__run__endpoint=endpoint
     )
-    columns = (
-        asked.order_by("-pk").values_list("pk", "tokens_in", "tokens_out").distinct()[:MAX_REPLIES]
-    )
-    replies = [(taken_in, taken_out) for _, taken_in, taken_out in columns]
+    counts = ("tokens_in", "tokens_out", "tokens_cached", "tokens_reasoning")
+    columns = asked.order_by("-pk").values_list("pk", *counts, named=True)
+    replies = list(columns.distinct()[:MAX_REPLIES])
     prices = endpoint.prices()
-    costs = [compute_cost(prices, taken_in, taken_out) for taken_in, taken_out in replies]
+    costs = [compute_cost(prices, one) for one in replies]
     return CallEstimate(
         n=len(replies),
-        tokens=student_mean([float(i + o) for i, o in replies if i is not None and o is not None]),
+        tokens=student_mean(
+            [
+                float(one.tokens_in + one.tokens_out)
+                for one in replies
+                if one.tokens_in is not None and one.tokens_out is not None
+            ]
+        ),
         cost=student_mean([float(one) for one in costs if one is not None]),
     )
 
@@ -209,7 +213,7 @@ def estimate_run(
         requests=len(requests) + later,
         stored=stored,
         cost=_mean(known) * to_ask if len(known) == len(requests) else None,
-        least=compute_cost(endpoint.prices(), int(tokens_in.low), int(tokens_out.low)),
+        least=bound_cost(endpoint.prices(), int(tokens_in.low), int(tokens_out.low), min),
         tokens_in=tokens_in,
         tokens_out=tokens_out,
         pilot=pilot,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from django import forms
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
@@ -44,12 +45,12 @@ class Option:
 
 
 class CapField(forms.DecimalField):
-    """The most that a run may cost, in the currency of the endpoint's prices; empty for no cap."""
+    """The most that a run may cost, in the site's currency; empty for no cap."""
 
     def __init__(self, **options: Any) -> None:
         help_text = (
-            "The run pauses before it would spend more than this. Use the currency of the "
-            "endpoint's prices; leave empty for no cap."
+            f"In {settings.CURRENCY}. The run pauses before it would spend more than this. Leave "
+            "empty for no cap."
         )
         usual = {"label": "Cost cap", "help_text": help_text, "required": False}
         super().__init__(min_value=0, max_digits=14, decimal_places=6, **{**usual, **options})
@@ -508,6 +509,4 @@ def _endpoint_label(endpoint: Endpoint) -> str:
 class CapForm(forms.Form):
     """The spending cap of a project."""
 
-    cap = CapField(
-        label="Cap", help_text="Use the currency of the endpoints' prices. Leave empty for no cap."
-    )
+    cap = CapField(label="Cap", help_text=f"In {settings.CURRENCY}. Leave empty for no cap.")

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal
 from typing import Any
 
+from django.conf import settings
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Round
 
@@ -45,8 +46,12 @@ def estimate_request(endpoint: Endpoint, run: Run, body: bytes) -> Decimal | Non
 
 
 def format_amount(amount: Decimal) -> str:
-    """Format an amount without trailing zeros, with up to six decimals. An amount below 0.001 gets
-    four significant digits, so that it does not look like 0."""
+    """Format an amount with its currency, without trailing zeros, with up to six decimals. An
+    amount below 0.001 gets four significant digits, so that it does not look like 0."""
+    return f"{_format_number(amount)} {settings.CURRENCY}"
+
+
+def _format_number(amount: Decimal) -> str:
     places = _places(amount) if amount else 0
     said = f"{amount:,.{places}f}"
     return said.rstrip("0").rstrip(".") if places else said
@@ -57,8 +62,18 @@ def _places(amount: Decimal) -> int:
 
 
 def format_estimate(amount: Decimal | float) -> str:
-    """Format a rough amount with two decimals, or with four significant digits if it is below 1."""
-    return f"{amount:,.2f}" if amount >= 1 else format_amount(Decimal(f"{amount:.3e}"))
+    """Format a rough amount with its currency and two decimals, or with four significant digits if
+    it is below 1."""
+    said = f"{amount:,.2f}" if amount >= 1 else _format_number(Decimal(f"{amount:.3e}"))
+    return f"{said} {settings.CURRENCY}"
+
+
+def format_range(low: Decimal | float, high: Decimal | float | None) -> str:
+    """Format a range of rough amounts in one currency; without an upper end, "or more"."""
+    start = format_estimate(low)
+    if high is None:
+        return f"{start} or more"
+    return f"{start.removesuffix(f' {settings.CURRENCY}')} to {format_estimate(high)}"
 
 
 def is_capped(run: Run) -> bool:

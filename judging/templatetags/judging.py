@@ -21,7 +21,7 @@ from judging.runs.models import OutcomeQuerySet
 from judging.runs.progress import RunStatus
 from judging.runs.selection import UNLABELLED
 from judging.strategies import Strategy, descriptions, schema
-from judging.strategies.replies.causes import describe_cause
+from judging.strategies.replies.causes import describe_cause, explain_cut
 from judging.strategies.replies.combination import PARTS_KEY
 from judging.strategies.replies.phrases import NO_ERROR
 
@@ -33,6 +33,7 @@ register.filter("percent", share)
 register.filter("between", descriptions.describe_scale)
 register.filter("offers", descriptions.describe_answers)
 register.filter("why", describe_cause)
+register.filter("why_cut_off", explain_cut)
 
 
 @register.filter
@@ -43,9 +44,7 @@ def count(value: int) -> str:
 
 @register.filter
 def price(value: Decimal | None) -> str:
-    """Format an amount in the currency of the endpoint, without trailing zeros; None becomes a
-    dash.
-    """
+    """Format an amount with its currency, without trailing zeros; None becomes a dash."""
     return DASH if value is None else spending.format_amount(value)
 
 
@@ -57,13 +56,27 @@ def tariff(value: Decimal | None) -> str:
     return spending.format_amount(value) if value else "free"
 
 
-register.filter("about", spending.format_estimate)
+register.filter("money_range", spending.format_range)
 
 
 @register.filter
 def estimate(value: Decimal) -> str:
     """An estimated cost."""
     return spending.format_estimate(value) if value else "free"
+
+
+@register.filter
+def token_counts(reply: Reply | TrialResult) -> str:
+    """The tokens in and out, with the parts that came from a cache and went into thinking."""
+    counts = (
+        (reply.tokens_in, "in", reply.tokens_cached, "cached"),
+        (reply.tokens_out, "out", reply.tokens_reasoning, "thinking"),
+    )
+    said = []
+    for tokens, way, part, what in counts:
+        of_part = f" ({part:,} {what})" if part else ""
+        said.append(f"{DASH if tokens is None else count(tokens)} {way}{of_part}")
+    return ", ".join(said)
 
 
 @register.filter

@@ -363,7 +363,7 @@ def test_three_strategies_are_recommended_for_perturbed_answers(
     assert "2 calls per item, 6 for 3 items" in first
     assert "Nothing in this project waits for generating." in said
     assert "1.25 in" not in said
-    assert "10 in / 20 out per million tokens" in said
+    assert "10 USD in / 20 USD out per million tokens" in said
 
 
 def test_the_next_step_is_told_where_nothing_can_be_run_yet(

@@ -198,7 +198,7 @@ def test_endpoints_say_whether_their_price_is_known() -> None:
     assert notes.pop(make_baseline().name) == "offline, free"
     unknown = "m; price unknown: a cap cannot be enforced"
     assert notes == {
-        "priced": "m; 1 in / 2 out per million tokens",
+        "priced": "m; 1 USD in / 2 USD out per million tokens",
         "free": "m; free",
         "half": unknown,
         "none": unknown,

@@ -129,6 +129,7 @@ def _parse_answer(reply: Any, received: transport.ReceivedReply, target: Target)
         blocks = reply["content"]
         text = "".join(str(block["text"]) for block in blocks if block["type"] == "text")
         usage = transport.get_usage(reply, "usage")
+        details = transport.get_usage(usage, "output_tokens_details")
         return transport.build_answer(
             received,
             text,
@@ -136,6 +137,9 @@ def _parse_answer(reply: Any, received: transport.ReceivedReply, target: Target)
             model=reply.get("model"),
             tokens_in=_tokens_in(usage),
             tokens_out=usage.get("output_tokens"),
+            thinking=[one.get("thinking") for one in blocks if one["type"] == "thinking"],
+            tokens_cached=usage.get("cache_read_input_tokens"),
+            tokens_reasoning=details.get("thinking_tokens"),
         )
     except (KeyError, TypeError, AttributeError):
         raise transport.build_broken_reply("is not a message", received, (target.key,)) from None

@@ -111,7 +111,7 @@ def _parse_answer(reply: Any, received: transport.ReceivedReply, target: Target)
         raise transport.build_inner_error(reply["error"], received, (target.key,))
     try:
         usage = transport.get_usage(reply, "usageMetadata")
-        text, finish = _text_and_finish(reply)
+        text, finish, thinking = _read_candidate(reply)
         return transport.build_answer(
             received,
             text,
@@ -119,6 +119,9 @@ def _parse_answer(reply: Any, received: transport.ReceivedReply, target: Target)
             model=reply.get("modelVersion"),
             tokens_in=usage.get("promptTokenCount"),
             tokens_out=_tokens_out(usage),
+            thinking=thinking,
+            tokens_cached=usage.get("cachedContentTokenCount"),
+            tokens_reasoning=usage.get("thoughtsTokenCount"),
         )
     except (KeyError, IndexError, TypeError, AttributeError):
         raise transport.build_broken_reply(
@@ -126,19 +129,19 @@ def _parse_answer(reply: Any, received: transport.ReceivedReply, target: Target)
         ) from None
 
 
-def _text_and_finish(reply: Mapping[str, Any]) -> tuple[str, Finish]:
+def _read_candidate(reply: Mapping[str, Any]) -> tuple[str, Finish, list[str]]:
+    """Return the text, the finish reason and the parts of the thinking."""
     if not reply.get("candidates"):
         feedback = reply["promptFeedback"]
-        return str(feedback.get("blockReasonMessage") or feedback["blockReason"]), "filtered"
+        return str(feedback.get("blockReasonMessage") or feedback["blockReason"]), "filtered", []
     candidate = reply["candidates"][0]
     finish = _FINISHES.get(str(candidate.get("finishReason")), "other")
     parts = (candidate.get("content") or {}).get("parts") or []
-    text = "".join(
-        str(part["text"]) for part in parts if "text" in part and not part.get("thought")
-    )
+    texts = [(str(part["text"]), part.get("thought")) for part in parts if "text" in part]
+    text = "".join(text for text, is_thinking in texts if not is_thinking)
     if finish == "filtered" and not text:
         text = str(candidate.get("finishMessage") or "")
-    return text, finish
+    return text, finish, [text for text, is_thinking in texts if is_thinking]
 
 
 def _tokens_out(usage: Mapping[str, Any]) -> int | None:

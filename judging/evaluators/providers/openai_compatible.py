@@ -150,14 +150,13 @@ def _parse_answer(reply: Any, received: transport.ReceivedReply, target: Target)
     try:
         choice = reply["choices"][0]
         text, finish = _text_and_finish(choice)
-        usage = transport.get_usage(reply, "usage")
         return transport.build_answer(
             received,
             text,
             finish,
             model=reply.get("model"),
-            tokens_in=usage.get("prompt_tokens"),
-            tokens_out=usage.get("completion_tokens"),
+            thinking=_thinking(choice.get("message") or {}),
+            **_parse_usage(transport.get_usage(reply, "usage")),
         )
     except (KeyError, IndexError, TypeError, AttributeError):
         raise transport.build_broken_reply("is not a completion", received, (target.key,)) from None
@@ -175,6 +174,44 @@ def _text_and_finish(choice: Mapping[str, Any]) -> tuple[str, Finish]:
     if message.get("refusal"):
         return str(message["refusal"]), "refused"
     return _join_content(message.get("content")), finish
+
+
+def _parse_usage(usage: Mapping[str, Any]) -> dict[str, int | None]:
+    """Return the token counts. Reasoning is a part of the completion, except at some hosts, which
+    count it only in the total.
+    """
+    into, out, total = (
+        transport.parse_count(usage.get(f"{name}_tokens"))
+        for name in ("prompt", "completion", "total")
+    )
+    details = transport.get_usage(usage, "completion_tokens_details")
+    reasoning = transport.parse_count(details.get("reasoning_tokens"))
+    if into is not None and out is not None and total is not None and total > into + out:
+        reasoning, out = reasoning or total - into - out, total - into
+    cached = transport.get_usage(usage, "prompt_tokens_details").get("cached_tokens")
+    return {
+        "tokens_in": into,
+        "tokens_out": out,
+        "tokens_reasoning": reasoning,
+        # DeepSeek's own name for it.
+        "tokens_cached": usage.get("prompt_cache_hit_tokens") if cached is None else cached,
+    }
+
+
+def _thinking(message: Mapping[str, Any]) -> list[object]:
+    """Return the thinking that a server keeps apart: under one of two names, or as parts of the
+    content.
+    """
+    named = message.get("reasoning_content") or message.get("reasoning")
+    content = message.get("content")
+    parts = [
+        inner.get("text")
+        for part in (content if isinstance(content, list) else [])
+        if part.get("type") == "thinking" and isinstance(part.get("thinking"), list)
+        for inner in part["thinking"]
+        if isinstance(inner, dict)
+    ]
+    return [named, *parts]
 
 
 def _join_content(content: object) -> str:

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from judging.evaluators.providers import addresses, remaining_limits
-from judging.evaluators.providers.answers import Answer, Finish, Target
+from judging.evaluators.providers.answers import Answer, Finish, Target, split_thinking
 from judging.evaluators.providers.errors import (
     BrokenReply,
     EvaluatorError,
@@ -119,17 +119,27 @@ def build_answer(
     model: object = "",
     tokens_in: object = None,
     tokens_out: object = None,
+    thinking: Iterable[object] = (),
+    tokens_cached: object = None,
+    tokens_reasoning: object = None,
 ) -> Answer:
-    """Build the answer from a reply; invalid token counts become None."""
+    """Build the answer from a reply; invalid token counts become None. `thinking` are the parts of
+    the thinking that the provider keeps apart from the text; thinking in the text is taken out.
+    """
+    inside, text = split_thinking(text)
+    parts = [part for part in thinking if part and isinstance(part, str)]
     return Answer(
         text=text,
         finish=finish,
         model=str(model or ""),
-        tokens_in=_parse_count(tokens_in),
-        tokens_out=_parse_count(tokens_out),
+        tokens_in=parse_count(tokens_in),
+        tokens_out=parse_count(tokens_out),
         started=received.started,
         seconds=received.seconds,
         remaining=remaining_limits.parse_headers(received.headers, received.started),
+        thinking="\n\n".join([*parts, inside] if inside else parts),
+        tokens_cached=parse_count(tokens_cached),
+        tokens_reasoning=parse_count(tokens_reasoning),
     )
 
 
@@ -214,7 +224,8 @@ def _with_field(words: str, field: object) -> str:
 
 
 def get_usage(reply: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return the token usage in a reply, {} if it is malformed. A malformed count is no reason to
+    """Return the token usage in a reply, or the details of a count in the usage; {} if it is
+    missing or malformed. A malformed count is no reason to
     send the request again, since the reply has already been paid for.
     """
     found = reply.get(name)
@@ -223,12 +234,13 @@ def get_usage(reply: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 def sum_tokens(counts: Iterable[object]) -> int | None:
     """Return the sum of token counts, or None if there are none or if one of them is invalid."""
-    known = [_parse_count(value) for value in counts]
+    known = [parse_count(value) for value in counts]
     sure = [count for count in known if count is not None]
     return sum(sure) if sure and len(sure) == len(known) else None
 
 
-def _parse_count(value: object) -> int | None:
+def parse_count(value: object) -> int | None:
+    """Return a token count, None if it is missing or invalid."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         return None
     return value

@@ -14,7 +14,7 @@ from judging.runs import choices, derived, lifecycle, start
 from judging.runs.forms import parse_parameters
 from judging.runs.lifecycle import RunConfig
 from judging.runs.run_config import RunOverrides
-from judging.runs.spending import format_estimate
+from judging.runs.spending import format_estimate, format_range
 from judging.runs.start import NewRuns, PlannedRun
 from judging.strategies import catalogue
 
@@ -102,7 +102,7 @@ class Command(BaseCommand):
         found, by_pilot = asking.foreseen, asking.foreseen.by_pilot
         price = "free" if found.price else "unknown"
         if found.price and found.price.high:
-            price = f"{format_estimate(found.price.low)} to {format_estimate(found.price.high)}"
+            price = format_range(found.price.low, found.price.high)
             if by_pilot:
                 price = f"{format_estimate(by_pilot.value)} ({price})"
         self.stdout.write(

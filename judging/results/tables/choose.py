@@ -6,6 +6,8 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
+from django.conf import settings
+
 from annotation.templatetags import figures as written
 from judging.models import Call, Reply, Run
 from judging.results import arrays, cells, columns, counted, lines, progress
@@ -68,6 +70,7 @@ def _row(
         **counted.figure_columns("j", j),
         "cost": spent["cost"],
         "cost_per_1000": spent["cost_per_1000"],
+        "currency": spent["currency"],
         "cost_reason": None if spent["cost"] is not None else spent["reason"],
         "seconds_median": times[0] if times else None,
         "seconds_p95": times[1] if times else None,
@@ -156,9 +159,10 @@ EVALUATORS = Table(
         *columns.plain("cost", "cost_reason"),
         _seconds("seconds_median", "Median time"),
         _seconds("seconds_p95", "95 % within"),
-        columns.Column("seconds_reason"),
+        *columns.plain("seconds_reason", "currency"),
     ),
     lambda project, runs, by: tabulate(runs),
+    settings=lambda project, runs: [settings.CURRENCY],
     of_people=False,
 )
 

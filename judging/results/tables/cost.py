@@ -5,6 +5,8 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
+from django.conf import settings
+
 from judging.models import Call, Outcome, Reply, Run
 from judging.results import arrays, cells, columns, lines, progress
 from judging.results import counted as counting
@@ -21,7 +23,7 @@ from judging.results.page_parts import (
     ViewContent,
 )
 from judging.results.tables import sensitivity
-from judging.runs.spending import DECIMAL_PLACES, format_estimate
+from judging.runs.spending import DECIMAL_PLACES, format_estimate, format_range
 from stats.estimates import Estimate
 
 # Items with an error that are not duplicates. In study 001's frame, such items may have no ability.
@@ -37,7 +39,7 @@ ITEMS = 1_000
 
 
 def tabulate(runs: Iterable[Run], found: Sequence[RunArrays] | None = None) -> list[dict[str, Any]]:
-    """The table `cost`, one row per run; money is in the currency of the prices. `found` has the
+    """The table `cost`, one row per run; money is in `currency`, that of the site. `found` has the
     outcomes of these runs if they are already loaded.
 
     `total`, `missing` and `detected` count only items with an error; calls, tokens and money are
@@ -48,12 +50,14 @@ def tabulate(runs: Iterable[Run], found: Sequence[RunArrays] | None = None) -> l
     None, and `without_tokens` or `without_price` counts these replies. For a run without calls,
     such as a vote, `calls`, `tokens` and `cost` are None. `cost_per_1000` is the cost divided by
     the items that the run has settled, times 1,000. J is that of the table `sensitivity` over all
-    items; None with a `j_reason`. `per_detected_low` and `per_detected_high` follow from the
+    items; None with a `j_reason`. `tokens_cached` and
+    `tokens_reasoning` are the parts of `tokens_in` and `tokens_out` that the replies report, None
+    if no reply reports them. `per_detected_low` and `per_detected_high` follow from the
     interval of the detection rate, since the cost is known: None for runs without J's frames, and
     the upper one also where that interval begins at 0.
     """
     runs = list(runs)
-    asked, judged, settled = _sum_requests(runs), _count_errors(runs), _count_settled(runs)
+    asked, judged, settled = sum_requests(runs), _count_errors(runs), _count_settled(runs)
     loaded = arrays.load_arrays(runs) if found is None else found
     none = Estimate(None, None, None, 0, NO_J)
     estimates = {one.run.pk: sensitivity.estimate_rates(one) for one in loaded}
@@ -115,8 +119,11 @@ def _count_errors(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
     return {record["run_id"]: record for record in found}
 
 
-def _sum_requests(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
+def sum_requests(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
     """Count the calls, and sum over distinct requests and replies, for each run with calls.
+
+    `thinking` is the number of replies with thinking. Sums of tokens are None if no reply reports
+    them. `cost` is a Decimal, None without replies, and if any of them has no price.
 
     Whole units of money and fractions are summed separately, the fractions in units of the last
     decimal place. SQLite adds fractions with a rounding error that depends on their order, and its
@@ -129,6 +136,8 @@ def _sum_requests(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
     statement = f"""
         SELECT u.run_id, SUM(u.n) AS calls, COUNT(*) AS requests, COUNT(p.id) AS answered,
             SUM(p.tokens_in) AS tokens_in, SUM(p.tokens_out) AS tokens_out,
+            SUM({one_if("p.thinking IS NOT NULL")}) AS thinking,
+            SUM(p.tokens_cached) AS tokens_cached, SUM(p.tokens_reasoning) AS tokens_reasoning,
             SUM(CAST(ROUND(p.cost) AS BIGINT)) AS cost,
             SUM(CAST(ROUND((p.cost - ROUND(p.cost)) * {10**DECIMAL_PLACES}) AS BIGINT)) AS
             cost_behind, SUM({one_if(f"p.id IS NOT NULL AND ({unknown})")}) AS without_tokens,
@@ -139,16 +148,24 @@ def _sum_requests(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
         ) AS u LEFT JOIN {Reply._meta.db_table} AS p ON p.request_id = u.request_id
         GROUP BY u.run_id
     """
-    return {row["run_id"]: row for row in counting.fetch_dicts(statement)}
+    return {row["run_id"]: _request_sums(row) for row in counting.fetch_dicts(statement)}
+
+
+def _request_sums(row: Mapping[str, Any]) -> dict[str, Any]:
+    said = {name: None if one is None else int(one) for name, one in row.items()}
+    whole, behind = said.pop("cost"), said.pop("cost_behind")
+    spent = None
+    if whole is not None and behind is not None and not said["without_price"]:
+        spent = whole + Decimal(behind).scaleb(-DECIMAL_PLACES)
+    return said | {"cost": spent}
 
 
 def _row(run: Run, asked: Mapping[str, Any] | None, judged: Mapping[str, Any]) -> dict[str, Any]:
-    said = {name: int(one) for name, one in (asked or {}).items() if one is not None}
+    said = asked or {}
     detected = int(judged.get("detected", 0))
     answered = said.get("answered", 0)
-    cost = None
-    if answered and not said["without_price"]:
-        cost = _to_float(said["cost"] + Decimal(said["cost_behind"]).scaleb(-DECIMAL_PLACES))
+    spent = said.get("cost")
+    cost = None if spent is None else _to_float(spent)
     unknown = answered > 0 and answered == said["without_price"]
     counted = answered and not said["without_tokens"]
     tokens = (said["tokens_in"], said["tokens_out"]) if counted else None
@@ -164,9 +181,11 @@ def _row(run: Run, asked: Mapping[str, Any] | None, judged: Mapping[str, Any]) -
         **{name: said.get(name) for name in ("requests", "answered")},
         "tokens_in": tokens[0] if tokens else None,
         "tokens_out": tokens[1] if tokens else None,
+        **{name: said.get(name) for name in ("tokens_cached", "tokens_reasoning")},
         **{name: said.get(name) for name in ("without_tokens", "without_price")},
         "paid": None if unknown else _to_float(run.spent),
         "detected": detected,
+        "currency": settings.CURRENCY,
     }
 
 
@@ -209,8 +228,7 @@ def _per_detected_cell(row: Row, of: columns.Leading) -> Cell:
     low, high = row["per_detected_low"], row["per_detected_high"]
     if low is None or not row["cost"]:
         return found
-    end = f"to {format_estimate(high)}" if high is not None else "or more"
-    return replace(found, interval=f"{format_estimate(low)} {end}")
+    return replace(found, interval=format_range(low, high))
 
 
 def _tokens(name: str, title: str) -> columns.Custom:
@@ -220,6 +238,18 @@ def _tokens(name: str, title: str) -> columns.Custom:
             lacking = f"{without:,} replies without token counts" if without else "no replies"
             return Cell(reason=lacking)
         return cells.count_cell(row[name])
+
+    return columns.Custom(name, title, make=cell)
+
+
+def _part_of_tokens(name: str, title: str, whole: str) -> columns.Custom:
+    """A part of the tokens in or out, with its share if all counts are known."""
+
+    def cell(row: Row, of: columns.Leading) -> Cell:
+        if row[name] is None:
+            return Cell(reason="not reported" if row["answered"] else NO_REPLY)
+        known = cells.count_cell(row[name])
+        return replace(known, note=f"of {row[whole]:,}") if row[whole] is not None else known
 
     return columns.Custom(name, title, make=cell)
 
@@ -253,8 +283,12 @@ COST = Table(
         money_column("cost_per_1000", "Cost of 1,000 items"),
         columns.Figure("j", "J"),
         *columns.plain("j_low", "j_high", "j_reason", "per_detected_low", "per_detected_high"),
+        _part_of_tokens("tokens_cached", "Cached tokens in", "tokens_in"),
+        _part_of_tokens("tokens_reasoning", "Reasoning tokens", "tokens_out"),
+        *columns.plain("currency"),
     ),
     lambda project, runs, by: tabulate(runs),
+    settings=lambda project, runs: [settings.CURRENCY],
     of_people=False,
 )
 
@@ -279,15 +313,16 @@ _COST_BY_RUN = lines.Lines(
     "Cost by run",
     (
         *("run", "j", "cost_per_1000", "per_detected", "cost", "paid"),
-        *("total", "detected", "calls", "answered", "tokens_in", "tokens_out"),
+        *("total", "detected", "calls", "answered"),
+        *("tokens_in", "tokens_cached", "tokens_out", "tokens_reasoning"),
     ),
     "The highest J comes first. J is detection minus false alarms, so that finding fault with "
     "everything earns nothing; a low cost per detected error alone does not make a good evaluator. "
-    "Amounts are in the currency of the endpoints' prices. A request shared by several calls "
-    "counts once. The cost includes all replies used by a run, whichever run paid for them. "
-    "A dash: the replies have no price, or the run sent no requests. Calls, replies, tokens "
-    "and cost cover all items, with or without an error. Cost per detected error: cost divided "
-    "by the number of error items detected.",
+    "A request shared by several calls counts once. The cost includes all replies used by a run, "
+    "whichever run paid for them. A dash: the replies have no price, or the run sent no requests. "
+    "Calls, replies, tokens and cost cover all items, with or without an error. Cached tokens are "
+    "a part of the tokens in, reasoning tokens a part of the tokens out. Cost per detected error: "
+    "cost divided by the number of error items detected.",
     lambda asked, rows: _draw(asked, rows),
     lambda asked, tables: sorted(tables[0], key=_place),
     leading=_ErrorItems,
@@ -323,7 +358,7 @@ def _draw_against_j(asked: PageQuery, rows: Rows, left_out: int) -> ChartSpec:
     # Imported here, since Altair takes a second and nothing else should wait for it.
     from charts import costs
 
-    title = COST["cost_per_1000"].title
+    title = f"{COST['cost_per_1000'].title} ({settings.CURRENCY})"
     points = [
         costs.CostPoint(
             cells.run_name(asked.runs_by_number[row["run"]]),

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Count, Max, Min
 
 from annotation.items import taxonomy
@@ -25,9 +26,11 @@ from judging.evaluators.providers import provider_choices
 from judging.models import Outcome, Reply, Run
 from judging.results import arrays, columns, counted, figure_help, progress
 from judging.results.columns import Table
+from judging.results.tables import cost
 from judging.results.tables.left_out import tabulate_left_out
 from judging.runs.models import OutcomeQuerySet
 from judging.runs.selection import UNLABELLED
+from judging.runs.spending import format_estimate
 from judging.strategies import descriptions
 from stats import paired
 
@@ -85,8 +88,9 @@ def _write_data(project: Project) -> Iterator[dict[str, Any]]:
 
 def _write_runs(project: Project, runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
     left_out = {row["run"]: row for row in tabulate_left_out(runs)}
+    sums = cost.sum_requests(runs)
     for run in progress.iterate(runs, "describing runs"):
-        yield {"text": " ".join(_run_sentences(run, left_out[run.number]))}
+        yield {"text": " ".join(_run_sentences(run, left_out[run.number], sums.get(run.pk)))}
     word_groups = taxonomy.load_taxonomy(project).word_groups
     yield {"text": " ".join(map(word_groups, _figure_sentences(runs)))}
 
@@ -101,7 +105,7 @@ def _run_settings(project: Project, runs: Sequence[Run]) -> list[Any]:
     """What the paragraphs of runs and figures say of the program and of how figures are made, and
     the names of the runs, which may change."""
     texts = figure_help.TEXTS.read_text(encoding="utf-8")
-    return [program_version(), texts, [run.name for run in runs]]
+    return [program_version(), texts, [run.name for run in runs], settings.CURRENCY]
 
 
 def format_sentence(kind: str, name: str, **values: Any) -> str:
@@ -191,7 +195,9 @@ def _agreement_sentence(project: Project) -> str:
     return format_sentence("people", "agreement", low=low, high=high, **told)
 
 
-def _run_sentences(run: Run, left_out: Mapping[str, Any]) -> Sentences:
+def _run_sentences(
+    run: Run, left_out: Mapping[str, Any], sums: Mapping[str, Any] | None
+) -> Sentences:
     yield _prompt_sentence(run)
     if run.kind == Run.Kind.DERIVED:
         rule = " ".join(descriptions.describe_decision(run.pinned_strategy()))
@@ -203,6 +209,8 @@ def _run_sentences(run: Run, left_out: Mapping[str, Any]) -> Sentences:
         yield format_sentence("run", "over", sources=sources)
     if run.kind != Run.Kind.DERIVED and not _is_offline(run):
         yield from _reply_sentences(run)
+        if sums:
+            yield from _token_sentences(sums)
     if run.samples > 1:
         yield format_sentence(
             "run", "votes" if run.pinned_strategy().votes else "repeats", samples=run.samples
@@ -252,6 +260,25 @@ def _reply_sentences(run: Run) -> Sentences:
         first, last = (times[name].strftime("%Y-%m-%d") for name in ("first", "last"))
         yield format_sentence("run", "day" if first == last else "dates", first=first, last=last)
     yield format_sentence("run", "parser", parser=run.parser)
+
+
+def _token_sentences(sums: Mapping[str, Any]) -> Sentences:
+    """Return sentences about thinking, tokens and cost, as far as they are known."""
+    if sums["thinking"]:
+        yield format_sentence("run", "thinking", number=sums["thinking"])
+    if sums["answered"] and not sums["without_tokens"]:
+        yield format_sentence(
+            "run", "tokens", tokens_in=sums["tokens_in"], tokens_out=sums["tokens_out"]
+        )
+        parts = {
+            "came from the provider's cache": sums["tokens_cached"],
+            "were spent on thinking": sums["tokens_reasoning"],
+        }
+        if any(parts.values()):
+            said = (f"{number:,} {what}" for what, number in parts.items() if number)
+            yield format_sentence("run", "tokens_of", parts=" and ".join(said))
+    if spent := sums["cost"]:
+        yield format_sentence("run", "cost", cost=format_estimate(spent))
 
 
 def _parameter_sentences(run: Run) -> Sentences:

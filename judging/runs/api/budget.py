@@ -19,6 +19,7 @@ from annotation.api.responses import (
 )
 from annotation.models import Project
 from annotation.projects import access
+from judging.evaluators.api import CurrencyField
 from judging.models import Run
 from judging.runs import budget as runs_budget
 from judging.runs.budget import BudgetStatus, RunSpending
@@ -47,6 +48,7 @@ class SpendingSerializer(serializers.Serializer[RunSpending]):
 
     run = serializers.IntegerField(source="run.number")
     endpoint = serializers.CharField(source="run.endpoint.name")
+    currency = CurrencyField()
     strategy = serializers.CharField(source="run.strategy.slug")
     cap = _cap_field(source="run.cap")
     spent = _money(allow_null=True)
@@ -58,10 +60,11 @@ class SpendingSerializer(serializers.Serializer[RunSpending]):
 
 
 class StandingSerializer(serializers.Serializer[BudgetStatus]):
-    """Amounts in the currency of the endpoints' prices. `counted` is the spent amount that counts
+    """Amounts in `currency`. `counted` is the spent amount that counts
     against the cap, and `left` can still be reserved. `unknown` is the number of `replies` without
     a known price; these used `unknown_tokens`. `spent` is null if no price is known."""
 
+    currency = CurrencyField()
     cap = _cap_field()
     spent = _money(source="known", allow_null=True)
     counted = _money()

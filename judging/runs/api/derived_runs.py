@@ -16,6 +16,7 @@ from annotation.api.project_rows import ProjectRowList
 from annotation.api.responses import validate_body
 from annotation.projects import access
 from judging import tasks
+from judging.evaluators.api import CurrencyField
 from judging.models import Call, Reading, Reply, Run
 from judging.runs import canaries, choices, lifecycle, progress, start
 from judging.runs import derived as runs_derived
@@ -40,7 +41,7 @@ from judging.runs.start import PlannedRun
 
 
 class AmountSerializer(serializers.Serializer[Any]):
-    """An amount in the currency of the endpoint's prices, with the interval from the pilot."""
+    """An amount with the interval from the pilot."""
 
     value = serializers.DecimalField(max_digits=20, decimal_places=6)
     low = serializers.DecimalField(max_digits=20, decimal_places=6)
@@ -66,7 +67,7 @@ class PilotSerializer(serializers.Serializer[Any]):
 
 
 class PriceRangeSerializer(serializers.Serializer[Any]):
-    """What a run costs, in the currency of the endpoint's prices."""
+    """What a run costs, in `currency`."""
 
     low = serializers.DecimalField(max_digits=20, decimal_places=6)
     high = serializers.DecimalField(max_digits=20, decimal_places=6)
@@ -115,6 +116,7 @@ class AskingSerializer(serializers.Serializer[PlannedRun]):
     price = PriceRangeSerializer(source="foreseen.price", allow_null=True)
     tokens_in = TokenRangeSerializer(source="foreseen.tokens_in")
     tokens_out = TokenRangeSerializer(source="foreseen.tokens_out")
+    currency = CurrencyField()
     pilot = PilotSerializer(source="foreseen.pilot")
     by_pilot = AmountSerializer(source="foreseen.by_pilot", allow_null=True)
     wants_pilot = serializers.BooleanField()
@@ -225,14 +227,20 @@ class CanarySerializer(serializers.Serializer[Canary]):
 
 
 class ReplySerializer(serializers.Serializer[Reply]):
-    """The reply as the provider sent it."""
+    """The reply as the provider sent it. `thinking` is what the model wrote before its reply, null
+    if nothing is known of it; it is never parsed. `tokens_cached` are a part of `tokens_in`,
+    `tokens_reasoning` a part of `tokens_out`; null if not reported."""
 
     text = serializers.CharField(allow_blank=True)
     finish = serializers.CharField()
     model = serializers.CharField(allow_blank=True)
     tokens_in = serializers.IntegerField(allow_null=True)
     tokens_out = serializers.IntegerField(allow_null=True)
+    tokens_cached = serializers.IntegerField(allow_null=True)
+    tokens_reasoning = serializers.IntegerField(allow_null=True)
+    thinking = serializers.CharField(allow_null=True, allow_blank=True)
     cost = serializers.DecimalField(max_digits=20, decimal_places=12, allow_null=True)
+    currency = CurrencyField()
     asked_at = serializers.DateTimeField()
     seconds = serializers.FloatField()
 

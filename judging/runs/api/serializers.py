@@ -5,6 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from judging import strategies
+from judging.evaluators.api import CurrencyField
 from judging.models import Outcome, Run
 from judging.runs import descriptions
 from judging.runs.counts import PaidReplies
@@ -192,6 +193,7 @@ class PinnedRunSerializer(RunSerializer):
     few_shot = serializers.JSONField()
     sources = serializers.SerializerMethodField()
     digest = serializers.CharField()
+    currency = CurrencyField()
     cap = serializers.DecimalField(max_digits=14, decimal_places=6, allow_null=True)
     spent = serializers.DecimalField(max_digits=20, decimal_places=12)
 

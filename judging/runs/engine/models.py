@@ -196,6 +196,16 @@ class Reply(models.Model):
     )
     tokens_in = models.PositiveIntegerField(null=True)
     tokens_out = models.PositiveIntegerField(null=True)
+    # These columns are younger than many replies. They have no check, which would read all rows.
+    tokens_cached = models.IntegerField(
+        null=True, help_text="The input tokens that were read from the provider's cache."
+    )
+    tokens_reasoning = models.IntegerField(
+        null=True, help_text="The output tokens that were spent on thinking."
+    )
+    thinking = models.TextField(  # noqa: DJ001
+        null=True, help_text="What the model wrote before its reply. It is never parsed."
+    )
     cost = models.DecimalField(max_digits=20, decimal_places=12, null=True)
     asked_at = models.DateTimeField()
     seconds = models.FloatField()

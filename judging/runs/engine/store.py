@@ -31,7 +31,7 @@ from judging.runs.engine import calls, lease, outcomes
 from judging.runs.engine.lease import LeasedRequest
 from judging.runs.engine.models import RequestLease, RequestQuerySet
 from judging.runs.transitions import list_pause_reasons
-from judging.strategies.replies.causes import list_reply_causes
+from judging.strategies.replies.causes import explain_cut, list_reply_causes
 from judging.strategies.replies.outputs import strip_unstorable
 
 # The number of results and outcomes to decide at a time. Large batches cost less for each outcome;
@@ -47,6 +47,9 @@ _REPLY = {
     "model": "text",
     "tokens_in": "integer",
     "tokens_out": "integer",
+    "tokens_cached": "integer",
+    "tokens_reasoning": "integer",
+    "thinking": "text",
     "cost": "numeric",
     "asked_at": "timestamptz",
     "seconds": "float8",
@@ -82,7 +85,7 @@ def store_results(endpoint: Endpoint, holder: str, results: Sequence[CallResult]
         kept = [result for result in results if _is_current(result, rows, holder)]
         answered = [(one.leased, one.answer) for one in kept if one.answer]
         prices = endpoint.prices()
-        paid = [compute_cost(prices, answer.tokens_in, answer.tokens_out) for _, answer in answered]
+        paid = [compute_cost(prices, answer) for _, answer in answered]
         doubtful = _lock_doubtful_runs(kept, rows)
         _settle_money(rows, kept, zip(answered, paid, strict=True))
         _store_replies(endpoint, answered, paid, now)
@@ -128,12 +131,21 @@ def _pause_unusable_runs(decided: Sequence[int]) -> None:
         if n < FUTILE_AFTER or is_over or seen:
             continue
         said = ", ".join(f"{k} {cause.replace('_', ' ')}" for cause, k in causes.most_common())
+        cut = _explain_cut(run) if "truncated" in causes else ""
         lease.pause_run(
             run,
-            f"The first {n} items {_UNUSABLE}: {said}. Read their replies below. If the model "
+            f"The first {n} items {_UNUSABLE}: {said}. {cut}Read their replies below. If the model "
             "cannot answer in the form that the strategy asks for, clone this run with another "
             "endpoint or start one with another strategy. Resume continues as before.",
         )
+
+
+def _explain_cut(run: Run) -> str:
+    """Return why the run's latest reply without a text was cut off, with a space after it; "" if
+    there is no such reply."""
+    cut = Reply.objects.filter(request__calls__run=run, finish="length", text="")
+    latest = cut.order_by("-pk").first()
+    return f"{explain_cut(latest)} " if latest else ""
 
 
 def _is_current(result: CallResult, rows: Mapping[int, RequestLease], holder: str) -> bool:
@@ -175,6 +187,9 @@ def _store_replies(
             strip_unstorable(answer.model)[:200],
             _valid_count(answer.tokens_in),
             _valid_count(answer.tokens_out),
+            _valid_count(answer.tokens_cached),
+            _valid_count(answer.tokens_reasoning),
+            strip_unstorable(answer.thinking) or None,
             price,
             as_time(answer.started),
             answer.seconds,

@@ -49,6 +49,8 @@ class RecordedPart:
         # recognised.
         cause = _DIGESTED.get(told.cause, told.cause)
         said = [told.text, told.finish, told.model, told.tokens_in, told.tokens_out, cause]
+        # Only if there is any, so that a file imported before thinking was kept is recognised.
+        said += [told.thinking] if told.thinking else []
         read: list[Any] = []
         if stored:
             read = [stored.value, _DIGESTED.get(stored.cause, stored.cause)]
@@ -160,6 +162,9 @@ def _reply(request: int, told: Transcript, now: datetime) -> Reply:
         model=told.model,
         tokens_in=told.tokens_in,
         tokens_out=told.tokens_out,
+        tokens_cached=told.tokens_cached,
+        tokens_reasoning=told.tokens_reasoning,
+        thinking=told.thinking or None,
         asked_at=now,
         seconds=0.0,
     )

@@ -11,6 +11,7 @@ from typing import Any
 
 from formats.rows import BadRow, Row
 from judging.evaluators.providers import openai_compatible
+from judging.evaluators.providers.answers import split_thinking
 from judging.evaluators.providers.errors import (
     EvaluatorError,
     Halting,
@@ -70,6 +71,9 @@ class Transcript:
     model: str = ""
     tokens_in: int | None = None
     tokens_out: int | None = None
+    tokens_cached: int | None = None
+    tokens_reasoning: int | None = None
+    thinking: str = ""
     stored: ParsedReply | None = None
     off_scale: Numbers | None = None
     cause: str = ""
@@ -124,13 +128,21 @@ def _parse_result(told: Transcript, values: Mapping[str, Any], strategy: Strateg
     text, cause = values.get("text"), _cause(values)
     if not isinstance(text, str | None):
         raise _FaultError("text", "is not text. Put it in quotes, or leave it out.")
+    thinking = values.get("thinking") or ""
+    if not isinstance(thinking, str) or (thinking and text is None):
+        raise _FaultError("thinking", "is not the text of a model's thinking beside its reply.")
+    if text is not None and not thinking:
+        thinking, text = split_thinking(text)
     told = replace(
         told,
         text=None if text is None else outputs.strip_unstorable(text),
+        thinking=outputs.strip_unstorable(thinking),
         finish=_word(values, "finish") or "stop",
         model=_word(values, "model"),
         tokens_in=_tokens(values, "tokens_in"),
         tokens_out=_tokens(values, "tokens_out"),
+        tokens_cached=_tokens(values, "tokens_cached"),
+        tokens_reasoning=_tokens(values, "tokens_reasoning"),
         cause=cause if text is None else "",
         **_parse_stored(values, strategy, cause),
     )
@@ -182,6 +194,9 @@ def _parse_provider_reply(told: Transcript, values: Mapping[str, Any]) -> Transc
         model=said.model,
         tokens_in=said.tokens_in,
         tokens_out=said.tokens_out,
+        tokens_cached=said.tokens_cached,
+        tokens_reasoning=said.tokens_reasoning,
+        thinking=outputs.strip_unstorable(said.thinking),
     )
 
 

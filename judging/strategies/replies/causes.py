@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 DETECTED, UNDETECTED, SCORED, MISSING = "detected", "undetected", "scored", "missing"
 # The result of a generator if a text was generated.
@@ -81,6 +81,44 @@ class Decision:
 def describe_cause(cause: str) -> str:
     """Return the meaning of a cause; "" for a cause that is not listed."""
     return CAUSES[cause].meaning if cause in CAUSES else ""
+
+
+class CutReply(Protocol):
+    """What is known of a reply that may have been cut off."""
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def finish(self) -> str: ...
+
+    @property
+    def tokens_out(self) -> int | None: ...
+
+    @property
+    def tokens_reasoning(self) -> int | None: ...
+
+    @property
+    def thinking(self) -> str | None: ...
+
+
+def explain_cut(reply: CutReply) -> str:
+    """Say why a reply was cut off, and what to do; "" for a reply that was not."""
+    if reply.finish != "length":
+        return ""
+    used = f"{reply.tokens_out:,} tokens" if reply.tokens_out else "tokens"
+    remedy = (
+        "max_tokens includes the thinking: ask with a higher limit, or with less thinking (such as "
+        "a lower reasoning effort)."
+    )
+    if not reply.thinking and not reply.tokens_reasoning:
+        if reply.text.strip():
+            return "The reply was cut off at the limit of tokens. Ask with a higher max_tokens."
+        return f"The {used} were used up before the reply began. If the model thinks, {remedy}"
+    if not reply.text.strip():
+        return f"The thinking used up all {used}, so there is no reply. {remedy}"
+    part = f"{reply.tokens_reasoning:,} of its {used}" if reply.tokens_reasoning else "some of them"
+    return f"The reply was cut off at the limit of tokens; the thinking took {part}. {remedy}"
 
 
 def list_reply_causes() -> list[str]:

@@ -39,14 +39,14 @@ from judging.evaluators.trial_call import TrialResult
 from judging.models import Endpoint
 
 
-class CurrencyField(serializers.ReadOnlyField):
+class CurrencyField(serializers.CharField):
     """The currency of the amounts beside it: that of the site, a code of three letters."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(read_only=True, **options)
 
     def get_attribute(self, instance: Any) -> str:
         return settings.CURRENCY
-
-    def to_representation(self, value: str) -> str:
-        return value
 
 
 class EndpointSerializer(serializers.ModelSerializer[Endpoint]):

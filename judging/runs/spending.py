@@ -62,18 +62,19 @@ def _places(amount: Decimal) -> int:
 
 
 def format_estimate(amount: Decimal | float) -> str:
-    """Format a rough amount with its currency and two decimals, or with four significant digits if
-    it is below 1."""
-    said = f"{amount:,.2f}" if amount >= 1 else _format_number(Decimal(f"{amount:.3e}"))
-    return f"{said} {settings.CURRENCY}"
+    """Format a rough amount with its currency, as `format_rough_number` does."""
+    return f"{format_rough_number(amount)} {settings.CURRENCY}"
 
 
-def format_range(low: Decimal | float, high: Decimal | float | None) -> str:
-    """Format a range of rough amounts in one currency; without an upper end, "or more"."""
-    start = format_estimate(low)
-    if high is None:
-        return f"{start} or more"
-    return f"{start.removesuffix(f' {settings.CURRENCY}')} to {format_estimate(high)}"
+def format_range(low: Decimal | float, high: Decimal | float) -> str:
+    """Format a range of rough amounts with their currency."""
+    return f"{format_rough_number(low)} to {format_estimate(high)}"
+
+
+def format_rough_number(amount: Decimal | float) -> str:
+    """Format a rough amount with two decimals, or with four significant digits if it is below 1.
+    For tables, which name the currency in the head of the column."""
+    return f"{amount:,.2f}" if amount >= 1 else _format_number(Decimal(f"{amount:.3e}"))
 
 
 def is_capped(run: Run) -> bool:

@@ -164,7 +164,7 @@ def test_a_run_at_its_cap_goes_on_once_a_higher_one_is_entered(
     lifecycle.pause(run, None, reason="The next call could exceed the run's cost cap of 0.35.")
     page = open_page(member.account, address("run", 1), viewport={"width": width, "height": height})
     checked(page)
-    cap = page.get_by_label("New cap (now 0.35)")
+    cap = page.get_by_label("New cap (now 0.35 USD)")
     expect(cap).to_be_in_viewport()
     cap.fill("0.2")
     page.get_by_role("heading", name="Progress").click()

@@ -67,6 +67,8 @@ BAD = [
     *((name, {**OPENID, name: ""}) for name in OPENID),
     ("OPENID_ISSUER", OPENID | {"OPENID_ISSUER": "id.example"}),
     ("OPENID_ISSUER", OPENID | {"OPENID_ISSUER": "http://id.example"}),
+    ("CURRENCY", {"CURRENCY": "euro"}),
+    ("CURRENCY", {"CURRENCY": "€"}),
     ("OPENID_ISSUER", OPENID | {"OPENID_ISSUER": "ftp://localhost"}),
     ("OPENID_ISSUER", OPENID | {"OPENID_ISSUER": "https://id.example/#part"}),
     ("OPENID_ISSUER", OPENID | {"OPENID_ISSUER": "https://id.example/?tenant=1"}),

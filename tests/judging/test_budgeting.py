@@ -63,8 +63,8 @@ def test_a_cap_set_later_counts_what_was_spent_before(
     budget = Budget.objects.get()
     assert (budget.cap, budget.spent) == (Decimal("0.010000"), Decimal("0.003000"))
     page = shown(client)
-    assert "<dt>Spent</dt><dd>0.003</dd>" in page
-    assert "<dt>Left</dt><dd>0.007</dd>" in page
+    assert "<dt>Spent</dt><dd>0.003 USD</dd>" in page
+    assert "<dt>Left</dt><dd>0.007 USD</dd>" in page
     assert Event.objects.filter(kind="budget", member=lead).count() == 1
 
 
@@ -100,7 +100,7 @@ def test_where_replies_tell_no_tokens_what_was_reserved_is_shown_as_counted(
     lifecycle.plan_calls(run)
     answer(run, tokens_in=None, tokens_out=None)
     # For 2 answers of 1,024 tokens at most.
-    words = "unknown, at most 0.02048 counted"
+    words = "unknown, at most 0.02048 USD counted"
     page = shown(browser)
     assert f"<dt>Spent</dt><dd>{words}</dd>" in page
     assert f'<td class="number">{words}</td>' in page
@@ -120,18 +120,22 @@ def test_what_costs_nothing_is_free_and_not_unknown(browser: Client, project: Pr
 @pytest.mark.parametrize(
     ("spent", "paid", "words"),
     [
-        ("0", PaidReplies(), "0"),
-        ("0.5", PaidReplies(2, 0, 0, 2), "0.5"),
+        ("0", PaidReplies(), "0 USD"),
+        ("0.5", PaidReplies(2, 0, 0, 2), "0.5 USD"),
         ("0", PaidReplies(2, 0, 0, 0), "free"),
         # What it would have paid others paid before.
-        ("0", PaidReplies(2, 0, 0, 2), "0"),
+        ("0", PaidReplies(2, 0, 0, 2), "0 USD"),
         ("0", PaidReplies(2, 2, 1500, 0), "unknown (1,500 tokens)"),
         ("0", PaidReplies(2, 2, 0, 0), "unknown"),
-        ("0.25", PaidReplies(2, 2, 0, 0), "unknown, at most 0.25 counted"),
-        ("0.25", PaidReplies(2, 2, 40, 0), "unknown, at most 0.25 counted (40 tokens)"),
-        ("0.25", PaidReplies(3, 1, 150, 2), "0.25, unknown cost for 1 of 3 replies (150 tokens)"),
-        ("1234.00003051", PaidReplies(1, 0, 0, 1), "1,234.000031"),
-        ("0.000030512345", PaidReplies(1, 0, 0, 1), "0.00003051"),
+        ("0.25", PaidReplies(2, 2, 0, 0), "unknown, at most 0.25 USD counted"),
+        ("0.25", PaidReplies(2, 2, 40, 0), "unknown, at most 0.25 USD counted (40 tokens)"),
+        (
+            "0.25",
+            PaidReplies(3, 1, 150, 2),
+            "0.25 USD, unknown cost for 1 of 3 replies (150 tokens)",
+        ),
+        ("1234.00003051", PaidReplies(1, 0, 0, 1), "1,234.000031 USD"),
+        ("0.000030512345", PaidReplies(1, 0, 0, 1), "0.00003051 USD"),
     ],
 )
 def test_money_in_words(spent: str, paid: PaidReplies, words: str) -> None:
@@ -172,9 +176,9 @@ def test_the_command_says_and_sets_the_same(project: Project) -> None:
         call_command("budget", "--project", "fbi", *words, stdout=out)
         return out.getvalue().splitlines()
 
-    assert say("--cap", "1.5")[0].startswith("cap 1.5")
-    assert say()[1].endswith("spent 0.003; 2 replies")
-    assert say("--cap", "none")[0] == "cap none, spent 0.003, reserved 0; 2 replies"
+    assert say("--cap", "1.5")[0].startswith("cap 1.5 USD,")
+    assert say()[1].endswith("spent 0.003 USD; 2 replies")
+    assert say("--cap", "none")[0] == "cap none, spent 0.003 USD, reserved 0 USD; 2 replies"
 
 
 def test_more_runs_cost_no_more_queries(

@@ -44,7 +44,7 @@ def test_what_a_detected_error_cost_is_drawn(asked: None, browser: Client) -> No
     Outcome.objects.filter(item__key="item-2").update(result="detected")
     page = shown(browser, "cost/")
     assert '<script id="figures-chart" type="application/json">' in page
-    assert "Cost per detected error by run." in page
+    assert "Cost per detected error (USD) by run." in page
 
 
 def test_where_nothing_was_paid_no_noughts_are_drawn(

@@ -221,7 +221,7 @@ def test_a_pilot_is_started_followed_and_gives_the_price_an_interval(
     assert "every 1500ms" not in followed
     priced = shown(sent(browser, foresee=1))
     # 10 calls are left, of 100 tokens in and 10 out: 10 x 0.0012.
-    assert '0.012 <small class="hint">0.012 to 0.012</small>' in priced
+    assert '0.012 USD <small class="hint">0.012 to 0.012 USD</small>' in priced
     assert "Pilot 30 calls" not in priced
 
 

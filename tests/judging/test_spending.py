@@ -83,8 +83,9 @@ def test_a_run_that_cannot_pay_the_next_call_is_paused(project: Project) -> None
     assert money(run) == (0, Decimal("0.3"))
     assert run.state == Run.State.PAUSED
     assert run.reason == (
-        f"The next call could exceed the run's cost cap of 0.35: it may cost {CALL:f}, and 0.3"
-        f" is already counted. To continue, raise it to at least {CALL + Decimal('0.3'):f}."
+        f"The next call could exceed the run's cost cap of 0.35 USD: it may cost {CALL:f} USD, and "
+        f"0.3 USD is already counted. To continue, raise it to at least"
+        f" {CALL + Decimal('0.3'):f} USD."
     )
 
 
@@ -94,7 +95,7 @@ def test_under_the_cap_that_is_named_the_next_call_goes_out(project: Project) ->
     while answer(run, tokens_out=None):
         pass
     run.refresh_from_db()
-    told = re.search(r"raise it to at least ([\d.]+)\.", run.reason)
+    told = re.search(r"raise it to at least ([\d.]+) USD\.", run.reason)
     assert told
     lifecycle.resume(run, lead, cap=Decimal(told[1]))
     assert answer(run, number=1, tokens_out=None) == 1
@@ -122,10 +123,10 @@ def test_a_run_that_reached_its_cap_goes_on_under_a_higher_one(project: Project)
         (
             "0.35",
             "0.2",
-            "The cap of run 1 is 0.35, of which 0.1 is spent. A cap can only be raised",
+            "The cap of run 1 is 0.35 USD, of which 0.1 USD is spent. A cap can only be raised",
         ),
         ("0.35", "0", "A cap can only be raised"),
-        ("0.35", "8", "The project's budget is 7.5. A lead can raise it"),
+        ("0.35", "8", "The project's budget is 7.5 USD. A lead can raise it"),
         (None, "5", "Run 1 has no cap to raise"),
     ],
 )

@@ -28,15 +28,15 @@ def make_status(state: str) -> RunStatus:
 
 def test_a_price_is_unknown_free_or_an_amount() -> None:
     prices = (None, Decimal(0), Decimal("0.250000"))
-    assert [filters.price(one) for one in prices] == [DASH, "0", "0.25"]
-    assert [filters.tariff(one) for one in prices] == ["unknown", "free", "0.25"]
+    assert [filters.price(one) for one in prices] == [DASH, "0 USD", "0.25 USD"]
+    assert [filters.tariff(one) for one in prices] == ["unknown", "free", "0.25 USD"]
 
 
 def test_what_may_cost_nothing_is_free() -> None:
     assert [filters.estimate(Decimal(one)) for one in ("0", "0.25", "1")] == [
         "free",
-        "0.25",
-        "1.00",
+        "0.25 USD",
+        "1.00 USD",
     ]
 
 
@@ -48,8 +48,8 @@ def test_what_may_cost_nothing_is_free() -> None:
         (None, None, 7, "unknown (7 tokens)"),
         (None, None, None, "unknown"),
         (Decimal(0), 1000, 234, "free"),
-        (Decimal("0.5"), 1000, 234, "0.5"),
-        (Decimal("0.5"), None, None, "0.5"),
+        (Decimal("0.5"), 1000, 234, "0.5 USD"),
+        (Decimal("0.5"), None, None, "0.5 USD"),
     ],
 )
 def test_what_a_reply_cost_is_an_amount_or_the_tokens_of_an_unknown_one(

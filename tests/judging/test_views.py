@@ -121,7 +121,7 @@ def test_a_cap_is_raised_beside_resume(browser: Client, project: Project) -> Non
     lifecycle.pause(run, None)
     assert "New cap" not in text_of(browser, "run", run.number)
     Run.objects.update(cap=Decimal("0.35"))
-    assert "New cap (now 0.35)" in text_of(browser, "run", run.number)
+    assert "New cap (now 0.35 USD)" in text_of(browser, "run", run.number)
     sent = browser.post(page("run-resume", run.number), {"cap": "0.2"})
     assert (sent.status_code, "A cap can only be raised." in sent.content.decode()) == (422, True)
     sent = browser.post(page("run-resume", run.number), {"cap": "much"})

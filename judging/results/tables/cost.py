@@ -23,7 +23,7 @@ from judging.results.page_parts import (
     ViewContent,
 )
 from judging.results.tables import sensitivity
-from judging.runs.spending import DECIMAL_PLACES, format_estimate, format_range
+from judging.runs.spending import DECIMAL_PLACES, format_rough_number
 from stats.estimates import Estimate
 
 # Items with an error that are not duplicates. In study 001's frame, such items may have no ability.
@@ -207,7 +207,7 @@ def _reason(answered: float, cost: float | None, detected: float) -> str | None:
 def _money_cell(value: float | None, reason: str = "") -> Cell:
     """A cell with an amount of money, to four digits if it is small. If the amount is None, it has
     a reason."""
-    return Cell(reason=reason) if value is None else Cell(format_estimate(value), value)
+    return Cell(reason=reason) if value is None else Cell(format_rough_number(value), value)
 
 
 def money_column(
@@ -220,7 +220,7 @@ def money_column(
             return Cell("free", 0)
         return _money_cell(row[name], row[reason] or "")
 
-    return columns.Custom(name, title, make=cell)
+    return columns.Custom(name, title, make=cell, unit=settings.CURRENCY)
 
 
 def _per_detected_cell(row: Row, of: columns.Leading) -> Cell:
@@ -228,7 +228,8 @@ def _per_detected_cell(row: Row, of: columns.Leading) -> Cell:
     low, high = row["per_detected_low"], row["per_detected_high"]
     if low is None or not row["cost"]:
         return found
-    return replace(found, interval=format_range(low, high))
+    end = f"to {format_rough_number(high)}" if high is not None else "or more"
+    return replace(found, interval=f"{format_rough_number(low)} {end}")
 
 
 def _tokens(name: str, title: str) -> columns.Custom:
@@ -272,7 +273,12 @@ COST = Table(
         columns.Count("calls", "Calls"),
         columns.Column("tokens"),
         money_column("cost", "Cost"),
-        columns.Custom("per_detected", "Cost per detected error", make=_per_detected_cell),
+        columns.Custom(
+            "per_detected",
+            "Cost per detected error",
+            make=_per_detected_cell,
+            unit=settings.CURRENCY,
+        ),
         *columns.plain("reason", "requests"),
         columns.Count("answered", "Replies", unit="of all requests", note=_requests_note),
         _tokens("tokens_in", "Tokens in"),
@@ -328,7 +334,10 @@ _COST_BY_RUN = lines.Lines(
     leading=_ErrorItems,
 )
 # The quantities that the chart can show.
-DRAWN_TITLES = {"per_detected": "Cost per detected error", "tokens": "Tokens, input and output"}
+DRAWN_TITLES = {
+    "per_detected": f"Cost per detected error ({settings.CURRENCY})",
+    "tokens": "Tokens, input and output",
+}
 
 
 def _place(row: Row) -> tuple[bool, float, int]:

@@ -104,6 +104,71 @@ def test_a_documented_shape_is_an_answer_with_its_finish(way, reply, text, finis
     assert (answer.tokens_in, answer.tokens_out) == (7, 3)
 
 
+def spent(reply, **usage):
+    return reply | {"usage": {"prompt_tokens": 7, "completion_tokens": 3, **usage}}
+
+
+def details(cached, reasoning):
+    return {
+        "prompt_tokens_details": {"cached_tokens": cached},
+        "completion_tokens_details": {"reasoning_tokens": reasoning},
+    }
+
+
+PARTS = [
+    {"type": "thinking", "thinking": [{"type": "text", "text": "Nine?"}]},
+    {"type": "text", "text": "Five."},
+]
+USED = {"input_tokens": 5, "cache_read_input_tokens": 2, "output_tokens": 3}
+BLOCKS = [THINKING, {"type": "thinking", "thinking": "No."}, {"type": "text", "text": "Five."}]
+THOUGHTS = [{"text": "Nine?", "thought": True}, {"text": "Five."}]
+
+# way, reply, thinking, tokens: in, out, cached, reasoning
+THINKERS = [
+    ("chat", spent(chat({"content": "Five.", "reasoning_content": "Nine?"}), **details(4, 2)),
+     "Nine?", (7, 3, 4, 2)),
+    ("chat", spent(chat({"content": "Five.", "reasoning": "Nine?"})), "Nine?", (7, 3, None, None)),
+    ("chat", spent(chat({"content": PARTS})), "Nine?", (7, 3, None, None)),
+    ("chat", spent(chat({"content": "<think>Nine?</think>\n\nFive."})), "Nine?",
+     (7, 3, None, None)),
+    ("chat", spent(chat({"content": "Five."}), prompt_cache_hit_tokens=6), "", (7, 3, 6, None)),
+    # Hosts that count reasoning only in the total, with or without telling how much it is.
+    ("chat", spent(chat({"content": "Five."}), total_tokens=30, **details(0, 20)), "",
+     (7, 23, 0, 20)),
+    ("chat", spent(chat({"content": "Five."}), total_tokens=30), "", (7, 23, None, 20)),
+    ("chat", spent(chat({"content": "Five."}), prompt_tokens_details=None,
+                   completion_tokens_details="much"), "", (7, 3, None, None)),
+    ("completions", spent(completion("<think>Nine?</think>Five.")), "Nine?", (7, 3, None, None)),
+    ("anthropic", message(BLOCKS) | {"usage": USED}, "Nine?\n\nNo.", (7, 3, 2, None)),
+    ("anthropic",
+     message(BLOCKS) | {"usage": USED | {"output_tokens_details": {"thinking_tokens": 2}}},
+     "Nine?\n\nNo.", (7, 3, 2, 2)),
+    ("gemini", candidate({"parts": THOUGHTS}) | {"usageMetadata": {
+        "promptTokenCount": 7, "cachedContentTokenCount": 4, "candidatesTokenCount": 1,
+        "thoughtsTokenCount": 2}}, "Nine?", (7, 3, 4, 2)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("way", "reply", "thinking", "tokens"), THINKERS)
+def test_thinking_is_apart_from_the_text_and_its_tokens_are_counted(way, reply, thinking, tokens):
+    answer = ask(way, said(reply))
+    assert (answer.text, answer.thinking) == ("Five.", thinking)
+    counts = (answer.tokens_in, answer.tokens_out, answer.tokens_cached, answer.tokens_reasoning)
+    assert counts == tokens
+
+
+@pytest.mark.parametrize("odd", [7, ["Nine?"], {"words": "Nine?"}, None, True])
+def test_thinking_that_is_no_text_is_left_out_and_the_answer_stays(odd):
+    replies = [
+        ("chat", chat({"content": "Five.", "reasoning_content": odd})),
+        ("chat", chat({"content": [{"type": "thinking", "thinking": [odd]}, PARTS[1]]})),
+        ("anthropic", message([{"type": "thinking", "thinking": odd}, BLOCKS[-1]])),
+    ]
+    for way, reply in replies:
+        answer = ask(way, said(reply))
+        assert (answer.text, answer.thinking) == ("Five.", "")
+
+
 def test_what_has_no_usage_has_unknown_tokens(way):
     answers = ask_all(way, [said(TEXTS[way]), said(TEXTS[way] | dict.fromkeys(USAGE[way]))])
     for answer in answers:

@@ -8,6 +8,7 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
+from django.conf import settings
 from django.db.models import Count
 
 from annotation.models import Item, Project
@@ -86,6 +87,7 @@ def _rate_row(found: RunArrays, kind: str, price: float | None) -> dict[str, Any
         "cost_5": price * for_five if price is not None and for_five is not None else None,
         "cost_per_item": price,
         "cost_reason": NO_PRICE if price is None else None,
+        "currency": settings.CURRENCY,
         "reason": None if sums.m > 1 else ONE_QUESTION,
     }
 
@@ -252,9 +254,10 @@ RATES = Table(
         cost.money_column(
             "cost_5", "Cost of ±5 points", reason="cost_reason", total="cost_per_item"
         ),
-        *columns.plain("cost_per_item", "cost_reason", "reason"),
+        *columns.plain("cost_per_item", "cost_reason", "reason", "currency"),
     ),
     lambda project, runs, by: tabulate_rates(runs),
+    settings=lambda project, runs: [settings.CURRENCY],
     of_people=False,
 )
 DIFFERENCES = Table(

@@ -88,7 +88,9 @@ def bound_cost(
     """
     return _add(
         _price_tokens(_pick(pick, prices.per_million_in, prices.per_million_cached), tokens_in),
-        _price_tokens(_pick(pick, prices.per_million_out, prices.per_million_reasoning), tokens_out),
+        _price_tokens(
+            _pick(pick, prices.per_million_out, prices.per_million_reasoning), tokens_out
+        ),
     )
 
 

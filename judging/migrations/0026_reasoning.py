@@ -21,7 +21,7 @@ def _price(help_text: str) -> models.DecimalField:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("judging", "0024_run_names")]
+    dependencies = [("judging", "0025_endpoint_json_modes")]
 
     operations = [
         migrations.AddField(

@@ -55,7 +55,8 @@ FINISH_DESCRIPTIONS = {
     "length": "cut off at the token limit",
     "refused": "the evaluator refused",
     "filtered": "blocked by a filter of the provider",
-    "other": "otherwise",
+    "other": "ended early by the provider",
+    "unknown": "the provider named no reason",
 }
 PATH_DESCRIPTIONS = {
     "strict": "the whole reply is the answer, or one JSON object that contains it",

@@ -51,7 +51,7 @@ def test_a_run_is_answered_in_every_frame(
 # calls every refusal a filter's, and Anthropic has no filter.
 CAUSES: dict[str, tuple[str, dict[str, str]]] = {
     "truncated": ("truncated", {}),
-    "empty": ("unparsable", {}),
+    "empty": ("empty", {}),
     "rejected": ("rejected", {}),
     "too_large": ("rejected", {}),
     "redirect": ("rejected", {}),
@@ -80,6 +80,60 @@ def test_what_is_no_verdict_is_missing_for_its_cause_by_every_protocol(
     state = "paused" if cause == "rejected" else "finished"
     assert (run.state, results(run)) == (state, {cause: 2})
     assert {entry["attempt"] for entry in evaluator.log} == {1}
+
+
+# The reasons that the protocols document beside those of the faults above, as a gateway may pass
+# them on too, and the cause of each; "" for a normal end.
+ENDS = {
+    "chat": {
+        "stop": "",
+        "tool_calls": "interrupted",
+        "function_call": "interrupted",
+        "error": "interrupted",
+        "abort": "interrupted",
+        "model_length": "truncated",
+        "SAFETY": "filtered",
+        "a-reason-of-tomorrow": "interrupted",
+    },
+    "anthropic": {
+        "stop_sequence": "",
+        "tool_use": "interrupted",
+        "pause_turn": "interrupted",
+        "compaction": "interrupted",
+        "model_context_window_exceeded": "truncated",
+    },
+    "gemini": {
+        "LANGUAGE": "filtered",
+        "MODEL_ARMOR": "filtered",
+        "ESCALATION": "filtered",
+        "BLOCKLIST": "filtered",
+        "SPII": "filtered",
+        "MALFORMED_RESPONSE": "interrupted",
+        "MALFORMED_FUNCTION_CALL": "interrupted",
+        "UNEXPECTED_TOOL_CALL": "interrupted",
+        "TOO_MANY_TOOL_CALLS": "interrupted",
+        "OTHER": "interrupted",
+        "FINISH_REASON_UNSPECIFIED": "interrupted",
+    },
+}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("way", "reason", "cause"),
+    [(way, reason, cause) for way, ends in ENDS.items() for reason, cause in ends.items()],
+)
+def test_a_reply_is_read_only_after_a_normal_end(
+    evaluator: ScriptedEvaluator, way: str, reason: str, cause: str
+) -> None:
+    evaluator.script = Script(finish=reason, judge=Judge(sees=1.0))
+    project = make_project()
+    make_items(project, 1)
+    run = work(make_run(project, make_endpoint(evaluator, **WAYS[way].endpoint(evaluator))))
+    if cause:
+        assert results(run) == {cause: 1}
+    else:
+        assert results(run).keys() <= {"scored", "detected", "undetected"}
 
 
 @pytest.mark.django_db(transaction=True)

@@ -28,13 +28,18 @@ def verdict(text, strategy=PAIRWISE):
 
 @pytest.mark.parametrize(
     "finish, cause",
-    [("length", "truncated"), ("refused", "refused"), ("filtered", "filtered")],
+    [
+        ("length", "truncated"),
+        ("refused", "refused"),
+        ("filtered", "filtered"),
+        ("other", "interrupted"),
+    ],
 )
 def test_a_cut_reply_is_never_searched_for_an_answer(finish, cause):
     assert parse_reply(SCORE_ONLY, '{"score": 7}', finish) == ParsedReply(None, cause=cause)
 
 
-@pytest.mark.parametrize("finish", ["stop", "other", ""])
+@pytest.mark.parametrize("finish", ["stop", "unknown", ""])
 def test_any_other_finish_leaves_the_text_to_speak(finish):
     assert parse_reply(SCORE_ONLY, '{"score": 7}', finish) == ParsedReply(7.0, "strict")
 
@@ -127,8 +132,8 @@ def test_a_baseline_says_any_number_that_its_metric_can_give():
         ("3/4 of the steps are right", "unparsable"),
         ("The score is high.", "unparsable"),
         ("I counted 7 mistakes", "unparsable"),
-        ("", "unparsable"),
-        ("   \n", "unparsable"),
+        ("", "empty"),
+        ("   \n", "empty"),
     ],
 )
 def test_a_score_in_prose_is_read_where_it_is_marked_and_the_last_counts(text, value):
@@ -214,7 +219,7 @@ def test_strategies_that_read_alike_share_a_parser_name_and_others_do_not():
         "vanilla-score",
     ]
     names = {slug: get_parser_version(load_all()[slug]) for slug in slugs}
-    assert names["vanilla"] == names["reference"] == "parse-2 score 1..10/1 explained"
+    assert names["vanilla"] == names["reference"] == "parse-3 score 1..10/1 explained"
     assert len({*names.values(), get_parser_version(HALVES), get_parser_version(TWO_WAY)}) == 8
     assert all(len(name) <= 80 for name in names.values())
 

@@ -56,7 +56,7 @@ def step(number):
         ("The model response contains an error and is valid.", "error"),
         ("The response contains an error, but the response is valid.", "unparsable"),
         ("There is an error in step 2.", "unparsable"),
-        ("", "unparsable"),
+        ("", "empty"),
     ],
 )
 def test_a_detection_is_read_from_its_key_a_mark_or_its_last_statement(text, value):
@@ -96,7 +96,7 @@ def test_what_stands_before_a_statement_explains_it():
         ("True.", True),
         ("It is true that the date is wrong.", "unparsable"),
         ("no", False),
-        ("", "unparsable"),
+        ("", "empty"),
     ],
 )
 def test_a_flag_is_true_or_false_in_json_or_in_words(text, value):
@@ -153,7 +153,7 @@ def test_a_metric_off_its_scale_or_unread_takes_none_of_the_others_along(text, v
         ('{"s4": 1}', "unparsable"),
         ("S1: is the class right?", "unparsable"),
         ("As1: 1", "unparsable"),
-        ("", "unparsable"),
+        ("", "empty"),
     ],
 )
 def test_without_any_metric_there_is_no_value(text, cause):
@@ -187,7 +187,7 @@ def test_a_step_that_asks_for_no_tags_passes_its_whole_reply_on():
     assert parse_reply(CHAIN, " Class: bird \n", spec=step(1)) == ParsedReply(
         "Class: bird", "strict"
     )
-    assert parse_reply(CHAIN, " \n", spec=step(1)).cause == "unparsable"
+    assert parse_reply(CHAIN, " \n", spec=step(1)).cause == "empty"
     assert parse_reply(CHAIN, "bird\0", spec=step(1)).value == "bird\ufffd"
 
 
@@ -213,8 +213,8 @@ def test_parser_names_differ_where_readings_may_and_fit_their_column():
     names = [get_parser_version(strategy) for strategy in unlike]
     assert len(set(names)) == len(names)
     assert all(len(name) <= 80 for name in names)
-    assert get_parser_version(DETECTION) == "parse-2 detection strict explained"
-    assert get_parser_version(PHRASES) == "parse-2 detection phrases-001 explained"
+    assert get_parser_version(DETECTION) == "parse-3 detection strict explained"
+    assert get_parser_version(PHRASES) == "parse-3 detection phrases-001 explained"
     assert get_parser_version(
         replace(DETECTION, parser=PARSERS["detection"][0])
     ) == get_parser_version(DETECTION)

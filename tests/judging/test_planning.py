@@ -82,7 +82,7 @@ def test_what_requests_have_in_common_is_spelled_once_and_says_the_same(address,
     [
         {"strategy": "t" * 64},
         {"renderer": "render-2"},
-        {"parser": "parse-2"},
+        {"parser": "parse-3"},
         {"endpoint": {"provider": "baseline", "parameters": {"seed": 1}}},
         {"items": [("a", "1")]},
         {"items": [("a", "1"), ("b", "3")]},

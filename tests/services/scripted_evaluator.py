@@ -60,6 +60,10 @@ FAULTS = REFUSALS.keys() | BROKEN | ODD | SPOILT
 class Script:
     """How to behave; `faults` maps a name of FAULTS to `first:n`, a share, or "" for always.
 
+    `finish` is the reason in the protocol's words for which each reply ends, "" for the usual one;
+    `answers_as` the model that replies name, "" for the asked one with `-0001`; `tokens_in` the
+    number of tokens of every prompt, None to count them.
+
     A reply takes `latency` seconds and up to `spread` seconds more. `headers` go with every reply,
     be it an error.
     """
@@ -70,6 +74,9 @@ class Script:
     judge: Judge = field(default_factory=Judge)
     headers: Mapping[str, str] = field(default_factory=dict)
     spread: float = 0.0
+    finish: str = ""
+    answers_as: str = ""
+    tokens_in: int | None = None
 
     def but(self, words: Sequence[str]) -> "Script":
         """This script with words like `latency=0.2` and `cut=first:1` over it; others mean none."""
@@ -155,7 +162,8 @@ class ScriptedEvaluator:
         self.log.append(entry)
         prompt = protocol.prompt(asked)
         text = REFUSED if fault == "refused" else spoilt(fault, prompt, script.judge.answer(prompt))
-        said = Said(model.split("+")[0], prompt, text, fault)
+        named = script.answers_as or f"{model.split('+')[0]}-0001"
+        said = Said(named, prompt, text, fault, script.finish, script.tokens_in)
         try:
             made = _response(protocol, script, said, request.headers.get(protocol.key, "nothing"))
             return await self._answer(request, script, made, entry)

@@ -79,6 +79,8 @@ class Said:
     prompt: str
     text: str
     fault: str
+    finish: str = ""
+    tokens_in: int | None = None
 
     @property
     def shown(self) -> str:
@@ -86,7 +88,8 @@ class Said:
 
     @property
     def tokens(self) -> tuple[int, int]:
-        return len(self.prompt) // 4, len(self.text) // 4
+        asked = len(self.prompt) // 4 if self.tokens_in is None else self.tokens_in
+        return asked, len(self.text) // 4
 
 
 @dataclass(frozen=True)
@@ -118,13 +121,14 @@ def _completion(said: Said) -> dict[str, Any]:
 
 
 def _openai_finish(said: Said) -> str:
-    return {"truncated": "length", "filtered": "content_filter"}.get(said.fault, "stop")
+    usual = {"truncated": "length", "filtered": "content_filter"}.get(said.fault, "stop")
+    return said.finish or usual
 
 
 def _openai_rest(said: Said) -> dict[str, Any]:
     prompt, text = said.tokens
     usage = {"prompt_tokens": prompt, "completion_tokens": text, "total_tokens": prompt + text}
-    return {"id": "scripted", "model": f"{said.model}-0001", "usage": usage}
+    return {"id": "scripted", "model": said.model, "usage": usage}
 
 
 def _openai_error(fault: str, key: str) -> tuple[int, Any]:
@@ -141,9 +145,9 @@ def _message(said: Said) -> dict[str, Any]:
         "id": "msg_scripted",
         "type": "message",
         "role": "assistant",
-        "model": f"{said.model}-0001",
+        "model": said.model,
         "content": [] if said.fault == "empty" else blocks,
-        "stop_reason": finishes.get(said.fault, "end_turn"),
+        "stop_reason": said.finish or finishes.get(said.fault, "end_turn"),
         "stop_sequence": None,
         "usage": {"input_tokens": prompt, "cache_read_input_tokens": 0, "output_tokens": text},
     }
@@ -163,13 +167,14 @@ def _anthropic_error(fault: str, key: str) -> tuple[int, Any] | None:
 def _content(said: Said) -> dict[str, Any]:
     prompt, text = said.tokens
     usage = {"promptTokenCount": prompt, "totalTokenCount": prompt + text}
-    rest = {"modelVersion": f"{said.model}-0001", "responseId": "scripted", "usageMetadata": usage}
+    rest = {"modelVersion": said.model, "responseId": "scripted", "usageMetadata": usage}
     if said.fault == "filtered_prompt":
         usage["totalTokenCount"] = prompt
         return {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}} | rest
     usage["candidatesTokenCount"] = text
     finishes = {"truncated": "MAX_TOKENS", "filtered": "SAFETY", "refused": "SAFETY"}
-    candidate: dict[str, Any] = {"index": 0, "finishReason": finishes.get(said.fault, "STOP")}
+    reason = said.finish or finishes.get(said.fault, "STOP")
+    candidate: dict[str, Any] = {"index": 0, "finishReason": reason}
     if said.fault not in {"filtered", "refused"}:
         parts = [] if said.fault == "empty" else [{"text": said.shown}]
         candidate["content"] = {"role": "model", "parts": parts}

@@ -128,12 +128,13 @@ def _parse_answer(reply: Any, received: transport.ReceivedReply, target: Target)
     try:
         blocks = reply["content"]
         text = "".join(str(block["text"]) for block in blocks if block["type"] == "text")
+        reason = reply["stop_reason"]
         usage = transport.get_usage(reply, "usage")
         details = transport.get_usage(usage, "output_tokens_details")
         return transport.build_answer(
             received,
             text,
-            _FINISHES.get(str(reply["stop_reason"]), "other"),
+            _FINISHES.get(str(reason), "other") if reason else "unknown",
             model=reply.get("model"),
             tokens_in=_tokens_in(usage),
             tokens_out=usage.get("output_tokens"),

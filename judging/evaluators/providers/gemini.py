@@ -42,6 +42,12 @@ _FINISHES: Mapping[str, Finish] = {
     "BLOCKLIST": "filtered",
     "PROHIBITED_CONTENT": "filtered",
     "SPII": "filtered",
+    "LANGUAGE": "filtered",
+    "MODEL_ARMOR": "filtered",
+    "ESCALATION": "filtered",
+    "IMAGE_SAFETY": "filtered",
+    "IMAGE_PROHIBITED_CONTENT": "filtered",
+    "IMAGE_RECITATION": "filtered",
 }
 _KEY_ERRORS = frozenset({"API_KEY_INVALID", "API_KEY_EXPIRED"})
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)s")
@@ -135,7 +141,8 @@ def _read_candidate(reply: Mapping[str, Any]) -> tuple[str, Finish, list[str]]:
         feedback = reply["promptFeedback"]
         return str(feedback.get("blockReasonMessage") or feedback["blockReason"]), "filtered", []
     candidate = reply["candidates"][0]
-    finish = _FINISHES.get(str(candidate.get("finishReason")), "other")
+    reason = candidate.get("finishReason")
+    finish = _FINISHES.get(str(reason), "other") if reason else "unknown"
     parts = (candidate.get("content") or {}).get("parts") or []
     texts = [(str(part["text"]), part.get("thought")) for part in parts if "text" in part]
     text = "".join(text for text, is_thinking in texts if not is_thinking)

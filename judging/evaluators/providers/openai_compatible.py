@@ -27,13 +27,26 @@ completion_parameters: Mapping[str, Any] = MappingProxyType(
 # choices all would be paid for but only one used.
 RESERVED = frozenset({"model", "messages", "stream", "n"})
 RESERVED_IN_COMPLETIONS = RESERVED | {"prompt", "echo", "best_of", "suffix"}
+# In small letters: servers and gateways pass on the words of other protocols.
 _FINISHES: Mapping[str, Finish] = {
     "stop": "stop",
     "eos": "stop",
+    "eos_token": "stop",
     "end_turn": "stop",
+    "stop_sequence": "stop",
+    "complete": "stop",
+    "completed": "stop",
     "length": "length",
     "max_tokens": "length",
+    "max_output_tokens": "length",
+    "model_length": "length",
+    "model_context_window_exceeded": "length",
     "content_filter": "filtered",
+    "content_filtered": "filtered",
+    "guardrail_intervened": "filtered",
+    "safety": "filtered",
+    "recitation": "filtered",
+    "sensitive": "filtered",
     "refusal": "refused",
 }
 _PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
@@ -167,7 +180,7 @@ def _text_and_finish(choice: Mapping[str, Any]) -> tuple[str, Finish]:
     a choice of a completion contains the text.
     """
     reason = choice.get("finish_reason")
-    finish = _FINISHES.get(reason, "other") if isinstance(reason, str) else "other"
+    finish = _FINISHES.get(str(reason).lower(), "other") if reason else "unknown"
     if "message" not in choice:
         return _join_content(choice["text"]), finish
     message = choice["message"]

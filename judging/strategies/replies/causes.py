@@ -31,6 +31,14 @@ _CAUSES = (
     Cause("filtered", "the provider blocked the reply, so there is no answer", True, True),
     Cause("truncated", "the reply was cut off; incomplete replies are not parsed", True, True),
     Cause(
+        "interrupted",
+        "the provider ended the reply early, for example to call a tool or after an error of its "
+        "own; such replies are not parsed",
+        True,
+        True,
+    ),
+    Cause("empty", "the reply has no text", True, True),
+    Cause(
         "off_scale",
         "the value is outside the scale or between its steps; values are never rounded",
         True,

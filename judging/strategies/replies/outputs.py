@@ -1,7 +1,7 @@
 """Parse a reply into a number, a verdict, one number for each metric, a boolean, or a text.
 
-The finish reason is checked before the text: a truncated, refused or filtered reply is never
-searched for an answer. A score outside the scale or between its steps is refused, never rounded. If
+The finish reason is checked before the text: only a reply with a normal end, or whose provider
+named no reason, is searched for an answer. A score outside the scale or between its steps is refused, never rounded. If
 the last verdict is not among those offered, the reply is unparsable, even if it contains an offered
 verdict before that. A verdict refers to the shown order: A is the answer shown first.
 
@@ -57,10 +57,15 @@ PARSER = parsing.PARSER
 # Named parsers of an output; the first is the default.
 PHRASE_PARSER = "phrases-001"
 PARSERS = {"detection": ("strict", PHRASE_PARSER)}
-# The cause of a finish reason; with any other reason ("stop", "other", none) the text is parsed. If
-# you change this table, give `parsing.PARSER` a new version, so that old readings keep the version
+# The cause of a finish reason; with any other reason ("stop", "unknown") the text is parsed. If you
+# change this table, give `parsing.PARSER` a new version, so that old readings keep the version
 # they were made with.
-FINISH_CAUSES = {"length": "truncated", "refused": "refused", "filtered": "filtered"}
+FINISH_CAUSES = {
+    "length": "truncated",
+    "refused": "refused",
+    "filtered": "filtered",
+    "other": "interrupted",
+}
 MAX_NAME_LENGTH = 80
 
 _UNMARKED = AnswerPatterns(lambda text, start: None)
@@ -110,7 +115,7 @@ class ParsedReply:
     """The result of parsing one reply.
 
     `value` depends on the output (see above). If it is None, `cause` says why: truncated, refused,
-    filtered, unparsable, incomplete, off_scale, or the cause of a failed request. For scores
+    filtered, interrupted, empty, unparsable, incomplete, off_scale, or the cause of a failed request. For scores
     `value` is None only if no metric was parsed. `path` is the way in which the answer was found
     (see parsing), "" if there is no answer.
     """
@@ -139,6 +144,8 @@ def parse_reply(
     """
     if finish in FINISH_CAUSES:
         return ParsedReply(None, cause=FINISH_CAUSES[finish])
+    if not text.strip():
+        return ParsedReply(None, cause="empty")
     step = strategy.step(spec.step if spec else strategy.last_step)
     if step.output in ("text", "answer"):
         return _parse_text(text, in_tags=_asks_for_tags(step))

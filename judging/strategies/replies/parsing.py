@@ -26,7 +26,7 @@ from typing import NamedTuple, TypeVar
 from judging.strategies.replies import json_objects
 from judging.strategies.replies.json_objects import Fields, FoundObject, TooTangledError
 
-PARSER = "parse-2"
+PARSER = "parse-3"
 
 EXPLANATION = "explanation"
 

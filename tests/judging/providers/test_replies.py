@@ -88,6 +88,10 @@ SHAPES = [
     ("gemini", candidate(None, "SAFETY", safetyRatings=[]), "", "filtered"),
     ("gemini", candidate(None, "RECITATION", finishMessage="Quoted."), "Quoted.", "filtered"),
     ("gemini", {"promptFeedback": {"blockReason": "SAFETY"}}, "SAFETY", "filtered"),
+    ("gemini", candidate({"parts": [{"text": "Fi"}]}, "LANGUAGE"), "Fi", "filtered"),
+    ("gemini", candidate({"parts": [{"text": "Five."}]}, None), "Five.", "unknown"),
+    ("chat", chat({"content": "Five."}, None), "Five.", "unknown"),
+    ("anthropic", message([{"type": "text", "text": "Five."}], None), "Five.", "unknown"),
     (
         "gemini",
         candidate({"parts": [{"text": "Nine?", "thought": True}, {"text": "Five."}]}),

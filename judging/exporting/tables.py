@@ -13,6 +13,7 @@ from annotation.models import Project
 from judging.models import Call, Outcome, Request, Run
 from judging.results.columns import RUN_NAME
 from judging.results.counted import run_columns
+from judging.runs import warnings
 
 
 def read_calls(project: Project) -> Iterator[dict[str, Any]]:
@@ -43,6 +44,8 @@ def read_outcomes(project: Project) -> Iterator[dict[str, Any]]:
 def read_runs(project: Project) -> Iterator[dict[str, Any]]:
     """Every run of the project, archived runs too, with its name, tags and note."""
     for run in Run.objects.in_project(project).for_results():
+        facts = warnings.count_facts(run)
+        found = warnings.list_warnings(run.pinned["model"], facts)
         yield {
             **_run_columns(run),
             "tags": run.tags,
@@ -57,6 +60,8 @@ def read_runs(project: Project) -> Iterator[dict[str, Any]]:
             "finished_at": run.finished_at,
             "archived_at": run.archived_at,
             "digest": run.digest,
+            "answered_by": facts.models,
+            "warnings": [warning.message for warning in found],
         }
 
 
@@ -143,6 +148,7 @@ _OUTCOME_COLUMNS = (
 _RUN_COLUMNS = (
     "run", "endpoint", "strategy", "run_name", "tags", "note", "kind", "state", "strategy_version",
     "samples", "is_part", "occasion", "created_at", "finished_at", "archived_at", "digest",
+    "answered_by", "warnings",
 )  # fmt: skip
 
 EXPORT_COLUMN_KINDS = {

@@ -68,6 +68,20 @@ class UsageRange:
 
 
 @dataclass(frozen=True)
+class TimeEstimate:
+    """How long the requests of a run may take: `seconds` in all, with `in_flight` calls at the same
+    time and at most the endpoint's calls per minute, if a call takes `per_call` seconds as the
+    latest `n` replies did: those of the same "strategy" and endpoint, of the same "endpoint", or of
+    the same "model" at other endpoints, as `source` says. Retries and pauses are not included."""
+
+    seconds: float
+    per_call: float
+    in_flight: int
+    n: int
+    replies_of: str
+
+
+@dataclass(frozen=True)
 class SameItems:
     """What became of the items of an earlier run, number `number`, with `items` items. The new run
     can use `used` of them; `changed` of these have another text now, which is the one that is sent.
@@ -109,6 +123,34 @@ def estimate_call(strategy: StrategyVersion, endpoint: Endpoint) -> CallEstimate
     )
 
 
+def estimate_time(
+    strategy: StrategyVersion, endpoint: Endpoint, to_ask: int
+) -> TimeEstimate | None:
+    """Estimate how long `to_ask` requests take, from the nearest earlier replies that there are;
+    None without any, without requests, and for an endpoint that is not called."""
+    if not to_ask or endpoint.is_offline:
+        return None
+    known = Reply.objects.filter(request__endpoint=endpoint)
+    sources = {
+        "strategy": known.filter(request__calls__run__strategy=strategy),
+        "endpoint": known,
+        "model": Reply.objects.filter(
+            request__endpoint__provider=endpoint.provider, request__endpoint__model=endpoint.model
+        ),
+    }
+    for source, replies in sources.items():
+        latest = replies.order_by("-pk").values_list("pk", "seconds").distinct()[:MAX_REPLIES]
+        took = [seconds for _, seconds in latest]
+        if not took:
+            continue
+        per_call = sum(took) / len(took)
+        at_once = min(endpoint.in_flight, to_ask)
+        allowed = to_ask * 60 / endpoint.per_minute if endpoint.per_minute else 0.0
+        seconds = max(per_call * to_ask / at_once, allowed)
+        return TimeEstimate(seconds, per_call, at_once, len(took), source)
+    return None
+
+
 def count_pilot_items(calls_an_item: int) -> int:
     """Return the number of items that a pilot needs for PILOT_CALLS calls."""
     return -(-PILOT_CALLS // max(1, calls_an_item))
@@ -139,7 +181,8 @@ class RunEstimate:
     items are enough for a pilot. The later steps of a chain are unknown until the earlier steps are
     answered, so each call of a later step counts as one request. `labelling` is the number of items
     still being labelled. `examples` are the keys of the items shown in every prompt. `same_items`
-    says what became of the items of an earlier run, if the new run shall use the same.
+    says what became of the items of an earlier run, if the new run shall use the same. `time` is
+    None if no reply says how long a call takes.
     """
 
     items: int
@@ -156,6 +199,7 @@ class RunEstimate:
     labelling: int = 0
     examples: tuple[str, ...] = ()
     same_items: SameItems | None = None
+    time: TimeEstimate | None = None
 
     @property
     def to_ask(self) -> int:
@@ -222,6 +266,7 @@ def estimate_run(
         labelling=start_checks.count_being_labelled(run, drawn.items),
         examples=tuple(row["key"] for row in drawn.examples),
         same_items=_compare_items(project, asked, config, drawn),
+        time=estimate_time(strategy, endpoint, to_ask),
     )
 
 

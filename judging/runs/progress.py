@@ -9,27 +9,31 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Exists, Max, OuterRef, Q
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
 from django.utils import timezone
 
+from annotation.models import Event
 from judging.evaluators.prices import TOKEN_LIMIT_NAMES
 from judging.jobs import heartbeat
 from judging.models import Outcome, Reading, Reply, Request, Run
-from judging.runs import archiving, counts, lifecycle
+from judging.runs import archiving, counts, lifecycle, warnings
 from judging.runs.lifecycle import MAX_MESSAGES
+from judging.runs.warnings import ReplyFacts, RunWarning
 from judging.strategies import frames
 
 # Seconds between two counts of a worker, or REST_FACTOR times the duration of a count if that is
 # longer. The counts are shown for GRACE_FACTOR times this pause, well after the next count is due.
 COUNT_EVERY, REST_FACTOR, GRACE_FACTOR = 1.0, 20, 2.5
-# Seconds over which answers per second are measured.
-PACE_WINDOW = 10.0
-# The number of latest replies used to measure answers per second.
+# Answers per second are measured over the last PACE_WINDOW seconds or the last PACE_REPLIES
+# replies, whichever is longer.
+PACE_WINDOW, PACE_REPLIES = 10.0, 20
+# The number of latest replies, of all runs, among which those of a run are looked for.
 MAX_RECENT_REPLIES = 5_000
+MAX_SEARCHED_REPLIES = 20_000
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,9 @@ class Progress:
     `failures` counts requests without a usable answer by cause, most frequent first: failed
     requests, and replies that were cut, refused or unparsable. `to_come` counts calls that are
     still to be created, by planning or as later steps of chains; several calls may share a request.
+    `in_flight` of the waiting requests are being sent now. `tries` counts failed tries by cause,
+    most frequent first, of all requests whether answered meanwhile or not; a retry of failed
+    requests begins them anew.
     """
 
     requests: int
@@ -49,6 +56,8 @@ class Progress:
     settled: int
     failures: dict[str, int]
     to_come: int = 0
+    in_flight: int = 0
+    tries: dict[str, int] = field(default_factory=dict)
 
     @property
     def share(self) -> float:
@@ -68,14 +77,16 @@ class RunCounts:
     missing: dict[str, int]
     failed: list[dict[str, Any]]
     tried: list[dict[str, Any]]
+    facts: ReplyFacts = field(default_factory=ReplyFacts)
     per_second: float | None = None
     at: float = 0.0
 
 
 @dataclass(frozen=True)
 class RunPace:
-    """Answers per second now, and the seconds left at that pace; None if nothing arrived in the
-    last PACE_WINDOW seconds, or the run is not running."""
+    """Answers per second over the last PACE_REPLIES replies, however old, and the seconds left at
+    that pace; None if nothing arrived since the run was started or resumed, or it is not
+    running."""
 
     per_second: float | None = None
     seconds_left: float | None = None
@@ -90,7 +101,7 @@ class RunStatus:
     no worker is alive. `paused_until` is the time until which the provider asked for no calls, or
     None. `steps` are the actions that are possible now. `refused` is a parameter of ours that the
     evaluator refused, "" for none, and `instead` is the parameter that the evaluator asked for in
-    its place.
+    its place. `answered_by` counts the replies by the model that they name.
     """
 
     run: Run
@@ -104,6 +115,8 @@ class RunStatus:
     pace: RunPace = RunPace()
     refused: str = ""
     instead: str = ""
+    answered_by: dict[str, int] = field(default_factory=dict)
+    warnings: list[RunWarning] = field(default_factory=list)
 
     @property
     def is_unusable(self) -> bool:
@@ -149,6 +162,8 @@ def load_status(run: Run) -> RunStatus:
         pace=RunPace() if unattended else _pace(run, counted, now),
         refused=refused,
         instead=instead,
+        answered_by={name: n for name, n in counted.facts.models.items() if name},
+        warnings=warnings.list_warnings(run.pinned["model"], counted.facts),
     )
 
 
@@ -186,7 +201,8 @@ def release_counts(run: Run) -> None:
 def _load_counts(run: Run, now: datetime) -> RunCounts:
     states = counts.load_states([run])
     kept = counts.load_counts(counts.Kind.PROGRESS, states, now)
-    if run.pk in kept:
+    # Counts that an earlier version stored have no facts.
+    if run.pk in kept and "facts" in kept[run.pk]:
         return _build_counts(kept[run.pk])
     counted = count_run(run)
     counts.store_counts(counts.Kind.PROGRESS, states, {run.pk: asdict(counted)})
@@ -194,7 +210,8 @@ def _load_counts(run: Run, now: datetime) -> RunCounts:
 
 
 def _build_counts(kept: counts.Counts) -> RunCounts:
-    return RunCounts(**{**kept, "progress": Progress(**kept["progress"])})
+    parts = {"progress": Progress(**kept["progress"]), "facts": ReplyFacts(**kept["facts"])}
+    return RunCounts(**{**kept, **parts})
 
 
 def count_run(run: Run) -> RunCounts:
@@ -208,6 +225,7 @@ def count_run(run: Run) -> RunCounts:
         missing={row["cause"]: row["n"] for row in run.outcomes.missing_by_cause()},
         failed=list(failed),
         tried=list(tried),
+        facts=warnings.count_facts(run),
     )
 
 
@@ -231,24 +249,43 @@ def _pace(run: Run, counted: RunCounts, now: datetime) -> RunPace:
 
 
 def _per_second(run: Run, now: datetime) -> float | None:
-    """Return how many replies of the run arrived per second in the last PACE_WINDOW seconds; None
-    if no reply arrived."""
+    """Return how many replies of the run arrived per second, over the last PACE_WINDOW seconds or
+    the last PACE_REPLIES replies, whichever is longer; None if no reply arrived since the run was
+    started or resumed."""
     if run.state != Run.State.RUNNING:
         return None
     last = Reply.objects.aggregate(last=Max("pk"))["last"] or 0
-    since = now - timedelta(seconds=PACE_WINDOW)
-    # Read only the newest rows, so that the query takes the same time after a million replies.
-    recent = Reply.objects.filter(pk__gt=last - MAX_RECENT_REPLIES, created_at__gt=since)
-    answered = recent.filter(Exists(run.calls.filter(request=OuterRef("request")))).count()
+    window = now - timedelta(seconds=PACE_WINDOW)
+    recent = _find_recent(run, last - MAX_RECENT_REPLIES).filter(created_at__gt=window).count()
     running = (now - run.created_at).total_seconds()
-    return answered / min(PACE_WINDOW, max(1.0, running)) or None
+    if recent >= PACE_REPLIES:
+        return recent / min(PACE_WINDOW, max(1.0, running))
+    events = Event.objects.filter(project=run.project_id, subject=f"run {run.number}")
+    resumed = events.filter(kind=f"run {Run.State.RUNNING}").aggregate(at=Max("created_at"))["at"]
+    begun = max(run.created_at, resumed or run.created_at)
+    found = _find_recent(run, last - MAX_SEARCHED_REPLIES).filter(created_at__gt=begun)
+    times = list(found.order_by("-pk").values_list("created_at", flat=True)[: PACE_REPLIES + 1])
+    # The reply before the last PACE_REPLIES only tells when the time of these began.
+    counted = min(len(times), PACE_REPLIES)
+    since = times[PACE_REPLIES] if len(times) > PACE_REPLIES else begun
+    return counted / max(1.0, (now - since).total_seconds()) if counted else None
+
+
+def _find_recent(run: Run, after: int) -> QuerySet[Reply]:
+    # Read only the newest rows, so that the query takes the same time after a million replies.
+    newest = Reply.objects.filter(pk__gt=after)
+    return newest.filter(Exists(run.calls.filter(request=OuterRef("request"))))
 
 
 def count_progress(run: Run) -> Progress:
     """Count the progress of a run, in requests and in items."""
     wanted = Request.objects.filter(pk__in=run.calls.values("request"))
-    counted = wanted.values("state").annotate(n=Count("pk")).order_by()
-    counts = {row["state"]: row["n"] for row in counted}
+    counts: Counter[str] = Counter()
+    tries: Counter[str] = Counter()
+    # Few combinations of causes occur, so this reads a few rows.
+    for row in wanted.values("state", "tried").annotate(n=Count("pk")).order_by():
+        counts[row["state"]] += row["n"]
+        tries.update({cause: tried * row["n"] for cause, tried in row["tried"].items()})
     # An item may have several axes; it is settled when no axis is pending.
     pending = Count("item", distinct=True, filter=Q(result=Outcome.Result.PENDING))
     items = run.outcomes.aggregate(all=Count("item", distinct=True), pending=pending)
@@ -261,6 +298,8 @@ def count_progress(run: Run) -> Progress:
         items=items["all"],
         settled=items["all"] - items["pending"],
         to_come=_count_calls_to_come(run) if items["pending"] else 0,
+        in_flight=counts.get("leased", 0),
+        tries=_sort_counts(tries),
     )
 
 
@@ -290,4 +329,8 @@ def _failures(run: Run) -> dict[str, int]:
     for found in useless:
         for row in found.values("cause").annotate(n=Count("pk")).order_by():
             counts[row["cause"]] += row["n"]
+    return _sort_counts(counts)
+
+
+def _sort_counts(counts: Counter[str]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda count: (-count[1], count[0])))

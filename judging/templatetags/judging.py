@@ -220,6 +220,18 @@ def span(seconds: float) -> str:
 
 
 @register.filter
+def pace(per_second: float | None) -> str:
+    """Format answers per second for readers: 2.4 per second, 3.1 per minute, 5.0 per hour; None
+    becomes a dash."""
+    if per_second is None:
+        return DASH
+    for unit, seconds in (("second", 1), ("minute", 60), ("hour", 3600)):
+        if round(per_second * seconds, 1) >= 1:
+            break
+    return f"{per_second * seconds:.1f} per {unit}"
+
+
+@register.filter
 def plain(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Format the values of an outcome as lines; nested values are summarised."""
     found: list[tuple[str, Any]] = []

@@ -198,8 +198,10 @@ def test_what_is_answered_a_second_tells_when_the_rest_will_be(
     # 20 replies in the last 10 seconds; the 10 that are left take 5.
     assert (pace.per_second, pace.seconds_left) == (2.0, 5.0)
     assert "about 5.0 s left" in text_of(browser, "run", run.number)
-    Reply.objects.update(created_at=timezone.now() - timedelta(minutes=1))
-    assert progress.load_status(run).pace == progress.RunPace()
+    Reply.objects.update(created_at=timezone.now() - timedelta(seconds=40))
+    # However old the last 20 replies are, they have a pace: 20 in the minute since the run began.
+    assert progress.load_status(run).pace.per_second == pytest.approx(1 / 3, rel=0.05)
+    assert "per minute" in text_of(browser, "run", run.number)
 
 
 def test_outcomes_come_by_fifty(browser: Client, project: Project) -> None:

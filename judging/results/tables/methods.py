@@ -28,6 +28,7 @@ from judging.results import arrays, columns, counted, figure_help, progress
 from judging.results.columns import Table
 from judging.results.tables import cost
 from judging.results.tables.left_out import tabulate_left_out
+from judging.runs import warnings
 from judging.runs.models import OutcomeQuerySet
 from judging.runs.selection import UNLABELLED
 from judging.runs.spending import format_estimate
@@ -255,6 +256,10 @@ def _reply_sentences(run: Run) -> Sentences:
             if names
             else format_sentence("run", "no_model")
         )
+        facts = warnings.count_facts(run)
+        for warning in warnings.list_warnings(run.pinned["model"], facts):
+            total = sum(facts.models.values())
+            yield format_sentence("run", warning.kind, number=warning.replies, total=total)
     yield from _parameter_sentences(run)
     if times["first"]:
         first, last = (times[name].strftime("%Y-%m-%d") for name in ("first", "last"))

@@ -80,6 +80,18 @@ class TokenRangeSerializer(serializers.Serializer[Any]):
     high = serializers.IntegerField()
 
 
+class TimeSerializer(serializers.Serializer[Any]):
+    """How long the requests may take, in seconds, if a call takes `per_call` seconds as the latest
+    `n` replies did: those of the same `strategy` and endpoint, of the same `endpoint`, or of the
+    same `model` at other endpoints. Retries and pauses are not included."""
+
+    seconds = serializers.FloatField()
+    per_call = serializers.FloatField()
+    in_flight = serializers.IntegerField()
+    n = serializers.IntegerField()
+    replies_of = serializers.CharField()
+
+
 class SameItemsSerializer(serializers.Serializer[Any]):
     """What became of the `items` of run `number`: the new run can use `used` of them, `changed` of
     these with another text than that run, and `left_out` not."""
@@ -117,6 +129,7 @@ class AskingSerializer(serializers.Serializer[PlannedRun]):
     tokens_in = TokenRangeSerializer(source="foreseen.tokens_in")
     tokens_out = TokenRangeSerializer(source="foreseen.tokens_out")
     currency = CurrencyField()
+    time = TimeSerializer(source="foreseen.time", allow_null=True)
     pilot = PilotSerializer(source="foreseen.pilot")
     by_pilot = AmountSerializer(source="foreseen.by_pilot", allow_null=True)
     wants_pilot = serializers.BooleanField()

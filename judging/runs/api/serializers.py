@@ -11,6 +11,7 @@ from judging.runs import descriptions
 from judging.runs.counts import PaidReplies
 from judging.runs.forms import MOST_KEYS
 from judging.runs.progress import Progress, RunPace, RunStatus
+from judging.runs.warnings import RunWarning
 from judging.strategies.definitions import MAX_EXAMPLES, MAX_SAMPLES
 
 
@@ -164,8 +165,11 @@ class WordsSerializer(serializers.Serializer[Any]):
 
 
 class RunProgressSerializer(serializers.Serializer[Progress]):
-    """Numbers of requests and items, failures by cause, and the calls that are still to be
-    created."""
+    """Numbers of requests and items, failures by cause, and the calls that are still to be created.
+
+    `in_flight` of the `waiting` requests are being sent now. `tries` are the failed tries by cause,
+    even if a later try was answered.
+    """
 
     requests = serializers.IntegerField()
     answered = serializers.IntegerField()
@@ -175,6 +179,8 @@ class RunProgressSerializer(serializers.Serializer[Progress]):
     settled = serializers.IntegerField()
     failures = serializers.DictField(child=serializers.IntegerField())
     to_come = serializers.IntegerField()
+    in_flight = serializers.IntegerField()
+    tries = serializers.DictField(child=serializers.IntegerField())
 
 
 class PinnedRunSerializer(RunSerializer):
@@ -213,10 +219,21 @@ class PaidSerializer(serializers.Serializer[PaidReplies]):
 
 
 class RunPaceSerializer(serializers.Serializer[RunPace]):
-    """Answers per second now, and the seconds left at that pace; null if no replies arrive."""
+    """Answers per second over the last 20 replies, however old, or over 10 s if more arrived in
+    them, and the seconds left at that pace; null if nothing arrived since the run was started or
+    resumed, or it is not running."""
 
     per_second = serializers.FloatField(allow_null=True)
     seconds_left = serializers.FloatField(allow_null=True)
+
+
+class RunWarningSerializer(serializers.Serializer[RunWarning]):
+    """A warning about a number of replies: `other_model` if they name another model than the one
+    that was asked, `cut_prompts` if the server probably cut the prompts."""
+
+    kind = serializers.CharField()
+    replies = serializers.IntegerField()
+    message = serializers.CharField()
 
 
 class WatchedRunSerializer(serializers.Serializer[RunStatus]):
@@ -227,7 +244,8 @@ class WatchedRunSerializer(serializers.Serializer[RunStatus]):
     which the provider asked for no calls. `steps` are the actions that are possible now. `refused`
     is a parameter of ours that the evaluator refused: `ask-without/` starts the same run without
     this parameter, or sends the same limit as `instead`, the parameter name that the evaluator
-    asked for. `run.spent` leaves out replies with an unknown price; `paid` counts them.
+    asked for. `answered_by` counts the replies by the model that they name, and `warnings` say
+    what may be wrong with replies that arrived. `run.spent` leaves out replies with an unknown price; `paid` counts them.
     """
 
     run = PinnedRunSerializer()
@@ -242,6 +260,8 @@ class WatchedRunSerializer(serializers.Serializer[RunStatus]):
     refused = serializers.CharField(allow_blank=True)
     instead = serializers.CharField(allow_blank=True)
     paid = PaidSerializer(source="run.counted.paid")
+    answered_by = serializers.DictField(child=serializers.IntegerField())
+    warnings = RunWarningSerializer(many=True)
 
 
 class OutcomeSerializer(serializers.Serializer[Outcome]):

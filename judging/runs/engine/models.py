@@ -206,6 +206,7 @@ class Reply(models.Model):
     thinking = models.TextField(  # noqa: DJ001
         null=True, help_text="What the model wrote before its reply. It is never parsed."
     )
+    bytes_sent = models.IntegerField(null=True, help_text="The length of the request's body.")
     cost = models.DecimalField(max_digits=20, decimal_places=12, null=True)
     asked_at = models.DateTimeField()
     seconds = models.FloatField()

@@ -1,0 +1,136 @@
+"""Warnings about a run whose replies arrived, but perhaps not from the model that was asked, or not
+about the whole prompts."""
+
+import re
+from dataclasses import asdict, dataclass, field
+
+from django.db.models import Count, F, Max, Min, Q
+
+from judging.models import Reply, Run
+
+# Hardly any prompt has more bytes per token than SUSPICIOUS; none in any language has more than
+# IMPOSSIBLE, if it is longer than MIN_BYTES: the schema of a short one may count as no tokens.
+SUSPICIOUS, IMPOSSIBLE, MIN_BYTES = 6, 12, 4_000
+# From this number on, prompts of different lengths with equal token counts are no chance.
+MIN_EQUAL = 3
+# What a provider adds to the name of a model that it resolves: a date or number of a snapshot, or a
+# tag. A single digit is another model, as in opus-4 and opus-4-1.
+_SNAPSHOT = re.compile(r"([-@:](\d{3,8}|\d{4}-\d\d-\d\d|\d\d-\d{2,4}|latest|preview|exp))+")
+
+
+@dataclass(frozen=True)
+class ReplyFacts:
+    """What the replies of a run say about themselves.
+
+    `models` has the number of replies by the model that they name, most frequent first; "" for
+    none. `far` replies counted far fewer tokens than their prompts must have. `equal` replies with
+    different prompts, of `shortest` to `longest` bytes, all counted `tokens` tokens, the most of
+    the run.
+    """
+
+    models: dict[str, int] = field(default_factory=dict)
+    far: int = 0
+    equal: int = 0
+    tokens: int = 0
+    shortest: int = 0
+    longest: int = 0
+
+
+@dataclass(frozen=True)
+class RunWarning:
+    """A warning about `replies` of a run's replies. `kind` is "other_model" or "cut_prompts"."""
+
+    kind: str
+    replies: int
+    message: str
+
+
+def count_facts(run: Run) -> ReplyFacts:
+    """Count what the replies of a run say about themselves, in one query, or two if prompts may
+    have been cut. A run that called no evaluator has no such replies."""
+    if run.kind != Run.Kind.ASKED or run.endpoint.is_offline:
+        return ReplyFacts()
+    replies = Reply.objects.filter(request__in=run.calls.values("request"))
+    far = Q(bytes_sent__gte=MIN_BYTES, bytes_sent__gt=F("tokens_in") * IMPOSSIBLE)
+    grouped = replies.values("model").annotate(
+        n=Count("pk"), far=Count("pk", filter=far), most=Max("tokens_in"), longest=Max("bytes_sent")
+    )
+    rows = list(grouped.order_by("-n", "model"))
+    most = max((row["most"] or 0 for row in rows), default=0)
+    longest = max((row["longest"] or 0 for row in rows), default=0)
+    facts = ReplyFacts({row["model"]: row["n"] for row in rows}, sum(row["far"] for row in rows))
+    if longest < MIN_BYTES or longest <= most * SUSPICIOUS:
+        return facts
+    equal = replies.filter(tokens_in=most, bytes_sent__gte=MIN_BYTES).aggregate(
+        n=Count("pk"), shortest=Min("bytes_sent"), longest=Max("bytes_sent")
+    )
+    if equal["n"] < MIN_EQUAL or equal["shortest"] * 1.1 > equal["longest"]:
+        return facts
+    found = {"equal": equal["n"], "tokens": most, "shortest": equal["shortest"]}
+    return ReplyFacts(**{**asdict(facts), **found, "longest": equal["longest"]})
+
+
+def is_same_model(asked: str, answered: str) -> bool:
+    """True if both are names of one model: alike but for the case, a path or a provider before the
+    name, and the date or number of a snapshot after it."""
+    one, other = (_shorten(name) for name in (asked, answered))
+    if one == other:
+        return True
+    short, long = sorted((one, other), key=len)
+    if long.startswith(short) and _SNAPSHOT.fullmatch(long[len(short) :]):
+        return True
+    # An alias and what it stands for: gpt-x-latest and gpt-x-2026-01-01.
+    return any("latest" in name for name in (one, other)) and (_base(one) == _base(other))
+
+
+def _shorten(name: str) -> str:
+    last = re.split(r"[/\\]", name.strip().lower())[-1]
+    return re.sub(r"(\.gguf|:free)\Z", "", last)
+
+
+def _base(name: str) -> str:
+    return re.sub(_SNAPSHOT.pattern + r"\Z", "", name)
+
+
+def list_warnings(asked: str, facts: ReplyFacts) -> list[RunWarning]:
+    """The warnings about a run that asked for the model `asked`: what was seen, why it matters, and
+    what to do."""
+    total = sum(facts.models.values())
+    found: list[RunWarning] = []
+    named = {name: n for name, n in facts.models.items() if name}
+    others = {name: n for name, n in named.items() if not is_same_model(asked, name)}
+    if others:
+        names = ", ".join(f"“{name}” ({n:,})" for name, n in [*others.items()][:5])
+        n = sum(others.values())
+        found.append(
+            RunWarning(
+                "other_model",
+                n,
+                f"{n:,} of {total:,} replies name another model than “{asked}”, which was asked: "
+                f"{names}. The figures of this run then describe that model. Check the model of "
+                "the endpoint and the routes of the gateway or server. If they are wrong, clone "
+                "this run with a corrected endpoint.",
+            )
+        )
+    if facts.equal:
+        seen = (
+            f"{facts.equal:,} prompts of {facts.shortest:,} to {facts.longest:,} bytes were all "
+            f"counted as {facts.tokens:,} tokens"
+        )
+    elif facts.far:
+        seen = (
+            f"For {facts.far:,} of {total:,} replies, the evaluator counted far fewer tokens than "
+            f"the prompts that were sent must have (over {IMPOSSIBLE} bytes per token)"
+        )
+    else:
+        return found
+    found.append(
+        RunWarning(
+            "cut_prompts",
+            max(facts.equal, facts.far),
+            f"{seen}. The server probably cut them without an error, so the evaluator did not see "
+            "the whole texts. Raise the context length of the server (for Ollama "
+            "OLLAMA_CONTEXT_LENGTH or num_ctx), then clone this run with a new endpoint.",
+        )
+    )
+    return found

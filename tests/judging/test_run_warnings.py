@@ -1,0 +1,239 @@
+"""A run tells how fast it is answered, by which model, and whether its prompts were cut."""
+
+from dataclasses import asdict
+from datetime import timedelta
+from html import unescape
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from annotation.models import Event, Revision
+from judging.jobs import heartbeat
+from judging.models import Endpoint, Reply, Run
+from judging.runs import estimate, lifecycle, progress, selection
+from judging.runs.warnings import ReplyFacts, is_same_model, list_warnings
+from tests.builders import make_member, make_project
+from tests.judging.builders_judging import (
+    answer,
+    api_client,
+    make_endpoint,
+    make_items,
+    make_run,
+    take,
+    work,
+)
+from tests.services.scripted_evaluator import Script, ScriptedEvaluator
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered"),
+    [
+        ("gpt-x", "gpt-x"),
+        ("gpt-x", "GPT-X"),
+        ("gpt-x", "gpt-x-2026-01-01"),
+        ("gpt-x-latest", "gpt-x-2026-01-01"),
+        ("openai/gpt-x", "gpt-x-0613"),
+        ("openai/gpt-x:free", "openai/gpt-x"),
+        ("models/gemini-y", "gemini-y-001"),
+        ("opus-4", "opus-4-20250514"),
+        ("small", "/models/small.gguf"),
+        ("small", "small:latest"),
+    ],
+)
+def test_a_path_and_a_snapshot_make_no_other_model(asked, answered):
+    assert is_same_model(asked, answered)
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered"),
+    [
+        ("gpt-x", "gpt-x-mini"),
+        ("gpt-x", "gpt-x-mini-2026-01-01"),
+        ("gpt-4", "gpt-4.1"),
+        ("opus-4", "opus-4-1-20250805"),
+        ("llama-3", "llama-3-8b"),
+        ("gpt-x-latest", "gpt-y-2026-01-01"),
+    ],
+)
+def test_another_model_is_another(asked, answered):
+    assert not is_same_model(asked, answered)
+
+
+def test_replies_that_name_no_model_warn_of_nothing():
+    assert list_warnings("gpt-x", ReplyFacts({"": 40, "gpt-x": 2})) == []
+
+
+def ask_run(evaluator: ScriptedEvaluator, sizes: list[int], **script: Any) -> Run:
+    """A finished run over items whose answers have so many words."""
+    evaluator.script = Script(**script)
+    project = make_project()
+    items = make_items(project, len(sizes))
+    for item, size in zip(items, sizes, strict=True):
+        revision = item.revisions.get()
+        said = {"gold": "legs " * size, "perturbed": "arms " * size}
+        Revision.objects.filter(pk=revision.pk).update(texts={**revision.texts, **said})
+    return work(make_run(project, make_endpoint(evaluator, model="asked")))
+
+
+def page_of(run: Run) -> str:
+    client = Client()
+    client.force_login(make_member(run.project, role="researcher").account)
+    response = client.get(f"/projects/{run.project.slug}/runs/{run.number}/")
+    return " ".join(unescape(response.content.decode()).split())
+
+
+@pytest.mark.django_db(transaction=True)
+def test_another_model_than_asked_is_a_warning_and_a_snapshot_a_fact(
+    evaluator: ScriptedEvaluator,
+) -> None:
+    run = ask_run(evaluator, [5, 5, 5], answers_as="asked-2026-01-01")
+    status = progress.load_status(run)
+    assert (status.answered_by, status.warnings) == ({"asked-2026-01-01": 3}, [])
+    assert "Another model answered" not in page_of(run)
+    other = ask_run(evaluator, [6, 7, 8], answers_as="cheaper <b>")
+    [warning] = progress.load_status(other).warnings
+    assert (warning.kind, warning.replies) == ("other_model", 3)
+    assert "3 of 3 replies name another model than “asked”, which was asked: “cheaper <b>” (3)" in (
+        page_of(other)
+    )
+    client = api_client(make_member(other.project, role="researcher"))
+    told = client.get(f"/api/v1/projects/{other.project.slug}/runs/{other.number}/").json()
+    assert told["answered_by"] == {"cheaper <b>": 3}
+    assert told["warnings"] == [asdict(warning)]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_long_prompts_with_one_token_count_were_probably_cut(evaluator: ScriptedEvaluator) -> None:
+    run = ask_run(evaluator, [6000, 7000, 8000], tokens_in=4096)
+    [warning] = progress.load_status(run).warnings
+    assert (warning.kind, warning.replies) == ("cut_prompts", 3)
+    assert "bytes were all counted as 4,096 tokens" in warning.message
+    assert "Prompts were probably cut." in page_of(run)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_prompt_with_far_too_few_tokens_was_probably_cut(evaluator: ScriptedEvaluator) -> None:
+    run = ask_run(evaluator, [5, 5, 20_000], tokens_in=2048)
+    [warning] = progress.load_status(run).warnings
+    assert (warning.kind, warning.replies) == ("cut_prompts", 1)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("tokens_in", [None, 20_000])
+def test_prompts_that_were_read_whole_warn_of_nothing(
+    evaluator: ScriptedEvaluator, tokens_in: int | None
+) -> None:
+    run = ask_run(evaluator, [6000, 7000, 8000], tokens_in=tokens_in)
+    assert progress.load_status(run).warnings == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_failed_tries_are_counted_by_cause_though_they_were_answered_later(
+    evaluator: ScriptedEvaluator,
+) -> None:
+    run = ask_run(evaluator, [5, 5], faults={"server_error": "first:1"})
+    assert progress.count_progress(run).tries == {"unavailable": 2}
+    assert progress.count_progress(run).answered == 2
+    assert "2 unavailable" in page_of(run)
+
+
+def started_run(items: int) -> Run:
+    project = make_project()
+    make_items(project, items)
+    run = make_run(project, make_endpoint("http://127.0.0.1:9/v1", model="asked"))
+    lifecycle.plan_calls(run)
+    run.refresh_from_db()
+    heartbeat.record(heartbeat.WorkerStatus("one"), timezone.now())
+    return run
+
+
+@pytest.mark.django_db
+def test_requests_in_flight_are_counted_and_still_wait() -> None:
+    run = started_run(5)
+    take(run, 2)
+    counted = progress.count_progress(run)
+    assert (counted.in_flight, counted.waiting) == (2, 5)
+
+
+@pytest.mark.django_db
+def test_a_slow_run_has_the_pace_of_its_last_twenty_replies() -> None:
+    run = started_run(40)
+    now = timezone.now()
+    Run.objects.filter(pk=run.pk).update(created_at=now - timedelta(hours=5))
+    run.refresh_from_db()
+    answer(run, number=30)
+    # One reply in a minute for the last twenty minutes; before, one in a second.
+    for place, pk in enumerate(Reply.objects.order_by("-pk").values_list("pk", flat=True)):
+        old = timedelta(minutes=min(place, 20), seconds=max(0, place - 20))
+        Reply.objects.filter(pk=pk).update(created_at=now - old)
+    pace = progress.load_status(run).pace
+    assert pace.per_second == pytest.approx(1 / 60, rel=0.01)
+    assert pace.seconds_left == pytest.approx(600, rel=0.01)
+    assert "1.0 per minute" in page_of(run)
+
+
+@pytest.mark.django_db
+def test_a_night_of_pause_is_no_part_of_the_pace() -> None:
+    run = started_run(40)
+    now = timezone.now()
+    Run.objects.filter(pk=run.pk).update(created_at=now - timedelta(hours=9))
+    answer(run, number=4)
+    # Resumed just now; a hundred seconds later two replies have arrived since.
+    Event.record("run running", f"run {run.number}", project_id=run.project_id, member_id=None)
+    replies = Reply.objects.order_by("-pk").values_list("pk", flat=True)
+    for pk, after in zip(replies, (80, 40, -30_000, -30_001), strict=True):
+        Reply.objects.filter(pk=pk).update(created_at=now + timedelta(seconds=after))
+    progress.update_counts([run.pk], now + timedelta(seconds=100))
+    assert progress.load_status(run).pace.per_second == pytest.approx(2 / 100, rel=0.02)
+
+
+@pytest.mark.django_db
+def test_a_run_is_counted_in_as_many_queries_for_many_requests_as_for_few() -> None:
+    counted = []
+    for items in (3, 30):
+        run = started_run(items)
+        answer(run, number=items // 2)
+        with CaptureQueriesContext(
+            connection,
+        ) as asked:
+            progress.count_run(run)
+        counted.append(len(asked))
+    assert counted[0] == counted[1]
+
+
+@pytest.mark.django_db
+def test_the_time_of_a_run_is_estimated_from_the_nearest_replies() -> None:
+    run = started_run(40)
+    endpoint = run.endpoint
+    assert estimate.estimate_time(run.strategy, endpoint, 40) is None
+    answer(run, number=10)
+    Reply.objects.update(seconds=30.0)
+    Endpoint.objects.update(in_flight=2)
+    endpoint.refresh_from_db()
+    near = estimate.estimate_time(run.strategy, endpoint, 40)
+    assert near == estimate.TimeEstimate(600.0, 30.0, 2, 10, "strategy")
+    other = selection.get_strategy_version("pairwise")
+    assert estimate.estimate_time(other, endpoint, 40).source == "endpoint"
+    elsewhere = make_endpoint("http://127.0.0.1:8/v1", model="asked", in_flight=4, per_minute=2)
+    # Two calls per minute take longer than 30 seconds for every four.
+    far = estimate.estimate_time(other, elsewhere, 40)
+    assert (far.source, far.seconds) == ("model", 1200.0)
+    assert estimate.estimate_time(other, endpoint, 0) is None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_page_names_all_that_shapes_a_request_and_the_limits_apart(
+    evaluator: ScriptedEvaluator,
+) -> None:
+    project = make_project()
+    make_items(project, 1)
+    ways = {"api": "completions", "template": "[INST]{{prompt}}[/INST]", "json_mode": "json_object"}
+    endpoint = make_endpoint(evaluator, timeout=77, in_flight=3, per_minute=1234, **ways)
+    page = page_of(work(make_run(project, endpoint)))
+    assert "Completions, with a template of the endpoint; answers JSON object" in page
+    assert "[INST]{{prompt}}[/INST]" in page
+    assert "3 in flight, 77 s per call, 1,234 calls per minute" in page

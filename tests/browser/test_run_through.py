@@ -103,7 +103,7 @@ def test_from_the_price_to_the_archive(
 
     page.get_by_role("button", name="Start the run").click()
     expect(page.get_by_role("heading", name="Run 2: Error detection 1-A")).to_be_visible()
-    expect(page.locator("#progress")).to_contain_text("Answers per second")
+    expect(page.locator("#progress")).to_contain_text("In flight")
     state = page.locator("#progress [role=status]")
     expect(state).to_have_text("finished", timeout=20_000)
     expect(page.locator("#outcomes td .chip", has_text="pending")).to_have_count(0)

@@ -217,11 +217,11 @@ def test_the_time_of_a_run_is_estimated_from_the_nearest_replies() -> None:
     near = estimate.estimate_time(run.strategy, endpoint, 40)
     assert near == estimate.TimeEstimate(600.0, 30.0, 2, 10, "strategy")
     other = selection.get_strategy_version("pairwise")
-    assert estimate.estimate_time(other, endpoint, 40).source == "endpoint"
+    assert estimate.estimate_time(other, endpoint, 40).replies_of == "endpoint"
     elsewhere = make_endpoint("http://127.0.0.1:8/v1", model="asked", in_flight=4, per_minute=2)
     # Two calls per minute take longer than 30 seconds for every four.
     far = estimate.estimate_time(other, elsewhere, 40)
-    assert (far.source, far.seconds) == ("model", 1200.0)
+    assert (far.replies_of, far.seconds) == ("model", 1200.0)
     assert estimate.estimate_time(other, endpoint, 0) is None
 
 

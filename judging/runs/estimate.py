@@ -72,7 +72,8 @@ class TimeEstimate:
     """How long the requests of a run may take: `seconds` in all, with `in_flight` calls at the same
     time and at most the endpoint's calls per minute, if a call takes `per_call` seconds as the
     latest `n` replies did: those of the same "strategy" and endpoint, of the same "endpoint", or of
-    the same "model" at other endpoints, as `replies_of` says. Retries and pauses are not included."""
+    the same "model" at other endpoints, as `replies_of` says. Retries and pauses are not
+    included."""
 
     seconds: float
     per_call: float

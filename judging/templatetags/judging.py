@@ -225,10 +225,10 @@ def pace(per_second: float | None) -> str:
     becomes a dash."""
     if per_second is None:
         return DASH
-    for unit, seconds in (("second", 1), ("minute", 60), ("hour", 3600)):
-        if round(per_second * seconds, 1) >= 1:
-            break
-    return f"{per_second * seconds:.1f} per {unit}"
+    units = {"second": 1, "minute": 60, "hour": 3600}
+    large = (unit for unit in units if round(per_second * units[unit], 1) >= 1)
+    unit = next(large, "hour")
+    return f"{per_second * units[unit]:.1f} per {unit}"
 
 
 @register.filter

@@ -9,8 +9,8 @@ from typing import Any, Literal, Protocol
 _OPEN, _CLOSE = "<think>", "</think>"
 # Some chat templates open the thinking in the prompt, so that a reply contains only its end.
 _END_ALONE = re.compile(rf"^[ \t]*{_CLOSE}[ \t]*$", re.MULTILINE)
-# "other": the provider named a reason that is neither a normal end nor one of these three, such as a
-# call of a tool or an error on its side. "unknown": it named none, as some servers do.
+# "other": the provider named a reason that is neither a normal end nor one of these three, such as
+# a call of a tool or an error on its side. "unknown": it named none, as some servers do.
 Finish = Literal["stop", "length", "refused", "filtered", "other", "unknown"]
 
 

@@ -245,7 +245,8 @@ class WatchedRunSerializer(serializers.Serializer[RunStatus]):
     is a parameter of ours that the evaluator refused: `ask-without/` starts the same run without
     this parameter, or sends the same limit as `instead`, the parameter name that the evaluator
     asked for. `answered_by` counts the replies by the model that they name, and `warnings` say
-    what may be wrong with replies that arrived. `run.spent` leaves out replies with an unknown price; `paid` counts them.
+    what may be wrong with replies that arrived. `run.spent` leaves out replies with an unknown
+    price; `paid` counts them.
     """
 
     run = PinnedRunSerializer()

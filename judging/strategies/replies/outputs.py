@@ -1,9 +1,10 @@
 """Parse a reply into a number, a verdict, one number for each metric, a boolean, or a text.
 
 The finish reason is checked before the text: only a reply with a normal end, or whose provider
-named no reason, is searched for an answer. A score outside the scale or between its steps is refused, never rounded. If
-the last verdict is not among those offered, the reply is unparsable, even if it contains an offered
-verdict before that. A verdict refers to the shown order: A is the answer shown first.
+named no reason, is searched for an answer. A score outside the scale or between its steps is
+refused, never rounded. If the last verdict is not among those offered, the reply is unparsable,
+even if it contains an offered verdict before that. A verdict refers to the shown order: A is the
+answer shown first.
 
 score      a number on the strategy's scale
 verdict    one of those the strategy offers
@@ -115,9 +116,9 @@ class ParsedReply:
     """The result of parsing one reply.
 
     `value` depends on the output (see above). If it is None, `cause` says why: truncated, refused,
-    filtered, interrupted, empty, unparsable, incomplete, off_scale, or the cause of a failed request. For scores
-    `value` is None only if no metric was parsed. `path` is the way in which the answer was found
-    (see parsing), "" if there is no answer.
+    filtered, interrupted, empty, unparsable, incomplete, off_scale, or the cause of a failed
+    request. For scores `value` is None only if no metric was parsed. `path` is the way in which the
+    answer was found (see parsing), "" if there is no answer.
     """
 
     value: float | str | bool | dict[str, float | str] | None

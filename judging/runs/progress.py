@@ -298,7 +298,8 @@ def count_progress(run: Run) -> Progress:
         items=items["all"],
         settled=items["all"] - items["pending"],
         to_come=_count_calls_to_come(run) if items["pending"] else 0,
-        in_flight=counts.get("leased", 0),
+        # A worker holds more requests than the endpoint takes at a time; the others wait.
+        in_flight=min(counts.get("leased", 0), run.endpoint.in_flight),
         tries=_sort_counts(tries),
     )
 

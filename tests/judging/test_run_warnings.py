@@ -157,6 +157,10 @@ def test_requests_in_flight_are_counted_and_still_wait() -> None:
     take(run, 2)
     counted = progress.count_progress(run)
     assert (counted.in_flight, counted.waiting) == (2, 5)
+    # A worker holds more requests than may be in flight.
+    Endpoint.objects.update(in_flight=1)
+    counted = progress.count_progress(Run.objects.get(pk=run.pk))
+    assert (counted.in_flight, counted.waiting) == (1, 5)
 
 
 @pytest.mark.django_db

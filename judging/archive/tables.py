@@ -290,8 +290,11 @@ PARTS: tuple[ArchivePart, ...] = (
         replies={"explanation": redact.drop},
     ),
     ArchivePart(
-        "calls", Call, ("outcome", "role", "order", "step", "axis", "sample"),
-        ("run", "outcome", "role", "order", "step", "axis", "sample", "request", "fed_by"),
+        "calls", Call, ("outcome", "role", "order", "step", "axis", "sample", "supplement"),
+        (
+            "run", "outcome", "role", "order", "step", "axis", "sample", "supplement", "request",
+            "fed_by",
+        ),
         _select_by_run(Call),
     ),
 )  # fmt: skip

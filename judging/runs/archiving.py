@@ -9,7 +9,7 @@ from annotation.db import transactions
 from annotation.models import Membership, Project
 from judging.errors import Refused
 from judging.models import Run
-from judging.runs import descriptions, lifecycle
+from judging.runs import descriptions, lifecycle, supplements
 from judging.runs.transitions import END_STATES, record_event
 
 
@@ -43,7 +43,7 @@ def _set_archived(run: Run, member: Membership | None, what: str, when: datetime
 # endpoint, so they are not listed here.
 STEPS: dict[str, Callable[[Run, Membership], object]] = {
     "pause": lifecycle.pause,
-    "cancel": lifecycle.cancel,
+    "cancel": supplements.cancel,
     "retry": lifecycle.retry_failed,
     "archive": archive_run,
     "unarchive": unarchive_run,

@@ -557,6 +557,11 @@ class Call(models.Model):
     step = models.PositiveSmallIntegerField(default=0)
     axis = models.CharField(max_length=40, blank=True)
     sample = models.PositiveSmallIntegerField(default=0)
+    supplement = models.PositiveSmallIntegerField(
+        default=0,
+        db_default=0,
+        help_text="0 for the run's own calls; otherwise the number of its supplement.",
+    )
     request = models.ForeignKey("Request", models.PROTECT, related_name="calls")
     fed_by = models.ForeignKey(
         "Reading",
@@ -572,7 +577,8 @@ class Call(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["outcome", "role", "order", "step", "axis", "sample"], name="call_one"
+                fields=["outcome", "role", "order", "step", "axis", "sample", "supplement"],
+                name="call_one",
             )
         ]
         indexes = [models.Index(fields=["request", "run"], name="call_of_request")]

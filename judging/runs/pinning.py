@@ -36,9 +36,14 @@ def check_overrides(strategy: Strategy, own: RunOverrides, samples: int) -> None
         _check_examples(strategy, own.examples)
     if not is_storable(own.guidance):
         raise Refused("The guidance contains a character that cannot be sent. Remove it.")
-    if not is_storable(own.parameters):
+    check_parameters(own.parameters)
+
+
+def check_parameters(parameters: Mapping[str, Any]) -> None:
+    """Raise `Refused` for parameters that cannot be stored, or that look like a key."""
+    if not is_storable(parameters):
         raise Refused("The parameters contain a character that cannot be sent. Remove it.")
-    if secret := next(filter(SECRET_NAME.search, own.parameters), None):
+    if secret := next(filter(SECRET_NAME.search, parameters), None):
         raise Refused(
             f"{secret!r} looks like a key. Parameters are stored and shown; put the key into the "
             "environment variable named at the endpoint."

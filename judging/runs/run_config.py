@@ -8,6 +8,8 @@ from annotation.items import taxonomy
 from judging.strategies import Metric, Scale, Strategy, with_metrics
 
 OVERRIDES_KEY = "own"
+# The key in a run's pins of its supplements, in order: what each asks again, with which parameters.
+SUPPLEMENTS_KEY = "supplements"
 # Stands for the axis of each item's own ability, regardless of the names of the axes.
 MAIN_AXIS = "main"
 

@@ -17,13 +17,15 @@ from judging.strategies.frames import CallSpec
 @dataclass(frozen=True, slots=True)
 class PlannedCall:
     """A call to create for one sample of an outcome, with the texts that it shows besides the
-    item's texts, and the id of the reading from which these texts are taken."""
+    item's texts, and the id of the reading from which these texts are taken. `supplement` is the
+    number of the run's supplement that asks again, 0 for the run's own calls."""
 
     outcome: Outcome
     spec: CallSpec
     sample: int = 0
     more: Mapping[str, str] = field(default_factory=dict)
     fed_by: int | None = None
+    supplement: int = 0
 
 
 _CheckedExplanations = dict[tuple[int, str], tuple[dict[str, str], int]]
@@ -31,10 +33,15 @@ RefusalHandler = Callable[[Outcome, str], None]
 
 
 def build_first_calls(
-    run: Run, strategy: Strategy, batch: Sequence[Outcome], *, base: Run | None = None
+    run: Run,
+    strategy: Strategy,
+    batch: Sequence[Outcome],
+    *,
+    base: Run | None = None,
+    supplement: int = 0,
 ) -> list[PlannedCall]:
-    """Build the first calls of these outcomes of a run. An explanation check uses the explanations
-    of `base`, by default the run's source."""
+    """Build the first calls of these outcomes of a run, or of one of its supplements. An
+    explanation check uses the explanations of `base`, by default the run's source."""
     checked: _CheckedExplanations = {}
     if strategy.frame == "explanation":
         checked = _load_checked_explanations(
@@ -46,7 +53,7 @@ def build_first_calls(
         more, fed_by = checked.get((outcome.item_id, outcome.axis), ({}, None))
         more = more | remarks.get(outcome.item_id, {})
         wanted += [
-            PlannedCall(outcome, spec, sample, more, fed_by)
+            PlannedCall(outcome, spec, sample, more, fed_by, supplement)
             for spec in list_call_specs(strategy, outcome)
             for sample in range(run.samples)
         ]
@@ -81,6 +88,7 @@ def create_calls(run: Run, strategy: Strategy, wanted: Iterable[PlannedCall]) ->
                     axis=one.spec.axis,
                     step=one.spec.step,
                     sample=one.sample,
+                    supplement=one.supplement,
                     fed_by_id=one.fed_by,
                     request_id=known[digest][0],
                 )
@@ -106,14 +114,18 @@ def render_calls(
     If no request can be made for an outcome's item, `refused` is called with the reason, and none
     of the outcome's calls is yielded.
     """
-    everywhere, digest_of = (
-        rendering.load_shared_texts(run, strategy),
-        rendering.build_digest_function(run),
-    )
-    for _, group in groupby(wanted, key=lambda one: (one.outcome.item_id, one.outcome.axis)):
+    everywhere = rendering.load_shared_texts(run, strategy)
+    senders = {0: (run, rendering.build_digest_function(run))}
+    for (*_, number), group in groupby(
+        wanted, key=lambda one: (one.outcome.item_id, one.outcome.axis, one.supplement)
+    ):
         asked = list(group)
+        if number not in senders:
+            again = rendering.with_supplement(run, number)
+            senders[number] = again, rendering.build_digest_function(again)
+        sender, digest_of = senders[number]
         try:
-            yield from _render_outcome_calls(run, strategy, asked, everywhere, digest_of)
+            yield from _render_outcome_calls(sender, strategy, asked, everywhere, digest_of)
         except ValueError as error:
             refused(asked[0].outcome, str(error))
 
@@ -177,6 +189,8 @@ def _load_checked_explanations(
     """
     about = Call.objects.filter(run=base, role=strategy.about or "perturbed", sample=0)
     about = about.filter(outcome__item__in=[outcome.item_id for outcome in batch])
+    # A supplement asks only items that had no explanation before.
+    about = about.order_by("supplement")
     columns = about.values_list("outcome__item", "outcome__axis", "request")
     asked = {(item, axis): request for item, axis, request in columns}
     readings = Reading.objects.filter(reply__request__in=asked.values(), parser=base.parser)

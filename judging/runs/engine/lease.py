@@ -252,17 +252,21 @@ def _lock_still_due(prepared: Sequence[LeasedRequest], now: datetime) -> list[Le
 
 def _render_requests(run: Run, found: Sequence[_DueRequest]) -> list[LeasedRequest]:
     """Return the requests with their bodies; each body is rendered again from a call of the run."""
+    numbers = rendering.load_supplements(run, [request.pk for request in found])
     bodies = rendering.render_bodies(run, [request.pk for request in found])
-    digest_of = rendering.build_digest_function(run)
-    sent, prepared = tuple(run.sends()), []
+    senders = {number: rendering.with_supplement(run, number) for number in {*numbers.values()}}
+    digests = {number: rendering.build_digest_function(one) for number, one in senders.items()}
+    prepared = []
     for request in found:
-        body = bodies[request.pk]
+        body, number = bodies[request.pk], numbers[request.pk]
+        sender, digest_of = senders[number], digests[number]
         if digest_of(body, request.sample) != request.digest:
             raise lifecycle.Refused(
                 "This run was planned by another version of the program, and its prompts cannot be "
                 "rebuilt. Start a new run."
             )
-        taken = estimate_tokens(body, run.pinned["parameters"])
+        taken = estimate_tokens(body, sender.pinned["parameters"])
+        sent = tuple(sender.sends())
         prepared.append(
             LeasedRequest(request.pk, run.pk, request.attempts, body, taken, request.tried, sent)
         )
@@ -276,7 +280,12 @@ def _reserve_money(
     can be paid for."""
     if not prepared:
         return [], ""
-    prices = [spending.estimate_request(endpoint, run, leased.body) for leased in prepared]
+    inputs = rendering.load_supplements(run, [leased.request_id for leased in prepared])
+    senders = {number: rendering.with_supplement(run, number) for number in {*inputs.values()}}
+    prices = [
+        spending.estimate_request(endpoint, senders[inputs[leased.request_id]], leased.body)
+        for leased in prepared
+    ]
     reserved = spending.reserve(run, prices)
     paid = list(zip(prices, prepared, strict=True))[: reserved.count]
     rows = [(price, leased.request_id) for price, leased in paid if price]

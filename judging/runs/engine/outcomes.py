@@ -43,6 +43,7 @@ class CallRow(NamedTuple):
     axis: str
     step: int
     sample: int
+    supplement: int
     shown: Any
     request_id: int
     state: str
@@ -58,7 +59,7 @@ class CallRow(NamedTuple):
 
 # Load plain columns, since model objects of three tables took three times as long.
 CALL_COLUMNS = (
-    "outcome", "role", "order", "axis", "step", "sample", "fed_by__value", "request",
+    "outcome", "role", "order", "axis", "step", "sample", "supplement", "fed_by__value", "request",
     "request__state", "request__cause", "request__reply", "request__reply__text",
     "request__reply__finish",
 )  # fmt: skip
@@ -68,11 +69,13 @@ CALL_COLUMNS = (
 class ChainState:
     """The state of an outcome's chains. `said` has the readings of the last step of every sample;
     `further` has the calls to send next, each with the id of the reply on which it is based.
-    `is_open` is True if some call has not ended."""
+    `is_open` is True if some call has not ended. `again` has the
+    readings of each supplement that asked again, in order."""
 
     said: dict[tuple[CallSpec, int], ParsedReply] = field(default_factory=dict)
     further: list[tuple[PlannedCall, int]] = field(default_factory=list)
     is_open: bool = False
+    again: tuple[dict[tuple[CallSpec, int], ParsedReply], ...] = ()
 
     @property
     def is_over(self) -> bool:
@@ -86,8 +89,32 @@ def build_chain_state(
     asked: Sequence[CallRow],
     readings: Mapping[int, ParsedReply],
 ) -> ChainState:
-    """Build the state of an outcome's chains. `readings` has the reading of each ended call, by
-    request."""
+    """Build the state of an outcome's chains, with those of its supplements. `readings` has the
+    reading of each ended call, by request."""
+    by_supplement: dict[int, list[CallRow]] = defaultdict(list)
+    for call in asked:
+        by_supplement[call.supplement].append(call)
+    first = _build_chains(strategy, outcome, by_supplement.pop(0, []), readings)
+    later = [
+        _build_chains(strategy, outcome, by_supplement[number], readings)
+        for number in sorted(by_supplement)
+    ]
+    if not later:
+        return first
+    return ChainState(
+        first.said,
+        [*first.further, *(call for one in later for call in one.further)],
+        first.is_open or any(one.is_open for one in later),
+        tuple(one.said for one in later),
+    )
+
+
+def _build_chains(
+    strategy: Strategy,
+    outcome: Outcome,
+    asked: Sequence[CallRow],
+    readings: Mapping[int, ParsedReply],
+) -> ChainState:
     standing = ChainState()
     by_sample: dict[int, list[CallRow]] = defaultdict(list)
     for call in asked:
@@ -137,7 +164,8 @@ def _build_next_calls(
         }
         more[strategy.step(call.step).name] = rendering.format_value(known[call.spec].value)
         spec = replace(call.spec, step=call.step + 1)
-        made.append((PlannedCall(outcome, spec, call.sample, more), call.reply_id))
+        planned = PlannedCall(outcome, spec, call.sample, more, supplement=call.supplement)
+        made.append((planned, call.reply_id))
     return made
 
 
@@ -270,9 +298,17 @@ def _decide_finished(
         ids = list({outcome.revision_id for outcome in over})
         texts = dict(Revision.objects.filter(pk__among=ids).values_list("pk", "texts"))
     return [
-        (one, decisions.decide(strategy, standings[one.pk].said, texts=texts.get(one.revision_id)))
-        for one in over
+        (one, _decide_once(strategy, standings[one.pk], texts.get(one.revision_id))) for one in over
     ]
+
+
+def _decide_once(strategy: Strategy, standing: ChainState, texts: Any) -> decisions.Decision:
+    """Decide by the last supplement that gave a usable reply, otherwise by the original replies."""
+    for said in reversed(standing.again):
+        decision = decisions.decide(strategy, said, texts=texts)
+        if decision.result != Outcome.Result.MISSING:
+            return decision
+    return decisions.decide(strategy, standing.said, texts=texts)
 
 
 def _load_chain_states(

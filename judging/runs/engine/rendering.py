@@ -4,6 +4,7 @@ Prompts are not stored. The digest of the request proves that a rendered prompt 
 was sent.
 """
 
+import copy
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -31,6 +32,17 @@ def render_body(
     # Only a JSON mode sends the schema, and building it takes as long as rendering the prompt.
     schema = frames.build_schema(strategy, spec) if run.pinned.get("json_mode") else None
     return providers.build_body(run.pinned, prompt, schema=schema)
+
+
+def with_supplement(run: Run, number: int) -> Run:
+    """Return the run as its supplement with this number asks: an unsaved copy with the supplement's
+    parameters; the run itself for 0."""
+    if not number:
+        return run
+    again = copy.copy(run)
+    changed = run.pinned[run_config.SUPPLEMENTS_KEY][number - 1]["parameters"]
+    again.pinned = {**run.pinned, "parameters": {**run.pinned["parameters"], **changed}}
+    return again
 
 
 def compute_request_digest(run: Run, body: bytes, sample: int = 0) -> str:
@@ -75,11 +87,21 @@ def load_guidance(run: Run, items: Iterable[int]) -> dict[int, dict[str, str]]:
     }
 
 
+def load_supplements(run: Run, requests: Collection[int]) -> dict[int, int]:
+    """Load the number of the supplement that each of these requests of a run belongs to."""
+    if run_config.SUPPLEMENTS_KEY not in run.pinned:
+        return dict.fromkeys(requests, 0)
+    made = Call.objects.filter(run=run, request__among=requests)
+    return dict(made.values_list("request", "supplement"))
+
+
 def render_bodies(run: Run, requests: Collection[int]) -> dict[int, bytes]:
     """Render again the exact bodies of a run's requests from what the run pins; by request id."""
     strategy = run.pinned_strategy()
     return {
-        pk: render_body(run, one.texts, one.spec, strategy, one.more)
+        pk: render_body(
+            with_supplement(run, one.supplement), one.texts, one.spec, strategy, one.more
+        )
         for pk, one in load_prompt_inputs(run, strategy, requests).items()
     }
 
@@ -90,6 +112,7 @@ class PromptInputs(NamedTuple):
     spec: CallSpec
     texts: Mapping[str, Any]
     more: Mapping[str, str]
+    supplement: int = 0
 
 
 def load_prompt_inputs(
@@ -108,7 +131,7 @@ def load_prompt_inputs(
         more = everywhere | said.get(call.chain, {}) | remarks.get(call.item_id, {})
         if checks:
             more |= format_explanation(call.explanation or "", call.value, scale)
-        found[call.request_id] = PromptInputs(call.spec, call.texts, more)
+        found[call.request_id] = PromptInputs(call.spec, call.texts, more, call.supplement)
     return found
 
 
@@ -123,6 +146,7 @@ class _RenderedCallRow(NamedTuple):
     axis: str
     step: int
     sample: int
+    supplement: int
     texts: Mapping[str, Any]
     explanation: str | None
     value: Any
@@ -132,28 +156,28 @@ class _RenderedCallRow(NamedTuple):
         return CallSpec(self.role, self.order, self.axis, self.step)
 
     @property
-    def chain(self) -> tuple[int, str, int, int, int]:
+    def chain(self) -> tuple[int, str, int, int, int, int]:
         """The chain that the call belongs to, and its step."""
-        return self.outcome_id, self.role, self.order, self.sample, self.step
+        return self.outcome_id, self.role, self.order, self.sample, self.supplement, self.step
 
 
 _COLUMNS = (
     "request", "outcome", "outcome__item", "role", "order", "axis", "step", "sample",
-    "outcome__revision__texts", "fed_by__explanation", "fed_by__value",
+    "supplement", "outcome__revision__texts", "fed_by__explanation", "fed_by__value",
 )  # fmt: skip
 
 
 def _load_earlier_replies(
     strategy: Strategy, asked: Sequence[_RenderedCallRow]
-) -> dict[tuple[int, str, int, int, int], dict[str, str]]:
+) -> dict[tuple[int, str, int, int, int, int], dict[str, str]]:
     """Load the readings of earlier steps, by chain and step. Each call of a chain shows the reading
     of the previous call, and the readings that the previous call showed."""
     chained = {call.outcome_id for call in asked if call.step > 0}
     if not chained:
         return {}
     fed = Call.objects.filter(outcome__in=chained, step__gt=0).order_by("step")
-    columns = ("outcome", "role", "order", "sample", "step", "fed_by__value")
-    said: dict[tuple[int, str, int, int, int], dict[str, str]] = {}
+    columns = ("outcome", "role", "order", "sample", "supplement", "step", "fed_by__value")
+    said: dict[tuple[int, str, int, int, int, int], dict[str, str]] = {}
     for *chain, step, value in fed.values_list(*columns):
         before = said.get((*chain, step - 1), {})
         said[*chain, step] = {**before, strategy.step(step - 1).name: format_value(value)}

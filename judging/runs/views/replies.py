@@ -100,7 +100,7 @@ def _call_lines(run: Run, strategy: Strategy, made: list[Call]) -> list[CallLine
     shown = {}
     if run.kind == Run.Kind.ASKED:
         shown = rendering.load_prompt_inputs(run, strategy, [call.request_id for call in made])
-    made.sort(key=lambda call: (call.sample, call.order, call.role, call.step))
+    made.sort(key=lambda call: (call.supplement, call.sample, call.order, call.role, call.step))
     return [_call_line(run, strategy, call, shown.get(call.request_id)) for call in made]
 
 
@@ -108,10 +108,13 @@ def _call_line(
     run: Run, strategy: Strategy, call: Call, shown: rendering.PromptInputs | None
 ) -> CallLine:
     prompt, verified = None, False
+    sender = rendering.with_supplement(run, call.supplement)
     if shown:
         prompt = frames.render_prompt(strategy, shown.texts, shown.spec, more=shown.more)
-        body = rendering.render_body(run, shown.texts, shown.spec, strategy, shown.more)
-        verified = rendering.compute_request_digest(run, body, call.sample) == call.request.digest
+        body = rendering.render_body(sender, shown.texts, shown.spec, strategy, shown.more)
+        verified = (
+            rendering.compute_request_digest(sender, body, call.sample) == call.request.digest
+        )
     reply = getattr(call.request, "reply", None)
     readings = list(reply.readings.all()) if reply else []
     reading = next((one for one in readings if one.parser == run.parser), None)
@@ -136,7 +139,8 @@ def _title(run: Run, strategy: Strategy, call: Call) -> str:
     samples."""
     spec = CallSpec(call.role, call.order, call.axis, call.step)
     sample = f", sample {call.sample + 1}" if run.samples > 1 else ""
-    return f"{descriptions.format_call_title(strategy, spec)}{sample}"
+    again = f", asked again (supplement {call.supplement})" if call.supplement else ""
+    return f"{descriptions.format_call_title(strategy, spec)}{sample}{again}"
 
 
 def _earlier_reply(strategy: Strategy, call: Call) -> str:

@@ -134,6 +134,11 @@ def list_reply_causes() -> list[str]:
     return [name for name, one in CAUSES.items() if one.in_reply]
 
 
+def list_causes_to_ask_again() -> list[str]:
+    """Return the causes for which asking again with other parameters makes sense."""
+    return [*list_reply_causes(), "timed_out", ONE_ORDER]
+
+
 def first_cause(causes: Iterable[str]) -> str:
     """Return the cause that comes first in `CAUSES`, or "" if there are no causes."""
     return min(causes, key=lambda cause: (_rank_cause(cause), cause), default="")

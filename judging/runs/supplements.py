@@ -1,0 +1,188 @@
+"""Ask the items of a finished run whose replies are unusable again, with other parameters.
+
+A supplement belongs to its run: it adds calls to the outcomes that are missing, and the run pins
+the parameters that it changed. Prompts, model and items stay. An outcome is decided by the last
+supplement with a usable reply, otherwise by the original replies, so no item is counted twice. The
+original calls and replies stay as they are.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from annotation.db import transactions
+from annotation.models import Membership
+from judging.errors import Refused
+from judging.models import Outcome, Run
+from judging.runs import lifecycle, pinning, run_config, spending, start_checks
+from judging.runs.engine import calls, outcomes, rendering
+from judging.runs.engine.calls import PlannedCall
+from judging.runs.models import OutcomeQuerySet
+from judging.runs.transitions import change_state
+from judging.strategies.replies.causes import list_causes_to_ask_again
+
+BATCH = 200
+# Later supplements rarely give a reply that earlier ones did not give.
+MAX_SUPPLEMENTS = 20
+
+
+@dataclass(frozen=True)
+class SupplementEstimate:
+    """The items that a supplement would ask again, its first calls, and what these cost at most;
+    None without prices."""
+
+    items: int
+    calls: int
+    cost: Decimal | None
+
+
+@dataclass(frozen=True)
+class Supplement:
+    """A supplement of a run: its number, the parameters that it changed, the number of outcomes
+    asked again, and of those that have a usable reply now."""
+
+    number: int
+    parameters: Mapping[str, Any]
+    asked: int
+    usable: int
+
+
+def select_unusable(run: Run) -> OutcomeQuerySet:
+    """Select the outcomes for which it makes sense to ask again."""
+    missing = run.outcomes.filter(result=Outcome.Result.MISSING)
+    return missing.filter(cause__in=list_causes_to_ask_again(), calls__isnull=False).distinct()
+
+
+def can_supplement(run: Run) -> bool:
+    """True if the run is of a kind that can be supplemented, and finished."""
+    is_asked = run.kind == Run.Kind.ASKED and not run.generates
+    return is_asked and run.state == Run.State.FINISHED
+
+
+def list_supplements(run: Run) -> list[Supplement]:
+    """List the supplements of a run, in order."""
+    found = []
+    for number, pinned in enumerate(run.pinned.get(run_config.SUPPLEMENTS_KEY, ()), 1):
+        asked = run.outcomes.filter(calls__supplement=number).distinct()
+        later = asked.filter(calls__supplement__gt=number).values("pk")
+        usable = asked.exclude(pk__in=later).parsed() | asked.exclude(pk__in=later).filter(
+            result=Outcome.Result.SCORED
+        )
+        found.append(Supplement(number, pinned["parameters"], asked.count(), usable.count()))
+    return found
+
+
+def estimate_supplement(run: Run, parameters: Mapping[str, Any]) -> SupplementEstimate:
+    """Estimate a supplement. Raises `Refused` like `ask_again`."""
+    _check(run, parameters)
+    tried = _with_pins(run, parameters)
+    number = len(tried.pinned[run_config.SUPPLEMENTS_KEY])
+    sender, strategy = rendering.with_supplement(tried, number), run.pinned_strategy()
+    n, cost = 0, Decimal(0)
+    known = True
+    for batch in _batches(run):
+        planned = calls.build_first_calls(run, strategy, batch, supplement=number)
+        for _, _, body in calls.render_calls(tried, strategy, planned):
+            price = spending.estimate_request(run.endpoint, sender, body)
+            n, known, cost = n + 1, known and price is not None, cost + (price or 0)
+    return SupplementEstimate(select_unusable(run).count(), n, cost if known else None)
+
+
+def ask_again(run: Run, member: Membership | None, parameters: Mapping[str, Any]) -> int:
+    """Ask the unusable items of a finished run again with these parameters changed; return their
+    number.
+
+    Raises `Refused` for a run that is not finished, as when somebody else has just asked, for
+    parameters that change nothing, and if no item is left to ask.
+    """
+    with transactions.transact():
+        # The lock lets one of two people through; the other sees a running run.
+        held = Run.objects.select_for_update(no_key=True, of=("self",)).get(pk=run.pk)
+        _check(held, parameters)
+        ids = list(select_unusable(held).order_by("pk").values_list("pk", flat=True))
+        held.pinned = _with_pins(held, parameters).pinned
+        number = len(held.pinned[run_config.SUPPLEMENTS_KEY])
+        said = {"supplement": number, "parameters": dict(parameters), "items": len(ids)}
+        change_state(held, {Run.State.FINISHED}, Run.State.RUNNING, member, **said)
+        held.digest = pinning.compute_digest(held)
+        held.save(update_fields=["pinned", "digest"])
+        # Within the transaction: a worker that saw a run without open calls would finish it.
+        strategy = held.pinned_strategy()
+        for batch in _batches(held):
+            planned: Sequence[PlannedCall] = calls.build_first_calls(
+                held, strategy, batch, supplement=number
+            )
+            Outcome.objects.filter(pk__in=[one.pk for one in batch]).reopen()
+            calls.create_calls(held, strategy, planned)
+    run.refresh_from_db()
+    lifecycle.finish_if_done(run)
+    return len(ids)
+
+
+def _check(run: Run, parameters: Mapping[str, Any]) -> None:
+    if run.kind != Run.Kind.ASKED or run.generates:
+        raise Refused(
+            f"Run {run.number} asked no evaluator for a judgement, so its items cannot be asked "
+            "again. Start a new run instead."
+        )
+    if run.state != Run.State.FINISHED:
+        raise Refused(
+            f"Run {run.number} is {run.state}. Only the items of a finished run can be asked again."
+        )
+    if not parameters:
+        raise Refused("Change at least one parameter, or the same replies would come again.")
+    pinning.check_parameters(parameters)
+    before = run.pinned.get(run_config.SUPPLEMENTS_KEY, [])
+    if len(before) >= MAX_SUPPLEMENTS:
+        raise Refused(f"Run {run.number} already has {MAX_SUPPLEMENTS} supplements. Clone it.")
+    own = run.pinned["parameters"]
+    wanted = {**own, **parameters}
+    if wanted in [own, *({**own, **one["parameters"]} for one in before)]:
+        raise Refused("These items were already asked with these parameters. Change one of them.")
+    if not select_unusable(run).exists():
+        raise Refused(f"Run {run.number} has no item whose reply is unusable.")
+    if run.cap is not None:
+        start_checks.check_prices(run.endpoint)
+    start_checks.check_budget(run.project, run.endpoint)
+
+
+def _with_pins(run: Run, parameters: Mapping[str, Any]) -> Run:
+    """Return an unsaved copy of the run that pins one more supplement."""
+    tried = Run.objects.select_related("strategy", "endpoint", "project").get(pk=run.pk)
+    before = run.pinned.get(run_config.SUPPLEMENTS_KEY, [])
+    more = [*before, {"parameters": dict(parameters)}]
+    tried.pinned = {**run.pinned, run_config.SUPPLEMENTS_KEY: more}
+    return tried
+
+
+def _batches(run: Run) -> Iterator[list[Outcome]]:
+    last = 0
+    found = select_unusable(run).select_related("item", "revision").order_by("pk")
+    while batch := list(found.filter(pk__gt=last)[:BATCH]):
+        last = batch[-1].pk
+        yield batch
+
+
+def cancel(run: Run, member: Membership | None) -> None:
+    """Cancel a run. While a supplement asks again, cancel only the supplement: what came is kept,
+    items without a new reply keep their original one, and the run is finished as before."""
+    lifecycle.cancel(run, member)
+    number = len(run.pinned.get(run_config.SUPPLEMENTS_KEY, ()))
+    if not number:
+        return
+    with transactions.transact():
+        _settle_pending(run)
+        mine = run.calls.filter(supplement=number, outcome__result=Outcome.Result.PENDING)
+        mine.filter(request__state__in=["waiting", "leased"]).delete()
+        _settle_pending(run)
+        # A chain that cannot go on has no reading; its item keeps the original reply.
+        mine.delete()
+        _settle_pending(run)
+        if not run.outcomes.pending().exists():
+            stopped = {"stopped_supplement": number}
+            change_state(run, {Run.State.CANCELLED}, Run.State.FINISHED, member, **stopped)
+
+
+def _settle_pending(run: Run) -> None:
+    outcomes.settle(run.outcomes.pending().order_by("pk").values_list("pk", flat=True))

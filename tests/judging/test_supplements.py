@@ -1,0 +1,97 @@
+import pytest
+
+from annotation.models import Project
+from judging.errors import Refused
+from judging.models import Reply, Run
+from judging.runs import lifecycle, supplements
+from tests.builders import make_project
+from tests.judging.builders_judging import (
+    ONE_CALL,
+    answer,
+    make_endpoint,
+    make_items,
+    make_run,
+    results,
+    take,
+)
+
+pytestmark = pytest.mark.django_db
+NOWHERE = "http://127.0.0.1:9/v1"
+MORE = {"max_tokens": 4096}
+
+
+@pytest.fixture
+def project() -> Project:
+    return make_project()
+
+
+@pytest.fixture
+def run(project: Project) -> Run:
+    """A finished run over three items, two of whose replies have no answer."""
+    make_items(project, 3)
+    run = make_run(project, make_endpoint(NOWHERE), ONE_CALL)
+    lifecycle.plan_calls(run)
+    answer(run, number=1)
+    answer(run, "no answer")
+    lifecycle.finish_if_done(run)
+    assert results(run) == {"detected": 1, "unparsable": 2}
+    return run
+
+
+def test_unusable_items_are_asked_again_and_counted_once(run: Run) -> None:
+    before = run.digest
+    assert supplements.ask_again(run, None, MORE) == 2
+    assert run.state == Run.State.RUNNING
+    assert answer(run, number=1) == 1
+    assert answer(run, "again no answer") == 1
+    lifecycle.finish_if_done(run)
+    assert results(run) == {"detected": 2, "unparsable": 1}
+    assert run.digest != before
+    assert Reply.objects.filter(request__calls__run=run).count() == 5
+    [told] = supplements.list_supplements(run)
+    assert (told.parameters, told.asked, told.usable) == (MORE, 2, 1)
+
+
+def test_a_supplement_sends_the_changed_parameters(run: Run) -> None:
+    supplements.ask_again(run, None, MORE)
+    assert all(b"4096" in one.body for one in take(run))
+
+
+def test_a_second_supplement_asks_what_is_left(run: Run) -> None:
+    supplements.ask_again(run, None, MORE)
+    answer(run, number=1)
+    answer(run, "no answer")
+    lifecycle.finish_if_done(run)
+    run.refresh_from_db()
+    assert supplements.ask_again(run, None, {"max_tokens": 8192}) == 1
+    answer(run)
+    lifecycle.finish_if_done(run)
+    assert results(run) == {"detected": 3}
+
+
+def test_a_run_that_is_asked_again_is_not_asked_once_more(run: Run) -> None:
+    supplements.ask_again(run, None, MORE)
+    with pytest.raises(Refused, match="is running"):
+        supplements.ask_again(run, None, {"max_tokens": 8192})
+
+
+@pytest.mark.parametrize("parameters", [{}, {"api_key": "x"}])
+def test_parameters_must_change_something_and_hold_no_key(
+    run: Run, parameters: dict[str, str]
+) -> None:
+    with pytest.raises(Refused):
+        supplements.ask_again(run, None, parameters)
+
+
+def test_a_cancelled_supplement_keeps_what_came(run: Run) -> None:
+    supplements.ask_again(run, None, MORE)
+    answer(run, number=1)
+    supplements.cancel(run, None)
+    assert run.state == Run.State.FINISHED
+    assert results(run) == {"detected": 2, "unparsable": 1}
+
+
+def test_an_estimate_asks_nothing(run: Run) -> None:
+    found = supplements.estimate_supplement(run, MORE)
+    assert (found.items, found.calls) == (2, 2)
+    assert run.calls.count() == 3

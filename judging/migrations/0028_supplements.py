@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('judging', '0025_endpoint_json_modes'),
+        ('judging', '0026_reasoning'),
     ]
 
     operations = [

@@ -6,7 +6,7 @@ from judging.exporting import views as exports
 from judging.generation.views import ability_suggestions, board, bring_in
 from judging.jobs import views as jobs
 from judging.results.views import charts, downloads, pages, saved
-from judging.runs.views import budget, derived_runs, new_run, replies, runs
+from judging.runs.views import budget, derived_runs, new_run, replies, runs, supplements
 from judging.strategies.views import editor, strategies
 
 endpoint_urls = [
@@ -30,6 +30,7 @@ run_urls = [
     path("pause/", runs.change_run, {"step": "pause"}, name="run-pause"),
     path("resume/", runs.resume_run, name="run-resume"),
     path("retry/", runs.change_run, {"step": "retry"}, name="run-retry"),
+    path("supplement/", supplements.supplement_run, name="run-supplement"),
     path("cancel/", runs.cancel_run, name="run-cancel"),
     path("archive/", runs.change_run, {"step": "archive"}, name="run-archive"),
     path("unarchive/", runs.change_run, {"step": "unarchive"}, name="run-unarchive"),

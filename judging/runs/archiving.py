@@ -66,6 +66,8 @@ def list_open_steps(run: Run, failed: int, *, answered: int, refused: str = "") 
     asked = run.kind not in lifecycle.UNASKED_REASONS
     if asked and state in lifecycle.RETRY_STATES and (failed or run.outcomes.mended().exists()):
         steps = [*steps, "retry"]
+    if supplements.can_supplement(run) and supplements.select_unusable(run).exists():
+        steps = [*steps, "supplement"]
     if refused:
         steps = [*steps, "ask-without"]
     is_movable = state in lifecycle.MOVABLE_STATES and not answered and not run.occasion

@@ -1,10 +1,12 @@
 import pytest
+from django.test import Client
 
 from annotation.models import Project
 from judging.errors import Refused
 from judging.models import Reply, Run
+from judging.results.tables import methods
 from judging.runs import lifecycle, supplements
-from tests.builders import make_project
+from tests.builders import make_member, make_project
 from tests.judging.builders_judging import (
     ONE_CALL,
     answer,
@@ -95,3 +97,20 @@ def test_an_estimate_asks_nothing(run: Run) -> None:
     found = supplements.estimate_supplement(run, MORE)
     assert (found.items, found.calls) == (2, 2)
     assert run.calls.count() == 3
+
+
+def test_a_supplement_is_estimated_and_started_on_its_page(
+    run: Run, client: Client, project: Project
+) -> None:
+    client.force_login(make_member(project, "lead").account)
+    page = f"/projects/{project.slug}/runs/{run.number}/supplement/"
+    sent = {"parameters": '{"max_tokens": 4096}', "step": "estimate"}
+    assert "2 items, 2 calls" in client.post(page, sent).content.decode()
+    assert client.post(page, {**sent, "parameters": "no"}).status_code == 200
+    assert client.post(page, {**sent, "step": "ask"}).status_code == 302
+    answer(run)
+    lifecycle.finish_if_done(Run.objects.get(pk=run.pk))
+    shown = client.get(f"/projects/{project.slug}/runs/{run.number}/").content.decode()
+    assert "Supplement 1: 2 items" in shown
+    asked = Run.objects.get(pk=run.pk)
+    assert "were asked again with" in " ".join(methods._reply_sentences(asked))

@@ -28,7 +28,7 @@ from judging.results import arrays, columns, counted, figure_help, progress
 from judging.results.columns import Table
 from judging.results.tables import cost
 from judging.results.tables.left_out import tabulate_left_out
-from judging.runs import warnings
+from judging.runs import supplements, warnings
 from judging.runs.models import OutcomeQuerySet
 from judging.runs.selection import UNLABELLED
 from judging.runs.spending import format_estimate
@@ -265,6 +265,10 @@ def _reply_sentences(run: Run) -> Sentences:
         first, last = (times[name].strftime("%Y-%m-%d") for name in ("first", "last"))
         yield format_sentence("run", "day" if first == last else "dates", first=first, last=last)
     yield format_sentence("run", "parser", parser=run.parser)
+    for one in supplements.list_supplements(run):
+        said = json.dumps(dict(one.parameters), sort_keys=True, ensure_ascii=False)
+        told = {"asked": one.asked, "usable": one.usable, "parameters": said}
+        yield format_sentence("run", "supplement", **told)
 
 
 def _token_sentences(sums: Mapping[str, Any]) -> Sentences:

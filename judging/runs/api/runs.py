@@ -26,6 +26,7 @@ from judging.runs import (
     lifecycle,
     progress,
     start,
+    supplements,
 )
 from judging.runs.api.responses import (
     IDEMPOTENT_RESPONSES,
@@ -42,6 +43,7 @@ from judging.runs.api.serializers import (
     OutcomeSerializer,
     ResumeSerializer,
     StartSerializer,
+    SupplementSerializer,
     WatchedRunSerializer,
 )
 
@@ -139,6 +141,21 @@ def move(request: Request, slug: str, number: int) -> Response:
     return Response(WatchedRunSerializer(progress.load_status(run)).data)
 
 
+@extend_schema(
+    request=SupplementSerializer,
+    responses={200: WatchedRunSerializer, **REFUSAL_RESPONSES},
+)
+@api_view(["POST"])
+def supplement(request: Request, slug: str, number: int) -> Response:
+    """Ask the items of a finished run without a usable reply again, with other parameters."""
+    member = access.member_for(request, slug, right="run")
+    asked = get_run_or_404(member, number)
+    said = validate_body(SupplementSerializer(data=request.data))
+    call_or_422(lambda: supplements.ask_again(asked, access.ensure_membership(member), **said))
+    tasks.notify_workers(asked.endpoint_id)
+    return Response(WatchedRunSerializer(progress.load_status(asked)).data)
+
+
 class OutcomeList(ProjectRowList[Outcome]):
     """The outcomes of a run, in the order of the items."""
 
@@ -160,6 +177,7 @@ urlpatterns = [
     path(RUN_PATH + "move/", move, name="api-run-move"),
     path(RUN_PATH + "cancel/", change_run, {"step": "cancel"}, name="api-run-cancel"),
     path(RUN_PATH + "retry/", change_run, {"step": "retry"}, name="api-run-retry"),
+    path(RUN_PATH + "supplement/", supplement, name="api-run-supplement"),
     path(RUN_PATH + "archive/", change_run, {"step": "archive"}, name="api-run-archive"),
     path(RUN_PATH + "unarchive/", change_run, {"step": "unarchive"}, name="api-run-unarchive"),
     path(RUN_PATH + "outcomes/", OutcomeList.as_view(), name="api-outcomes"),

@@ -125,6 +125,12 @@ class MoveSerializer(serializers.Serializer[Any]):
     endpoint = serializers.CharField(max_length=80)
 
 
+class SupplementSerializer(serializers.Serializer[Any]):
+    """The parameters to change when a run asks its unusable items again."""
+
+    parameters = serializers.DictField()
+
+
 class RunSerializer(serializers.Serializer[Run]):
     number = serializers.IntegerField()
     name = serializers.CharField(allow_blank=True)

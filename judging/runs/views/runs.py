@@ -35,6 +35,7 @@ from judging.runs import (
     progress,
     reparse,
     run_config,
+    supplements,
 )
 from judging.runs.forms import CapForm, DescriptionForm
 from judging.runs.recorded import differences
@@ -234,6 +235,7 @@ def _related_context(run: Run) -> dict[str, Any]:
     on its results."""
     return {
         "sources": run.sources.for_results(),
+        "supplements": supplements.list_supplements(run),
         "derived": run.derived.for_results(),
         "explains": choices.list_explained_runs(run.project).filter(pk=run.pk).exists(),
         "readable": reparse.can_reparse(run),

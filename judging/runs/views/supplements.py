@@ -1,0 +1,48 @@
+"""The page to ask the unusable items of a run again."""
+
+import json
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from annotation.projects import access
+from judging import tasks
+from judging.errors import Refused
+from judging.runs import supplements
+from judging.runs.forms import parse_parameters
+from judging.runs.views.runs import get_run_or_404
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+def supplement_run(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """Estimate a supplement of a run, then ask its unusable items again."""
+    member = access.member_for(request, slug, right="run")
+    run = get_run_or_404(member, number)
+    context: dict[str, Any] = {"parameters": request.POST.get("parameters", "")}
+    if request.method == "POST":
+        try:
+            parameters = parse_parameters(context["parameters"])
+            if request.POST.get("step") == "ask":
+                asked = supplements.ask_again(run, access.ensure_membership(member), parameters)
+                tasks.notify_workers(run.endpoint_id)
+                messages.success(request, f"Asking {asked:,} items of run {number} again.")
+                return redirect("run", slug=slug, number=number)
+            context["foreseen"] = supplements.estimate_supplement(run, parameters)
+        except ValidationError as error:
+            context["problem"] = " ".join(error.messages)
+        except Refused as error:
+            context["problem"] = str(error)
+    context |= {
+        "project": member.project,
+        "member": member,
+        "run": run,
+        "unusable": supplements.select_unusable(run).count(),
+        "sent": json.dumps(run.sends(), ensure_ascii=False, sort_keys=True),
+    }
+    return render(request, "judging/run_supplement.html", context)

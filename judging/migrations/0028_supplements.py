@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('judging', '0026_reasoning'),
+        ('judging', '0027_reply_bytes_sent'),
     ]
 
     operations = [

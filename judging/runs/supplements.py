@@ -103,7 +103,8 @@ def ask_again(run: Run, member: Membership | None, parameters: Mapping[str, Any]
         ids = list(select_unusable(held).order_by("pk").values_list("pk", flat=True))
         held.pinned = _with_pins(held, parameters).pinned
         number = len(held.pinned[run_config.SUPPLEMENTS_KEY])
-        said = {"supplement": number, "parameters": dict(parameters), "items": len(ids)}
+        said: dict[str, Any] = {"supplement": number, "parameters": dict(parameters)}
+        said["items"] = len(ids)
         change_state(held, {Run.State.FINISHED}, Run.State.RUNNING, member, **said)
         held.digest = pinning.compute_digest(held)
         held.save(update_fields=["pinned", "digest"])
@@ -180,7 +181,7 @@ def cancel(run: Run, member: Membership | None) -> None:
         mine.delete()
         _settle_pending(run)
         if not run.outcomes.pending().exists():
-            stopped = {"stopped_supplement": number}
+            stopped: dict[str, Any] = {"stopped_supplement": number}
             change_state(run, {Run.State.CANCELLED}, Run.State.FINISHED, member, **stopped)
 
 

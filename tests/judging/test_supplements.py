@@ -1,12 +1,21 @@
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
 import pytest
+from django.core.management import call_command
+from django.db import connection, transaction
 from django.test import Client
 
 from annotation.models import Project
+from judging.archive import load
 from judging.errors import Refused
-from judging.models import Reply, Run
+from judging.models import Call, Outcome, Reply, Run
 from judging.results.tables import methods
 from judging.runs import lifecycle, supplements
 from tests.builders import make_member, make_project
+from tests.judging.archive.builders_archive import archive, lines
+from tests.judging.archive.test_load import changed
 from tests.judging.builders_judging import (
     ONE_CALL,
     answer,
@@ -114,3 +123,95 @@ def test_a_supplement_is_estimated_and_started_on_its_page(
     assert "Supplement 1: 2 items" in shown
     asked = Run.objects.get(pk=run.pk)
     assert "were asked again with" in " ".join(methods._reply_sentences(asked))
+
+
+def test_a_program_asks_again_and_is_told_what_is_refused(
+    run: Run, program: Client, project: Project
+) -> None:
+    path = f"/api/v1/projects/{project.slug}/runs/{run.number}/supplement/"
+    body = {"parameters": MORE}
+    sent = program.post(path, body, content_type="application/json")
+    assert (sent.status_code, sent.json()["run"]["state"]) == (200, "running")
+    again = program.post(path, body, content_type="application/json")
+    assert again.status_code == 422
+    assert f"Run {run.number} is running" in again.content.decode()
+
+
+def test_the_command_asks_again_when_it_is_told_to_start(run: Run, project: Project) -> None:
+    words = ("supplement_run", str(run.number), "--project", project.slug)
+    call_command(*words, "--parameters", '{"max_tokens": 4096}')
+    run.refresh_from_db()
+    assert run.state == Run.State.FINISHED
+    call_command(*words, "--parameters", '{"max_tokens": 4096}', "--start")
+    run.refresh_from_db()
+    assert run.state == Run.State.RUNNING
+
+
+def test_a_cancelled_supplement_loses_no_money_and_opens_nothing(project: Project) -> None:
+    make_items(project, 2)
+    endpoint = make_endpoint(NOWHERE, price_in=Decimal(1), price_out=Decimal(1))
+    run = make_run(project, endpoint, ONE_CALL)
+    lifecycle.plan_calls(run)
+    answer(run, "no answer")
+    lifecycle.finish_if_done(run)
+    supplements.ask_again(run, None, MORE)
+    answer(run, number=1)
+    run.refresh_from_db()
+    spent = run.spent
+    assert spent > 0
+    supplements.cancel(run, None)
+    run.refresh_from_db()
+    assert (run.state, run.spent) == (Run.State.FINISHED, spent)
+    assert results(run) == {"detected": 1, "unparsable": 1}
+
+
+@pytest.fixture
+def frozen(tmp_path: Path) -> Path:
+    """An archive of a run with a supplement that gave one of two items a reading."""
+    with transaction.atomic():
+        project = make_project("fbi")
+        make_items(project, 2)
+        run = make_run(project, make_endpoint(NOWHERE), ONE_CALL)
+        lifecycle.plan_calls(run)
+        answer(run, "no answer")
+        lifecycle.finish_if_done(run)
+        supplements.ask_again(run, None, MORE)
+        answer(run, number=1)
+        answer(run, "again no answer")
+        lifecycle.finish_if_done(run)
+        path = archive(project, tmp_path / "results.zip")
+        transaction.set_rollback(True)
+    return path
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="archives are loaded into SQLite")
+@pytest.mark.django_db(transaction=True)
+def test_an_archive_keeps_supplements(frozen: Path) -> None:
+    load.load_archive(frozen)
+    run = Run.objects.get()
+    assert sorted(run.calls.values_list("supplement", flat=True)) == [0, 0, 1, 1]
+    [told] = supplements.list_supplements(run)
+    assert (told.parameters, told.asked, told.usable) == (MORE, 2, 1)
+    assert sorted(Outcome.objects.values_list("result", flat=True)) == ["detected", "missing"]
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="archives are loaded into SQLite")
+@pytest.mark.django_db(transaction=True)
+def test_an_archive_from_before_supplements_has_none(tmp_path: Path) -> None:
+    def forget(rows: list[dict[str, Any]]) -> None:
+        for row in rows:
+            del row["supplement"]
+
+    with transaction.atomic():
+        project = make_project("fbi")
+        make_items(project, 1)
+        run = make_run(project, make_endpoint(NOWHERE), ONE_CALL)
+        lifecycle.plan_calls(run)
+        answer(run)
+        lifecycle.finish_if_done(run)
+        path = archive(project, tmp_path / "results.zip")
+        transaction.set_rollback(True)
+    assert lines(path, "calls")[0]["supplement"] == 0
+    changed(path, "calls", forget)
+    load.load_archive(path)
+    assert Call.objects.get().supplement == 0

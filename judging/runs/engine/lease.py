@@ -256,17 +256,17 @@ def _render_requests(run: Run, found: Sequence[_DueRequest]) -> list[LeasedReque
     bodies = rendering.render_bodies(run, [request.pk for request in found])
     senders = {number: rendering.with_supplement(run, number) for number in {*numbers.values()}}
     digests = {number: rendering.build_digest_function(one) for number, one in senders.items()}
+    names = {number: tuple(one.sends()) for number, one in senders.items()}
     prepared = []
     for request in found:
         body, number = bodies[request.pk], numbers[request.pk]
-        sender, digest_of = senders[number], digests[number]
+        sender, sent, digest_of = senders[number], names[number], digests[number]
         if digest_of(body, request.sample) != request.digest:
             raise lifecycle.Refused(
                 "This run was planned by another version of the program, and its prompts cannot be "
                 "rebuilt. Start a new run."
             )
         taken = estimate_tokens(body, sender.pinned["parameters"])
-        sent = tuple(sender.sends())
         prepared.append(
             LeasedRequest(request.pk, run.pk, request.attempts, body, taken, request.tried, sent)
         )

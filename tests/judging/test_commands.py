@@ -331,7 +331,7 @@ def test_a_run_by_command_has_the_same_items_as_an_earlier_run(project: Project)
     words = ("--project", "p", "--strategy", "pairwise", "--endpoint", "judge")
     words += ("--same-as", str(first.number))
     said, _ = say("run_strategy", *words, "--estimate")
-    assert re.search(r"^2 items, 4 calls, .* price 0\.0\d+ to 0\.0\d+$", said, re.MULTILINE)
+    assert re.search(r"^2 items, 4 calls, .* price 0\.0\d+ to 0\.0\d+ USD$", said, re.MULTILINE)
     assert "2 of the 2 items of run 1 can be used, 0 of them with a text that has changed" in said
     say("run_strategy", *words)
     again = Run.objects.get(number=2)

@@ -334,6 +334,7 @@ def test_the_form_of_a_run_has_the_strategy_that_one_comes_from(
 ) -> None:
     copied(member)
     make_items(member.project, 1)
+    make_endpoint("http://127.0.0.1:9/v1")
     link = f"{reverse('run-new', args=['fbi'])}?strategy=ours"
     assert link in words(browser.get(reverse("strategy", args=["fbi", "ours"])))
     form = words(browser.get(link))

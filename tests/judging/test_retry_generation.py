@@ -331,7 +331,7 @@ def test_spent_stands_beside_the_cap(browser: Client, project: Project) -> None:
     lifecycle.plan_calls(run)
     answer(run)
     # 100 tokens in at 10 and 10 out at 20 a million.
-    assert '<dd>0.0012 <small class="hint">of 2</small></dd>' in shown(
+    assert '<dd>0.0012 USD <small class="hint">of 2 USD</small></dd>' in shown(
         browser.get(page("run", run.number))
     )
 

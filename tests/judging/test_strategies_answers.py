@@ -100,7 +100,7 @@ def test_a_strategy_that_is_none_of_these_is_a_baseline_or_a_fold():
 def test_a_gold_answer_is_the_whole_reply():
     gold = STRATEGIES["generate-gold"]
     assert parse_reply(gold, '  {"score": 7} and [[7]].\n').value == '{"score": 7} and [[7]].'
-    assert parse_reply(gold, " \n").cause == "unparsable"
+    assert parse_reply(gold, " \n").cause == "empty"
     assert parse_reply(gold, "Half an ans", "length").cause == "truncated"
 
 
@@ -118,7 +118,7 @@ PARTS = {"perturbed": "Ice sinks.", "claim": "Floats became sinks.", "rationale"
         (json.dumps({"claim": "c", "rationale": "r"}), "unparsable"),
         ("Ice sinks.", "unparsable"),
         ("perturbed: Ice sinks.", "unparsable"),
-        ("", "unparsable"),
+        ("", "empty"),
     ],
 )
 def test_a_perturbation_has_all_three_parts_or_is_none(text, cause):

@@ -259,7 +259,7 @@ def test_what_json_cannot_say_is_refused(broken):
     ("message", "reason", "text", "finish"),
     [
         ({"content": None}, "length", "", "length"),
-        ({"content": "x"}, None, "x", "other"),
+        ({"content": "x"}, None, "x", "unknown"),
         ({"content": "x"}, ["stop"], "x", "other"),
         ({"content": [{"type": "text", "text": "a"}, {"type": "image"}]}, "eos", "a", "stop"),
     ],

@@ -17,6 +17,12 @@ pytestmark = pytest.mark.django_db
 NEW = "/endpoints/new/"
 
 
+@pytest.fixture(autouse=True)
+def this_machine(settings: Any) -> None:
+    """A deployment whose evaluators may run beside it."""
+    settings.EVALUATOR_HOSTS = ["localhost"]
+
+
 @pytest.fixture
 def admin(client: Client) -> Client:
     client.force_login(make_account("boss", is_superuser=True))

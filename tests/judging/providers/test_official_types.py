@@ -48,6 +48,12 @@ def forbid_unknown_names(package: ModuleType) -> None:
             kind.__pydantic_config__ = {"extra": "forbid", "arbitrary_types_allowed": True}
 
 
+@pytest.fixture(autouse=True)
+def this_machine(settings: Any) -> None:
+    """A deployment whose evaluators may run beside it."""
+    settings.EVALUATOR_HOSTS = ["localhost"]
+
+
 def whole(body: Any) -> list[Any]:
     """A body whose messages are checked too, which happens while they are read."""
     return [*body.get("messages", ())]

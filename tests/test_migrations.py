@@ -12,7 +12,11 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.migration import Migration
 from django.db.migrations.operations.base import Operation
 
-from annotation.db.migration_operations import AddIndexOnline, DropKeyIndexesOnline
+from annotation.db.migration_operations import (
+    AddIndexOnline,
+    DropKeyIndexesOnline,
+    WidenUniqueOnline,
+)
 
 OURS = {"annotation", "judging"}
 # Tables that grow with items, labels or calls: millions of rows in a year.
@@ -28,7 +32,7 @@ BEFORE = {
 # Columns that one migration, by its name without the number, may write anew: nothing was released
 # when it was written, and nobody had millions of rows.
 ANEW = {"costs_in_full": {("request", "reserved"), ("reply", "cost")}}
-ONLINE = (AddIndexOnline, DropKeyIndexesOnline)
+ONLINE = (AddIndexOnline, DropKeyIndexesOnline, WidenUniqueOnline)
 HELD = {
     migrations.AddIndex: "holds up writers while it builds; use AddIndexOnline",
     migrations.AddConstraint: "goes through the table under a lock; add it NOT VALID by RunSQL and"

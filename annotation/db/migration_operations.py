@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from django.db import migrations
+from django.db import migrations, models, transaction
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
 
@@ -40,6 +40,76 @@ class AddIndexOnline(migrations.AddIndex):
         on_postgresql = schema_editor.connection.vendor == "postgresql"
         more = {"concurrently": True} if on_postgresql else {}
         schema_editor.remove_index(model, self.index, **more)
+
+
+class WidenUniqueOnline(migrations.AddConstraint):
+    """Replaces a unique constraint by `constraint`, which has more columns and a name of its own,
+    without blocking writes: PostgreSQL builds the index concurrently.
+
+    Its migration sets `atomic = False` and has no other operations. The operation can be run again
+    after an interruption.
+    """
+
+    def __init__(
+        self,
+        model_name: str,
+        constraint: models.UniqueConstraint,
+        replaces: models.UniqueConstraint,
+    ) -> None:
+        super().__init__(model_name, constraint)
+        self.widened, self.replaces = constraint, replaces
+
+    def deconstruct(self) -> tuple[str, list[Any], dict[str, Any]]:
+        name, args, more = super().deconstruct()
+        return name, [*args], {**more, "replaces": self.replaces}
+
+    def describe(self) -> str:
+        return f"Replace constraint {self.replaces.name} by {self.widened.name}"
+
+    def state_forwards(self, app_label: str, state: ProjectState) -> None:
+        """Replace the constraint in the state of the migration."""
+        state.remove_constraint(app_label, self.model_name_lower, self.replaces.name)
+        super().state_forwards(app_label, state)
+
+    def database_forwards(
+        self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any
+    ) -> None:
+        """Replace the constraint; on PostgreSQL without blocking writes, after dropping the index
+        of an interrupted attempt."""
+        model = to_state.apps.get_model(app_label, self.model_name)
+        self._replace(schema_editor, model, self.replaces, self.widened)
+
+    def database_backwards(
+        self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any
+    ) -> None:
+        """Restore the former constraint. Fails if rows differ only in the columns that it lacks."""
+        model = from_state.apps.get_model(app_label, self.model_name)
+        self._replace(schema_editor, model, self.widened, self.replaces)
+
+    def _replace(
+        self,
+        schema_editor: Any,
+        model: Any,
+        old: models.UniqueConstraint,
+        new: models.UniqueConstraint,
+    ) -> None:
+        connection = schema_editor.connection
+        if not self.allow_migrate_model(connection.alias, model):
+            return
+        if connection.vendor != "postgresql":
+            with transaction.atomic(using=connection.alias):
+                schema_editor.remove_constraint(model, old)
+                schema_editor.add_constraint(model, new)
+            return
+        quoted = schema_editor.quote_name
+        table, added, dropped = quoted(model._meta.db_table), quoted(new.name), quoted(old.name)
+        columns = ", ".join(quoted(model._meta.get_field(one).column) for one in new.fields)
+        schema_editor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {added}")
+        schema_editor.execute(f"CREATE UNIQUE INDEX CONCURRENTLY {added} ON {table} ({columns})")
+        schema_editor.execute(
+            f"ALTER TABLE {table} ADD CONSTRAINT {added} UNIQUE USING INDEX {added},"
+            f" DROP CONSTRAINT {dropped}"
+        )
 
 
 class DropKeyIndexesOnline(Operation):

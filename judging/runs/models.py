@@ -557,7 +557,7 @@ class Call(models.Model):
     step = models.PositiveSmallIntegerField(default=0)
     axis = models.CharField(max_length=40, blank=True)
     sample = models.PositiveSmallIntegerField(default=0)
-    supplement = models.PositiveSmallIntegerField(
+    supplement = models.SmallIntegerField(
         default=0,
         db_default=0,
         help_text="0 for the run's own calls; otherwise the number of its supplement.",
@@ -578,7 +578,7 @@ class Call(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["outcome", "role", "order", "step", "axis", "sample", "supplement"],
-                name="call_one",
+                name="call_one_of_supplement",
             )
         ]
         indexes = [models.Index(fields=["request", "run"], name="call_of_request")]

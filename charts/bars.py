@@ -31,7 +31,7 @@ def draw_bars(found: Sequence[Bar], *, title: str, counted: str = "Items") -> di
     Values below 0 are not supported.
     """
     top = max((one.value for one in found), default=0) or 1
-    base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
+    base = alt.Chart(marks.rows(map(asdict, found))).encode(
         y=marks.row_axis("group", [one.group for one in found]),
         x=alt.X("value:Q")
         .scale(

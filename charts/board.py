@@ -25,7 +25,7 @@ def draw_shares(found: Sequence[ShareInterval], *, title: str, bar: float) -> di
     """Return a Vega-Lite specification: groups from top to bottom in the given order, with a line
     at the threshold `bar`."""
     groups = [one.group for one in found]
-    base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
+    base = alt.Chart(marks.rows(map(asdict, found))).encode(
         y=marks.row_axis("group", groups),
         tooltip=[
             alt.Tooltip("group:N", title="Group"),
@@ -40,7 +40,7 @@ def draw_shares(found: Sequence[ShareInterval], *, title: str, bar: float) -> di
     dots = base.mark_point(filled=True, size=75, opacity=1, color=marks.COLOURS[0]).encode(
         x=_rate("share", title)
     )
-    line = alt.Chart(alt.Data(values=[{"bar": bar}]))
+    line = alt.Chart(marks.rows([{"bar": bar}]))
     at_bar = line.mark_rule(strokeDash=[4, 4], color=marks.COLOURS[-1]).encode(
         x=_rate("bar", title)
     )

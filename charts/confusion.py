@@ -34,7 +34,7 @@ def draw_heatmap(
     number shows the count. Cells where both sides say the same have a thick border.
     """
     values = [{**asdict(one), "said": _describe_pair(one)} for one in found]
-    base = alt.Chart(alt.Data(values=values)).encode(
+    base = alt.Chart(marks.rows(values)).encode(
         x=alt.X("column:N", title=columns, sort=list(answers)).axis(
             labelAngle=-30, labelLimit=120, orient="top", domain=False, ticks=False
         ),

@@ -44,7 +44,7 @@ def draw_costs(found: Sequence[CostPoint], *, title: str) -> dict[str, Any]:
             found, words, labels.place_labels(spots, words, HEIGHT), strict=True
         )
     ]
-    base = alt.Chart(alt.Data(values=rows)).encode(
+    base = alt.Chart(marks.rows(rows)).encode(
         x=x, y=y, color=marks.colour_by("run", runs, "Run"), tooltip=_tooltip(title)
     )
     layers = alt.layer(
@@ -81,7 +81,7 @@ def _cost_axis(costs: Sequence[float], title: str) -> tuple[alt.X, Callable[[flo
 
 
 def _chance_line(y: alt.Y) -> alt.Chart:
-    line = alt.Chart(alt.Data(values=[{"j": 0}]))
+    line = alt.Chart(marks.rows([{"j": 0}]))
     return line.mark_rule(
         strokeDash=[4, 4], strokeWidth=1.5, color=marks.COLOURS[-1], aria=False
     ).encode(y=y)

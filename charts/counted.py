@@ -77,9 +77,7 @@ def _panel(counts: Sequence[PairCount], values: dict[str, set[float]], area: alt
     first = counts[0]
     x = _axis(alt.X("people:Q"), "People", values[first.people_axis])
     y = _axis(alt.Y("evaluator:Q"), "Evaluator", values[first.evaluator_axis])
-    base = alt.Chart(alt.Data(values=[asdict(one) for one in counts])).encode(
-        x=x, y=y, tooltip=_tooltip()
-    )
+    base = alt.Chart(marks.rows(map(asdict, counts))).encode(x=x, y=y, tooltip=_tooltip())
     drawn = base.mark_circle(color=marks.COLOURS[0], opacity=0.35, stroke=marks.COLOURS[0])
     layers = [drawn.encode(size=area)]
     if first.people_axis == first.evaluator_axis:
@@ -92,7 +90,7 @@ def _panel(counts: Sequence[PairCount], values: dict[str, set[float]], area: alt
 
 def _equal(values: set[float], x: Any, y: Any) -> alt.Chart:
     ends = [{"people": at, "evaluator": at} for at in (min(values), max(values))]
-    line = alt.Chart(alt.Data(values=ends)).mark_line(
+    line = alt.Chart(marks.rows(ends)).mark_line(
         strokeDash=[4, 4], strokeWidth=1.5, color=marks.COLOURS[-1]
     )
     return line.encode(x=x, y=y)

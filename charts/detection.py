@@ -51,7 +51,7 @@ def draw_dot_plot(
     """
     runs = list(dict.fromkeys(point.run for point in points))
     groups = list(dict.fromkeys(point.group for point in points))
-    base = alt.Chart(alt.Data(values=[asdict(point) for point in points])).encode(
+    base = alt.Chart(marks.rows(map(asdict, points))).encode(
         y=marks.row_axis("group", groups),
         yOffset=alt.YOffset("run:N", sort=runs),
         tooltip=_tooltip(title, series, axis, ends),
@@ -91,7 +91,7 @@ def _limits(
 ) -> alt.Chart:
     values = [{"group": group, "limit": limits[group]} for group in groups if group in limits]
     return (
-        alt.Chart(alt.Data(values=values))
+        alt.Chart(marks.rows(values))
         .mark_tick(thickness=2, size=size, color=marks.COLOURS[-1])
         .encode(
             x=marks.x_channel("limit", title, axis),

@@ -32,7 +32,7 @@ def draw_differences(
 ) -> dict[str, Any]:
     """Return a Vega-Lite specification: pairs from top to bottom in the given order. Differences
     that are not in points need their own `title` and `axis`."""
-    base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
+    base = alt.Chart(marks.rows(map(asdict, found))).encode(
         y=marks.row_axis("pair", [one.pair for one in found]),
         tooltip=[
             alt.Tooltip("pair:N", title="Pair"),
@@ -43,7 +43,7 @@ def draw_differences(
     def x(field: str) -> alt.X:
         return marks.x_channel(field, title, axis)
 
-    nought = alt.Chart(alt.Data(values=[{"at": 0}]))
+    nought = alt.Chart(marks.rows([{"at": 0}]))
     line = nought.mark_rule(strokeDash=[4, 4], color=marks.COLOURS[-1]).encode(x=x("at"))
     rules = marks.intervals(base, strokeWidth=2, opacity=0.75, color=marks.COLOURS[0])
     shown = base.mark_point(filled=True, size=75, opacity=1, color=marks.COLOURS[0])

@@ -38,7 +38,7 @@ def draw_lines(
     """
     runs = list(dict.fromkeys(one.run for one in found))
     doses = sorted({one.dose for one in found})
-    base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
+    base = alt.Chart(marks.rows(map(asdict, found))).encode(
         x=alt.X("dose:O", sort=doses)
         .scale(paddingInner=DOSE_GAP, paddingOuter=DOSE_GAP / 2)
         .axis(title="Errors in the answer", labelAngle=0),

@@ -42,7 +42,7 @@ def draw_drift(askings: Sequence[CanaryRun]) -> dict[str, Any]:
         }
         for one in askings
     ]
-    base = alt.Chart(alt.Data(values=values)).encode(
+    base = alt.Chart(marks.rows(values)).encode(
         x=alt.X("run:N", title=None, sort=None).axis(labelAngle=0, labelOverlap=True),
         tooltip=_tooltip(),
     )

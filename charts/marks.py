@@ -4,8 +4,8 @@ Colours of axes and texts are not set here: the page sets them from its style sh
 chart follows the light or dark theme.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar
 
 import altair as alt
 from altair.utils import schemapi
@@ -101,12 +101,32 @@ LEGEND_BELOW: dict[str, Any] = {
 CHARACTER_WIDTH = 7
 
 
+class _Whole:
+    """Values that Altair passes on as they are. It copies and converts plain lists for each part of
+    a chart, which took up to 70 ms of a chart with some hundred rows."""
+
+    # Altair takes what has a schema and `to_dict` for an object of its own.
+    _schema: ClassVar[dict[str, Any]] = {"type": "array"}
+
+    def __init__(self, values: Iterable[Any]) -> None:
+        self.values = list(values)
+
+    def to_dict(self, *args: Any, **kwargs: Any) -> list[Any]:
+        return self.values
+
+
+def rows(values: Iterable[Mapping[str, Any]]) -> alt.Data:
+    """Return the rows of a chart."""
+    return alt.Data(values=_Whole(values))
+
+
 def row_axis(field: str, names: Sequence[str]) -> alt.Y:
     """Return an axis of groups from top to bottom in the given order, with names centred vertically
     in their rows."""
     middle = alt.condition(_HAS_LINES, alt.value("bottom"), alt.value("middle"))
     up = max(0, count_lines(names) - 2) * LINE_HEIGHT // 2
-    return alt.Y(f"{field}:N", title=None, sort=list(names)).axis(
+    order: Any = _Whole(names)
+    return alt.Y(f"{field}:N", title=None, sort=order).axis(
         labelLimit=alt.ExprRef(_PART),
         labelPadding=8,
         ticks=False,

@@ -56,7 +56,7 @@ def draw_choices(counts: Sequence[ChoiceCount], *, order: Sequence[str]) -> dict
     places = [{**value, "place": _place(value["choice"], order)} for value in values]
     unit = "Week of" if weekly else "Day"
     chart = (
-        alt.Chart(alt.Data(values=places))
+        alt.Chart(marks.rows(places))
         .mark_bar()
         .encode(
             x=alt.X("day:O", title=None).axis(labelAngle=-45, labelOverlap=True),
@@ -88,7 +88,7 @@ def draw_progress(
     is drawn only if its dates are known. Without a latest day there is no wedge.
     """
     points = [{"day": one.day.isoformat(), "done": one.done} for one in done]
-    base = alt.Chart(alt.Data(values=points)).encode(
+    base = alt.Chart(marks.rows(points)).encode(
         x=alt.X("day:T", title=None), y=_progress_axis(), tooltip=_progress_tooltip()
     )
     layers = [
@@ -111,7 +111,7 @@ def draw_times(found: Sequence[LabelTime]) -> dict[str, Any]:
         {"person": t.person, "low": t.low, "median": t.median, "high": t.high, "n": t.n}
         for t in found
     ]
-    base = alt.Chart(alt.Data(values=values)).encode(
+    base = alt.Chart(marks.rows(values)).encode(
         y=marks.row_axis("person", [one.person for one in found]),
         tooltip=[
             alt.Tooltip("person:N", title="Person"),
@@ -157,7 +157,7 @@ def _progress_tooltip() -> list[alt.Tooltip]:
 
 def _target_line(places: int) -> alt.Chart:
     """Return the horizontal line at the total, where no labels are left to do."""
-    every = alt.Chart(alt.Data(values=[{"done": places}]))
+    every = alt.Chart(marks.rows([{"done": places}]))
     return every.mark_rule(strokeDash=[4, 4], color=marks.COLOURS[-1]).encode(y=_progress_axis())
 
 
@@ -174,13 +174,13 @@ def _forecast_layers(
             {"day": earliest.isoformat(), "low": slow, "high": places},
             {"day": latest.isoformat(), "low": places, "high": places},
         ]
-        area = alt.Chart(alt.Data(values=wedge)).mark_area(opacity=0.2)
+        area = alt.Chart(marks.rows(wedge)).mark_area(opacity=0.2)
         layers.append(
             area.encode(x=alt.X("day:T"), y=alt.Y("low:Q", title="Labels"), y2=alt.Y2("high"))
         )
     if ends:
         line = [{"day": begin, "done": last.done}, {"day": ends.isoformat(), "done": places}]
-        drawn = alt.Chart(alt.Data(values=line)).mark_line(strokeDash=[6, 4], strokeWidth=2)
+        drawn = alt.Chart(marks.rows(line)).mark_line(strokeDash=[6, 4], strokeWidth=2)
         layers.append(
             drawn.encode(x=alt.X("day:T"), y=_progress_axis(), tooltip=_progress_tooltip())
         )

@@ -36,7 +36,7 @@ def draw_plane(found: Sequence[SensitivityPoint]) -> dict[str, Any]:
     group of a point is in the tooltip. If there are more runs than colours, the marks over all
     items are labelled with the first word of their run, so that no label overlaps another."""
     runs = list(dict.fromkeys(one.run for one in found))
-    base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
+    base = alt.Chart(marks.rows(map(asdict, found))).encode(
         color=marks.colour_by("run", runs, "Run"), tooltip=_tooltip()
     )
     x, y = _x("false_alarm"), _y("detection")
@@ -95,7 +95,7 @@ def _panel_title(run: str) -> list[str]:
 def _panel(
     found: Sequence[SensitivityPoint], groups: Sequence[str]
 ) -> alt.LayerChart | alt.FacetChart:
-    base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(tooltip=_tooltip())
+    base = alt.Chart(marks.rows(map(asdict, found))).encode(tooltip=_tooltip())
     x, y = _x("false_alarm", 2), _y("detection", 2)
     whole = base.transform_filter(alt.datum.whole)
     layers = alt.layer(
@@ -137,12 +137,12 @@ def _numbers(found: Sequence[SensitivityPoint], runs: Sequence[str]) -> alt.Char
             whole, words, labels.place_labels(spots, words, HEIGHT), strict=True
         )
     ]
-    base = alt.Chart(alt.Data(values=rows)).encode(color=marks.colour_by("run", runs, "Run"))
+    base = alt.Chart(marks.rows(rows)).encode(color=marks.colour_by("run", runs, "Run"))
     return labels.draw_labels(base)
 
 
 def _chance_line(ticks: int = 5) -> alt.Chart:
-    ends = alt.Data(values=[{"at": 0}, {"at": 1}])
+    ends = marks.rows([{"at": 0}, {"at": 1}])
     line = alt.Chart(ends).mark_line(strokeDash=[4, 4], strokeWidth=1.5, color=marks.COLOURS[-1])
     return line.encode(x=_x("at", ticks), y=_y("at", ticks))
 

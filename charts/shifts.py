@@ -34,7 +34,7 @@ def draw_shifts(found: Sequence[Shift], *, title: str) -> dict[str, Any]:
     rows = list(dict.fromkeys(one.of for one in found))
     figures = list(dict.fromkeys(one.figure for one in found))
     axis = _axis(found)
-    base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
+    base = alt.Chart(marks.rows(map(asdict, found))).encode(
         y=marks.row_axis("of", rows),
         yOffset=alt.YOffset("figure:N", sort=figures),
         color=marks.colour_by("figure", figures, "Figure"),
@@ -44,7 +44,7 @@ def draw_shifts(found: Sequence[Shift], *, title: str) -> dict[str, Any]:
             *marks.interval_tooltip("points", title, axis.tooltip),
         ],
     )
-    nought = alt.Chart(alt.Data(values=[{"at": 0}]))
+    nought = alt.Chart(marks.rows([{"at": 0}]))
     line = nought.mark_rule(strokeDash=[4, 4], color=marks.COLOURS[-1])
     rules = marks.intervals(base, strokeWidth=2, opacity=0.75)
     shown = base.mark_point(filled=True, size=75, opacity=1)

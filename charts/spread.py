@@ -48,7 +48,7 @@ def _kind_layer(
     marked: list[dict[str, Any]], kind: str, rows: Sequence[str], title: str, axis: Axis
 ) -> alt.LayerChart | alt.FacetChart:
     of_kind = [one for one in marked if one["kind"] == kind]
-    base = alt.Chart(alt.Data(values=of_kind)).encode(
+    base = alt.Chart(marks.rows(of_kind)).encode(
         y=marks.row_axis("row", rows).scale(domain=list(rows)),
         color=_encode_kind(alt.Color("kind:N"), _COLOURS),
         tooltip=_tooltip(title, axis),

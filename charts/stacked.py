@@ -33,7 +33,7 @@ def draw_stacked_bars(
     colours need to be distinguished. A group without items has no bar.
     """
     groups = list(dict.fromkeys(part.group for part in parts))
-    base = alt.Chart(alt.Data(values=_values(parts, kinds))).encode(
+    base = alt.Chart(marks.rows(_values(parts, kinds))).encode(
         y=marks.row_axis("group", groups),
         tooltip=_tooltip(),
     )

@@ -33,7 +33,7 @@ def draw_strips(
     The shade shows the share. If there is room, a number shows it too.
     """
     groups = list(dict.fromkeys(one.group for one in found))
-    base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
+    base = alt.Chart(marks.rows(map(asdict, found))).encode(
         x=alt.X("step:O", title=title, sort="ascending")
         .scale(domain=list(steps))
         .axis(labelAngle=0, labelExpr=SIGNED_EXPR),

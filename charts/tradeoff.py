@@ -39,7 +39,7 @@ def draw_tradeoff(found: Sequence[PrecisionRecall]) -> dict[str, Any]:
     lines of equal F1. If there are more detectors than colours, the name of the detector is next to
     each mark."""
     names = list(dict.fromkeys(one.detector for one in found))
-    base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
+    base = alt.Chart(marks.rows(map(asdict, found))).encode(
         color=marks.colour_by("detector", names, "Detector"), tooltip=_tooltip()
     )
     x, y = marks.x_channel("recall", "Recall"), marks.y_channel("precision", "Precision")
@@ -71,10 +71,10 @@ def _f1_curves() -> tuple[alt.Chart, alt.Chart]:
     """Return lines of equal F1, each labelled at its right end."""
     rows = [row for f1 in F1_LEVELS for row in _f1_curve(f1)]
     ends = [{"at": 1.0, "precision": f1 / (2 - f1), "name": f"F1 {f1:.0%}"} for f1 in F1_LEVELS]
-    lines = alt.Chart(alt.Data(values=rows)).mark_line(
+    lines = alt.Chart(marks.rows(rows)).mark_line(
         strokeDash=[4, 4], strokeWidth=1, color=marks.COLOURS[-1], opacity=0.7
     )
-    words = alt.Chart(alt.Data(values=ends)).mark_text(align="right", dx=-4, dy=-7, fontSize=11)
+    words = alt.Chart(marks.rows(ends)).mark_text(align="right", dx=-4, dy=-7, fontSize=11)
     return (
         lines.encode(
             x=marks.x_channel("at", "Recall"),

@@ -56,3 +56,12 @@ def test_a_legend_keeps_to_the_page() -> None:
 def test_what_tests_draw_is_checked_against_the_schema() -> None:
     with pytest.raises(SchemaValidationError):
         marks.to_spec(alt.Chart(alt.Data(values=[])).mark_point(size="large"))
+
+
+def test_rows_are_neither_copied_nor_converted_for_each_part_of_a_chart() -> None:
+    row = {"name": "one", "low": 0.1, "high": 0.3}
+    base = alt.Chart(marks.rows([row])).encode(y=marks.row_axis("name", ["one"]))
+    spec = marks.to_spec(alt.layer(base.mark_bar(), marks.intervals(base), base.mark_point()))
+    assert spec["data"]["values"][0] is row
+    assert [layer["encoding"]["y"]["sort"] for layer in spec["layer"]] == 3 * [["one"]]
+    assert all("data" not in layer for layer in spec["layer"])

@@ -8,7 +8,8 @@ from annotation.items import taxonomy
 from judging.strategies import Metric, Scale, Strategy, with_metrics
 
 OVERRIDES_KEY = "own"
-# The key in a run's pins of its supplements, in order: what each asks again, with which parameters.
+# The key in a run's pins of its supplements, in order: the `parameters` that each changes, and
+# `stopped` if it was cancelled.
 SUPPLEMENTS_KEY = "supplements"
 # Stands for the axis of each item's own ability, regardless of the names of the axes.
 MAIN_AXIS = "main"
@@ -57,6 +58,15 @@ def load_overrides(pinned: Mapping[str, Any]) -> RunOverrides:
     said = dict(pinned.get(OVERRIDES_KEY, {}))
     lists = {name: tuple(said.get(name, ())) for name in ("axes", "weights")}
     return RunOverrides(**{**said, **lists})
+
+
+def list_stopped_supplements(pinned: Mapping[str, Any]) -> list[int]:
+    """Return the numbers of the supplements that were cancelled."""
+    return [
+        number
+        for number, one in enumerate(pinned.get(SUPPLEMENTS_KEY, ()), 1)
+        if one.get("stopped")
+    ]
 
 
 def serialize_metrics(metrics: Iterable[Metric]) -> list[dict[str, Any]]:

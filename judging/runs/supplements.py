@@ -40,12 +40,13 @@ class SupplementEstimate:
 @dataclass(frozen=True)
 class Supplement:
     """A supplement of a run: its number, the parameters that it changed, the number of outcomes
-    asked again, and of those that have a usable reply now."""
+    asked again, and of those that have a usable reply now; `stopped` if it was cancelled."""
 
     number: int
     parameters: Mapping[str, Any]
     asked: int
     usable: int
+    stopped: bool
 
 
 def select_unusable(run: Run) -> OutcomeQuerySet:
@@ -66,10 +67,12 @@ def list_supplements(run: Run) -> list[Supplement]:
     for number, pinned in enumerate(run.pinned.get(run_config.SUPPLEMENTS_KEY, ()), 1):
         asked = run.outcomes.filter(calls__supplement=number).distinct()
         later = asked.filter(calls__supplement__gt=number).values("pk")
-        usable = asked.exclude(pk__in=later).parsed() | asked.exclude(pk__in=later).filter(
-            result=Outcome.Result.SCORED
+        unusable = [Outcome.Result.MISSING, Outcome.Result.PENDING]
+        usable = asked.exclude(pk__in=later).exclude(result__in=unusable)
+        stopped = bool(pinned.get("stopped"))
+        found.append(
+            Supplement(number, pinned["parameters"], asked.count(), usable.count(), stopped)
         )
-        found.append(Supplement(number, pinned["parameters"], asked.count(), usable.count()))
     return found
 
 
@@ -168,22 +171,18 @@ def _batches(run: Run) -> Iterator[list[Outcome]]:
 def cancel(run: Run, member: Membership | None) -> None:
     """Cancel a run. While a supplement asks again, cancel only the supplement: what came is kept,
     items without a new reply keep their original one, and the run is finished as before."""
-    lifecycle.cancel(run, member)
-    number = len(run.pinned.get(run_config.SUPPLEMENTS_KEY, ()))
-    if not number:
-        return
     with transactions.transact():
-        _settle_pending(run)
-        mine = run.calls.filter(supplement=number, outcome__result=Outcome.Result.PENDING)
+        lifecycle.cancel(run, member)
+        number = len(run.pinned.get(run_config.SUPPLEMENTS_KEY, ()))
+        mine = run.calls.filter(supplement=number)
+        if not number or not mine.filter(outcome__result=Outcome.Result.PENDING).exists():
+            return
+        *before, last = run.pinned[run_config.SUPPLEMENTS_KEY]
+        run.pinned[run_config.SUPPLEMENTS_KEY] = [*before, {**last, "stopped": True}]
+        run.digest = pinning.compute_digest(run)
+        run.save(update_fields=["pinned", "digest"])
         mine.filter(request__state__in=["waiting", "leased"]).delete()
-        _settle_pending(run)
-        # A chain that cannot go on has no reading; its item keeps the original reply.
-        mine.delete()
-        _settle_pending(run)
+        outcomes.settle(run.outcomes.pending().order_by("pk").values_list("pk", flat=True))
         if not run.outcomes.pending().exists():
             stopped: dict[str, Any] = {"stopped_supplement": number}
             change_state(run, {Run.State.CANCELLED}, Run.State.FINISHED, member, **stopped)
-
-
-def _settle_pending(run: Run) -> None:
-    outcomes.settle(run.outcomes.pending().order_by("pk").values_list("pk", flat=True))

@@ -13,12 +13,16 @@ from judging.errors import Refused
 from judging.models import Call, Outcome, Reply, Run
 from judging.results.tables import methods
 from judging.runs import lifecycle, supplements
+from judging.runs.engine import store
+from judging.runs.engine.store import CallResult
 from tests.builders import make_member, make_project
 from tests.judging.archive.builders_archive import archive, lines
 from tests.judging.archive.test_load import changed
+from tests.judging.builders_cases import CASES
 from tests.judging.builders_judging import (
     ONE_CALL,
     answer,
+    make_answer,
     make_endpoint,
     make_items,
     make_run,
@@ -163,6 +167,69 @@ def test_a_cancelled_supplement_loses_no_money_and_opens_nothing(project: Projec
     run.refresh_from_db()
     assert (run.state, run.spent) == (Run.State.FINISHED, spent)
     assert results(run) == {"detected": 1, "unparsable": 1}
+
+
+def test_a_reply_that_comes_after_its_supplement_was_cancelled_is_paid_for(
+    project: Project,
+) -> None:
+    make_items(project, 1)
+    endpoint = make_endpoint(NOWHERE, price_in=Decimal(1), price_out=Decimal(1))
+    run = make_run(project, endpoint, ONE_CALL)
+    lifecycle.plan_calls(run)
+    answer(run, "no answer")
+    lifecycle.finish_if_done(run)
+    supplements.ask_again(run, None, MORE)
+    [leased] = take(run, 1)
+    run.refresh_from_db()
+    before = run.spent
+    supplements.cancel(run, None)
+    late = [CallResult(leased, make_answer())]
+    store.store_results(endpoint, "worker", late)
+    store.decide_outcomes(late)
+    run.refresh_from_db()
+    assert (run.state, run.spent > before) == (Run.State.FINISHED, True)
+    assert (run.reserved, results(run)) == (0, {"unparsable": 1})
+
+
+def test_a_cancelled_chain_keeps_its_replies_and_the_item_its_original_result() -> None:
+    """Of three steps the supplement has made the first."""
+    project = CASES["score-chain"].project()
+    run = make_run(project, make_endpoint(NOWHERE), "score-chain", limit=1)
+    lifecycle.plan_calls(run)
+    answer(run, "<RESULT>ants</RESULT>", finish="length")
+    lifecycle.finish_if_done(run)
+    run.refresh_from_db()
+    assert results(run) == {"truncated": 1}
+    supplements.ask_again(run, None, MORE)
+    assert answer(run, "<RESULT>ants</RESULT>") == 1
+    assert run.calls.filter(supplement=1).count() == 2
+    supplements.cancel(run, None)
+    run.refresh_from_db()
+    assert (run.state, results(run)) == (Run.State.FINISHED, {"truncated": 1})
+    assert run.calls.filter(supplement=1, request__reply__isnull=False).count() == 1
+    [told] = supplements.list_supplements(run)
+    assert (told.asked, told.usable, told.stopped) == (1, 0, True)
+    # A later supplement begins anew, and nothing asks the stopped one again.
+    assert supplements.ask_again(run, None, {"max_tokens": 8192}) == 1
+    assert set(run.calls.filter(request__state="waiting").values_list("supplement", flat=True)) == {
+        2
+    }
+
+
+def test_if_a_cancel_fails_on_the_way_the_run_goes_on(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    supplements.ask_again(run, None, MORE)
+
+    def fail(ids: Any) -> None:
+        raise RuntimeError("the database went away")
+
+    monkeypatch.setattr(supplements.outcomes, "settle", fail)
+    with pytest.raises(RuntimeError):
+        supplements.cancel(run, None)
+    run.refresh_from_db()
+    assert run.state == Run.State.RUNNING
+    assert run.calls.filter(supplement=1).count() == 2
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ the cause of the failed step is the result of the sample.
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from django.utils import timezone
 from annotation.db import bulk, transactions
 from annotation.models import Revision
 from judging.models import Call, Outcome, Reading, Run
+from judging.runs import run_config
 from judging.runs.engine import calls, rendering
 from judging.runs.engine.calls import PlannedCall
 from judging.runs.models import OutcomeQuerySet
@@ -69,8 +70,8 @@ CALL_COLUMNS = (
 class ChainState:
     """The state of an outcome's chains. `said` has the readings of the last step of every sample;
     `further` has the calls to send next, each with the id of the reply on which it is based.
-    `is_open` is True if some call has not ended. `again` has the
-    readings of each supplement that asked again, in order."""
+    `is_open` is True if some call has not ended. `again` has the readings of each supplement that
+    asked again, in order."""
 
     said: dict[tuple[CallSpec, int], ParsedReply] = field(default_factory=dict)
     further: list[tuple[PlannedCall, int]] = field(default_factory=list)
@@ -88,17 +89,20 @@ def build_chain_state(
     outcome: Outcome,
     asked: Sequence[CallRow],
     readings: Mapping[int, ParsedReply],
+    stopped: Collection[int] = (),
 ) -> ChainState:
     """Build the state of an outcome's chains, with those of its supplements. `readings` has the
-    reading of each ended call, by request."""
+    reading of each ended call, by request. The supplements with the numbers in `stopped` go on no
+    more, so their unfinished chains say nothing."""
     by_supplement: dict[int, list[CallRow]] = defaultdict(list)
     for call in asked:
         by_supplement[call.supplement].append(call)
     first = _build_chains(strategy, outcome, by_supplement.pop(0, []), readings)
-    later = [
-        _build_chains(strategy, outcome, by_supplement[number], readings)
+    again = {
+        number: _build_chains(strategy, outcome, by_supplement[number], readings)
         for number in sorted(by_supplement)
-    ]
+    }
+    later = [one for number, one in again.items() if one.is_over or number not in stopped]
     if not later:
         return first
     return ChainState(
@@ -320,8 +324,9 @@ def _load_chain_states(
     by_outcome: dict[int, list[CallRow]] = defaultdict(list)
     for call in asked:
         by_outcome[call.outcome_id].append(call)
+    stopped = run_config.list_stopped_supplements(run.pinned)
     return {
-        outcome.pk: build_chain_state(strategy, outcome, by_outcome[outcome.pk], readings)
+        outcome.pk: build_chain_state(strategy, outcome, by_outcome[outcome.pk], readings, stopped)
         for outcome in found
     }
 

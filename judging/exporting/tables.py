@@ -14,6 +14,7 @@ from judging.models import Call, Outcome, Request, Run
 from judging.results.columns import RUN_NAME
 from judging.results.counted import run_columns
 from judging.runs import warnings
+from judging.runs.engine import rendering
 
 
 def read_calls(project: Project) -> Iterator[dict[str, Any]]:
@@ -99,12 +100,13 @@ def _call_row(run: Run, call: Call) -> dict[str, Any]:
         "axis": call.axis,
         "step": call.step,
         "sample": call.sample,
+        "supplement": call.supplement,
         "request": request.digest,
         "state": request.state,
         "attempts": request.attempts,
         "failure": request.cause,
         "message": request.message,
-        "sends": run.sends(),
+        "sends": rendering.with_supplement(run, call.supplement).sends(),
     }
 
 
@@ -139,6 +141,7 @@ _CALL_COLUMNS = (
     "sample", "request", "state", "attempts", "failure", "message", "finish", "model", "text",
     "tokens_in", "tokens_out", "cost", "asked_at", "seconds", "parser", "value", "path", "cause",
     "explanation", "sends", "tokens_cached", "tokens_reasoning", "thinking", "currency",
+    "supplement",
 )  # fmt: skip
 _OUTCOME_COLUMNS = (
     "run", "endpoint", "strategy", "run_name", "item", "revision", "ability", "category",
@@ -156,7 +159,7 @@ EXPORT_COLUMN_KINDS = {
     **dict.fromkeys(
         (
             *("run", "order", "step", "sample", "attempts", "tokens_in", "tokens_out"),
-            *("tokens_cached", "tokens_reasoning"),
+            *("tokens_cached", "tokens_reasoning", "supplement"),
             *("strategy_version", "samples"),
         ),
         "int",

@@ -10,6 +10,7 @@ from django.test import Client
 from annotation.models import Project
 from judging.archive import load
 from judging.errors import Refused
+from judging.exporting import tables
 from judging.models import Call, Outcome, Reply, Run
 from judging.results.tables import methods
 from judging.runs import lifecycle, supplements
@@ -282,3 +283,12 @@ def test_an_archive_from_before_supplements_has_none(tmp_path: Path) -> None:
     changed(path, "calls", forget)
     load.load_archive(path)
     assert Call.objects.get().supplement == 0
+
+
+def test_the_export_of_calls_says_which_supplement_sent_what(run: Run, project: Project) -> None:
+    supplements.ask_again(run, None, MORE)
+    answer(run)
+    rows = list(tables.read_calls(project))
+    sent = sorted((row["supplement"], row["sends"].get("max_tokens")) for row in rows)
+    own = run.sends().get("max_tokens")
+    assert sent == [(0, own), (0, own), (0, own), (1, 4096), (1, 4096)]

@@ -269,8 +269,10 @@ class StoredReadingSerializer(serializers.Serializer[Reading]):
 
 
 class CallSerializer(serializers.Serializer[Call]):
-    """A call of a run for one item, with its request, reply and readings. `shows` is the value of
-    the earlier reading that the prompt includes. `message` is the provider's error message."""
+    """A call of a run for one item, with its request, reply and readings. `supplement` is the
+    number of the supplement that asked the item again, 0 for the run's own calls. `shows` is the
+    value of the earlier reading that the prompt includes. `message` is the provider's error
+    message."""
 
     item = serializers.CharField(source="outcome.item.key")
     axis = serializers.CharField(allow_blank=True)
@@ -278,6 +280,7 @@ class CallSerializer(serializers.Serializer[Call]):
     order = serializers.IntegerField()
     step = serializers.IntegerField()
     sample = serializers.IntegerField()
+    supplement = serializers.IntegerField()
     request = serializers.CharField(source="request.digest")
     state = serializers.CharField(source="request.state")
     cause = serializers.CharField(source="request.cause", allow_blank=True)

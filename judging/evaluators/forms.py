@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from itertools import count
 from typing import Any, Self, cast
 
 from django import forms
@@ -19,7 +20,6 @@ from judging.models import Endpoint
 
 FIRST_PROVIDER = "openai_compatible"
 RESERVED_NAMES = frozenset({"new"})
-NUMBERS = range(2, 1_000)
 FIELDSETS = {
     "Evaluator": ("name", "provider", "address", "key_variable", "model"),
     "How": ("api", "template", "json_mode", "parameters"),
@@ -183,7 +183,7 @@ class EndpointPageForm(EndpointForm):
 def _with_name(preset: Preset) -> dict[str, Any]:
     """The values of a preset, with a name that no endpoint has yet."""
     taken = {*Endpoint.objects.filter(name__startswith=preset.slug).values_list("name", flat=True)}
-    names = (preset.slug, *(f"{preset.slug}-{number}" for number in NUMBERS))
+    names = (f"{preset.slug}-{number}" if number > 1 else preset.slug for number in count(1))
     return {"name": next(name for name in names if name not in taken), **preset.values}
 
 

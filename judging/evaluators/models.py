@@ -73,6 +73,18 @@ class _EmptyPrompt:
     parts: Mapping[str, Any] = field(default_factory=dict)
 
 
+def _price_field(help_text: str) -> models.DecimalField[Any, Any]:
+    """A price per million tokens, None if it is unknown."""
+    return models.DecimalField(
+        max_digits=12,
+        decimal_places=6,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0)],
+        help_text=help_text,
+    )
+
+
 class Endpoint(models.Model):
     """An evaluator that can be called. Its API key is not stored, only the name of the environment
     variable with the key.
@@ -109,38 +121,10 @@ class Endpoint(models.Model):
         validators=[MinValueValidator(1)],
         help_text="Time limit for one call, in seconds.",
     )
-    price_in = models.DecimalField(
-        max_digits=12,
-        decimal_places=6,
-        null=True,
-        blank=True,
-        validators=[MinValueValidator(0)],
-        help_text="Price of a million input tokens.",
-    )
-    price_out = models.DecimalField(
-        max_digits=12,
-        decimal_places=6,
-        null=True,
-        blank=True,
-        validators=[MinValueValidator(0)],
-        help_text="Price of a million output tokens.",
-    )
-    price_cached = models.DecimalField(
-        max_digits=12,
-        decimal_places=6,
-        null=True,
-        blank=True,
-        validators=[MinValueValidator(0)],
-        help_text="Price of a million input tokens from the provider's cache.",
-    )
-    price_reasoning = models.DecimalField(
-        max_digits=12,
-        decimal_places=6,
-        null=True,
-        blank=True,
-        validators=[MinValueValidator(0)],
-        help_text="Price of a million output tokens of thinking.",
-    )
+    price_in = _price_field("Price of a million input tokens.")
+    price_out = _price_field("Price of a million output tokens.")
+    price_cached = _price_field("Price of a million input tokens from the provider's cache.")
+    price_reasoning = _price_field("Price of a million output tokens of thinking.")
     paused_until = models.DateTimeField(null=True, blank=True)
     remaining = models.JSONField(
         default=dict,

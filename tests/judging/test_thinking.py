@@ -357,7 +357,7 @@ def test_an_archive_from_before_thinking_was_kept_is_read(frozen: Path) -> None:
 
     assert lines(frozen, "replies")[0]["tokens_cached"] == 400
     changed(frozen, "replies", forget)
-    changed(frozen, MANIFEST, lambda facts: facts.pop("currency"))  # type: ignore[attr-defined]
+    changed(frozen, MANIFEST, lambda facts: facts.pop("currency"))
     load.load_archive(frozen)
     reply = Reply.objects.get()
     assert (reply.tokens_cached, reply.tokens_reasoning, reply.thinking) == (None, None, None)
@@ -365,6 +365,6 @@ def test_an_archive_from_before_thinking_was_kept_is_read(frozen: Path) -> None:
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="archives are loaded into SQLite")
 def test_an_archive_with_another_word_for_a_currency_is_refused(frozen: Path) -> None:
-    changed(frozen, MANIFEST, lambda facts: facts.update(currency="X; rm"))  # type: ignore[attr-defined]
+    changed(frozen, MANIFEST, lambda facts: facts.update(currency="X; rm"))
     with pytest.raises(FormatError, match="currency"):
         load.load_archive(frozen)

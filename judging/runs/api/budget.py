@@ -60,9 +60,9 @@ class SpendingSerializer(serializers.Serializer[RunSpending]):
 
 
 class StandingSerializer(serializers.Serializer[BudgetStatus]):
-    """Amounts in `currency`. `counted` is the spent amount that counts
-    against the cap, and `left` can still be reserved. `unknown` is the number of `replies` without
-    a known price; these used `unknown_tokens`. `spent` is null if no price is known."""
+    """Amounts in `currency`. `counted` is the spent amount that counts against the cap, and `left`
+    can still be reserved. `unknown` is the number of `replies` without a known price; these used
+    `unknown_tokens`. `spent` is null if no price is known."""
 
     currency = CurrencyField()
     cap = _cap_field()

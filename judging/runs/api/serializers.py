@@ -51,9 +51,8 @@ class StartSerializer(DescriptionSerializer):
     `parameters` override the endpoint's. `axes` may include "main", the axis of each item's
     ability. An explanation check needs `over`, the run to check. With `same_as`, the number of a
     run, the items are those of that run with their current texts, and the filters choose among
-    them. A `canary` sends answered requests
-    again. With `unlabelled`, error detection also judges items without a final label. Only a lead
-    may include items that are still being labelled.
+    them. A `canary` sends answered requests again. With `unlabelled`, error detection also judges
+    items without a final label. Only a lead may include items that are still being labelled.
     """
 
     strategy = serializers.CharField(max_length=80)

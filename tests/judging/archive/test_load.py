@@ -38,7 +38,7 @@ def frozen(tmp_path: Path) -> Path:
     return path
 
 
-def changed(path: Path, name: str, change: Callable[[list[dict[str, Any]]], object]) -> None:
+def changed(path: Path, name: str, change: Callable[[Any], object]) -> None:
     """The archive with other rows in a table or other facts, sealed as if it had been made so."""
     with zipfile.ZipFile(path) as held:
         files = {one: held.read(one) for one in held.namelist() if one != MANIFEST}

@@ -8,6 +8,7 @@ from typing import Any, Self, cast
 from django import forms
 from django.conf import settings
 from django.core.exceptions import ValidationError
+from django.forms.fields import InvalidJSONInput
 
 from judging.evaluators.models import REQUEST_FIELDS
 from judging.evaluators.presets import Preset, load_presets
@@ -156,8 +157,9 @@ class EndpointPageForm(EndpointForm):
         filled = _field_texts(empty, {})
         earlier = load_presets().get(before)
         shown = _field_texts(empty, _with_name(earlier) if earlier else {})
+        # Texts that the fields show as they are, also where a field shows values as JSON.
         own = {
-            name: text
+            name: InvalidJSONInput(text)
             for name, text in typed.items()
             if name in empty.fields and _normalize(text) not in ("", shown[name], filled[name])
         }

@@ -65,9 +65,10 @@ def test_a_server_on_this_machine_has_time_and_costs_nothing(admin: Client) -> N
 def test_another_preset_keeps_what_was_typed_and_changes_the_rest(admin: Client) -> None:
     first = fields(admin.post(NEW, {"preset": "vllm", "name": "", "address": ""}))
     assert (first["from"], first["in_flight"]) == ("vllm", "64")
-    typed = {**first, "model": "qwen-9", "timeout": "90"}
+    typed = {**first, "model": "qwen-9", "timeout": "90", "parameters": '{"top_p": 0.5}'}
     second = fields(admin.post(NEW, {**typed, "preset": "openai"}))
     assert (second["model"], second["timeout"]) == ("qwen-9", "90")
+    assert second["parameters"] == '{"top_p": 0.5}'
     assert second["address"] == "https://api.openai.com/v1"
     assert (second["name"], second["key_variable"]) == ("openai", "OPENAI_API_KEY")
     # What vLLM set and OpenAI does not is as on an empty form.

@@ -37,7 +37,12 @@ class Command(BaseCommand):
             help="a language model to serve on this machine and to start runs with; see make "
             "demo-llm",
         )
-        parser.add_argument("--model-python", type=Path, help="the Python that has xllamacpp")
+        parser.add_argument(
+            "--model-python",
+            type=Path,
+            default=settings.BASE_DIR / ".venv-llm/bin/python",
+            help="the Python that has xllamacpp",
+        )
         parser.add_argument("--model-port", type=int, default=8090)
 
     def handle(self, *args: Any, data: Path | None, **options: Any) -> None:

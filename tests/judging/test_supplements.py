@@ -292,3 +292,13 @@ def test_the_export_of_calls_says_which_supplement_sent_what(run: Run, project: 
     sent = sorted((row["supplement"], row["sends"].get("max_tokens")) for row in rows)
     own = run.sends().get("max_tokens")
     assert sent == [(0, own), (0, own), (0, own), (1, 4096), (1, 4096)]
+
+
+def test_a_supplement_that_was_cancelled_before_its_first_reply_is_no_part_of_the_methods(
+    run: Run, project: Project
+) -> None:
+    supplements.ask_again(run, None, MORE)
+    supplements.cancel(run, None)
+    run.refresh_from_db()
+    assert (run.state, results(run)) == (Run.State.FINISHED, {"detected": 1, "unparsable": 2})
+    assert "asked again" not in methods.write_methods(project, [run]).text

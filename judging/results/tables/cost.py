@@ -50,11 +50,11 @@ def tabulate(runs: Iterable[Run], found: Sequence[RunArrays] | None = None) -> l
     None, and `without_tokens` or `without_price` counts these replies. For a run without calls,
     such as a vote, `calls`, `tokens` and `cost` are None. `cost_per_1000` is the cost divided by
     the items that the run has settled, times 1,000. J is that of the table `sensitivity` over all
-    items; None with a `j_reason`. `tokens_cached` and
-    `tokens_reasoning` are the parts of `tokens_in` and `tokens_out` that the replies report, None
-    if no reply reports them. `per_detected_low` and `per_detected_high` follow from the
-    interval of the detection rate, since the cost is known: None for runs without J's frames, and
-    the upper one also where that interval begins at 0.
+    items; None with a `j_reason`. `tokens_cached` and `tokens_reasoning` are the parts of
+    `tokens_in` and `tokens_out` that the replies report, None if no reply reports them.
+    `per_detected_low` and `per_detected_high` follow from the interval of the detection rate, since
+    the cost is known: None for runs without J's frames, and the upper one also where that interval
+    begins at 0.
     """
     runs = list(runs)
     asked, judged, settled = sum_requests(runs), _count_errors(runs), _count_settled(runs)

@@ -265,7 +265,7 @@ def _reply_sentences(run: Run) -> Sentences:
         first, last = (times[name].strftime("%Y-%m-%d") for name in ("first", "last"))
         yield format_sentence("run", "day" if first == last else "dates", first=first, last=last)
     yield format_sentence("run", "parser", parser=run.parser)
-    for one in supplements.list_supplements(run):
+    for one in (made for made in supplements.list_supplements(run) if made.asked):
         said = json.dumps(dict(one.parameters), sort_keys=True, ensure_ascii=False)
         told = {"asked": one.asked, "usable": one.usable, "parameters": said}
         yield format_sentence("run", "supplement", **told)

@@ -8,9 +8,10 @@ from django.db.models import Count, F, Max, Min, Q
 
 from judging.models import Reply, Run
 
-# Hardly any prompt has more bytes per token than SUSPICIOUS; none in any language has more than
-# IMPOSSIBLE, if it is longer than MIN_BYTES: the schema of a short one may count as no tokens.
-SUSPICIOUS, IMPOSSIBLE, MIN_BYTES = 6, 12, 4_000
+# English has about 4.3 bytes per token, so the longest of prompts that were cut has SUSPICIOUS or
+# more. No prompt in any language has more than IMPOSSIBLE, if it is longer than MIN_BYTES: the
+# schema of a short one may count as no tokens.
+SUSPICIOUS, IMPOSSIBLE, MIN_BYTES = 4, 12, 4_000
 # From this number on, prompts of different lengths with equal token counts are no chance.
 MIN_EQUAL = 3
 # What a provider adds to the name of a model that it resolves: a date or number of a snapshot, or a

@@ -107,8 +107,11 @@ def test_another_model_than_asked_is_a_warning_and_a_snapshot_a_fact(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_long_prompts_with_one_token_count_were_probably_cut(evaluator: ScriptedEvaluator) -> None:
-    run = ask_run(evaluator, [6000, 7000, 8000], tokens_in=4096)
+@pytest.mark.parametrize("sizes", [[6000, 7000, 8000], [1700, 1900, 2100]], ids=["far", "just"])
+def test_long_prompts_with_one_token_count_were_probably_cut(
+    evaluator: ScriptedEvaluator, sizes: list[int]
+) -> None:
+    run = ask_run(evaluator, sizes, tokens_in=4096)
     [warning] = progress.load_status(run).warnings
     assert (warning.kind, warning.replies) == ("cut_prompts", 3)
     assert "bytes were all counted as 4,096 tokens" in warning.message
@@ -123,7 +126,7 @@ def test_a_prompt_with_far_too_few_tokens_was_probably_cut(evaluator: ScriptedEv
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("tokens_in", [None, 20_000])
+@pytest.mark.parametrize("tokens_in", [None, 25_000])
 def test_prompts_that_were_read_whole_warn_of_nothing(
     evaluator: ScriptedEvaluator, tokens_in: int | None
 ) -> None:

@@ -180,7 +180,7 @@ def test_an_item_that_somebody_has_labelled_comes_before_the_others(order: str) 
 
 def test_without_the_setting_everybody_goes_their_own_way() -> None:
     project = in_random_order(30, overlap=2)
-    ana, ben = make_member(project), make_member(project)
+    ana, ben = make_member(project, id=1_000_001), make_member(project, id=1_000_003)
     assert {*shown(ana, 3)} != {*shown(ben, 3)}
     assert not Slot.objects.filter(begun=True).exists()
 

@@ -127,13 +127,13 @@ def test_a_step_that_is_not_open_is_refused(program: Client, project: Project) -
     assert sent.json()["detail"] == "This run has no failed requests."
 
 
-def test_a_run_whose_replies_are_of_no_use_has_nothing_to_retry(
+def test_a_run_whose_replies_are_of_no_use_offers_a_supplement_and_has_nothing_to_retry(
     program: Client, project: Project
 ) -> None:
     run = planned(project)
     answer(run, finish="length")
     lifecycle.finish_if_done(run)
-    assert program.get(f"{API}runs/1/").json()["steps"] == ["archive"]
+    assert program.get(f"{API}runs/1/").json()["steps"] == ["supplement", "archive"]
     sent = post(program, "runs/1/retry/")
     assert sent.status_code == 422
     assert sent.json()["detail"] == "This run has no failed requests."

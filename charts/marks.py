@@ -120,13 +120,17 @@ def rows(values: Iterable[Mapping[str, Any]]) -> alt.Data:
     return alt.Data(values=_Whole(values))
 
 
+def whole(names: Sequence[str]) -> Any:
+    """Return names for Altair to pass on uncopied."""
+    return _Whole(names)
+
+
 def row_axis(field: str, names: Sequence[str]) -> alt.Y:
     """Return an axis of groups from top to bottom in the given order, with names centred vertically
     in their rows."""
     middle = alt.condition(_HAS_LINES, alt.value("bottom"), alt.value("middle"))
     up = max(0, count_lines(names) - 2) * LINE_HEIGHT // 2
-    order: Any = _Whole(names)
-    return alt.Y(f"{field}:N", title=None, sort=order).axis(
+    return alt.Y(f"{field}:N", title=None, sort=whole(names)).axis(
         labelLimit=alt.ExprRef(_PART),
         labelPadding=8,
         ticks=False,
@@ -204,14 +208,14 @@ def colour_by(field: str, names: Sequence[str], title: str) -> alt.Color:
     legend.
     """
     colours = [COLOURS[n % len(COLOURS)] for n in range(len(names))]
-    scale = alt.Scale(domain=list(names), range=colours)
+    scale = alt.Scale(domain=whole(names), range=whole(colours))
     return alt.Color(f"{field}:N", title=title, scale=scale, legend=_legend(names))
 
 
 def shape_by(field: str, names: Sequence[str], title: str) -> alt.Shape:
     """Distinguish series by shape, in the same order as `colour_by`."""
     shapes = [SHAPES[(n + n // len(COLOURS)) % len(SHAPES)] for n in range(len(names))]
-    scale = alt.Scale(domain=list(names), range=shapes)
+    scale = alt.Scale(domain=whole(names), range=whole(shapes))
     return alt.Shape(f"{field}:N", title=title, scale=scale, legend=_legend(names))
 
 

@@ -38,18 +38,20 @@ def draw_spread(found: Sequence[SpreadMark], *, title: str, axis: Axis) -> dict[
     group, the figure over all items with its interval, and the mean over groups."""
     rows = list(dict.fromkeys(one.row for one in found))
     marked = [asdict(one) for one in found]
-    layers = alt.layer(*(_kind_layer(marked, kind, rows, title, axis) for kind in _KINDS))
+    layers = alt.layer(
+        *(layer for kind in _KINDS for layer in _kind_layers(marked, kind, rows, title, axis))
+    )
     height = max(1, len(rows)) * marks.row_height(rows, ROW_HEIGHT)
     sized = layers.properties(width="container", height=height)
     return marks.to_spec(sized)
 
 
-def _kind_layer(
+def _kind_layers(
     marked: list[dict[str, Any]], kind: str, rows: Sequence[str], title: str, axis: Axis
-) -> alt.LayerChart | alt.FacetChart:
+) -> list[alt.Chart]:
     of_kind = [one for one in marked if one["kind"] == kind]
     base = alt.Chart(marks.rows(of_kind)).encode(
-        y=marks.row_axis("row", rows).scale(domain=list(rows)),
+        y=marks.row_axis("row", rows).scale(domain=marks.whole(rows)),
         color=_encode_kind(alt.Color("kind:N"), _COLOURS),
         tooltip=_tooltip(title, axis),
     )
@@ -66,7 +68,7 @@ def _kind_layer(
         if kind != GROUP
         else []
     )
-    return alt.layer(*of_all, shown)
+    return [*of_all, shown]
 
 
 def _encode_kind(channel: Any, of: Sequence[str]) -> Any:

@@ -113,18 +113,22 @@ class Column:
 
     def href(self, row: Row, of: Leading) -> str:
         """The URL of the items behind the figure; "" without a link."""
-        if self.link is None:
-            return ""
-        return of.items_url(
-            row,
-            **{
-                name: value(row) if callable(value) else value.format_map(row)
-                for name, value in self.link.items()
-            },
-        )
+        return _follow(self.link, row, of)
 
     def note_of(self, row: Row) -> str:
         return self.note(row) if self.note else ""
+
+
+def _follow(link: Link | None, row: Row, of: Leading) -> str:
+    if link is None:
+        return ""
+    return of.items_url(
+        row,
+        **{
+            name: value(row) if callable(value) else value.format_map(row)
+            for name, value in link.items()
+        },
+    )
 
 
 class Count(Column):
@@ -232,9 +236,9 @@ class Rate(Column):
             place=value,
             href=self.href(row, of) if value else "",
             n=found.n,
-            n_href=replace(self, link=self._n_link()).href(row, of) if found.n else "",
+            n_href=_follow(self._n_link(), row, of) if found.n else "",
             missing=row[self.missing] if self.missing else 0,
-            missing_href=replace(self, link=self.missing_link).href(row, of),
+            missing_href=_follow(self.missing_link, row, of),
             interval="" if low is None else f"{written.share(low)} to {written.share(high)}",
             reason=found.reason,
             heat=int(written.heat(value, bad)) if bad and value is not None else None,

@@ -17,7 +17,7 @@ from judging.results.arrays import JUDGING_FRAMES
 from judging.results.frames import EXPLANATION_FRAME
 from judging.results.metric_scales import SCORING_FRAMES
 from judging.results.page_parts import ResultPage
-from judging.runs.selection import UNLABELLED
+from judging.runs.models import UNLABELLED
 
 DETECTS = "detection"
 # What a page can need, and what to say if it is not there.

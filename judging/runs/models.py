@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from judging.models import StrategyVersion
 
 
+# The `truth` that a run pins of an item without a final label. No final label is called so.
+UNLABELLED = "unlabelled"
 # The pause reason of a run that a person paused.
 PAUSED_BY_HAND = "Paused by hand."
 
@@ -535,6 +537,8 @@ class Outcome(models.Model):
             models.Index(
                 fields=["run", "cause"], condition=Q(result="missing"), name="outcome_missing"
             ),
+            # Whether there are any is asked at each result page; mostly there are none.
+            models.Index(fields=["run"], condition=Q(truth=UNLABELLED), name="outcome_unlabelled"),
         ]
 
     def __str__(self) -> str:

@@ -17,13 +17,12 @@ from judging import strategies
 from judging.evaluators.models import EndpointQuerySet
 from judging.models import Endpoint, StrategyVersion
 from judging.runs.engine import digests
+from judging.runs.models import UNLABELLED
 
 BASELINE = "baseline"
 PERTURBATION = "perturbation"
 # The final labels that an item must have, by need; needs not listed here accept any resolution.
 REQUIRED_RESULTS = {PERTURBATION: (ERROR_ITEM, SI_ITEM), "detection": ("error", "no_error")}
-# The `truth` that a run pins of an item without a final label. No final label is called so.
-UNLABELLED = "unlabelled"
 # The texts that a generator needs, by need: an item must have a text with one of these names and
 # may have any label.
 SOURCE_TEXTS = {"prompt": ("prompt", "input"), "gold": ("gold",)}

@@ -37,6 +37,18 @@ def test_panels_keep_their_order() -> None:
     ]  # fmt: skip
 
 
+def test_panels_that_look_alike_have_their_own_counts_and_titles() -> None:
+    again = PairCount("3 · likert: x", 3, 3, 2, "correctness", "correctness")
+    first, _, last = draw_circles([*FOUND, again])["concat"]
+    assert [one["n"] for one in first["data"]["values"]] == [4, 1]
+    assert [one["n"] for one in last["data"]["values"]] == [2]
+    assert last["title"]["text"] == ["3 · likert", "x"]
+    for panel in (first, last):
+        line, *circles = panel["layer"]
+        assert len(line["data"]["values"]) == 2
+        assert not any("data" in layer for layer in circles)
+
+
 def test_axes_of_one_name_run_over_the_same_numbers() -> None:
     likert, rouge = draw_circles(FOUND)["concat"]
     # Of the metric 1 to 3, given by either side; of the measure the one number that it gave.

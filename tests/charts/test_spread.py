@@ -13,24 +13,24 @@ FOUND = [
 
 
 def test_groups_pooled_and_mean_are_drawn_apart() -> None:
-    parts = draw_spread(FOUND, title="ρ", axis=AXIS)["layer"]
-    shown = [part["data"]["values"] for part in parts]
-    assert [[one["value"] for one in values] for values in shown] == [
+    layers = draw_spread(FOUND, title="ρ", axis=AXIS)["layer"]
+    dots = [layer for layer in layers if layer["mark"]["type"] == "point"]
+    assert [[one["value"] for one in layer["data"]["values"]] for layer in dots] == [
         [-0.5, -0.25],
         [0.5],
         [-0.375],
     ]
-    places = {part["layer"][-1]["mark"]["yOffset"] for part in parts}
-    assert len(places) == 3
+    assert len({layer["mark"]["yOffset"] for layer in dots}) == 3
 
 
 def test_groups_have_no_interval_in_the_chart_and_pooled_figures_do() -> None:
-    groups, pooled, _ = draw_spread(FOUND, title="ρ", axis=AXIS)["layer"]
-    assert len(groups["layer"]) == 1
-    assert pooled["layer"][0]["transform"] == [{"filter": "isValid(datum.low)"}]
+    layers = draw_spread(FOUND, title="ρ", axis=AXIS)["layer"]
+    rules = [layer for layer in layers if layer["mark"]["type"] == "rule"]
+    assert [layer["data"]["values"][0]["kind"] for layer in rules] == [POOLED, MEAN]
+    assert rules[0]["transform"] == [{"filter": "isValid(datum.low)"}]
 
 
 def test_the_axis_is_as_long_as_it_is_told() -> None:
-    part = draw_spread(FOUND, title="ρ", axis=AXIS)["layer"][0]["layer"][-1]
-    assert part["encoding"]["x"]["scale"]["domain"] == [-1, 1]
-    assert part["encoding"]["shape"]["scale"]["domain"] == [GROUP, POOLED, MEAN]
+    first = draw_spread(FOUND, title="ρ", axis=AXIS)["layer"][0]
+    assert first["encoding"]["x"]["scale"]["domain"] == [-1, 1]
+    assert first["encoding"]["shape"]["scale"]["domain"] == [GROUP, POOLED, MEAN]

@@ -9,7 +9,7 @@ from annotation.templatetags.figures import DASH
 from judging.results import cells
 from judging.results.cells import Cell, GridLine, Header, LineBlock
 from judging.results.columns import Leading, Rate
-from judging.templatetags.judging import ROUGH_NOTE, table_cell
+from judging.templatetags.judging import ROUGH_NOTE, write_cell
 from stats.bootstrap import ROUGH
 
 
@@ -177,15 +177,15 @@ def test_a_cell_escapes_whatever_comes_from_people() -> None:
         note=HOSTILE,
         heat=3,
     )
-    assert table_cell(cell, head=False, intervals=True) == (
+    assert write_cell(cell, head=False, intervals=True) == (
         f'<td class="number" data-heat="3"><a class="figure" href="?a={ESCAPED}">{ESCAPED}</a>'
         f'<small>{ESCAPED}</small><small>n 1,200, <a href="?b={ESCAPED}">1 missing</a></small>'
         f"<small>{ESCAPED}</small></td>"
     )
-    assert table_cell(cell, head=True, intervals=True) == (
+    assert write_cell(cell, head=True, intervals=True) == (
         f'<th scope="row"><a href="?a={ESCAPED}">{ESCAPED}</a><small>{ESCAPED}</small></th>'
     )
-    assert table_cell(Cell(reason=HOSTILE), head=False, intervals=False) == (
+    assert write_cell(Cell(reason=HOSTILE), head=False, intervals=False) == (
         f'<td class="number"><span>—</span><small>{ESCAPED}</small></td>'
     )
 
@@ -202,7 +202,7 @@ def test_a_cell_escapes_whatever_comes_from_people() -> None:
     ],
 )
 def test_a_cell_has_what_stands_below_its_value(cell: Cell, intervals: bool, shown: str) -> None:
-    written = table_cell(cell, head=False, intervals=intervals)
+    written = write_cell(cell, head=False, intervals=intervals)
     assert written == f'<td class="number"><span>5</span>{shown}</td>'
 
 

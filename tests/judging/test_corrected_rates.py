@@ -11,8 +11,8 @@ from annotation.models import Item, Membership, Project
 from judging.errors import Refused
 from judging.models import Endpoint, Outcome, Run
 from judging.results import tables
+from judging.runs.models import UNLABELLED
 from judging.runs.run_config import RunOverrides
-from judging.runs.selection import UNLABELLED
 from stats import corrected
 from tests.builders import make_project, make_resolution
 from tests.judging.builders_detecting import judge_all, make_sets, make_unlabelled

@@ -26,7 +26,7 @@ from judging.results.cells import Cell, Header, Row
 from judging.results.columns import Table
 from judging.results.detectors import ERROR, VERDICT_BY_ANSWER, GroupKey
 from judging.results.page_parts import ChartSpec, PageQuery, ResultView, Rows, TableQuery
-from judging.runs.selection import UNLABELLED
+from judging.runs.models import UNLABELLED
 from judging.strategies.frames import get_item_needs
 from stats import corrected
 from stats.estimates import Estimate

@@ -8,7 +8,7 @@ from judging.models import Outcome, Run
 from judging.results import columns, counted, frames
 from judging.results.columns import Table
 from judging.results.frames import EXPLANATION_FRAME
-from judging.runs.selection import UNLABELLED
+from judging.runs.models import UNLABELLED
 from judging.strategies.frames import get_item_needs
 
 

@@ -49,6 +49,37 @@ def insert(table: str, columns: Columns, rows: Sequence[tuple[Any, ...]]) -> Non
         _run(f"{into} VALUES ({', '.join(['%s'] * len(columns))}) {end}", columns, rows)
 
 
+def insert_missing(model: type[Model], rows: Sequence[Named]) -> None:
+    """Insert new rows of a model, without those that conflict with an existing row; all rows have
+    the same columns.
+
+    All other columns get the defaults of the model. Values have the database's form, as in
+    `insert`.
+    """
+    if not rows:
+        return
+    names = tuple(rows[0])
+    rest = _default_columns(model, names)
+    into = (
+        f"INSERT INTO {_quoted(model._meta.db_table)} ({', '.join(map(_quoted, [*names, *rest]))})"
+    )
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            given = {name: _type(_field(model, name)) for name in names}
+            values = [_select_list(given), *(f"%s::{_type(_field(model, name))}" for name in rest)]
+            cursor.execute(
+                f"{into} SELECT {', '.join(values)} FROM {_json_table(given)}"
+                " ON CONFLICT DO NOTHING",
+                [*rest.values(), _FAST.encode(rows).decode()],
+            )
+        else:
+            places = ", ".join(["%s"] * (len(names) + len(rest)))
+            cursor.executemany(
+                f"{into} VALUES ({places}) ON CONFLICT DO NOTHING",
+                [[*map(row.__getitem__, names), *rest.values()] for row in rows],
+            )
+
+
 def reserve_ids(model: type[Model], count: int) -> Sequence[int]:
     """Reserve `count` ascending ids for new rows of a table; call `copy` in the same
     transaction."""

@@ -42,6 +42,21 @@ def test_a_copied_row_is_as_given_and_else_as_a_new_one() -> None:
     assert abs((made.created_at - copied.created_at).total_seconds()) < 60
 
 
+def test_rows_that_are_missing_are_inserted_as_new_ones_and_others_stay() -> None:
+    project = builders.make_project()
+    kept = Item.objects.create(project=project, key="copied-1", position=7, category="kept")
+    rows = [item(project, number, category=TEXT) for number in (1, 2, 2)]
+    for row in rows:
+        del row["id"]
+    bulk.insert_missing(Item, rows)
+    bulk.insert_missing(Item, [])
+    before, added = Item.objects.order_by("key")
+    assert (before.pk, before.position, before.category) == (kept.pk, 7, "kept")
+    assert (added.key, added.category, added.fields) == ("copied-2", TEXT, {"told": "ü\\n"})
+    assert (added.flags, added.dose, added.revision_number) == ([], None, 1)
+    assert abs((added.created_at - kept.created_at).total_seconds()) < 60
+
+
 def test_ids_are_new_and_nobody_gets_them_again() -> None:
     project = builders.make_project()
     kept = Item.objects.create(project=project, key="kept", position=1).pk

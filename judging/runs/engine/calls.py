@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
 
-from annotation.db import clock, transactions
+from annotation.db import bulk, clock, transactions
 from annotation.models import Item
 from judging.models import Call, Outcome, Reading, Request, Run
 from judging.runs.engine import digests, rendering
@@ -78,23 +78,23 @@ def create_calls(run: Run, strategy: Strategy, wanted: Iterable[PlannedCall]) ->
     ]
     with transactions.transact():
         known = _get_or_create_requests(run, planned)
-        Call.objects.bulk_create(
-            (
-                Call(
-                    run=run,
-                    outcome=one.outcome,
-                    role=one.spec.role,
-                    order=one.spec.order,
-                    axis=one.spec.axis,
-                    step=one.spec.step,
-                    sample=one.sample,
-                    supplement=one.supplement,
-                    fed_by_id=one.fed_by,
-                    request_id=known[digest][0],
-                )
+        bulk.insert_missing(
+            Call,
+            [
+                {
+                    "run_id": run.pk,
+                    "outcome_id": one.outcome.pk,
+                    "role": one.spec.role,
+                    "order": one.spec.order,
+                    "axis": one.spec.axis,
+                    "step": one.spec.step,
+                    "sample": one.sample,
+                    "supplement": one.supplement,
+                    "fed_by_id": one.fed_by,
+                    "request_id": known[digest][0],
+                }
                 for one, digest in planned
-            ),
-            ignore_conflicts=True,
+            ],
         )
         answered = {pk for pk, state in known.values() if state == "answered"}
         if answered and run.endpoint.is_evaluator():
@@ -159,18 +159,18 @@ def _get_or_create_requests(
     for an earlier run is tried again.
     """
     samples = {digest: one.sample for one, digest in planned}
-    Request.objects.bulk_create(
-        (
-            Request(
-                digest=digest,
-                endpoint_id=run.endpoint_id,
-                sample=samples[digest],
-                occasion=run.occasion,
-                place=digests.draw_place(run.seed, digest),
-            )
+    bulk.insert_missing(
+        Request,
+        [
+            {
+                "digest": digest,
+                "endpoint_id": run.endpoint_id,
+                "sample": samples[digest],
+                "occasion": run.occasion,
+                "place": digests.draw_place(run.seed, digest),
+            }
             for digest in sorted(samples)
-        ),
-        ignore_conflicts=True,
+        ],
     )
     found = Request.objects.filter(digest__in=samples)
     locked = found.order_by("pk").select_for_update(no_key=True)

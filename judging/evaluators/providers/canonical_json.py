@@ -1,8 +1,10 @@
 """Canonical JSON, so that equal requests have equal bytes and equal digests."""
 
-import json
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any
+
+import msgspec
 
 
 class OrderedMapping(dict[str, Any]):
@@ -20,16 +22,30 @@ def keep_order(schema: Any) -> Any:
 
 def canonical_json(value: Any) -> bytes:
     """Return canonical JSON in UTF-8: keys sorted except in an `OrderedMapping`, no spaces,
-    characters not escaped.
+    characters not escaped, numbers as Python writes them.
 
     Raises ValueError for NaN, infinity and lone surrogates.
     """
-    text = json.dumps(_sorted(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.encode("utf-8")
+    # The standard library takes ten times as long, and each call of a run is written twice.
+    return _ENCODER.encode(_sorted(value))
 
 
 def _sorted(value: Any) -> Any:
     if isinstance(value, dict):
         names = value if isinstance(value, OrderedMapping) else sorted(value)
         return {name: _sorted(value[name]) for name in names}
+    if isinstance(value, float):
+        if not isfinite(value):
+            raise ValueError(f"{value} is no number in JSON.")
+        return msgspec.Raw(float.__repr__(value))
     return [_sorted(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+def _to_plain(value: Any) -> str:
+    """A plain string for one of a subclass, which the encoder does not know."""
+    if isinstance(value, str):
+        return "".join([value])
+    raise TypeError(f"A {type(value).__name__} cannot be written as JSON.")
+
+
+_ENCODER = msgspec.json.Encoder(enc_hook=_to_plain)

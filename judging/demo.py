@@ -18,7 +18,7 @@ from annotation.generation import perturbers
 from annotation.generation.perturbers import PerturbRequest
 from annotation.generation.release import ReleasePolicy
 from annotation.labelling import queue
-from annotation.models import Account, Event, Membership, Project, Role
+from annotation.models import Account, Event, Item, Membership, Project, Resolution, Role
 from annotation.projects import guidelines
 from formats.readers import FORMATS
 from formats.rows import BadRow
@@ -141,9 +141,10 @@ def label_part(project: Project) -> int:
     members = [_get_annotator(project, alias) for alias in ANNOTATOR_ALIASES]
     # Count again: the cached count of the pages may be some seconds old, and then the wrong items
     # would be labelled.
-    total, resolved = queue.count_items(project)
-    wanted = int(LABELLED_SHARE * total)
-    for number in range(resolved, wanted):
+    items = Item.objects.in_project(project).originals().of_tests()
+    done = Resolution.objects.of_live_originals().of_tests().filter(item__project=project)
+    wanted = int(LABELLED_SHARE * items.count())
+    for number in range(done.count(), wanted):
         member = members[number % len(members)]
         offer = queue.next_offer(member)
         if isinstance(offer, queue.Waiting):

@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import RIGHTS, ApiToken, Item, Membership, Project
-from annotation.projects.views.home import RIGHT_TITLES
+from annotation.projects.views import home
 from tests.builders import (
     Cast,
     browser_of,
@@ -89,6 +89,16 @@ def test_the_project_page_counts_by_category_without_repeats_in_the_sum(people: 
     page = sees(people.adjudicator, "project", people.project.slug)
     assert "1 duplicate" in page
     assert '<td class="number">100.0 %</td>' in page
+
+
+def test_a_category_in_two_abilities_counts_what_is_resolved_in_each(people: Cast) -> None:
+    project = make_project("two-abilities")
+    make_resolution(make_item(project, ability="factual"))
+    for _ in range(2):
+        make_item(project, ability="reasoning")
+    factual, reasoning = home.count_by_ability(project)
+    assert (factual.items, factual.resolved) == (1, 1)
+    assert (reasoning.items, reasoning.resolved) == (2, 0)
 
 
 def test_only_leads_see_who_has_done_how_much(people: Cast) -> None:
@@ -314,7 +324,7 @@ def test_a_token_needs_a_name() -> None:
 
 
 def test_the_help_says_in_words_what_each_right_allows(people: Cast) -> None:
-    assert set(RIGHT_TITLES) == set(RIGHTS)
+    assert set(home.RIGHT_TITLES) == set(RIGHTS)
     page = sees(people.annotator, "help")
     assert "<dt>Annotator</dt><dd>open the project; label items</dd>" in page
 

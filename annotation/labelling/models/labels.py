@@ -235,8 +235,11 @@ class ResolutionQuerySet(models.QuerySet[Any]):
         """Resolution counts by project id; projects without resolutions are left out."""
         return count_by(self.filter(item__project__in=projects), "item__project")
 
-    def per_category(self, project: Project) -> dict[str, int]:
-        return count_by(self.filter(item__project=project), "item__category")
+    def per_category(self, project: Project) -> dict[tuple[str, str], int]:
+        """Resolution counts by ability and category; those without resolutions are left out."""
+        rows = self.filter(item__project=project).order_by()
+        counted = rows.values_list("item__ability", "item__category").annotate(Count("pk"))
+        return {(ability, category): n for ability, category, n in counted}
 
 
 class Label(models.Model):

@@ -18,22 +18,24 @@ from annotation.labelling.queue.labels import (
 )
 from annotation.labelling.queue.next_item import next_offer
 from annotation.labelling.queue.offers import (
+    CategoryCount,
     MemberProgress,
     Offer,
     OpenItems,
     Waiting,
-    count_items,
+    count_by_category,
     load_open_items,
     load_progress,
     recent_labels,
 )
 
 __all__ = [
+    "CategoryCount",
     "MemberProgress",
     "Offer",
     "OpenItems",
     "Waiting",
-    "count_items",
+    "count_by_category",
     "hold_shown",
     "list_ahead",
     "load_open_items",

@@ -39,6 +39,25 @@ _SEPARATE_STAGES = (Stage.VERIFY, Stage.ADJUDICATE)
 
 
 @dataclass(frozen=True)
+class CategoryCount:
+    """The numbers of items and of resolved items in a category, without duplicates.
+
+    `repeats` is the number of exact duplicates in the category; they need no labels.
+    """
+
+    ability: str
+    category: str
+    items: int
+    repeats: int
+    resolved: int
+
+    @property
+    def share(self) -> float | None:
+        """The share of items that are resolved, as a fraction of 1; None without items."""
+        return self.resolved / self.items if self.items else None
+
+
+@dataclass(frozen=True)
 class Offer:
     """An item to work on, the revision to show, and the key that its submission must carry.
 
@@ -225,9 +244,8 @@ def load_progress(member: Membership) -> MemberProgress:
     always exact. Items with a known answer are not counted.
     """
     project = member.project
-    total, resolved = project_counts.get_cached_count(
-        project, "progress", member.role, lambda: count_items(project)
-    )
+    counts = count_by_category(project, member.role)
+    total, resolved = sum(one.items for one in counts), sum(one.resolved for one in counts)
     waiting = (
         readiness.count_waiting(project, member.role)
         if readiness.projects_with_waiting([project])
@@ -335,9 +353,21 @@ def _withdrawn_label(member: Membership, slot: Slot, revision: Revision) -> Labe
     return last if last and last.withdrawn_at and last.member_id == member.pk else None
 
 
-def count_items(project: Project) -> tuple[int, int]:
-    """Count the project's items to work on, and the resolved items among them; duplicates are not
-    counted."""
-    total = Item.objects.in_project(project).originals().of_tests().count()
-    found = Resolution.objects.of_live_originals().of_tests()
-    return total, found.filter(item__project=project).count()
+def count_by_category(project: Project, role: str) -> list[CategoryCount]:
+    """Count items and resolved items by ability and category, in two queries; qualification and
+    control items are left out.
+
+    The counts may be some seconds old, or older for this role, see `project_counts`.
+    """
+    return project_counts.get_cached_count(
+        project, "categories", role, lambda: _count_by_category(project)
+    )
+
+
+def _count_by_category(project: Project) -> list[CategoryCount]:
+    found = Resolution.objects.of_live_originals().of_tests().per_category(project)
+    rows = Item.objects.in_project(project).of_tests().by_category_and_repeats()
+    return [
+        CategoryCount(**row, resolved=found.get((row["ability"], row["category"]), 0))
+        for row in rows
+    ]

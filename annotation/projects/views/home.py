@@ -67,29 +67,11 @@ class ProjectOverview:
 
 
 @dataclass(frozen=True)
-class CategoryCount:
-    """The numbers of items and of resolved items in a category, without duplicates.
-
-    `repeats` is the number of exact duplicates in the category; they need no labels.
-    """
-
-    category: str
-    items: int
-    resolved: int
-    repeats: int
-
-    @property
-    def share(self) -> float | None:
-        """The share of items that are resolved, as a fraction of 1; None without items."""
-        return self.resolved / self.items if self.items else None
-
-
-@dataclass(frozen=True)
 class AbilityCount:
     """The categories of an ability that have items, with the sums over all of them."""
 
     ability: str
-    categories: tuple[CategoryCount, ...]
+    categories: tuple[queue.CategoryCount, ...]
 
     @property
     def items(self) -> int:
@@ -142,22 +124,13 @@ def count_by_ability(project: Project, *, role: str = "") -> list[AbilityCount]:
     Qualification and control items are left out. Categories that are no longer in the taxonomy are
     last, under the ability of their items. [] if no item has a category.
     """
-    found = Resolution.objects.of_live_originals().of_tests()
-    resolved = project_counts.get_cached_count(
-        project, "abilities", role, lambda: found.per_category(project)
-    )
-    counts: dict[str, list[CategoryCount]] = {}
-    order = taxonomy.load_taxonomy(project).places()
-    items = Item.objects.in_project(project).of_tests()
-    rows = project_counts.get_cached_count(
-        project, "items", role, lambda: list(items.by_category_and_repeats())
-    )
-    for row in sorted(rows, key=lambda row: order.get(row["category"], len(order))):
-        slug = row["category"]
-        count = CategoryCount(slug, row["items"], resolved.get(slug, 0), row["repeats"])
-        counts.setdefault(row["ability"], []).append(count)
-    if not any(row["category"] for row in rows):
+    found = queue.count_by_category(project, role)
+    if not any(one.category for one in found):
         return []
+    order = taxonomy.load_taxonomy(project).places()
+    counts: dict[str, list[queue.CategoryCount]] = {}
+    for one in sorted(found, key=lambda one: order.get(one.category, len(order))):
+        counts.setdefault(one.ability, []).append(one)
     return [AbilityCount(ability, tuple(rows)) for ability, rows in counts.items()]
 
 

@@ -1,7 +1,7 @@
 """How close a worker's call rate comes to the maximum for an evaluator of known latency, with every
 reply stored at the end.
 
-    python -m benchmarks.asking [--large | --pace] [--generating]
+    python -m benchmarks.asking [--large | --pace | --tail] [--generating]
         [--databases sqlite postgresql] [--calls 10000] [--in-flight 64 256] [--times 3]
         [--latency 0.2]
 
@@ -16,8 +16,9 @@ not counted.
 
 `--generating` requests perturbed answers, of about 2 KB each, instead of scores. `--large` makes
 2,000 and then 100,000 calls and compares the memory. With `--pace` two workers share a limit of
-calls per minute. The exit code is 1 if a call was made twice, a reply was not stored, or a call
-failed; a missed limit is only reported.
+calls per minute. With `--tail` one call in twenty takes 100 s beside 3 s, and the share of the 64
+places that are taken until the last request is measured, in five minutes. The exit code is 1 if a
+call was made twice, a reply was not stored, or a call failed; a missed limit is only reported.
 """
 
 import argparse
@@ -35,7 +36,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.engine.evaluator import Evaluator, evaluator, steady
+from benchmarks.engine.evaluator import Evaluator, evaluator, occupied, steady
 from benchmarks.workbench import pressing, reporting, scratch
 
 Figures = dict[str, Any]
@@ -48,6 +49,9 @@ SHORT, LONG = 180, 330
 # The maximum ratio between the memory used in a large run and in a small run.
 FLAT = 1.1
 PER_MINUTE, PACE_WITHIN, PACE_SECONDS = 600, 0.03, 60.0
+# Places, calls, and seconds of a call, of a long one, and until all places are taken.
+TAIL_IN_FLIGHT, TAIL_CALLS, TAIL_SHORT, TAIL_LONG, TAIL_SETTLED = 64, 2_200, 3.0, 100.0, 5.0
+TAIL_SHARE = 0.9
 
 
 def main() -> None:
@@ -86,6 +90,7 @@ def _options() -> argparse.Namespace:
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--large", action="store_true")
     only.add_argument("--pace", action="store_true")
+    only.add_argument("--tail", action="store_true")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -110,8 +115,8 @@ def _measure(options: argparse.Namespace, folder: Path) -> None:
         if kind == "postgresql":
             stack.enter_context(scratch.redis())
         stack.enter_context(scratch.database(kind, with_redis=True))
-        if options.pace:
-            figures = _paced(options, folder)
+        if options.pace or options.tail:
+            figures = _paced(options, folder) if options.pace else _tailed(kind, folder)
             print(json.dumps(figures), flush=True)
             return
         for figures in _asked(kind, options, folder):
@@ -230,11 +235,32 @@ def _paced(options: argparse.Namespace, folder: Path) -> Figures:
     return {"what": "pace", "rate": rate, "calls": len(came), "holders": len(holders)}
 
 
+def _tailed(kind: str, folder: Path) -> Figures:
+    """Measure how many places are taken while some calls take long, over several time slices."""
+    from benchmarks.engine import asked
+    from benchmarks.workbench import serving
+
+    project = asked.project(TAIL_CALLS, words=SHORT)
+    with ExitStack() as stack:
+        other = stack.enter_context(evaluator(folder, TAIL_SHORT, TAIL_LONG))
+        stack.enter_context(serving.server(kind))
+        if kind == "postgresql":
+            stack.enter_context(serving.worker())
+        ways = {"in_flight": TAIL_IN_FLIGHT, "limit": TAIL_CALLS, "timeout": 300}
+        run = asked.start(project, other.address, "tailed", **ways)
+        asked.wait(run, seconds=900)
+        kept, calls = asked.kept(run), other.calls("tailed")
+    share = occupied(calls, in_flight=TAIL_IN_FLIGHT, settled=TAIL_SETTLED)
+    is_whole = kept.replies == len(calls) == len({digest for *_, digest in calls}) == TAIL_CALLS
+    wrong = "" if is_whole else f"{asdict(kept)}, {len(calls)} calls"
+    return {"what": "tail", "kind": kind, "share": share, "calls": len(calls), "wrong": wrong}
+
+
 # -------------------------------------------------------------------------------------- printing
 
 
 def _print(figures: Figures) -> bool:
-    if figures["what"] == "pace":
+    if figures["what"] in {"pace", "tail"}:
         return True
     page = figures.get("page")
     pages = f"{page['p50']:.0f}/{page['p95']:.0f}/{page['max']:.0f}" if page else ""
@@ -256,6 +282,8 @@ def _print(figures: Figures) -> bool:
 def _summary(kind: str, figures: list[Figures], options: argparse.Namespace) -> str:
     if options.pace:
         return _of_pace(figures[0])
+    if options.tail:
+        return _of_tail(figures[0])
     own = [each for each in figures if each["what"] == kind]
     if options.large:
         small, large = own[0]["memory"], own[-1]["memory"]
@@ -290,6 +318,15 @@ def _of_pace(figures: Figures) -> str:
         off <= PACE_WITHIN and figures["holders"] > 1,
         f"{figures['holders']} workers: {figures['rate']:.1f} calls a minute of {PER_MINUTE},"
         f" {off:.1%} off, at most {PACE_WITHIN:.0%}",
+    )
+
+
+def _of_tail(figures: Figures) -> str:
+    return reporting.limit_line(
+        figures["share"] >= TAIL_SHARE and not figures["wrong"],
+        f"{figures['kind']}: {figures['share']:.3f} of {TAIL_IN_FLIGHT} places taken while one call"
+        f" in twenty takes {TAIL_LONG:.0f} s, at least {TAIL_SHARE}; {figures['calls']} calls"
+        f" {figures['wrong']}".rstrip(),
     )
 
 

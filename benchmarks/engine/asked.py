@@ -74,6 +74,7 @@ def start(
     per_minute: int | None = None,
     limit: int | None = None,
     generating: bool = False,
+    timeout: int = 30,
 ) -> Run:
     """Start a run over the items; workers find it themselves. A `model` that no other run uses
     makes the requests of the run unique.
@@ -85,7 +86,7 @@ def start(
         model=model,
         in_flight=in_flight,
         per_minute=per_minute,
-        timeout=30,
+        timeout=timeout,
     )
     version = selection.get_strategy_version(GENERATOR if generating else STRATEGY)
     return lifecycle.start_run(

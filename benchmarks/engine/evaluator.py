@@ -43,10 +43,12 @@ class Steady:
 
 
 @contextmanager
-def evaluator(folder: Path, latency: float) -> Iterator[Evaluator]:
-    """An evaluator that takes `latency` seconds for each reply."""
+def evaluator(folder: Path, latency: float, tail: float = 0) -> Iterator[Evaluator]:
+    """An evaluator that takes `latency` seconds for each reply, but `tail` seconds for one in
+    twenty, if there is a tail."""
     log = folder / "requests.jsonl"
     command = [sys.executable, str(SERVER), "--latency", str(latency), "--log", str(log)]
+    command += ["--tail", str(tail)]
     # The evaluator runs on the same machine as the measured program, but must not read its
     # settings.
     environment = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
@@ -63,3 +65,11 @@ def steady(calls: list[tuple[float, float, str]], *, in_flight: int, latency: fl
     seconds = max(answered for _, answered, _ in calls) - min(came for came, _, _ in calls)
     rate = len(calls) / seconds
     return Steady(len(calls), rate, rate * latency / in_flight)
+
+
+def occupied(calls: list[tuple[float, float, str]], *, in_flight: int, settled: float) -> float:
+    """Compute the share of the places that were taken by a call, on average from `settled` seconds
+    after the first request until the last one."""
+    begin, end = min(came for came, _, _ in calls) + settled, max(came for came, _, _ in calls)
+    taken = sum(max(0.0, min(answered, end) - max(came, begin)) for came, answered, _ in calls)
+    return taken / (in_flight * (end - begin))

@@ -53,6 +53,7 @@ BROKEN = {
 }
 ODD = {"truncated", "refused", "filtered", "empty", "no_usage", "plain_text"}
 REFUSED = "I will not judge this."
+TAIL_SHARE = 0.05
 FAULTS = REFUSALS.keys() | BROKEN | ODD | SPOILT
 
 
@@ -64,8 +65,8 @@ class Script:
     `answers_as` the model that replies name, "" for the asked one with `-0001`; `tokens_in` the
     number of tokens of every prompt, None to count them.
 
-    A reply takes `latency` seconds and up to `spread` seconds more. `headers` go with every reply,
-    be it an error.
+    A reply takes `latency` seconds and up to `spread` seconds more, or `tail` seconds if it is one
+    of the TAIL_SHARE that take long. `headers` go with every reply, be it an error.
     """
 
     latency: float = 0.0
@@ -74,6 +75,7 @@ class Script:
     judge: Judge = field(default_factory=Judge)
     headers: Mapping[str, str] = field(default_factory=dict)
     spread: float = 0.0
+    tail: float = 0.0
     finish: str = ""
     answers_as: str = ""
     tokens_in: int | None = None
@@ -180,9 +182,10 @@ class ScriptedEvaluator:
         response: web.Response,
         entry: dict[str, Any],
     ) -> web.StreamResponse:
-        if script.latency or script.spread:
+        if script.latency or script.spread or script.tail:
             more = script.spread * chance(entry["digest"], str(entry["attempt"]), "latency")
-            await asyncio.sleep(script.latency + more)
+            is_long = chance(entry["digest"], "tail") < TAIL_SHARE
+            await asyncio.sleep(script.tail if script.tail and is_long else script.latency + more)
         if entry["fault"] == "hang":
             await asyncio.sleep(3600)
         if entry["fault"] in {"cut", "cut_stream"}:
@@ -290,6 +293,7 @@ def main() -> None:
     parser.add_argument("--log", type=Path)
     parser.add_argument("--latency", type=float, default=0.0)
     parser.add_argument("--spread", type=float, default=0.0)
+    parser.add_argument("--tail", type=float, default=0.0)
     parser.add_argument("--retry-after", type=float)
     parser.add_argument("--fault", action="append", default=[], help="NAME[=first:N|=SHARE]")
     parser.add_argument("--judge", default="digest", help="digest, or oracle:SHARE")
@@ -301,6 +305,7 @@ async def _serve(options: argparse.Namespace) -> None:
     lines = options.wrong.read_text("utf-8").splitlines() if options.wrong else []
     judge = judge_from(options.judge, map(json.loads, lines))
     script = Script(options.latency, options.retry_after, judge=judge, spread=options.spread)
+    script = replace(script, tail=options.tail)
     script = script.but(options.fault)
     evaluator, stop = ScriptedEvaluator(script, options.log), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

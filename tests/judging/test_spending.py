@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.models import Event, Project
+from judging.evaluators.providers import openai_compatible
 from judging.evaluators.providers.errors import Rejected, ServerError
 from judging.models import Budget, Endpoint, Reply, Request, Run
 from judging.runs import lifecycle, spending
@@ -73,6 +74,18 @@ def test_a_stored_reply_frees_what_it_did_not_cost(project: Project) -> None:
 def test_an_answer_whose_cost_is_not_told_counts_as_what_was_reserved(project: Project) -> None:
     run = capped(project, "0.35")
     answer(run, number=1, tokens_out=None)
+    assert money(run) == (0, CALL)
+
+
+def test_counts_that_no_call_can_have_break_no_run(project: Project) -> None:
+    """Without a limit, the cost would be more than the database can store or read."""
+    run = capped(project, items=1)
+    said = {"prompt_tokens": 10**30, "completion_tokens": 10**15}
+    told = openai_compatible.parse_recorded(
+        {"choices": [{"message": {"content": "x"}}], "usage": said}, timezone.now()
+    )
+    [leased] = take(run)
+    store.store_results(run.endpoint, "worker", [CallResult(leased, told)])
     assert money(run) == (0, CALL)
 
 

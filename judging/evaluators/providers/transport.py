@@ -32,6 +32,9 @@ from judging.evaluators.providers.errors import (
 from judging.evaluators.retries import parse_retry_after
 
 MAX_REPLY_BYTES = 8 * 1024 * 1024
+# No call has more tokens. A larger count is an error of the provider, and its cost may be more than
+# a database can store.
+MAX_TOKENS = 100_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,14 +239,14 @@ def sum_tokens(counts: Iterable[object]) -> int | None:
     """Return the sum of token counts, or None if there are none or if one of them is invalid."""
     known = [parse_count(value) for value in counts]
     sure = [count for count in known if count is not None]
-    return sum(sure) if sure and len(sure) == len(known) else None
+    return parse_count(sum(sure)) if sure and len(sure) == len(known) else None
 
 
 def parse_count(value: object) -> int | None:
     """Return a token count, None if it is missing or invalid."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, int):
         return None
-    return value
+    return value if 0 <= value <= MAX_TOKENS else None
 
 
 @lru_cache(maxsize=64)

@@ -278,6 +278,12 @@ def test_tokens_that_are_not_reported_are_unknown_not_0():
     assert answer_to({"content": "x"}, "stop")[2] is None
 
 
+@pytest.mark.parametrize("count", [-1, 1.5, "12", True, [1], 100_000_001, 10**30])
+def test_a_count_that_cannot_be_one_of_tokens_is_unknown(count):
+    reply = {"choices": [{"message": {"content": "x"}}], "usage": {"prompt_tokens": count}}
+    assert openai_compatible._parse_answer(reply, RECEIVED, Target("http://h")).tokens_in is None
+
+
 @pytest.mark.parametrize(
     "reply", [[], "x", {"choices": [3]}, {"choices": [{"message": {"content": 3}}]}]
 )

@@ -42,7 +42,10 @@ def check_overrides(strategy: Strategy, own: RunOverrides, samples: int) -> None
 def check_parameters(parameters: Mapping[str, Any]) -> None:
     """Raise `Refused` for parameters that cannot be stored, or that look like a key."""
     if not is_storable(parameters):
-        raise Refused("The parameters contain a character that cannot be sent. Remove it.")
+        raise Refused(
+            "The parameters contain a character or number that cannot be sent (NUL, half of a "
+            "surrogate pair, NaN or infinity). Remove it."
+        )
     if secret := next(filter(SECRET_NAME.search, parameters), None):
         raise Refused(
             f"{secret!r} looks like a key. Parameters are stored and shown; put the key into the "
@@ -51,12 +54,12 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
 
 
 def is_storable(parameters: Mapping[str, Any]) -> bool:
-    """True if a database can store the parameters, because they contain no NUL and no lone
-    surrogates."""
-    text = json.dumps(parameters, ensure_ascii=False)
+    """True if a database can store the parameters, because they contain no NUL, no lone surrogates,
+    and no NaN or infinity."""
     try:
+        text = json.dumps(parameters, ensure_ascii=False, allow_nan=False)
         text.encode("utf-8")
-    except UnicodeEncodeError:
+    except ValueError:
         return False
     return "\\u0000" not in text
 

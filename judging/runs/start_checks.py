@@ -42,6 +42,11 @@ def check_endpoint(
     if parameters is not None:
         pinned["parameters"] = parameters
     _check_parameters(strategy, pinned)
+    check_bodies(strategy, endpoint, pinned)
+
+
+def check_bodies(strategy: Strategy, endpoint: Endpoint, pinned: Mapping[str, Any]) -> None:
+    """Raise `Refused` if the endpoint cannot be sent what a run with these pins would send."""
     for prompt in frames.render_blank_prompts(strategy):
         try:
             providers.build_body(pinned, prompt, schema=strategy.schema)

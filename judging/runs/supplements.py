@@ -14,6 +14,7 @@ from typing import Any
 from annotation.db import transactions
 from annotation.models import Membership
 from judging.errors import Refused
+from judging.evaluators.providers.parameters import merge_parameters
 from judging.models import Outcome, Run
 from judging.runs import lifecycle, pinning, run_config, spending, start_checks
 from judging.runs.engine import calls, outcomes, rendering
@@ -78,8 +79,7 @@ def list_supplements(run: Run) -> list[Supplement]:
 
 def estimate_supplement(run: Run, parameters: Mapping[str, Any]) -> SupplementEstimate:
     """Estimate a supplement. Raises `Refused` like `ask_again`."""
-    _check(run, parameters)
-    tried = _with_pins(run, parameters)
+    tried = _check(run, parameters)
     number = len(tried.pinned[run_config.SUPPLEMENTS_KEY])
     sender, strategy = rendering.with_supplement(tried, number), run.pinned_strategy()
     n, cost = 0, Decimal(0)
@@ -102,12 +102,11 @@ def ask_again(run: Run, member: Membership | None, parameters: Mapping[str, Any]
     with transactions.transact():
         # The lock lets one of two people through; the other sees a running run.
         held = Run.objects.select_for_update(no_key=True, of=("self",)).get(pk=run.pk)
-        _check(held, parameters)
+        held.pinned = _check(held, parameters).pinned
         ids = list(select_unusable(held).order_by("pk").values_list("pk", flat=True))
-        held.pinned = _with_pins(held, parameters).pinned
-        number = len(held.pinned[run_config.SUPPLEMENTS_KEY])
-        said: dict[str, Any] = {"supplement": number, "parameters": dict(parameters)}
-        said["items"] = len(ids)
+        supplements = held.pinned[run_config.SUPPLEMENTS_KEY]
+        number = len(supplements)
+        said: dict[str, Any] = {"supplement": number, **supplements[-1], "items": len(ids)}
         change_state(held, {Run.State.FINISHED}, Run.State.RUNNING, member, **said)
         held.digest = pinning.compute_digest(held)
         held.save(update_fields=["pinned", "digest"])
@@ -124,7 +123,8 @@ def ask_again(run: Run, member: Membership | None, parameters: Mapping[str, Any]
     return len(ids)
 
 
-def _check(run: Run, parameters: Mapping[str, Any]) -> None:
+def _check(run: Run, parameters: Mapping[str, Any]) -> Run:
+    """Return an unsaved copy of the run that pins one more supplement. Raises `Refused`."""
     if run.kind != Run.Kind.ASKED or run.generates:
         raise Refused(
             f"Run {run.number} asked no evaluator for a judgement, so its items cannot be asked "
@@ -140,22 +140,27 @@ def _check(run: Run, parameters: Mapping[str, Any]) -> None:
     before = run.pinned.get(run_config.SUPPLEMENTS_KEY, [])
     if len(before) >= MAX_SUPPLEMENTS:
         raise Refused(f"Run {run.number} already has {MAX_SUPPLEMENTS} supplements. Clone it.")
-    own = run.pinned["parameters"]
-    wanted = {**own, **parameters}
-    if wanted in [own, *({**own, **one["parameters"]} for one in before)]:
+    tried = _with_pins(run, parameters)
+    sender = rendering.with_supplement(tried, len(before) + 1)
+    start_checks.check_bodies(run.pinned_strategy(), run.endpoint, sender.pinned)
+    # What is sent counts: a default that is set to itself changes nothing.
+    asked = [0, *(number for number, one in enumerate(before, 1) if not one.get("stopped"))]
+    if sender.sends() in [rendering.with_supplement(run, number).sends() for number in asked]:
         raise Refused("These items were already asked with these parameters. Change one of them.")
     if not select_unusable(run).exists():
         raise Refused(f"Run {run.number} has no item whose reply is unusable.")
     if run.cap is not None:
         start_checks.check_prices(run.endpoint)
     start_checks.check_budget(run.project, run.endpoint)
+    return tried
 
 
 def _with_pins(run: Run, parameters: Mapping[str, Any]) -> Run:
-    """Return an unsaved copy of the run that pins one more supplement."""
     tried = Run.objects.select_related("strategy", "endpoint", "project").get(pk=run.pk)
     before = run.pinned.get(run_config.SUPPLEMENTS_KEY, [])
-    more = [*before, {"parameters": dict(parameters)}]
+    # Under the names that the run uses, so that a limit replaces the run's own limit.
+    changed = merge_parameters(run.pinned["provider"], run.pinned["model"], (), parameters)
+    more = [*before, {"parameters": changed}]
     tried.pinned = {**run.pinned, run_config.SUPPLEMENTS_KEY: more}
     return tried
 

@@ -1,3 +1,5 @@
+import json
+import math
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -91,12 +93,43 @@ def test_a_run_that_is_asked_again_is_not_asked_once_more(run: Run) -> None:
         supplements.ask_again(run, None, {"max_tokens": 8192})
 
 
-@pytest.mark.parametrize("parameters", [{}, {"api_key": "x"}])
-def test_parameters_must_change_something_and_hold_no_key(
-    run: Run, parameters: dict[str, str]
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"temperature": 0},
+        {"seed": None},
+        {"api_key": "x"},
+        {"model": "other"},
+        {"n": 2},
+        {"top_p": math.nan},
+        {"top_p": math.inf},
+    ],
+)
+def test_parameters_must_change_something_be_sendable_and_hold_no_key(
+    run: Run, parameters: dict[str, Any]
 ) -> None:
     with pytest.raises(Refused):
+        supplements.estimate_supplement(run, parameters)
+    with pytest.raises(Refused):
         supplements.ask_again(run, None, parameters)
+    run.refresh_from_db()
+    assert (run.state, results(run)) == (Run.State.FINISHED, {"detected": 1, "unparsable": 2})
+
+
+def test_a_limit_replaces_the_limit_of_the_run_under_the_name_that_the_model_takes(
+    project: Project,
+) -> None:
+    make_items(project, 1)
+    endpoint = make_endpoint(NOWHERE, model="gpt-5", parameters={"max_tokens": 500})
+    run = make_run(project, endpoint, ONE_CALL)
+    lifecycle.plan_calls(run)
+    answer(run, "no answer")
+    lifecycle.finish_if_done(run)
+    supplements.ask_again(run, None, MORE)
+    [leased] = take(run)
+    sent = json.loads(leased.body)
+    assert (sent["max_completion_tokens"], sent.get("max_tokens")) == (4096, None)
 
 
 def test_a_cancelled_supplement_keeps_what_came(run: Run) -> None:
@@ -105,6 +138,16 @@ def test_a_cancelled_supplement_keeps_what_came(run: Run) -> None:
     supplements.cancel(run, None)
     assert run.state == Run.State.FINISHED
     assert results(run) == {"detected": 2, "unparsable": 1}
+
+
+def test_a_cancelled_supplement_can_be_asked_again(run: Run) -> None:
+    supplements.ask_again(run, None, MORE)
+    answer(run, number=1)
+    supplements.cancel(run, None)
+    assert supplements.ask_again(run, None, MORE) == 1
+    assert answer(run) == 1
+    lifecycle.finish_if_done(run)
+    assert results(run) == {"detected": 3}
 
 
 def test_an_estimate_asks_nothing(run: Run) -> None:

@@ -225,8 +225,9 @@ def restart_without_parameter(run: Run, member: Membership | None) -> Run:
 def find_refused_parameter(run: Run, failed: Iterable[Mapping[str, Any]]) -> tuple[str, str]:
     """Find the parameter of ours that the evaluator refused, and the parameter to send instead, ""
     for none, in the causes and messages of the run's `failed` requests. Both are "" if no parameter
-    was refused, the run is planning or cancelled, or another run has already replaced it."""
-    if run.state not in RETRY_STATES:
+    was refused, the run is planning or cancelled, or another run has already replaced it, and for a
+    run with supplements: its own parameters were accepted."""
+    if run.state not in RETRY_STATES or run_config.SUPPLEMENTS_KEY in run.pinned:
         return "", ""
     words = (row["message"] for row in failed if row["cause"] == Rejected.cause)
     said = ((find_refused(one, run.sends()), one) for one in words)
@@ -464,11 +465,7 @@ def retry_failed(run: Run, member: Membership | None) -> int:
     with transactions.transact():
         if not run.was_answered():
             Request.objects.wanted_by(run).try_afresh(clock.now())
-        failed = Request.objects.wanted_by(run).filter(state="failed").order_by("pk")
-        ids = list(failed.select_for_update(no_key=True).values_list("pk", flat=True))
-        # A worker may just be deciding an outcome from a failure that this retry undoes: wait for
-        # it.
-        unsure = run.outcomes.lock_unsure()
+        ids, unsure = lock_unsure(run)
         if not ids and not run.outcomes.mended().exists():
             raise Refused("This run has no failed requests.")
         change_state(run, RETRY_STATES, Run.State.RUNNING, member, requests=len(ids))
@@ -478,6 +475,16 @@ def retry_failed(run: Run, member: Membership | None) -> int:
             Outcome.objects.filter(pk__in=part).settled().reopen()
     finish_if_done(run)
     return len(ids)
+
+
+def lock_unsure(run: Run) -> tuple[list[int], list[int]]:
+    """Lock and return the ids of the run's failed requests, and of the outcomes that a retry
+    decides again. Whoever reopens outcomes calls this before locking the run, so that two such
+    transactions do not deadlock."""
+    failed = Request.objects.wanted_by(run).filter(state="failed").order_by("pk")
+    ids = list(failed.select_for_update(no_key=True).values_list("pk", flat=True))
+    # A worker may just be deciding an outcome from a failure that a retry undoes: wait for it.
+    return ids, run.outcomes.lock_unsure()
 
 
 def _check_asked(run: Run, what: str) -> None:

@@ -100,6 +100,7 @@ def ask_again(run: Run, member: Membership | None, parameters: Mapping[str, Any]
     parameters that change nothing, and if no item is left to ask.
     """
     with transactions.transact():
+        lifecycle.lock_unsure(run)
         # The lock lets one of two people through; the other sees a running run.
         held = Run.objects.select_for_update(no_key=True, of=("self",)).get(pk=run.pk)
         held.pinned = _check(held, parameters).pinned
@@ -177,7 +178,11 @@ def cancel(run: Run, member: Membership | None) -> None:
     """Cancel a run. While a supplement asks again, cancel only the supplement: what came is kept,
     items without a new reply keep their original one, and the run is finished as before."""
     with transactions.transact():
+        if Run.objects.filter(pk=run.pk, pinned__has_key=run_config.SUPPLEMENTS_KEY).exists():
+            lifecycle.lock_unsure(run)
         lifecycle.cancel(run, member)
+        # A supplement may have started since the run was loaded.
+        run.refresh_from_db()
         number = len(run.pinned.get(run_config.SUPPLEMENTS_KEY, ()))
         mine = run.calls.filter(supplement=number)
         if not number or not mine.filter(outcome__result=Outcome.Result.PENDING).exists():

@@ -1,5 +1,9 @@
 import json
 import math
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -12,11 +16,12 @@ from django.test import Client
 from annotation.models import Project
 from judging.archive import load
 from judging.errors import Refused
+from judging.evaluators.providers.errors import Rejected
 from judging.exporting import tables
 from judging.models import Call, Outcome, Reply, Run
 from judging.results.tables import methods
-from judging.runs import lifecycle, supplements
-from judging.runs.engine import store
+from judging.runs import lifecycle, pinning, supplements
+from judging.runs.engine import outcomes, store
 from judging.runs.engine.store import CallResult
 from tests.builders import make_member, make_project
 from tests.judging.archive.builders_archive import archive, lines
@@ -25,6 +30,7 @@ from tests.judging.builders_cases import CASES
 from tests.judging.builders_judging import (
     ONE_CALL,
     answer,
+    fail,
     make_answer,
     make_endpoint,
     make_items,
@@ -345,3 +351,158 @@ def test_a_supplement_that_was_cancelled_before_its_first_reply_is_no_part_of_th
     run.refresh_from_db()
     assert (run.state, results(run)) == (Run.State.FINISHED, {"detected": 1, "unparsable": 2})
     assert "asked again" not in methods.write_methods(project, [run]).text
+
+
+def test_a_parameter_that_a_supplement_changes_and_the_evaluator_refuses_stops_the_supplement_alone(
+    run: Run,
+) -> None:
+    supplements.ask_again(run, None, {"temperature": 1})
+    fail(run, Rejected("The provider answered 400: Unsupported value: 'temperature'.", 400), 1)
+    run.refresh_from_db()
+    assert run.state == Run.State.PAUSED
+    assert "Every request of supplement 1 has temperature = 1." in run.reason
+    with pytest.raises(Refused, match="no parameter of run 1 was refused"):
+        lifecycle.restart_without_parameter(run, None)
+    supplements.cancel(run, None)
+    assert (run.state, results(run)) == (Run.State.FINISHED, {"detected": 1, "unparsable": 2})
+
+
+def test_a_cancel_from_before_the_supplement_began_keeps_the_run_and_its_results(run: Run) -> None:
+    loaded_before = Run.objects.get(pk=run.pk)
+    supplements.ask_again(run, None, MORE)
+    supplements.cancel(loaded_before, None)
+    assert (loaded_before.state, results(run)) == (
+        Run.State.FINISHED,
+        {"detected": 1, "unparsable": 2},
+    )
+    assert [one.stopped for one in supplements.list_supplements(loaded_before)] == [True]
+
+
+def test_a_chain_of_a_supplement_that_was_just_cancelled_sends_no_further_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    project = CASES["score-chain"].project()
+    run = make_run(project, make_endpoint(NOWHERE), "score-chain", limit=1)
+    lifecycle.plan_calls(run)
+    answer(run, "<RESULT>ants</RESULT>", finish="length")
+    lifecycle.finish_if_done(run)
+    run.refresh_from_db()
+    supplements.ask_again(run, None, MORE)
+    go_on = outcomes._continue_chains
+
+    def cancel_first(settled: Any) -> list[int]:
+        supplements.cancel(Run.objects.get(pk=run.pk), None)
+        return go_on(settled)
+
+    monkeypatch.setattr(outcomes, "_continue_chains", cancel_first)
+    answer(run, "<RESULT>ants</RESULT>")
+    run.refresh_from_db()
+    assert (run.state, results(run)) == (Run.State.FINISHED, {"truncated": 1})
+    assert not run.calls.filter(request__state="waiting").exists()
+
+
+def _at_once(*steps: Callable[[], object]) -> list[object]:
+    """Run these steps at the same moment, each with its own connection; return their results or
+    errors."""
+    together = threading.Barrier(len(steps))
+
+    def take_step(step: Callable[[], object]) -> object:
+        together.wait(20)
+        try:
+            return step()
+        except Exception as error:
+            return error
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(steps)) as threads:
+        return list(threads.map(take_step, steps))
+
+
+@pytest.fixture
+def failed_and_unusable(transactional_db: None) -> Run:
+    """A finished run with 13 failed and 26 unusable requests."""
+    project = make_project()
+    make_items(project, 40)
+    run = make_run(project, make_endpoint(NOWHERE), ONE_CALL)
+    lifecycle.plan_calls(run)
+    answer(run, number=1)
+    fail(run, Rejected("The provider answered 400: no", 400), 13)
+    answer(run, "no answer")
+    lifecycle.finish_if_done(run)
+    assert results(run) == {"detected": 1, "rejected": 13, "unparsable": 26}
+    return run
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_several_people_who_ask_again_at_the_same_moment_one_does(
+    failed_and_unusable: Run,
+) -> None:
+    run = failed_and_unusable
+    said = _at_once(*[lambda: supplements.ask_again(Run.objects.get(pk=run.pk), None, MORE)] * 3)
+    assert said.count(26) == 1
+    assert sum(isinstance(one, Refused) for one in said) == 2
+    assert run.calls.filter(supplement=1).count() == 26
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_retry_and_a_supplement_at_the_same_moment_do_not_deadlock(
+    failed_and_unusable: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, compute = failed_and_unusable, pinning.compute_digest
+
+    def linger(held: Run) -> str:
+        """While the supplement has its locks, the retry takes its own."""
+        time.sleep(0.5)
+        return compute(held)
+
+    monkeypatch.setattr(pinning, "compute_digest", linger)
+    said = _at_once(
+        lambda: supplements.ask_again(Run.objects.get(pk=run.pk), None, MORE),
+        lambda: lifecycle.retry_failed(Run.objects.get(pk=run.pk), None),
+    )
+    assert said[1] == 13
+    assert said[0] == 26 or isinstance(said[0], Refused)
+    run.refresh_from_db()
+    assert run.state == Run.State.RUNNING
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_retry_and_the_cancel_of_a_supplement_at_the_same_moment_do_not_deadlock(
+    failed_and_unusable: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, compute = failed_and_unusable, pinning.compute_digest
+    supplements.ask_again(run, None, MORE)
+
+    def linger(held: Run) -> str:
+        time.sleep(0.5)
+        return compute(held)
+
+    monkeypatch.setattr(pinning, "compute_digest", linger)
+    said = _at_once(
+        lambda: supplements.cancel(Run.objects.get(pk=run.pk), None),
+        lambda: lifecycle.retry_failed(Run.objects.get(pk=run.pk), None),
+    )
+    assert not [one for one in said if isinstance(one, Exception)]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_cancel_while_replies_are_stored_leaves_a_finished_run_without_open_requests(
+    failed_and_unusable: Run,
+) -> None:
+    run = failed_and_unusable
+    supplements.ask_again(run, None, MORE)
+    came = [CallResult(leased, make_answer()) for leased in take(run)]
+
+    def store_each() -> None:
+        for one in came:
+            store.store_results(run.endpoint, "worker", [one])
+            store.decide_outcomes([one])
+
+    said = _at_once(lambda: supplements.cancel(Run.objects.get(pk=run.pk), None), store_each)
+    assert said == [None, None]
+    run.refresh_from_db()
+    found = results(run)
+    assert run.state == Run.State.FINISHED
+    assert (found["rejected"], found["detected"] + found["unparsable"]) == (13, 27)
+    assert not run.calls.filter(request__state__in=["waiting", "leased"]).exists()

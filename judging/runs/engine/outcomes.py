@@ -207,10 +207,7 @@ def settle(outcome_ids: Iterable[int]) -> int:
     with transactions.transact():
         settled = _settle(Outcome.objects.pending().filter(pk__among=list(outcome_ids)))
     decided = sum(one.decided for one in settled)
-    ahead = (one for one in settled if one.further)
-    answered = [
-        pk for one in ahead for pk in calls.create_calls(one.run, one.strategy, one.further)
-    ]
+    answered = [pk for one in settled if one.further for pk in _continue_chains(one)]
     return decided + settle(answered) if answered else decided
 
 
@@ -267,6 +264,18 @@ class _SettledRun:
     strategy: Strategy
     decided: int
     further: list[PlannedCall]
+
+
+def _continue_chains(settled: _SettledRun) -> list[int]:
+    """Create the next calls of chains; return the ids of the outcomes for which a reply is already
+    stored."""
+    again = {one.outcome.pk for one in settled.further if one.supplement}
+    with transactions.transact():
+        # A supplement may have been cancelled meanwhile, and its run may send calls later.
+        going_on = Outcome.objects.pending().filter(pk__in=again).order_by("pk")
+        still = set(going_on.select_for_update(no_key=True).values_list("pk", flat=True))
+        wanted = [one for one in settled.further if not one.supplement or one.outcome.pk in still]
+        return calls.create_calls(settled.run, settled.strategy, wanted)
 
 
 def _settle(found: OutcomeQuerySet) -> list[_SettledRun]:

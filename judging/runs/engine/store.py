@@ -26,8 +26,8 @@ from judging.evaluators.providers.errors import (
 from judging.evaluators.providers.parameters import find_refused
 from judging.evaluators.retries import POLICIES, compute_wait, is_given_up
 from judging.models import Call, Endpoint, Outcome, Reply, Request, Run
-from judging.runs import lifecycle, spending
-from judging.runs.engine import calls, lease, outcomes
+from judging.runs import lifecycle, run_config, spending
+from judging.runs.engine import calls, lease, outcomes, rendering
 from judging.runs.engine.lease import LeasedRequest
 from judging.runs.engine.models import RequestLease, RequestQuerySet
 from judging.runs.transitions import list_pause_reasons
@@ -284,14 +284,22 @@ def _is_given_up(result: CallResult) -> bool:
 
 def _explain_refused(run: Run, kept: Sequence[CallResult]) -> str:
     """Return a pause reason if a provider's message refuses a parameter that every request of the
-    run sends, otherwise "". After a resume, a run is not paused again for the same parameter."""
-    sent = run.sends()
+    run or of its last supplement sends, otherwise "". After a resume, a run is not paused again for
+    the same parameter."""
+    supplement = len(run.pinned.get(run_config.SUPPLEMENTS_KEY, ()))
+    sent = rendering.with_supplement(run, supplement).sends()
     words = [str(one.error) for one in kept if isinstance(one.error, Rejected)]
     said = next((said for said in words if find_refused(said, sent)), "")
     name = find_refused(said, sent)
     if not name or any(find_refused(reason, [name]) for reason in list_pause_reasons(run)):
         return ""
-    return f"{said} Every request of this run has {name} = {json.dumps(sent[name])}."
+    value = f"{name} = {json.dumps(sent[name])}"
+    if supplement:
+        return (
+            f"{said} Every request of supplement {supplement} has {value}. Cancel the supplement: "
+            "earlier replies are kept. Then ask again with other parameters."
+        )
+    return f"{said} Every request of this run has {value}."
 
 
 def _explain_futile(run: Run, endpoint: Endpoint, kept: Sequence[CallResult]) -> str:

@@ -9,6 +9,8 @@ from typing import Any, Protocol
 # three bytes per character. So the reserved amount is more likely too high than too low.
 BYTES_PER_TOKEN = 3
 DEFAULT_MAX_TOKENS = 1024
+# No call has more tokens. The cost of more may be larger than a database can store.
+MAX_TOKENS = 100_000_000
 # The parameter names of the limit on answer tokens; the name depends on the protocol and on the age
 # of the model.
 TOKEN_LIMIT_NAMES = ("max_completion_tokens", "max_tokens", "maxOutputTokens")
@@ -107,7 +109,7 @@ def _max_answer_tokens(parameters: Mapping[str, Any]) -> int:
     for name in TOKEN_LIMIT_NAMES:
         value = parameters.get(name)
         if isinstance(value, int) and value > 0:
-            return value
+            return min(value, MAX_TOKENS)
     return DEFAULT_MAX_TOKENS
 
 

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
+from judging.evaluators.prices import MAX_TOKENS
 from judging.evaluators.providers import addresses, remaining_limits
 from judging.evaluators.providers.answers import Answer, Finish, Target, split_thinking
 from judging.evaluators.providers.errors import (
@@ -32,9 +33,6 @@ from judging.evaluators.providers.errors import (
 from judging.evaluators.retries import parse_retry_after
 
 MAX_REPLY_BYTES = 8 * 1024 * 1024
-# No call has more tokens. A larger count is an error of the provider, and its cost may be more than
-# a database can store.
-MAX_TOKENS = 100_000_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,11 @@ def test_an_estimate_counts_the_body_and_the_longest_answer():
     )
 
 
+def test_an_estimate_of_any_limit_can_be_stored():
+    most = estimate_cost(PRICES, b"", {"max_tokens": 100_000_000})
+    assert estimate_cost(PRICES, b"", {"max_tokens": 10**400}) == most
+
+
 def test_cached_and_reasoning_tokens_have_their_own_prices():
     # 600 x 2 + 400 x 0.50 + 20 x 10 + 80 x 12, each / 10^6
     assert compute_cost(WITH_PARTS, Counts(1000, 100, 400, 80)) == Decimal("0.00256")

@@ -473,6 +473,8 @@ def parse_parameters(text: str) -> dict[str, Any]:
         found = json.loads(text, parse_constant=_refuse_constant)
     except ValueError as error:
         raise ValidationError(f"This is not JSON: {error}") from error
+    except RecursionError:
+        raise ValidationError("This JSON is nested too deep.") from None
     if not isinstance(found, dict):
         raise ValidationError('Enter a JSON object, for example {"temperature": 0.7}.')
     return found

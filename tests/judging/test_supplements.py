@@ -506,3 +506,14 @@ def test_a_cancel_while_replies_are_stored_leaves_a_finished_run_without_open_re
     assert run.state == Run.State.FINISHED
     assert (found["rejected"], found["detected"] + found["unparsable"]) == (13, 27)
     assert not run.calls.filter(request__state__in=["waiting", "leased"]).exists()
+
+
+@pytest.mark.parametrize("depth", [500, 100_000])
+def test_parameters_that_are_nested_too_deep_are_refused(
+    run: Run, project: Project, client: Client, depth: int
+) -> None:
+    client.force_login(make_member(project, "lead").account)
+    text = '{"a": ' + "[" * depth + "]" * depth + "}"
+    page = f"/projects/{project.slug}/runs/{run.number}/supplement/"
+    shown = client.post(page, {"parameters": text, "step": "estimate"}).content.decode()
+    assert "nested too deep" in shown

@@ -43,7 +43,7 @@ class Command(BaseCommand):
 def _parse(text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CommandError(f"--parameters is not JSON: {error}") from error
     if not isinstance(found, dict):
         raise CommandError('--parameters must be a JSON object, such as {"max_tokens": 4096}.')

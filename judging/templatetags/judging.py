@@ -186,6 +186,13 @@ def pretty(value: Any) -> str:
 
 
 @register.filter
+def pairs(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """The names and values of a mapping whose names come from people or evaluators. In a template,
+    `values.items` is the value of the name "items" if there is one."""
+    return list(values.items())
+
+
+@register.filter
 def reply_parts(value: Any) -> list[tuple[str, str]]:
     """The texts in a generator's reply, by name; [] if it is a single text."""
     said = value if isinstance(value, dict) else {}

@@ -517,3 +517,16 @@ def test_parameters_that_are_nested_too_deep_are_refused(
     page = f"/projects/{project.slug}/runs/{run.number}/supplement/"
     shown = client.post(page, {"parameters": text, "step": "estimate"}).content.decode()
     assert "nested too deep" in shown
+
+
+def test_a_parameter_and_a_model_called_items_are_shown(
+    run: Run, project: Project, client: Client
+) -> None:
+    """Templates take `values.items` for the value of that name."""
+    client.force_login(make_member(project, "lead").account)
+    supplements.ask_again(run, None, {"items": 1})
+    answer(run, model="items")
+    lifecycle.finish_if_done(run)
+    shown = client.get(f"/projects/{project.slug}/runs/{run.number}/").content.decode()
+    assert "<code>items 1</code>" in shown
+    assert "<code>items</code>" in shown

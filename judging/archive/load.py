@@ -14,7 +14,7 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import DatabaseError, connection, models, transaction
-from django.db.models import Count, OuterRef, Subquery
+from django.db.models import Count, Max, Min, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 
 from annotation import tasktypes
@@ -38,6 +38,8 @@ from judging.archive import former_words
 from judging.archive.create import FORMAT, VERSION
 from judging.archive.tables import KEY_COLUMNS, PARTS, ArchivePart, related_model
 from judging.errors import Refused
+from judging.models import Run
+from judging.runs.run_config import SUPPLEMENTS_KEY
 
 AT_A_TIME = 2_000
 LOADED_EVENT = "archive loaded"
@@ -90,10 +92,24 @@ def load_archive(path: Path) -> LoadedProject:
             project = Project.objects.filter(slug=str(facts.get("project"))).first()
             if project is None:
                 raise FormatError(f"{path}: contains no project. Use an archive of results.")
+            _check_supplements(path)
             _count_labels()
             _pin_diffs()
             Event.of_site(LOADED_EVENT, project.slug, None)
     return LoadedProject(project, facts)
+
+
+def _check_supplements(path: Path) -> None:
+    """Raise FormatError for calls of supplements that their run does not pin."""
+    for run in Run.objects.annotate(
+        first=Min("calls__supplement", default=0), last=Max("calls__supplement", default=0)
+    ):
+        made = run.pinned.get(SUPPLEMENTS_KEY, [])
+        is_list = isinstance(made, list) and all(
+            isinstance(one, dict) and isinstance(one.get("parameters"), dict) for one in made
+        )
+        if not is_list or run.first < 0 or run.last > len(made):
+            raise FormatError(f"{path}: run {run.number} has calls of supplements that it lacks.")
 
 
 def _count_labels() -> None:

@@ -14,6 +14,7 @@ from django.db import connection, transaction
 from django.test import Client
 
 from annotation.models import Project
+from formats.rows import FormatError
 from judging.archive import load
 from judging.errors import Refused
 from judging.evaluators.providers.errors import Rejected
@@ -310,6 +311,29 @@ def test_an_archive_keeps_supplements(frozen: Path) -> None:
     [told] = supplements.list_supplements(run)
     assert (told.parameters, told.asked, told.usable) == (MORE, 2, 1)
     assert sorted(Outcome.objects.values_list("result", flat=True)) == ["detected", "missing"]
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="archives are loaded into SQLite")
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("table", "values"),
+    [
+        ("calls", {"supplement": 7}),
+        ("calls", {"supplement": -1}),
+        ("runs", {"pinned": {"supplements": "x"}}),
+        ("runs", {"pinned": {"supplements": [{"parameters": None}]}}),
+    ],
+)
+def test_an_archive_with_calls_of_no_supplement_is_not_loaded(
+    frozen: Path, table: str, values: dict[str, Any]
+) -> None:
+    def spoil(rows: list[dict[str, Any]]) -> None:
+        for name, value in values.items():
+            rows[-1][name] = rows[-1][name] | value if isinstance(value, dict) else value
+
+    changed(frozen, table, spoil)
+    with pytest.raises(FormatError, match="run 1 has calls of supplements that it lacks"):
+        load.load_archive(frozen)
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="archives are loaded into SQLite")

@@ -29,6 +29,24 @@ FIELDSETS = {
 }
 
 
+class ParametersField(forms.JSONField):
+    """A field for JSON; brackets that are nested too deep are an error of the user."""
+
+    def to_python(self, value: Any) -> Any:
+        """Return the decoded JSON."""
+        try:
+            return super().to_python(value)
+        except RecursionError:
+            raise ValidationError("This JSON is nested too deep.") from None
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        """Return the value to show again."""
+        try:
+            return super().bound_data(data, initial)
+        except RecursionError:
+            return InvalidJSONInput(data)
+
+
 class EndpointForm(forms.ModelForm):
     """A form for an endpoint. It checks that the address may be called and the parameters can be
     sent.
@@ -85,6 +103,7 @@ class EndpointPageForm(EndpointForm):
     class Meta:
         model = Endpoint
         fields = [name for names in FIELDSETS.values() for name in names]
+        field_classes = {"parameters": ParametersField}
         labels = {
             "key_variable": "Environment variable with the key",
             "model": "Model",

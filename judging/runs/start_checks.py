@@ -52,8 +52,6 @@ def check_bodies(strategy: Strategy, endpoint: Endpoint, pinned: Mapping[str, An
             providers.build_body(pinned, prompt, schema=strategy.schema)
         except ValueError as error:
             raise Refused(f"{endpoint.name} cannot be called: {error}") from error
-        except RecursionError:
-            raise Refused("The parameters are nested too deep.") from None
 
 
 def _check_parameters(strategy: Strategy, pinned: Mapping[str, Any]) -> None:

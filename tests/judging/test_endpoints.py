@@ -89,6 +89,8 @@ def test_a_new_one_gets_a_limit_of_tokens_and_one_that_is_there_keeps_what_it_se
         ({"provider": "recorded"}, "Select a valid choice"),
         ({"parameters": '{"stream": true}'}, "cannot be set: stream"),
         ({"parameters": '{"api_key": "sk-x"}'}, "looks like a key"),
+        ({"parameters": "[" * 5_000}, "nested too deep"),
+        ({"parameters": '{"a": ' + "[" * 500 + "]" * 500 + "}"}, "nested too deep"),
         ({"json_mode": "json_object"}, "by schema"),
         ({"api": "completions"}, "chat only"),
         ({"provider": "openai_compatible", "api": "completions"}, "need the model"),

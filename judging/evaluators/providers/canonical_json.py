@@ -24,10 +24,13 @@ def canonical_json(value: Any) -> bytes:
     """Return canonical JSON in UTF-8: keys sorted except in an `OrderedMapping`, no spaces,
     characters not escaped, numbers as Python writes them.
 
-    Raises ValueError for NaN, infinity and lone surrogates.
+    Raises ValueError for NaN, infinity, lone surrogates, and what is nested too deep.
     """
-    # The standard library takes ten times as long, and each call of a run is written twice.
-    return _ENCODER.encode(_sorted(value))
+    try:
+        # The standard library takes ten times as long, and each call of a run is written twice.
+        return _ENCODER.encode(_sorted(value))
+    except RecursionError:
+        raise ValueError("The parameters are nested too deep.") from None
 
 
 def _sorted(value: Any) -> Any:

@@ -22,6 +22,7 @@ to users: it never contains a key, and the provider's message is shortened.
 import re
 from collections.abc import Iterable
 from itertools import takewhile
+from typing import Any
 from urllib.parse import quote
 
 # Error codes which say, together with the status 429, that the quota is used up.
@@ -133,8 +134,8 @@ def format_status(status: int) -> str:
 
 
 def redact_message(words: str, secrets: Iterable[str] = ()) -> str:
-    """Return the provider's message on one line, without secrets, in at most MAX_MESSAGE_LENGTH
-    characters.
+    """Return the provider's message on one line, without secrets and characters that cannot be
+    shown, in at most MAX_MESSAGE_LENGTH characters.
 
     Every given secret is hidden, also if the message ends with only its beginning, and so is
     everything that looks like a credential. Only then is the message shortened, so that no part of
@@ -142,7 +143,10 @@ def redact_message(words: str, secrets: Iterable[str] = ()) -> str:
     """
     for secret in secrets:
         words = _mask_secret(secret, words)
-    words = " ".join(_CREDENTIAL.sub(_KEY_MASK, words[:_MAX_READ_LENGTH]).split())
+    words = _CREDENTIAL.sub(_KEY_MASK, words[:_MAX_READ_LENGTH])
+    # Control characters would steer a terminal or turn a line around; half a surrogate pair breaks
+    # a page.
+    words = " ".join("".join(one if one.isprintable() else " " for one in words).split())
     return words if len(words) <= MAX_MESSAGE_LENGTH else words[: MAX_MESSAGE_LENGTH - 1] + "…"
 
 
@@ -157,6 +161,19 @@ def redact_bytes(secret: str, content: bytes) -> bytes:
         return content
     # Latin-1 maps each byte to one character.
     return _mask_secret(secret, content.decode("latin-1")).encode("latin-1")
+
+
+def redact_values(secrets: Iterable[str], value: Any) -> Any:
+    """Return decoded JSON with the keys hidden in all texts, as `redact_bytes` hides them: a key
+    whose characters were escaped can be found only here."""
+    if isinstance(value, dict):
+        return {name: redact_values(secrets, one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [redact_values(secrets, one) for one in value]
+    if isinstance(value, str):
+        for secret in secrets:
+            value = value.replace(secret, _KEY_MASK) if len(secret) >= MIN_KEY_LENGTH else value
+    return value
 
 
 def _mask_secret(secret: str, text: str) -> str:

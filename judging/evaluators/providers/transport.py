@@ -29,6 +29,7 @@ from judging.evaluators.providers.errors import (
     format_status,
     redact_bytes,
     redact_message,
+    redact_values,
 )
 from judging.evaluators.retries import parse_retry_after
 
@@ -124,30 +125,36 @@ def build_answer(
     tokens_cached: object = None,
     tokens_reasoning: object = None,
 ) -> Answer:
-    """Build the answer from a reply; invalid token counts become None. `thinking` are the parts of
-    the thinking that the provider keeps apart from the text; thinking in the text is taken out.
+    """Build the answer from a reply; invalid token counts become None, and a part is at most the
+    whole. `thinking` are the parts of the thinking that the provider keeps apart from the text;
+    thinking in the text is taken out.
     """
+    into, out = parse_count(tokens_in), parse_count(tokens_out)
     inside, text = split_thinking(text)
     parts = [part for part in thinking if part and isinstance(part, str)]
     return Answer(
         text=text,
         finish=finish,
         model=str(model or ""),
-        tokens_in=parse_count(tokens_in),
-        tokens_out=parse_count(tokens_out),
+        tokens_in=into,
+        tokens_out=out,
         started=received.started,
         seconds=received.seconds,
         remaining=remaining_limits.parse_headers(received.headers, received.started),
         thinking="\n\n".join([*parts, inside] if inside else parts),
-        tokens_cached=parse_count(tokens_cached),
-        tokens_reasoning=parse_count(tokens_reasoning),
+        tokens_cached=_parse_part(tokens_cached, into),
+        tokens_reasoning=_parse_part(tokens_reasoning, out),
     )
 
 
 def decode_json(received: ReceivedReply, secrets: Collection[str]) -> Any:
-    """Decode the body as JSON; raises BrokenReply with the start of the body if that fails."""
+    """Decode the body as JSON, without secrets in it; raises BrokenReply with the start of the body
+    if that fails.
+    """
     try:
-        return json.loads(received.body)
+        found = json.loads(received.body)
+        # Most replies escape no character of ASCII.
+        return redact_values(secrets, found) if b"\\u00" in received.body else found
     except (ValueError, RecursionError):
         raise build_broken_reply("is not JSON", received, secrets) from None
 
@@ -245,6 +252,12 @@ def parse_count(value: object) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int):
         return None
     return value if 0 <= value <= MAX_TOKENS else None
+
+
+def _parse_part(value: object, whole: int | None) -> int | None:
+    """Return the count of a part of other tokens: at most their number."""
+    part = parse_count(value)
+    return part if part is None or whole is None else min(part, whole)
 
 
 @lru_cache(maxsize=64)

@@ -49,6 +49,7 @@ def test_a_credential_that_we_did_not_send_is_hidden_too():
 
 def test_words_are_put_on_one_line_and_cut():
     assert redact_message("a\n\n b") == "a b"
+    assert redact_message("a\x1b[2J\u202eb\ud800\x00") == "a [2J b"
     assert len(redact_message("long " * 1000)) == MAX_MESSAGE_LENGTH
 
 

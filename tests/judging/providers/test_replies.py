@@ -190,6 +190,24 @@ def test_a_count_that_is_none_is_unknown_and_the_answer_stays(way, count):
         assert answer.tokens_out in {3, None}
 
 
+def test_cached_and_reasoning_tokens_are_at_most_the_whole():
+    usage = {
+        "prompt_tokens": 5,
+        "completion_tokens": 3,
+        "prompt_tokens_details": {"cached_tokens": 900},
+        "completion_tokens_details": {"reasoning_tokens": 700},
+    }
+    answer = ask("chat", said(TEXTS["chat"] | {"usage": usage}))
+    assert (answer.tokens_in, answer.tokens_cached) == (5, 5)
+    assert (answer.tokens_out, answer.tokens_reasoning) == (3, 3)
+
+
+def test_a_key_in_escaped_characters_is_hidden(way):
+    escaped = "".join(f"\\u{ord(one):04x}" for one in KEY)
+    body = json.dumps(TEXTS[way]).replace("Five.", f"Five: {escaped}.")
+    assert ask(way, response(body.encode())).text == "Five: [key]."
+
+
 def test_wherever_a_reply_is_cut_there_is_no_answer(way):
     body = json.dumps(TEXTS[way] | USAGE[way]).encode()
     wholes = [response(body), response(body, length=False), chunked(body)]

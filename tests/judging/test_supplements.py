@@ -180,6 +180,19 @@ def test_a_supplement_is_estimated_and_started_on_its_page(
     assert "were asked again with" in " ".join(methods._reply_sentences(asked))
 
 
+def test_no_supplement_starts_with_other_parameters_than_were_estimated(
+    run: Run, client: Client, project: Project
+) -> None:
+    client.force_login(make_member(project, "lead").account)
+    page = f"/projects/{project.slug}/runs/{run.number}/supplement/"
+    sent = {"parameters": '{"max_tokens": 90000}', "estimated": '{"max_tokens": 4096}'}
+    shown = client.post(page, {**sent, "step": "ask"})
+    assert (shown.status_code, run.calls.count()) == (409, 3)
+    assert "This is the new estimate" in shown.content.decode()
+    again = client.post(page, {**sent, "step": "ask", "estimated": sent["parameters"]})
+    assert (again.status_code, run.calls.count()) == (302, 5)
+
+
 def test_a_program_asks_again_and_is_told_what_is_refused(
     run: Run, program: Client, project: Project
 ) -> None:

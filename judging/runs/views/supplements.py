@@ -24,11 +24,14 @@ def supplement_run(request: HttpRequest, slug: str, number: int) -> HttpResponse
     """Estimate a supplement of a run, then ask its unusable items again."""
     member = access.member_for(request, slug, right="run")
     run = get_run_or_404(member, number)
-    context: dict[str, Any] = {"parameters": request.POST.get("parameters", "")}
+    sent = request.POST.get("parameters", "")
+    # As on the page for new runs, nothing starts with other parameters than those estimated.
+    is_stale = request.POST.get("step") == "ask" and request.POST.get("estimated", sent) != sent
+    context: dict[str, Any] = {"parameters": sent, "is_stale": is_stale}
     if request.method == "POST":
         try:
-            parameters = parse_parameters(context["parameters"])
-            if request.POST.get("step") == "ask":
+            parameters = parse_parameters(sent)
+            if request.POST.get("step") == "ask" and not is_stale:
                 asked = supplements.ask_again(run, access.ensure_membership(member), parameters)
                 tasks.notify_workers(run.endpoint_id)
                 messages.success(request, f"Asking {asked:,} items of run {number} again.")
@@ -45,4 +48,5 @@ def supplement_run(request: HttpRequest, slug: str, number: int) -> HttpResponse
         "unusable": supplements.select_unusable(run).count(),
         "sent": json.dumps(run.sends(), ensure_ascii=False, sort_keys=True),
     }
-    return render(request, "judging/run_supplement.html", context)
+    status = 409 if is_stale else 200
+    return render(request, "judging/run_supplement.html", context, status=status)

@@ -16,7 +16,7 @@ from annotation.models import Membership
 from judging.errors import Refused
 from judging.evaluators.providers.parameters import merge_parameters
 from judging.models import Outcome, Run
-from judging.runs import lifecycle, pinning, run_config, spending, start_checks
+from judging.runs import derived, lifecycle, pinning, run_config, spending, start_checks
 from judging.runs.engine import calls, outcomes, rendering
 from judging.runs.engine.calls import PlannedCall
 from judging.runs.models import OutcomeQuerySet
@@ -185,14 +185,18 @@ def cancel(run: Run, member: Membership | None) -> None:
         run.refresh_from_db()
         number = len(run.pinned.get(run_config.SUPPLEMENTS_KEY, ()))
         mine = run.calls.filter(supplement=number)
-        if not number or not mine.filter(outcome__result=Outcome.Result.PENDING).exists():
+        if not number:
             return
-        *before, last = run.pinned[run_config.SUPPLEMENTS_KEY]
-        run.pinned[run_config.SUPPLEMENTS_KEY] = [*before, {**last, "stopped": True}]
-        run.digest = pinning.compute_digest(run)
-        run.save(update_fields=["pinned", "digest"])
-        mine.filter(request__state__in=["waiting", "leased"]).delete()
-        outcomes.settle(run.outcomes.pending().order_by("pk").values_list("pk", flat=True))
+        stopped: dict[str, Any] = {}
+        if mine.filter(outcome__result=Outcome.Result.PENDING).exists():
+            stopped = {"stopped_supplement": number}
+            *before, last = run.pinned[run_config.SUPPLEMENTS_KEY]
+            run.pinned[run_config.SUPPLEMENTS_KEY] = [*before, {**last, "stopped": True}]
+            run.digest = pinning.compute_digest(run)
+            run.save(update_fields=["pinned", "digest"])
+            mine.filter(request__state__in=["waiting", "leased"]).delete()
+            outcomes.settle(run.outcomes.pending().order_by("pk").values_list("pk", flat=True))
+        # Also if the last reply has just come, and no worker has finished the run yet.
         if not run.outcomes.pending().exists():
-            stopped: dict[str, Any] = {"stopped_supplement": number}
+            derived.refresh_dependants(run)
             change_state(run, {Run.State.CANCELLED}, Run.State.FINISHED, member, **stopped)

@@ -21,7 +21,7 @@ from judging.evaluators.providers.errors import Rejected
 from judging.exporting import tables
 from judging.models import Call, Outcome, Reply, Run
 from judging.results.tables import methods
-from judging.runs import lifecycle, pinning, supplements
+from judging.runs import derived, lifecycle, pinning, supplements
 from judging.runs.engine import outcomes, store
 from judging.runs.engine.store import CallResult
 from tests.builders import make_member, make_project
@@ -36,6 +36,7 @@ from tests.judging.builders_judging import (
     make_endpoint,
     make_items,
     make_run,
+    make_strategy,
     results,
     take,
 )
@@ -145,6 +146,30 @@ def test_a_cancelled_supplement_keeps_what_came(run: Run) -> None:
     supplements.cancel(run, None)
     assert run.state == Run.State.FINISHED
     assert results(run) == {"detected": 2, "unparsable": 1}
+
+
+def test_a_cancel_after_the_last_reply_keeps_the_run(run: Run) -> None:
+    """No worker has finished the run yet."""
+    supplements.ask_again(run, None, MORE)
+    answer(run)
+    supplements.cancel(run, None)
+    assert (run.state, results(run)) == (Run.State.FINISHED, {"detected": 3})
+    assert [one.stopped for one in supplements.list_supplements(run)] == [False]
+
+
+def test_runs_combined_from_a_run_follow_what_its_cancelled_supplement_changed(
+    run: Run, project: Project
+) -> None:
+    other = make_run(project, make_endpoint(NOWHERE), ONE_CALL)
+    lifecycle.plan_calls(other)
+    answer(other)
+    lifecycle.finish_if_done(other)
+    votes = derived.derive_run(project, strategy=make_strategy("majority"), sources=[run, other])
+    assert results(votes) == {"detected": 1, "undetected": 2}
+    supplements.ask_again(run, None, MORE)
+    answer(run, number=1)
+    supplements.cancel(run, None)
+    assert results(votes) == {"detected": 2, "undetected": 1}
 
 
 def test_a_cancelled_supplement_can_be_asked_again(run: Run) -> None:

@@ -222,6 +222,7 @@ RULES: dict[str, dict[str, str]] = {
     "projects/<slug:slug>/results/<slug:page>/chart.<slug:picture>": {"GET": "results"},
     "projects/<slug:slug>/results/<slug:page>/table.tex": {"GET": "results"},
     "api/v1/schema/": {"GET": "signed in"},
+    "api/v1/endpoint-presets/": {"GET": "site"},
     "api/v1/endpoints/": {"GET": "run", "POST": "site"},
     "api/v1/endpoints/<str:name>/": {"GET": "run", "PATCH": "site"},
     "api/v1/endpoints/<str:name>/test/": {"POST": "run"},

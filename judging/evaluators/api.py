@@ -34,6 +34,7 @@ from judging.evaluators import endpoints, trial_call
 from judging.evaluators.forms import EndpointPageForm
 from judging.evaluators.keys import is_key_set
 from judging.evaluators.models import REQUEST_FIELDS
+from judging.evaluators.presets import load_presets
 from judging.evaluators.providers import merge_defaults
 from judging.evaluators.trial_call import TrialResult
 from judging.models import Endpoint
@@ -117,6 +118,18 @@ class ChangedEndpointSerializer(FormSerializer):
     leaves = frozenset({"name"})
 
 
+class PresetSerializer(serializers.Serializer[Any]):
+    """Settings of a usual evaluator. To create an endpoint from them, send `values` with a `name`
+    and a `model` of your own; other settings that you send replace those of the preset. `why` says
+    what the preset sets and why.
+    """
+
+    slug = serializers.CharField()
+    title = serializers.CharField()
+    why = serializers.CharField()
+    values = serializers.DictField()
+
+
 class TriedSerializer(serializers.Serializer[TrialResult]):
     """The result of a test call; `problem` says why there is no answer. `cost` is null if a price
     or a token count is unknown."""
@@ -163,6 +176,14 @@ class EndpointList(ListAPIView[Endpoint]):
         form = EndpointPageForm(validate_body(NewEndpointSerializer(data=request.data)))
         check_form(form)
         return Response(EndpointSerializer(endpoints.save_endpoint(form, by)).data, status=201)
+
+
+@extend_schema(responses={200: PresetSerializer(many=True), **PROBLEM_RESPONSES})
+@api_view(["GET"])
+def presets(request: Request) -> Response:
+    """The presets from which a site admin can create an endpoint, in the order of the page."""
+    access.require_site_admin(request)
+    return Response(PresetSerializer([*load_presets().values()], many=True).data)
 
 
 @extend_schema(methods=["GET"], responses={200: EndpointSerializer, **PROBLEM_RESPONSES})
@@ -213,6 +234,7 @@ def _get_settings(found: Endpoint) -> dict[str, Any]:
 
 
 urlpatterns = [
+    path("endpoint-presets/", presets, name="api-endpoint-presets"),
     path("endpoints/", EndpointList.as_view(), name="api-endpoints"),
     path("endpoints/<str:name>/", endpoint, name="api-endpoint"),
     path("endpoints/<str:name>/test/", try_endpoint, name="api-endpoint-test"),

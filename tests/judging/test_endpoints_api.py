@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from drf_spectacular.generators import SchemaGenerator
 
 from annotation.models import Event
+from judging.evaluators.presets import load_presets
 from judging.models import Endpoint, Reply
 from tests.builders import Cast, make_member
 from tests.judging.builders_judging import api_client, make_endpoint, make_items, make_run
@@ -113,6 +115,26 @@ def test_what_runs_rest_on_stays(admin: Client, people: Cast) -> None:
         "model": ["Runs use this endpoint. Add a new endpoint instead."]
     }
     assert patch(admin, endpoint.name, model=endpoint.model, timeout=7).json()["timeout"] == 7
+
+
+def test_a_script_starts_from_a_preset_as_the_form_does(admin: Client, settings: Any) -> None:
+    settings.EVALUATOR_HOSTS = ["localhost"]
+    offered = admin.get("/api/v1/endpoint-presets/").json()
+    assert [one["slug"] for one in offered] == [*load_presets()]
+    for preset in offered:
+        made = post(admin, **preset["values"], name=preset["slug"], model="judge-1")
+        assert made.status_code == 201, made.json()
+        assert made.json()["address"] == preset["values"]["address"]
+        assert "" not in (preset["title"], preset["why"])
+
+
+def test_the_schema_describes_presets() -> None:
+    schema = SchemaGenerator().get_schema(request=None, public=True)
+    answers = schema["paths"]["/api/v1/endpoint-presets/"]["get"]["responses"]
+    listed = answers["200"]["content"]["application/json"]["schema"]
+    assert listed == {"type": "array", "items": {"$ref": "#/components/schemas/Preset"}}
+    described = schema["components"]["schemas"]["Preset"]
+    assert {*described["properties"]} == {"slug", "title", "why", "values"}
 
 
 def test_two_admins_do_not_write_over_each_other(admin: Client) -> None:

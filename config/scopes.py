@@ -22,7 +22,7 @@ WRITE_ROUTES = {
     ),
     "run": (
         "api-runs api-runs-estimate api-runs-pilot api-runs-derive api-run-pause api-run-resume"
-        " api-run-cancel api-run-retry api-run-supplement"
+        " api-run-cancel api-run-retry api-run-supplement api-run-supplement-estimate"
         " api-run-archive api-run-unarchive api-run-clone api-run-move"
         " api-run"
         " api-run-ask-without api-run-canary api-run-reparse api-run-reparse-preview api-strategies"

@@ -301,6 +301,7 @@ RULES: dict[str, dict[str, str]] = {
     "api/v1/projects/<slug:slug>/runs/<int:number>/reparse/": {"POST": "run"},
     "api/v1/projects/<slug:slug>/runs/<int:number>/reparse/preview/": {"POST": "run"},
     "api/v1/projects/<slug:slug>/runs/<int:number>/supplement/": {"POST": "run"},
+    "api/v1/projects/<slug:slug>/runs/<int:number>/supplement/estimate/": {"POST": "run"},
     "api/v1/projects/<slug:slug>/runs/<int:number>/ask-without/": {"POST": "run"},
     "api/v1/projects/<slug:slug>/runs/<int:number>/canary/": {"GET": "results", "POST": "run"},
     "api/v1/projects/<slug:slug>/runs/<int:number>/suggestions/": {"POST": "manage"},

@@ -12,6 +12,7 @@ import pytest
 from django.core.management import call_command
 from django.db import connection, transaction
 from django.test import Client
+from drf_spectacular.generators import SchemaGenerator
 
 from annotation.models import Project
 from formats.rows import FormatError
@@ -228,6 +229,38 @@ def test_a_program_asks_again_and_is_told_what_is_refused(
     again = program.post(path, body, content_type="application/json")
     assert again.status_code == 422
     assert f"Run {run.number} is running" in again.content.decode()
+
+
+def test_a_program_is_told_first_what_it_would_cost(project: Project, program: Client) -> None:
+    """Each of two prompts may have 4,096 tokens at 2 per million; their input comes to less."""
+    make_items(project, 2)
+    endpoint = make_endpoint(NOWHERE, price_in=Decimal(1), price_out=Decimal(2))
+    run = make_run(project, endpoint, ONE_CALL)
+    lifecycle.plan_calls(run)
+    answer(run, "no answer")
+    lifecycle.finish_if_done(run)
+    path = f"/api/v1/projects/{project.slug}/runs/{run.number}/supplement/estimate/"
+    told = program.post(path, {"parameters": MORE}, content_type="application/json").json()
+    assert (told["items"], told["calls"], told["currency"]) == (2, 2, "USD")
+    assert 2 * 4096 * 2 / 1e6 < float(told["cost"]) < 2 * 4096 * 2.5 / 1e6
+    run.refresh_from_db()
+    assert (run.state, run.calls.count()) == (Run.State.FINISHED, 2)
+    refused = program.post(path, {"parameters": {}}, content_type="application/json")
+    assert refused.status_code == 422
+    assert "Change at least one parameter" in refused.json()["detail"]
+
+
+def test_the_schema_describes_the_estimate_of_a_supplement() -> None:
+    schema = SchemaGenerator().get_schema(request=None, public=True)
+    path = "/api/v1/projects/{slug}/runs/{number}/supplement/estimate/"
+    operation = schema["paths"][path]["post"]
+    content = operation["responses"]["200"]["content"]["application/json"]
+    assert content["schema"] == {"$ref": "#/components/schemas/SupplementEstimate"}
+    assert operation["requestBody"]["content"]["application/json"]["schema"] == {
+        "$ref": "#/components/schemas/Supplement"
+    }
+    cost = schema["components"]["schemas"]["SupplementEstimate"]["properties"]["cost"]
+    assert cost["type"] == ["string", "null"]
 
 
 def test_the_command_asks_again_when_it_is_told_to_start(run: Run, project: Project) -> None:

@@ -43,6 +43,7 @@ from judging.runs.api.serializers import (
     OutcomeSerializer,
     ResumeSerializer,
     StartSerializer,
+    SupplementEstimateSerializer,
     SupplementSerializer,
     WatchedRunSerializer,
 )
@@ -156,6 +157,20 @@ def supplement(request: Request, slug: str, number: int) -> Response:
     return Response(WatchedRunSerializer(progress.load_status(asked)).data)
 
 
+@extend_schema(
+    request=SupplementSerializer,
+    responses={200: SupplementEstimateSerializer, **REFUSAL_RESPONSES},
+)
+@api_view(["POST"])
+def estimate_supplement(request: Request, slug: str, number: int) -> Response:
+    """Estimate what a supplement would ask again and cost. Nothing is asked."""
+    member = access.member_for(request, slug, right="run")
+    asked = get_run_or_404(member, number)
+    said = validate_body(SupplementSerializer(data=request.data))
+    foreseen = call_or_422(lambda: supplements.estimate_supplement(asked, **said))
+    return Response(SupplementEstimateSerializer(foreseen).data)
+
+
 class OutcomeList(ProjectRowList[Outcome]):
     """The outcomes of a run, in the order of the items."""
 
@@ -178,6 +193,9 @@ urlpatterns = [
     path(RUN_PATH + "cancel/", change_run, {"step": "cancel"}, name="api-run-cancel"),
     path(RUN_PATH + "retry/", change_run, {"step": "retry"}, name="api-run-retry"),
     path(RUN_PATH + "supplement/", supplement, name="api-run-supplement"),
+    path(
+        RUN_PATH + "supplement/estimate/", estimate_supplement, name="api-run-supplement-estimate"
+    ),
     path(RUN_PATH + "archive/", change_run, {"step": "archive"}, name="api-run-archive"),
     path(RUN_PATH + "unarchive/", change_run, {"step": "unarchive"}, name="api-run-unarchive"),
     path(RUN_PATH + "outcomes/", OutcomeList.as_view(), name="api-outcomes"),

@@ -11,6 +11,7 @@ from judging.runs import descriptions
 from judging.runs.counts import PaidReplies
 from judging.runs.forms import MOST_KEYS
 from judging.runs.progress import Progress, RunPace, RunStatus
+from judging.runs.supplements import SupplementEstimate
 from judging.runs.warnings import RunWarning
 from judging.strategies.definitions import MAX_EXAMPLES, MAX_SAMPLES
 
@@ -128,6 +129,16 @@ class SupplementSerializer(serializers.Serializer[Any]):
     """The parameters to change when a run asks its unusable items again."""
 
     parameters = serializers.DictField()
+
+
+class SupplementEstimateSerializer(serializers.Serializer[SupplementEstimate]):
+    """The `items` that a supplement would ask again, its first `calls`, and what these `cost` at
+    most, with replies up to the token limit; null if a price is unknown."""
+
+    items = serializers.IntegerField()
+    calls = serializers.IntegerField()
+    cost = serializers.DecimalField(max_digits=20, decimal_places=6, allow_null=True)
+    currency = CurrencyField()
 
 
 class RunSerializer(serializers.Serializer[Run]):

@@ -278,7 +278,7 @@ PARTS: tuple[ArchivePart, ...] = (
         "replies", Reply, ("request",),
         (
             "request", "text", "finish", "model", "tokens_in", "tokens_out", "cost", "asked_at",
-            "seconds", "tokens_cached", "tokens_reasoning", "thinking",
+            "seconds", "tokens_cached", "tokens_reasoning", "thinking", "bytes_sent",
         ),
         lambda scope: Reply.objects.filter(_exists_call(scope, "request")),
         replies={"text": redact.drop, "thinking": redact.drop_if_any},

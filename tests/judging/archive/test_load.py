@@ -15,7 +15,9 @@ from formats.rows import FormatError
 from formats.sealed import MANIFEST, ArchiveWriter
 from judging.archive import load
 from judging.errors import Refused
-from judging.models import Call, Outcome, Reading, Request, Run
+from judging.models import Call, Outcome, Reading, Reply, Request, Run
+from judging.runs import warnings
+from judging.runs.warnings import RunWarning
 from tests.builders import make_project
 from tests.judging.archive.builders_archive import archive, ask, label, make_items
 
@@ -91,6 +93,28 @@ def test_an_archive_from_before_runs_had_names_is_read(frozen: Path) -> None:
     load.load_archive(frozen)
     run = Run.objects.get()
     assert (run.name, run.tags, run.note) == ("", [], "")
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_a_run_keeps_its_warning_of_cut_prompts(tmp_path: Path, is_old: bool) -> None:
+    """An archive from before replies had the length of their prompts is read without it."""
+    with transaction.atomic():
+        project = make_project("fbi")
+        make_items(project, 6)
+        run = ask(project)
+        Reply.objects.update(bytes_sent=50_000, tokens_in=1_000)
+        path = archive(project, tmp_path / "results.zip")
+        assert [one.kind for one in load_warnings(run)] == ["cut_prompts"]
+        transaction.set_rollback(True)
+    if is_old:
+        changed(path, "replies", lambda rows: [row.pop("bytes_sent") for row in rows])
+    load.load_archive(path)
+    kinds = [one.kind for one in load_warnings(Run.objects.get())]
+    assert kinds == ([] if is_old else ["cut_prompts"])
+
+
+def load_warnings(run: Run) -> list[RunWarning]:
+    return warnings.list_warnings(run.pinned["model"], warnings.count_facts(run))
 
 
 def test_an_archive_from_before_a_cause_had_its_word_is_read(frozen: Path) -> None:

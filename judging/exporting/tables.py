@@ -44,8 +44,10 @@ def read_outcomes(project: Project) -> Iterator[dict[str, Any]]:
 
 def read_runs(project: Project) -> Iterator[dict[str, Any]]:
     """Every run of the project, archived runs too, with its name, tags and note."""
-    for run in Run.objects.in_project(project).for_results():
-        facts = warnings.count_facts(run)
+    runs = list(Run.objects.in_project(project).for_results())
+    facts_of = warnings.count_facts_of_runs(runs)
+    for run in runs:
+        facts = facts_of[run.pk]
         found = warnings.list_warnings(run.pinned["model"], facts)
         yield {
             **_run_columns(run),

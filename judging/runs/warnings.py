@@ -2,11 +2,14 @@
 about the whole prompts."""
 
 import re
-from dataclasses import asdict, dataclass, field
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from django.db.models import Count, F, Max, Min, Q
 
-from judging.models import Reply, Run
+from judging.models import Call, Run
 
 # English has about 4.3 bytes per token, so the longest of prompts that were cut has SUSPICIOUS or
 # more. No prompt in any language has more than IMPOSSIBLE, if it is longer than MIN_BYTES: the
@@ -47,28 +50,54 @@ class RunWarning:
 
 
 def count_facts(run: Run) -> ReplyFacts:
-    """Count what the replies of a run say about themselves, in one query, or two if prompts may
-    have been cut. A run that called no evaluator has no such replies."""
-    if run.kind != Run.Kind.ASKED or run.endpoint.is_offline:
-        return ReplyFacts()
-    replies = Reply.objects.filter(request__in=run.calls.values("request"))
-    far = Q(bytes_sent__gte=MIN_BYTES, bytes_sent__gt=F("tokens_in") * IMPOSSIBLE)
-    grouped = replies.values("model").annotate(
-        n=Count("pk"), far=Count("pk", filter=far), most=Max("tokens_in"), longest=Max("bytes_sent")
+    """Count what the replies of a run say about themselves. A run that called no evaluator has no
+    such replies."""
+    return count_facts_of_runs([run])[run.pk]
+
+
+def count_facts_of_runs(runs: Collection[Run]) -> dict[int, ReplyFacts]:
+    """Count what the replies of each run say about themselves, by run id, in one query, or two if
+    prompts may have been cut."""
+    facts = {run.pk: ReplyFacts() for run in runs}
+    asked = [r.pk for r in runs if r.kind == Run.Kind.ASKED and not r.endpoint.is_offline]
+    # Calls may share a request, so each reply is counted once for each run.
+    calls = Call.objects.filter(run__in=asked, request__reply__isnull=False).order_by()
+    length, tokens = F("request__reply__bytes_sent"), F("request__reply__tokens_in")
+    grouped = calls.values("run", model=F("request__reply__model")).annotate(
+        n=Count("request", distinct=True),
+        far=Count(
+            "request",
+            distinct=True,
+            filter=Q(request__reply__bytes_sent__gte=MIN_BYTES)
+            & Q(request__reply__bytes_sent__gt=tokens * IMPOSSIBLE),
+        ),
+        most=Max(tokens),
+        longest=Max(length),
     )
-    rows = list(grouped.order_by("-n", "model"))
-    most = max((row["most"] or 0 for row in rows), default=0)
-    longest = max((row["longest"] or 0 for row in rows), default=0)
-    facts = ReplyFacts({row["model"]: row["n"] for row in rows}, sum(row["far"] for row in rows))
-    if longest < MIN_BYTES or longest <= most * SUSPICIOUS:
+    rows: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in grouped.order_by("-n", "model"):
+        rows[row["run"]].append(row)
+    most = {run: max(row["most"] or 0 for row in found) for run, found in rows.items()}
+    suspicious = []
+    for run, found in rows.items():
+        models = {row["model"]: row["n"] for row in found}
+        facts[run] = ReplyFacts(models, sum(row["far"] for row in found))
+        longest = max(row["longest"] or 0 for row in found)
+        if longest >= MIN_BYTES and longest > most[run] * SUSPICIOUS:
+            suspicious.append(run)
+    if not suspicious:
         return facts
-    equal = replies.filter(tokens_in=most, bytes_sent__gte=MIN_BYTES).aggregate(
-        n=Count("pk"), shortest=Min("bytes_sent"), longest=Max("bytes_sent")
+    long = calls.filter(run__in=suspicious, request__reply__bytes_sent__gte=MIN_BYTES)
+    columns = ("run", "tokens", "equal", "shortest", "longest")
+    equal = long.values("run", tokens=tokens).annotate(
+        equal=Count("request", distinct=True), shortest=Min(length), longest=Max(length)
     )
-    if equal["n"] < MIN_EQUAL or equal["shortest"] * 1.1 > equal["longest"]:
-        return facts
-    found = {"equal": equal["n"], "tokens": most, "shortest": equal["shortest"]}
-    return ReplyFacts(**{**asdict(facts), **found, "longest": equal["longest"]})
+    for run, counted, n, shortest, longest in equal.values_list(*columns):
+        if counted == most[run] and n >= MIN_EQUAL and shortest * 1.1 <= longest:
+            facts[run] = replace(
+                facts[run], equal=n, tokens=counted, shortest=shortest, longest=longest
+            )
+    return facts
 
 
 def is_same_model(asked: str, answered: str) -> bool:

@@ -11,7 +11,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from annotation.models import Event, Revision
+from annotation.models import Event, Project, Revision
+from judging.exporting import tables
 from judging.jobs import heartbeat
 from judging.models import Endpoint, Reply, Run
 from judging.runs import estimate, lifecycle, progress, selection
@@ -209,6 +210,37 @@ def test_a_run_is_counted_in_as_many_queries_for_many_requests_as_for_few() -> N
         ) as asked:
             progress.count_run(run)
         counted.append(len(asked))
+    assert counted[0] == counted[1]
+
+
+def make_cut_runs(number: int) -> Project:
+    """Runs of one project whose prompts were all cut, but for those of the last run."""
+    project = make_project()
+    make_items(project, 4)
+    for each in range(number):
+        asked = {"model": "asked", "parameters": {"max_tokens": 100 + each}}
+        run = make_run(project, make_endpoint("http://127.0.0.1:9/v1", **asked))
+        lifecycle.plan_calls(run)
+        answer(run, model=f"other-{each}")
+        for place, reply in enumerate(Reply.objects.filter(request__calls__run=run)):
+            size = 4_000 if each == number - 1 else 50_000 + 9_000 * place
+            Reply.objects.filter(pk=reply.pk).update(bytes_sent=size, tokens_in=4_096)
+    return project
+
+
+@pytest.mark.django_db
+def test_the_export_of_runs_asks_as_often_for_many_runs() -> None:
+    counted = []
+    for number in (2, 5):
+        project = make_cut_runs(number)
+        with CaptureQueriesContext(connection) as asked:
+            rows = [*tables.read_runs(project)]
+        counted.append(len(asked))
+        assert [row["answered_by"] for row in rows] == [{f"other-{n}": 4} for n in range(number)]
+        told = [" ".join(row["warnings"]) for row in rows]
+        assert all("4 of 4 replies name another model" in words for words in told)
+        cut = "4 prompts of 50,000 to 77,000 bytes were all counted as 4,096 tokens"
+        assert [cut in words for words in told] == [True] * (number - 1) + [False]
     assert counted[0] == counted[1]
 
 

@@ -22,6 +22,16 @@ MIN_EQUAL = 3
 _SNAPSHOT = re.compile(r"([-@:](\d{3,8}|\d{4}-\d\d-\d\d|\d\d-\d{2,4}|latest|preview|exp))+")
 
 
+# A name on Amazon Bedrock, such as us.anthropic.claude-opus-4-20250514-v1:0: region, owner, model,
+# version. Without a digit in front of it, the version belongs to the model: nova-pro-v1:0.
+_BEDROCK = re.compile(
+    r"(?:(?:us|us-gov|eu|apac|jp|au|ca|global)\.)?"
+    r"(?:ai21|amazon|anthropic|cohere|deepseek|google|meta|minimax|mistral|moonshot|moonshotai"
+    r"|nvidia|openai|qwen|writer|zai)\."
+    r"(?P<model>\D*\d.*?)(?:-v[1-9]\d*(?::\d+k?)*)?"
+)
+
+
 @dataclass(frozen=True)
 class ReplyFacts:
     """What the replies of a run say about themselves.
@@ -102,7 +112,7 @@ def count_facts_of_runs(runs: Collection[Run]) -> dict[int, ReplyFacts]:
 
 def is_same_model(asked: str, answered: str) -> bool:
     """True if both are names of one model: alike but for the case, a path or a provider before the
-    name, and the date or number of a snapshot after it."""
+    name, what Amazon Bedrock adds to it, and the date or number of a snapshot after it."""
     one, other = (_shorten(name) for name in (asked, answered))
     if one == other:
         return True
@@ -115,7 +125,9 @@ def is_same_model(asked: str, answered: str) -> bool:
 
 def _shorten(name: str) -> str:
     last = re.split(r"[/\\]", name.strip().lower())[-1]
-    return re.sub(r"(\.gguf|:free)\Z", "", last)
+    last = re.sub(r"(\.gguf|:free)\Z", "", last)
+    on_bedrock = _BEDROCK.fullmatch(last)
+    return on_bedrock["model"] if on_bedrock else last
 
 
 def _base(name: str) -> str:
@@ -137,9 +149,10 @@ def list_warnings(asked: str, facts: ReplyFacts) -> list[RunWarning]:
                 "other_model",
                 n,
                 f"{n:,} of {total:,} replies name another model than “{asked}”, which was asked: "
-                f"{names}. The figures of this run then describe that model. Check the model of "
-                "the endpoint and the routes of the gateway or server. If they are wrong, clone "
-                "this run with a corrected endpoint.",
+                f"{names}. If “{asked}” is an alias of your gateway for that model, this is as it "
+                "should be. Otherwise the figures of this run describe that model: check the model "
+                "of the endpoint and the routes of the gateway or server, then clone this run with "
+                "a corrected endpoint.",
             )
         )
     if facts.equal:

@@ -43,6 +43,13 @@ from tests.services.scripted_evaluator import Script, ScriptedEvaluator
         ("opus-4", "opus-4-20250514"),
         ("small", "/models/small.gguf"),
         ("small", "small:latest"),
+        ("us.anthropic.claude-opus-4-20250514-v1:0", "claude-opus-4-20250514"),
+        ("anthropic.claude-3-haiku-20240307-v1:0:48k", "claude-3-haiku"),
+        ("bedrock/eu.anthropic.claude-sonnet-4-6", "claude-sonnet-4-6-20260101"),
+        ("global.anthropic.claude-opus-4-7-v1", "us.anthropic.claude-opus-4-7-v1:0"),
+        ("meta.llama3-1-70b-instruct-v1:0", "llama3-1-70b-instruct"),
+        ("amazon.nova-pro-v1:0", "nova-pro-v1:0"),
+        ("arn:aws:bedrock:us-east-1::foundation-model/openai.gpt-oss-20b-1:0", "gpt-oss-20b-1:0"),
     ],
 )
 def test_a_path_and_a_snapshot_make_no_other_model(asked, answered):
@@ -58,6 +65,10 @@ def test_a_path_and_a_snapshot_make_no_other_model(asked, answered):
         ("opus-4", "opus-4-1-20250805"),
         ("llama-3", "llama-3-8b"),
         ("gpt-x-latest", "gpt-y-2026-01-01"),
+        ("anthropic.claude-3-5-sonnet-20240620-v1:0", "claude-3-5-sonnet-20241022"),
+        ("anthropic.claude-opus-4-20250514-v1:0", "claude-opus-4-1-20250805"),
+        ("anthropic.claude-v2:1", "anthropic.claude-v1"),
+        ("deepseek", "deepseek-v3"),
     ],
 )
 def test_another_model_is_another(asked, answered):
@@ -94,13 +105,14 @@ def test_another_model_than_asked_is_a_warning_and_a_snapshot_a_fact(
     run = ask_run(evaluator, [5, 5, 5], answers_as="asked-2026-01-01")
     status = progress.load_status(run)
     assert (status.answered_by, status.warnings) == ({"asked-2026-01-01": 3}, [])
-    assert "Another model answered" not in page_of(run)
+    assert "Replies name another model" not in page_of(run)
     other = ask_run(evaluator, [6, 7, 8], answers_as="cheaper <b>")
     [warning] = progress.load_status(other).warnings
     assert (warning.kind, warning.replies) == ("other_model", 3)
     assert "3 of 3 replies name another model than “asked”, which was asked: “cheaper <b>” (3)" in (
         page_of(other)
     )
+    assert "If “asked” is an alias of your gateway for that model" in warning.message
     client = api_client(make_member(other.project, role="researcher"))
     told = client.get(f"/api/v1/projects/{other.project.slug}/runs/{other.number}/").json()
     assert told["answered_by"] == {"cheaper <b>": 3}

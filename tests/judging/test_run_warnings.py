@@ -285,6 +285,8 @@ def test_the_page_names_all_that_shapes_a_request_and_the_limits_apart(
     ways = {"api": "completions", "template": "[INST]{{prompt}}[/INST]", "json_mode": "json_object"}
     endpoint = make_endpoint(evaluator, timeout=77, in_flight=3, per_minute=1234, **ways)
     page = page_of(work(make_run(project, endpoint)))
+    assert "OpenAI-compatible, model" in page
+    assert "openai_compatible" not in page
     assert "Completions, with a template of the endpoint; answers JSON object" in page
     assert "[INST]{{prompt}}[/INST]" in page
     assert "3 in flight, 77 s per call, 1,234 calls per minute" in page

@@ -27,6 +27,7 @@ __all__ = [
     "build_body",
     "callable_providers",
     "connect",
+    "get_title",
     "merge_defaults",
     "parse_retry_after",
     "provider_choices",
@@ -94,6 +95,11 @@ PROVIDERS: dict[str, Provider] = find_providers() | NEVER_CALLED
 def provider_choices() -> list[tuple[str, str]]:
     """Return the name and title of every provider."""
     return [(name, provider.title) for name, provider in PROVIDERS.items()]
+
+
+def get_title(name: str) -> str:
+    """Return the title of a provider; the name itself for one that is no longer there."""
+    return PROVIDERS[name].title if name in PROVIDERS else name
 
 
 def callable_providers() -> list[str]:

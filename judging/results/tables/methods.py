@@ -21,8 +21,8 @@ from annotation.models import Item, Label, Project, Resolution, Stage
 from annotation.reports import agreement, agreement_answers
 from formats.typeset import define_signs, escape_latex
 from judging.archive.versions import program_version
+from judging.evaluators import providers
 from judging.evaluators.models import JSON_CHOICES
-from judging.evaluators.providers import provider_choices
 from judging.models import Outcome, Reply, Run
 from judging.results import arrays, columns, counted, figure_help, progress
 from judging.results.columns import Table
@@ -237,7 +237,7 @@ def _prompt_sentence(run: Run) -> str:
         "run",
         str(run.kind),
         endpoint=run.pinned["name"],
-        provider=dict(provider_choices()).get(run.pinned["provider"], run.pinned["provider"]),
+        provider=providers.get_title(run.pinned["provider"]),
         model=run.pinned["model"],
         frame=f"frame {strategy.frame}",
         scale=f", scale {scale.low:g} to {scale.high:g}" if scale else "",

@@ -20,6 +20,7 @@ from annotation.models import Membership
 from annotation.projects import access
 from judging import tasks
 from judging.errors import Refused
+from judging.evaluators import providers
 from judging.evaluators.models import API_CHOICES, JSON_CHOICES
 from judging.generation import ability_suggestions
 from judging.generation import choices as generation_choices
@@ -220,14 +221,19 @@ def _outcomes_context(request: HttpRequest, run: Run) -> dict[str, Any]:
 
 
 def _describe_form(run: Run) -> dict[str, str]:
-    """How the requests of a run ask, beside their parameters: by which kind of call, and for
-    answers in which form."""
+    """How the requests of a run ask, beside their parameters: by which protocol and kind of call,
+    and for answers in which form."""
     mode, schema = run.pinned.get("json_mode", ""), run.pinned_strategy().schema
     answers = JSON_CHOICES[mode].lower().replace("json", "JSON")
     if mode and schema is None:
         answers = f"as text: the endpoint's {answers} needs a schema, which this strategy lacks"
     api = run.pinned.get("api", "chat")
-    return {"api": API_CHOICES.get(api, api).partition(" ")[0], "answers": answers}
+    provider = providers.get_title(run.pinned["provider"])
+    return {
+        "provider": provider,
+        "api": API_CHOICES.get(api, api).partition(" ")[0],
+        "answers": answers,
+    }
 
 
 def _related_context(run: Run) -> dict[str, Any]:

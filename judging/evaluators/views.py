@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from annotation.htmx import HtmxRequest
 from annotation.models import Account
 from judging.evaluators import endpoints, trial_call
 from judging.evaluators.forms import EndpointPageForm
@@ -17,6 +18,7 @@ from judging.evaluators.keys import is_key_set
 from judging.evaluators.presets import load_presets
 from judging.evaluators.prices import TOKEN_LIMIT_NAMES
 from judging.evaluators.providers import merge_defaults
+from judging.evaluators.providers.parameters import describe_family
 from judging.models import Endpoint
 
 
@@ -31,10 +33,13 @@ def endpoint_list(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 @login_required
-def new_endpoint(request: HttpRequest) -> HttpResponse:
+def new_endpoint(request: HtmxRequest) -> HttpResponse:
     """Add an evaluator, from a preset if one is chosen. Choosing one stores nothing, and keeps what
-    was typed."""
+    was typed. htmx gets what is known of the typed model."""
     endpoints.list_changeable(request)
+    if request.htmx:
+        known = {"family": describe_family(request.GET.get("model", ""))}
+        return render(request, "judging/endpoint_edit.html#family", known)
     sent = request.POST if request.method == "POST" else request.GET
     preset = load_presets().get(sent.get("preset", ""))
     if preset is None:
@@ -84,6 +89,7 @@ def _render_form(
     context = {
         "form": form,
         "endpoint": form.instance,
+        "family": describe_family(str(form["model"].value() or "")),
         "presets": load_presets().values(),
         "preset": load_presets().get(preset or ""),
     }

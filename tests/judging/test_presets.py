@@ -96,6 +96,34 @@ def test_after_an_error_the_page_still_says_where_the_form_started(admin: Client
     assert fields(answer)["from"] == "ollama"
 
 
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("openai/o4-mini", "Known family: OpenAI o-series. It takes no temperature and no top_p,"),
+        ("o4-mini", "an answer to 8,192 tokens instead of 1,024."),
+        (
+            "us.anthropic.claude-opus-4-7-v1:0",
+            "no temperature and no top_p and no top_k, so our default",
+        ),
+        ("gemini-2.5-pro", "Gemini 2.5 and later. It may think first"),
+        ("judge-1", "Nothing is known of this model, so it gets our defaults."),
+    ],
+)
+def test_the_form_says_what_is_known_of_the_typed_model(
+    admin: Client, model: str, said: str
+) -> None:
+    typed = admin.get(NEW, {"model": model}, headers={"HX-Request": "true"}).content.decode()
+    assert said in typed
+    assert "<" not in typed
+    shown = fields(admin.get(NEW, {"preset": "openai"}))
+    assert typed in admin.post(NEW, {**shown, "model": model, "address": ""}).content.decode()
+    # Nothing typed, nothing said.
+    assert admin.get(NEW, {"model": " "}, headers={"HX-Request": "true"}).content == b""
+    page = admin.get(NEW).content.decode()
+    assert "Known family" not in page
+    assert "Nothing is known" not in page
+
+
 def test_who_may_not_add_endpoints_gets_no_presets(client: Client) -> None:
     client.force_login(make_account("somebody"))
     assert client.get(NEW, {"preset": "openai"}).status_code in (403, 404)

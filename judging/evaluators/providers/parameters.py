@@ -43,6 +43,28 @@ def find_family(model: str) -> Family:
     return next(fits, UNKNOWN_FAMILY)
 
 
+def describe_family(model: str) -> str:
+    """Say in a sentence or two what is known of a model by its name; "" for no name."""
+    if not model.strip():
+        return ""
+    family = find_family(model.strip())
+    if family is UNKNOWN_FAMILY:
+        return (
+            "Nothing is known of this model, so it gets our defaults. If it refuses one, its run "
+            "stops at the first refusal and offers to go on without it."
+        )
+    said = [f"Known family: {family.name}."]
+    if family.refuses:
+        names = " and no ".join(family.refuses)
+        said.append(f"It takes no {names}, so our default is not sent.")
+    if family.longest_answer > DEFAULT_MAX_TOKENS:
+        said.append(
+            "It may think first, and the limit includes the thinking, so a new endpoint limits an "
+            f"answer to {family.longest_answer:,} tokens instead of {DEFAULT_MAX_TOKENS:,}."
+        )
+    return " ".join(said)
+
+
 def merge_parameters(
     provider: str, model: str, defaults: Iterable[str], *layers: Mapping[str, Any]
 ) -> dict[str, Any]:

@@ -30,8 +30,8 @@ T = TypeVar("T")
 @dataclass(frozen=True)
 class Option:
     """One checkbox. `note` is shown next to its label, `cost` behind it, and `why` below. `kind`
-    says whether an endpoint is, or a strategy needs, an evaluator LLM ("llm") or the baseline. It
-    cannot be ticked if there is a `barrier`, which is shown."""
+    says whether an endpoint is, or a strategy needs, an evaluator LLM ("llm") or the baseline. If
+    there is a `barrier`, it is shown, and only a box that a link has ticked can be changed."""
 
     name: str
     value: str
@@ -374,7 +374,7 @@ class StartForm(DescriptionForm):
             value=slug,
             label=one.title,
             note="; ".join(note for note in notes if note),
-            checked=slug in self._chosen("strategy") and not barrier,
+            checked=slug in self._chosen("strategy"),
             kind="baseline" if one.metric else "llm",
             cost=self._describe_calls(one),
             why=self.recommended.get(slug, ""),

@@ -138,6 +138,23 @@ def test_a_link_may_choose_beforehand(browser: Client, project: Project, judge: 
     assert not Run.objects.exists()
 
 
+def test_a_link_ticks_a_strategy_before_there_is_an_evaluator_llm(
+    browser: Client, project: Project
+) -> None:
+    make_items(project, 1)
+    make_baseline()
+    link = NEW + "?strategy=pairwise"
+    said = shown(browser.get(link))
+    assert 'value="pairwise" checked data-kind="llm">' in said
+    assert 'value="vanilla" data-kind="llm" disabled>' in said
+    assert "The address of this page keeps what is ticked" in said
+    assert "The address of this page keeps what is ticked" not in shown(browser.get(NEW))
+    refused = shown(sent(browser, strategy="pairwise", endpoint="baseline"), 422)
+    assert 'value="pairwise" checked data-kind="llm">' in refused
+    make_endpoint("http://127.0.0.1:9/v1")
+    assert 'value="pairwise" checked data-kind="llm">' in shown(browser.get(link))
+
+
 def test_a_strategy_that_the_endpoint_cannot_do_is_refused_in_words(
     browser: Client, project: Project
 ) -> None:

@@ -135,9 +135,11 @@ def test_without_an_evaluator_llm_its_strategies_cannot_be_ticked_and_say_why() 
         one.value: one.barrier for _, _, found in start_form().strategy_groups() for one in found
     }
     assert barriers == {"vanilla": "needs an evaluator LLM", "rouge-l": ""}
-    # A link may have chosen it: its group is open and says why it is not ticked.
-    (_, is_open, [vanilla]), _ = start_form({"strategy": ["vanilla"]}).strategy_groups()
-    assert (is_open, vanilla.checked) == (True, False)
+    # A link may have chosen it: it is ticked, and its group is open and says what it needs.
+    linked = start_form(initial={"strategy": ["vanilla"]})
+    (_, is_open, [vanilla]), _ = linked.strategy_groups()
+    assert (is_open, vanilla.checked) == (True, True)
+    assert vanilla.barrier == "needs an evaluator LLM"
     make_endpoint("http://127.0.0.1:9/v1")
     for _, _, options in start_form().strategy_groups():
         assert not any(one.barrier for one in options)

@@ -453,8 +453,9 @@ def cancel(run: Run, member: Membership | None) -> None:
     change_state(run, open_states, Run.State.CANCELLED, member)
 
 
-def retry_failed(run: Run, member: Membership | None) -> int:
-    """Send the run's failed requests again; return their number.
+def retry_failed(run: Run, member: Membership | None, *, timeout: int | None = None) -> int:
+    """Send the run's failed requests again; return their number. With a `timeout`, the run's calls
+    may take so many seconds from now on, whatever its endpoint allows.
 
     The run's missing outcomes are decided again, including outcomes that another run's retry has
     fixed. Other runs that share the requests keep their outcomes until these runs are retried too.
@@ -468,7 +469,12 @@ def retry_failed(run: Run, member: Membership | None) -> int:
         ids, unsure = lock_unsure(run)
         if not ids and not run.outcomes.mended().exists():
             raise Refused("This run has no failed requests.")
-        change_state(run, RETRY_STATES, Run.State.RUNNING, member, requests=len(ids))
+        said: dict[str, Any] = {} if timeout is None else {"timeout": timeout}
+        change_state(run, RETRY_STATES, Run.State.RUNNING, member, requests=len(ids), **said)
+        if timeout is not None:
+            run.refresh_from_db(fields=["pinned"])
+            run.pinned[run_config.TIMEOUT_KEY] = timeout
+            run.save(update_fields=["pinned"])
         for part in _split_batches(ids, 500):
             Request.objects.filter(pk__in=part).ask_again(clock.now())
         for part in _split_batches(unsure, 500):

@@ -90,7 +90,7 @@ def _check_examples(strategy: Strategy, examples: int) -> None:
 
 
 # Keys in `pinned` that are only notes; the results of a run do not depend on them.
-TRANSIENT_KEYS = ("rereading", "pilot")
+TRANSIENT_KEYS = ("rereading", "pilot", run_config.TIMEOUT_KEY)
 
 
 def draft_run(

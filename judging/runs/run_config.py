@@ -11,6 +11,8 @@ OVERRIDES_KEY = "own"
 # The key in a run's pins of its supplements, in order: the `parameters` that each changes, and
 # `stopped` if it was cancelled.
 SUPPLEMENTS_KEY = "supplements"
+# The key in a run's pins of the seconds that its calls may take, if not those of its endpoint.
+TIMEOUT_KEY = "timeout"
 # Stands for the axis of each item's own ability, regardless of the names of the axes.
 MAIN_AXIS = "main"
 

@@ -4,6 +4,9 @@ A supplement belongs to its run: it adds calls to the outcomes that are missing,
 the parameters that it changed. Prompts, model and items stay. An outcome is decided by the last
 supplement with a usable reply, otherwise by the original replies, so no item is counted twice. The
 original calls and replies stay as they are.
+
+Calls may also be given more time than the endpoint allows. With more time alone, the requests that
+failed are sent again as they are, like a retry, and the run gets no supplement.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +18,7 @@ from annotation.db import transactions
 from annotation.models import Membership
 from judging.errors import Refused
 from judging.evaluators.providers.parameters import merge_parameters
-from judging.models import Outcome, Run
+from judging.models import Outcome, Request, Run
 from judging.runs import derived, lifecycle, pinning, run_config, spending, start_checks
 from judging.runs.engine import calls, outcomes, rendering
 from judging.runs.engine.calls import PlannedCall
@@ -26,6 +29,8 @@ from judging.strategies.replies.causes import list_causes_to_ask_again
 BATCH = 200
 # Later supplements rarely give a reply that earlier ones did not give.
 MAX_SUPPLEMENTS = 20
+# In seconds; more does not fit the column of an endpoint's own timeout.
+MAX_TIMEOUT = 32_767
 
 
 @dataclass(frozen=True)
@@ -77,9 +82,13 @@ def list_supplements(run: Run) -> list[Supplement]:
     return found
 
 
-def estimate_supplement(run: Run, parameters: Mapping[str, Any]) -> SupplementEstimate:
+def estimate_supplement(
+    run: Run, parameters: Mapping[str, Any], timeout: int | None = None
+) -> SupplementEstimate:
     """Estimate a supplement. Raises `Refused` like `ask_again`."""
-    tried = _check(run, parameters)
+    tried = _check(run, parameters, timeout)
+    if not parameters:
+        return _estimate_retry(run)
     number = len(tried.pinned[run_config.SUPPLEMENTS_KEY])
     sender, strategy = rendering.with_supplement(tried, number), run.pinned_strategy()
     n, cost = 0, Decimal(0)
@@ -92,22 +101,35 @@ def estimate_supplement(run: Run, parameters: Mapping[str, Any]) -> SupplementEs
     return SupplementEstimate(select_unusable(run).count(), n, cost if known else None)
 
 
-def ask_again(run: Run, member: Membership | None, parameters: Mapping[str, Any]) -> int:
+def ask_again(
+    run: Run,
+    member: Membership | None,
+    parameters: Mapping[str, Any],
+    timeout: int | None = None,
+) -> int:
     """Ask the unusable items of a finished run again with these parameters changed; return their
-    number.
+    number. A `timeout` holds for all calls of the run from now on, in seconds; without parameters,
+    only the failed requests are sent again.
 
     Raises `Refused` for a run that is not finished, as when somebody else has just asked, for
     parameters that change nothing, and if no item is left to ask.
     """
+    if not parameters:
+        _check(run, parameters, timeout)
+        items = _select_failed(run).count()
+        lifecycle.retry_failed(run, member, timeout=timeout)
+        return items
     with transactions.transact():
         lifecycle.lock_unsure(run)
         # The lock lets one of two people through; the other sees a running run.
         held = Run.objects.select_for_update(no_key=True, of=("self",)).get(pk=run.pk)
-        held.pinned = _check(held, parameters).pinned
+        held.pinned = _check(held, parameters, timeout).pinned
         ids = list(select_unusable(held).order_by("pk").values_list("pk", flat=True))
         supplements = held.pinned[run_config.SUPPLEMENTS_KEY]
         number = len(supplements)
         said: dict[str, Any] = {"supplement": number, **supplements[-1], "items": len(ids)}
+        if timeout is not None:
+            held.pinned[run_config.TIMEOUT_KEY] = said["timeout"] = timeout
         change_state(held, {Run.State.FINISHED}, Run.State.RUNNING, member, **said)
         held.digest = pinning.compute_digest(held)
         held.save(update_fields=["pinned", "digest"])
@@ -124,8 +146,33 @@ def ask_again(run: Run, member: Membership | None, parameters: Mapping[str, Any]
     return len(ids)
 
 
-def _check(run: Run, parameters: Mapping[str, Any]) -> Run:
-    """Return an unsaved copy of the run that pins one more supplement. Raises `Refused`."""
+def _select_failed(run: Run) -> OutcomeQuerySet:
+    """Select the outcomes that are missing because a request failed."""
+    missing = run.outcomes.filter(result=Outcome.Result.MISSING)
+    return missing.filter(calls__request__state="failed").distinct()
+
+
+def _estimate_retry(run: Run) -> SupplementEstimate:
+    failed = Request.objects.wanted_by(run).filter(state="failed").order_by("pk")
+    ids = list(failed.values_list("pk", flat=True))
+    prices: list[Decimal | None] = []
+    for begin in range(0, len(ids), BATCH):
+        batch = ids[begin : begin + BATCH]
+        numbers = rendering.load_supplements(run, batch)
+        prices += [
+            spending.estimate_request(
+                run.endpoint, rendering.with_supplement(run, numbers[pk]), body
+            )
+            for pk, body in rendering.render_bodies(run, batch).items()
+        ]
+    known = [price for price in prices if price is not None]
+    cost = sum(known, Decimal(0)) if len(known) == len(prices) else None
+    return SupplementEstimate(_select_failed(run).count(), len(ids), cost)
+
+
+def _check(run: Run, parameters: Mapping[str, Any], timeout: int | None) -> Run:
+    """Return an unsaved copy of the run that pins one more supplement, or the run itself if only
+    its timeout changes. Raises `Refused`."""
     if run.kind != Run.Kind.ASKED or run.generates:
         raise Refused(
             f"Run {run.number} asked no evaluator for a judgement, so its items cannot be asked "
@@ -135,8 +182,25 @@ def _check(run: Run, parameters: Mapping[str, Any]) -> Run:
         raise Refused(
             f"Run {run.number} is {run.state}. Only the items of a finished run can be asked again."
         )
-    if not parameters:
+    if timeout is not None and not 1 <= timeout <= MAX_TIMEOUT:
+        raise Refused(f"Give calls 1 to {MAX_TIMEOUT:,} seconds.")
+    tried = run
+    if parameters:
+        tried = _check_parameters(run, parameters)
+    elif timeout is None:
         raise Refused("Change at least one parameter, or the same replies would come again.")
+    elif not _select_failed(run).exists():
+        raise Refused(
+            f"No request of run {run.number} failed, so more time alone changes nothing. Change a "
+            "parameter too."
+        )
+    if run.cap is not None:
+        start_checks.check_prices(run.endpoint)
+    start_checks.check_budget(run.project, run.endpoint)
+    return tried
+
+
+def _check_parameters(run: Run, parameters: Mapping[str, Any]) -> Run:
     pinning.check_parameters(parameters)
     before = run.pinned.get(run_config.SUPPLEMENTS_KEY, [])
     if len(before) >= MAX_SUPPLEMENTS:
@@ -150,9 +214,6 @@ def _check(run: Run, parameters: Mapping[str, Any]) -> Run:
         raise Refused("These items were already asked with these parameters. Change one of them.")
     if not select_unusable(run).exists():
         raise Refused(f"Run {run.number} has no item whose reply is unusable.")
-    if run.cap is not None:
-        start_checks.check_prices(run.endpoint)
-    start_checks.check_budget(run.project, run.endpoint)
     return tried
 
 

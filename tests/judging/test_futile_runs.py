@@ -142,6 +142,19 @@ def test_a_call_in_flight_each_that_timed_out_pauses_a_run(project: Project) -> 
     assert "(9 s) or lower the calls in flight (4)" in run.reason
 
 
+def test_a_run_with_a_timeout_of_its_own_names_that_and_not_the_endpoint_s(
+    project: Project,
+) -> None:
+    run = planned(project, in_flight=4, timeout=7)
+    run.pinned["timeout"] = 70
+    run.save()
+    fail(run, TimedOut("No full reply within 70 s.", retry_after=60), number=4)
+    assert state(run) == Run.State.PAUSED
+    assert "stopped after 70 s without a reply" in run.reason
+    assert "ask again with more than 70 s per call" in run.reason
+    assert "raise the timeout" not in run.reason
+
+
 # A busy server is asked again after the other calls, however slow these are here.
 @pytest.mark.parametrize("other", [None, ServerError("busy", retry_after=60), rejected()])
 def test_a_run_goes_on_where_not_all_calls_timed_out(

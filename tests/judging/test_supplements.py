@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,13 @@ from django.db import connection, transaction
 from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
 
-from annotation.models import Project
+from annotation.models import Event, Project
 from formats.rows import FormatError
 from judging.archive import load
 from judging.errors import Refused
 from judging.evaluators.providers.errors import Rejected
 from judging.exporting import tables
-from judging.models import Call, Outcome, Reply, Run
+from judging.models import Call, Outcome, Reply, Request, Run
 from judging.results.tables import methods
 from judging.runs import derived, lifecycle, pinning, supplements
 from judging.runs.engine import outcomes, store
@@ -40,7 +41,9 @@ from tests.judging.builders_judging import (
     make_strategy,
     results,
     take,
+    work,
 )
+from tests.services.scripted_evaluator import Script, ScriptedEvaluator
 
 pytestmark = pytest.mark.django_db
 NOWHERE = "http://127.0.0.1:9/v1"
@@ -81,7 +84,9 @@ def test_unusable_items_are_asked_again_and_counted_once(run: Run) -> None:
 
 def test_a_supplement_sends_the_changed_parameters(run: Run) -> None:
     supplements.ask_again(run, None, MORE)
-    assert all(b"4096" in one.body for one in take(run))
+    leased = take(run)
+    assert all(b"4096" in one.body for one in leased)
+    assert {one.timeout for one in leased} == {None}
 
 
 def test_a_second_supplement_asks_what_is_left(run: Run) -> None:
@@ -211,11 +216,13 @@ def test_no_supplement_starts_with_other_parameters_than_were_estimated(
 ) -> None:
     client.force_login(make_member(project, "lead").account)
     page = f"/projects/{project.slug}/runs/{run.number}/supplement/"
-    sent = {"parameters": '{"max_tokens": 90000}', "estimated": '{"max_tokens": 4096}'}
+    sent = {"parameters": '{"max_tokens": 90000}', "estimated": '{"max_tokens": 4096} '}
     shown = client.post(page, {**sent, "step": "ask"})
     assert (shown.status_code, run.calls.count()) == (409, 3)
     assert "This is the new estimate" in shown.content.decode()
-    again = client.post(page, {**sent, "step": "ask", "estimated": sent["parameters"]})
+    estimated = {**sent, "step": "ask", "estimated": f"{sent['parameters']} "}
+    assert client.post(page, {**estimated, "timeout": "9"}).status_code == 409
+    again = client.post(page, estimated)
     assert (again.status_code, run.calls.count()) == (302, 5)
 
 
@@ -268,9 +275,9 @@ def test_the_command_asks_again_when_it_is_told_to_start(run: Run, project: Proj
     call_command(*words, "--parameters", '{"max_tokens": 4096}')
     run.refresh_from_db()
     assert run.state == Run.State.FINISHED
-    call_command(*words, "--parameters", '{"max_tokens": 4096}', "--start")
+    call_command(*words, "--parameters", '{"max_tokens": 4096}', "--timeout", "600", "--start")
     run.refresh_from_db()
-    assert run.state == Run.State.RUNNING
+    assert (run.state, run.pinned["timeout"]) == (Run.State.RUNNING, 600)
 
 
 def test_a_cancelled_supplement_loses_no_money_and_opens_nothing(project: Project) -> None:
@@ -352,6 +359,61 @@ def test_if_a_cancel_fails_on_the_way_the_run_goes_on(
     run.refresh_from_db()
     assert run.state == Run.State.RUNNING
     assert run.calls.filter(supplement=1).count() == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_calls_that_timed_out_are_sent_again_with_more_time(
+    project: Project, evaluator: ScriptedEvaluator, client: Client
+) -> None:
+    """The evaluator takes 1.2 seconds for a reply, and its endpoint waits for one."""
+    evaluator.script = Script(latency=1.2)
+    make_items(project, 2)
+    endpoint = make_endpoint(evaluator, timeout=1, price_in=Decimal(1), price_out=Decimal(1))
+    run = make_run(project, endpoint, ONE_CALL)
+    lifecycle.plan_calls(run)
+    Request.objects.update(tried={"timed_out": 2})
+    lifecycle.resume(work(run), None)
+    run.refresh_from_db()
+    assert (run.state, results(run)) == (Run.State.FINISHED, {"timed_out": 2})
+    foreseen = supplements.estimate_supplement(run, {}, 30)
+    assert (foreseen.items, foreseen.calls) == (2, 2)
+    assert foreseen.cost
+    before = run.digest
+    assert supplements.ask_again(run, None, {}, 30) == 2
+    run = work(run)
+    assert (run.state, results(run)) == (Run.State.FINISHED, {"detected": 2})
+    assert (run.digest, supplements.list_supplements(run)) == (before, [])
+    client.force_login(make_member(project, "lead").account)
+    shown = client.get(f"/projects/{project.slug}/runs/{run.number}/").content.decode()
+    assert "30 s per call" in shown
+    assert "the run's own" in unescape(shown)
+
+
+def test_calls_of_a_supplement_may_take_more_time(run: Run, program: Client) -> None:
+    path = f"/api/v1/projects/{run.project.slug}/runs/{run.number}/supplement/"
+    sent = program.post(path, {"parameters": MORE, "timeout": 600}, "application/json")
+    assert sent.json()["run"]["pinned"]["timeout"] == 600
+    run.refresh_from_db()
+    assert [one.timeout for one in take(run)] == [600, 600]
+    event = Event.objects.filter(kind="run running").latest("pk")
+    assert (event.data["supplement"], event.data["timeout"]) == (1, 600)
+
+
+def test_more_time_alone_needs_a_request_that_failed(
+    run: Run, client: Client, project: Project
+) -> None:
+    with pytest.raises(Refused, match="more time alone changes nothing"):
+        supplements.ask_again(run, None, {}, 600)
+    with pytest.raises(Refused, match="1 to 32,767 seconds"):
+        supplements.ask_again(run, None, MORE, 0)
+    client.force_login(make_member(project, "lead").account)
+    page = f"/projects/{project.slug}/runs/{run.number}/supplement/"
+    said = client.post(page, {"parameters": "", "timeout": "600"}).content.decode()
+    assert "more time alone changes nothing" in said
+    assert 'value="600"' in said
+    assert "Enter a whole number" in client.post(page, {"timeout": "much"}).content.decode()
+    kept = f"Leave empty to keep {run.endpoint.timeout} s."
+    assert kept in client.get(page).content.decode()
 
 
 @pytest.fixture

@@ -10,32 +10,40 @@ from judging.runs import spending, supplements
 
 class Command(BaseCommand):
     help = (
-        "Ask the items of a finished run whose replies are unusable again, with other parameters. "
-        "Without --start, only say how many items there are and what they cost at most."
+        "Ask the items of a finished run whose replies are unusable again, with other parameters "
+        "or more time. Without --start, only say how many items there are and what they cost at "
+        "most."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("run", type=int, metavar="NUMBER")
         parser.add_argument("--project", required=True, metavar="SLUG")
         parser.add_argument(
-            "--parameters", required=True, metavar="JSON", help='such as {"max_tokens": 4096}'
+            "--parameters", default="{}", metavar="JSON", help='such as {"max_tokens": 4096}'
+        )
+        parser.add_argument(
+            "--timeout",
+            type=int,
+            metavar="SECONDS",
+            help="the time that calls of the run get from now on; without --parameters, only the "
+            "failed requests are sent again",
         )
         parser.add_argument("--start", action="store_true", help="ask")
         parser.add_argument("--wait", action="store_true", help=run_commands.WAIT_HELP)
 
     def handle(self, *args: Any, **options: Any) -> None:
         run = run_commands.get_run(options["project"], options["run"])
-        parameters = _parse(options["parameters"])
+        changes = {"parameters": _parse(options["parameters"]), "timeout": options["timeout"]}
         if not options["start"]:
             found = run_commands.call_service(
-                lambda: supplements.estimate_supplement(run, parameters)
+                lambda: supplements.estimate_supplement(run, **changes)
             )
             cost = "unknown" if found.cost is None else spending.format_amount(found.cost)
             self.stdout.write(
                 f"{found.items} items to ask again in {found.calls} calls; cost at most: {cost}"
             )
             return
-        asked = run_commands.call_service(lambda: supplements.ask_again(run, None, parameters))
+        asked = run_commands.call_service(lambda: supplements.ask_again(run, None, **changes))
         self.stdout.write(f"{asked} items of run {run.number} are asked again")
         run_commands.continue_run(run, self.stderr, wait=options["wait"])
 

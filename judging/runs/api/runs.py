@@ -148,7 +148,8 @@ def move(request: Request, slug: str, number: int) -> Response:
 )
 @api_view(["POST"])
 def supplement(request: Request, slug: str, number: int) -> Response:
-    """Ask the items of a finished run without a usable reply again, with other parameters."""
+    """Ask the items of a finished run without a usable reply again, with other parameters or
+    more time."""
     member = access.member_for(request, slug, right="run")
     asked = get_run_or_404(member, number)
     said = validate_body(SupplementSerializer(data=request.data))

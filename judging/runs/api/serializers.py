@@ -11,7 +11,7 @@ from judging.runs import descriptions
 from judging.runs.counts import PaidReplies
 from judging.runs.forms import MOST_KEYS
 from judging.runs.progress import Progress, RunPace, RunStatus
-from judging.runs.supplements import SupplementEstimate
+from judging.runs.supplements import MAX_TIMEOUT, SupplementEstimate
 from judging.runs.warnings import RunWarning
 from judging.strategies.definitions import MAX_EXAMPLES, MAX_SAMPLES
 
@@ -126,9 +126,14 @@ class MoveSerializer(serializers.Serializer[Any]):
 
 
 class SupplementSerializer(serializers.Serializer[Any]):
-    """The parameters to change when a run asks its unusable items again."""
+    """The `parameters` to change when a run asks its unusable items again, and the `timeout` in
+    seconds that its calls get from now on; null keeps it. Without parameters, only the failed
+    requests are sent again, as they are."""
 
-    parameters = serializers.DictField()
+    parameters = serializers.DictField(default=dict)
+    timeout = serializers.IntegerField(
+        default=None, allow_null=True, min_value=1, max_value=MAX_TIMEOUT
+    )
 
 
 class SupplementEstimateSerializer(serializers.Serializer[SupplementEstimate]):

@@ -21,7 +21,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
@@ -402,7 +402,10 @@ async def _ask_request(work: TimeSlice, leased: LeasedRequest, place: CallSlot) 
     if not work.wants(leased):
         place.used = 0
         return CallResult(leased)
-    call = asyncio.create_task(work.provider.ask(work.session, work.target, leased.body))
+    target = work.target
+    if leased.timeout is not None:
+        target = replace(target, timeout=leased.timeout)
+    call = asyncio.create_task(work.provider.ask(work.session, target, leased.body))
     work.begun[call] = leased
     try:
         answer = await call

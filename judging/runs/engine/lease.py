@@ -18,7 +18,7 @@ from django.db.models import Q
 from annotation.db import bulk, transactions
 from judging.evaluators.prices import estimate_tokens
 from judging.models import Dispatcher, Endpoint, Request, Run
-from judging.runs import lifecycle, spending
+from judging.runs import lifecycle, run_config, spending
 from judging.runs.engine import rendering
 from judging.runs.engine.models import lease_expired
 from judging.strategies.replies.outputs import strip_unstorable
@@ -37,7 +37,8 @@ _handover_lock = threading.Lock()
 @dataclass(frozen=True, slots=True)
 class LeasedRequest:
     """A request that this worker sends now, with its exact body and the number of tokens it may
-    use. `sent` has the names of the parameters in the body."""
+    use. `sent` has the names of the parameters in the body. `timeout` are the seconds that its run
+    allows, None for those of the endpoint."""
 
     request_id: int
     run_id: int
@@ -46,6 +47,7 @@ class LeasedRequest:
     tokens: int = 0
     tried: Mapping[str, int] = field(default_factory=dict)
     sent: Collection[str] = ()
+    timeout: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +259,7 @@ def _render_requests(run: Run, found: Sequence[_DueRequest]) -> list[LeasedReque
     senders = {number: rendering.with_supplement(run, number) for number in {*numbers.values()}}
     digests = {number: rendering.build_digest_function(one) for number, one in senders.items()}
     names = {number: tuple(one.sends()) for number, one in senders.items()}
+    timeout = run.pinned.get(run_config.TIMEOUT_KEY)
     prepared = []
     for request in found:
         body, number = bodies[request.pk], numbers[request.pk]
@@ -267,9 +270,8 @@ def _render_requests(run: Run, found: Sequence[_DueRequest]) -> list[LeasedReque
                 "rebuilt. Start a new run."
             )
         taken = estimate_tokens(body, sender.pinned["parameters"])
-        prepared.append(
-            LeasedRequest(request.pk, run.pk, request.attempts, body, taken, request.tried, sent)
-        )
+        asked = (request.attempts, body, taken, request.tried, sent, timeout)
+        prepared.append(LeasedRequest(request.pk, run.pk, *asked))
     return prepared
 
 

@@ -401,14 +401,20 @@ def _explain_all_timed_out(
     all_of_them = not others.still_open().exists()
     if n < endpoint.in_flight and not all_of_them:
         return ""
+    own = run.pinned.get(run_config.TIMEOUT_KEY)
     numbers = (
         f"At endpoint {now.name}, raise the timeout ({now.timeout} s) or lower the calls in flight "
         f"({now.in_flight}), then resume."
     )
+    if own:
+        numbers = (
+            f"At endpoint {now.name}, lower the calls in flight ({now.in_flight}), then resume. Or "
+            f"resume, and once the run is finished ask again with more than {own} s per call."
+        )
     if any(numbers in reason for reason in list_pause_reasons(run)):
         return ""
     first = _describe_first(n, "call", all_of_them)
-    return f"{first} stopped after {now.timeout} s without a reply. {numbers}"
+    return f"{first} stopped after {own or now.timeout} s without a reply. {numbers}"
 
 
 def _describe_first(n: int, what: str, every: bool) -> str:

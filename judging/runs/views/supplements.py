@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
@@ -24,19 +25,26 @@ def supplement_run(request: HttpRequest, slug: str, number: int) -> HttpResponse
     """Estimate a supplement of a run, then ask its unusable items again."""
     member = access.member_for(request, slug, right="run")
     run = get_run_or_404(member, number)
-    sent = request.POST.get("parameters", "")
-    # As on the page for new runs, nothing starts with other parameters than those estimated.
+    context: dict[str, Any] = {
+        name: request.POST.get(name, "") for name in ("parameters", "timeout")
+    }
+    sent = f"{context['parameters']} {context['timeout']}"
+    # As on the page for new runs, nothing starts with another form than the estimated one.
     is_stale = request.POST.get("step") == "ask" and request.POST.get("estimated", sent) != sent
-    context: dict[str, Any] = {"parameters": sent, "is_stale": is_stale}
+    context["is_stale"] = is_stale
+    seconds = forms.IntegerField(required=False, min_value=1, max_value=supplements.MAX_TIMEOUT)
     if request.method == "POST":
         try:
-            parameters = parse_parameters(sent)
+            changes = {
+                "parameters": parse_parameters(context["parameters"]),
+                "timeout": seconds.clean(context["timeout"]),
+            }
             if request.POST.get("step") == "ask" and not is_stale:
-                asked = supplements.ask_again(run, access.ensure_membership(member), parameters)
+                asked = supplements.ask_again(run, access.ensure_membership(member), **changes)
                 tasks.notify_workers(run.endpoint_id)
                 messages.success(request, f"Asking {asked:,} items of run {number} again.")
                 return redirect("run", slug=slug, number=number)
-            context["foreseen"] = supplements.estimate_supplement(run, parameters)
+            context["foreseen"] = supplements.estimate_supplement(run, **changes)
         except ValidationError as error:
             context["problem"] = " ".join(error.messages)
         except Refused as error:
@@ -45,6 +53,7 @@ def supplement_run(request: HttpRequest, slug: str, number: int) -> HttpResponse
         "project": member.project,
         "member": member,
         "run": run,
+        "most_seconds": supplements.MAX_TIMEOUT,
         "unusable": supplements.select_unusable(run).count(),
         "sent": json.dumps(run.sends(), ensure_ascii=False, sort_keys=True),
     }

@@ -130,9 +130,11 @@ def draft_run(
 
 
 def repin_endpoint(run: Run, endpoint: Endpoint) -> dict[str, Any]:
-    """Return the pins that a stored run would have with another endpoint and no other change."""
+    """Return the pins that a stored run would have with another endpoint and no other change.
+    Supplements are left out: they asked the former endpoint."""
     asked, own = run.strategy.strategy(), run_config.load_overrides(run.pinned)
-    return run.pinned | endpoint.pinned(asked.parameters, own.parameters)
+    kept = {name: pin for name, pin in run.pinned.items() if name != run_config.SUPPLEMENTS_KEY}
+    return kept | endpoint.pinned(asked.parameters, own.parameters)
 
 
 def _pin_categories(project: Project, strategy: Strategy) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from judging.evaluators.providers.errors import Rejected
 from judging.exporting import tables
 from judging.models import Call, Outcome, Reply, Request, Run
 from judging.results.tables import methods
-from judging.runs import derived, lifecycle, pinning, supplements
+from judging.runs import derived, lifecycle, pinning, run_config, supplements
 from judging.runs.engine import outcomes, store
 from judging.runs.engine.store import CallResult
 from tests.builders import make_member, make_project
@@ -687,3 +687,20 @@ def test_a_parameter_and_a_model_called_items_are_shown(
     shown = client.get(f"/projects/{project.slug}/runs/{run.number}/").content.decode()
     assert "<code>items 1</code>" in shown
     assert "<code>items</code>" in shown
+
+
+def test_a_run_that_moves_to_another_endpoint_leaves_its_supplements_behind(
+    project: Project,
+) -> None:
+    make_items(project, 1)
+    run = make_run(project, make_endpoint(NOWHERE), ONE_CALL)
+    lifecycle.plan_calls(run)
+    for _ in range(2):
+        waiting = Request.objects.wanted_by(run).filter(state="waiting")
+        waiting.update(state="failed", cause="timed_out")
+        lifecycle.finish_if_done(run)
+        if run_config.SUPPLEMENTS_KEY not in run.pinned:
+            supplements.ask_again(run, None, MORE)
+    assert results(run) == {"timed_out": 1}
+    lifecycle.move_to_endpoint(run, make_endpoint(NOWHERE), None)
+    assert supplements.list_supplements(run) == []

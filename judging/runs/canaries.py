@@ -105,7 +105,8 @@ def load_canary(run: Run) -> Canary:
 def compute_drift(askings: Sequence[Run]) -> list[Drift]:
     """Compute the drift of each run after the first, by comparing result and detail of each item.
 
-    Items that are missing in either run are left out, since a failure is not drift.
+    Items that are missing in either run are left out, since a failure is not drift, and so are
+    items that a supplement asked again, since other parameters are no drift either.
     """
     first, *later = sorted(askings, key=lambda run: run.number)
     before = _load_decisions(first)
@@ -121,6 +122,7 @@ def compute_drift(askings: Sequence[Run]) -> list[Drift]:
 def _load_decisions(run: Run) -> dict[tuple[int, str], tuple[object, ...]]:
     """Load the decided outcomes of a run by item and axis; for a rating, with its values."""
     decided = run.outcomes.settled().exclude(result=Outcome.Result.MISSING)
+    decided = decided.exclude(calls__supplement__gt=0)
     rows = decided.values_list("item", "axis", "result", "detail", "values")
     return {
         (item, axis): (result, detail, values if result == Outcome.Result.SCORED else None)

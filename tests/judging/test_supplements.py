@@ -23,7 +23,7 @@ from judging.evaluators.providers.errors import Rejected
 from judging.exporting import tables
 from judging.models import Call, Outcome, Reply, Request, Run
 from judging.results.tables import methods
-from judging.runs import derived, lifecycle, pinning, run_config, supplements
+from judging.runs import canaries, derived, lifecycle, pinning, run_config, supplements
 from judging.runs.engine import outcomes, store
 from judging.runs.engine.store import CallResult
 from tests.builders import make_member, make_project
@@ -704,3 +704,23 @@ def test_a_run_that_moves_to_another_endpoint_leaves_its_supplements_behind(
     assert results(run) == {"timed_out": 1}
     lifecycle.move_to_endpoint(run, make_endpoint(NOWHERE), None)
     assert supplements.list_supplements(run) == []
+
+
+def test_what_a_supplement_asked_with_other_parameters_is_no_drift(project: Project) -> None:
+    make_items(project, 2)
+    first = canaries.start_canary(
+        project, strategy=make_strategy(), endpoint=make_endpoint(NOWHERE)
+    )
+    lifecycle.plan_calls(first)
+    answer(first, number=1)
+    answer(first, "no answer")
+    lifecycle.finish_if_done(first)
+    supplements.ask_again(first, None, MORE)
+    answer(first)
+    lifecycle.finish_if_done(first)
+    again = canaries.repeat_canary(first)
+    lifecycle.plan_calls(again)
+    answer(again, '{"score": 10}')
+    lifecycle.finish_if_done(again)
+    [drift] = canaries.load_canary(again).drifts
+    assert (drift.n, drift.changed) == (1, 1)

@@ -17,6 +17,8 @@ from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
+from django.http import HttpRequest
+
 # Context added to log lines. It is set by the middleware and by workers, separately for each
 # thread.
 _context: ContextVar[dict[str, Any] | None] = ContextVar("about", default=None)
@@ -109,6 +111,9 @@ def _message(record: logging.LogRecord) -> str:
     if request is None:
         return _without_quotes(record)
     status = getattr(record, "status_code", "")
+    if not isinstance(request, HttpRequest):
+        # Of the development server, whose records carry a socket and the whole URL.
+        return f"development server {status} {record.levelname.lower()}"
     return f"{request.method} {request_route(request)} {status} {record.levelname.lower()}"
 
 

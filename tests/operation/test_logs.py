@@ -2,6 +2,7 @@
 
 import json
 import logging
+import socket
 import sys
 from collections.abc import Callable, Iterator
 
@@ -78,6 +79,15 @@ def test_an_error_that_a_line_quotes_is_named_by_its_kind() -> None:
         "x", logging.WARNING, "f", 1, "Not now (%s), %d left.", (OSError(TEXT), 3), None
     )
     assert logs.record_facts(record)["message"] == "Not now (OSError), 3 left."
+
+
+def test_a_line_of_the_development_server_has_no_url() -> None:
+    words = ('"GET /invitation/secret/ HTTP/1.1"', "200", "17")
+    record = logging.LogRecord("django.server", logging.INFO, "f", 1, "%s %s %s", words, None)
+    record.request, record.status_code = socket.socket(), 200
+    with record.request:
+        said = logs.record_facts(record)
+    assert said["message"] == "development server 200 info"
 
 
 @pytest.mark.parametrize("form", [logs.JSONFormatter(), logs.PlainFormatter()])

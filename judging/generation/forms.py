@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 
 from annotation.generation.release import ReleasePolicy
-from judging.runs.forms import CapField
+from judging.runs.forms import RunCapField
 
 WAIT, ACCEPT = "wait", "accept"
 REMAINDER_CHOICES = {
@@ -68,7 +68,7 @@ class RegenerateForm(forms.Form):
 
     strategy = forms.ChoiceField(label="Instruction")
     endpoint = forms.ChoiceField(label="Evaluator")
-    cap = CapField()
+    cap = RunCapField()
     items = forms.MultipleChoiceField(
         label="Rejected items",
         error_messages={
@@ -97,14 +97,6 @@ class RegenerateForm(forms.Form):
             field = self.fields[name]
             assert isinstance(field, forms.ChoiceField)
             field.choices = choices
-
-    def clean_cap(self) -> Any:
-        cap = self.cleaned_data["cap"]
-        if cap == 0:
-            raise forms.ValidationError(
-                "With a cap of 0 no request can be sent. Leave the cap empty for no limit."
-            )
-        return cap
 
     def ticked(self) -> set[str]:
         """The keys of the items that are currently ticked."""

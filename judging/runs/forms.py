@@ -45,7 +45,7 @@ class Option:
 
 
 class CapField(forms.DecimalField):
-    """The most that a run may cost, in the site's currency; empty for no cap."""
+    """The most that runs may cost, in the site's currency; empty for no cap."""
 
     def __init__(self, **options: Any) -> None:
         help_text = (
@@ -54,6 +54,18 @@ class CapField(forms.DecimalField):
         )
         usual = {"label": "Cost cap", "help_text": help_text, "required": False}
         super().__init__(min_value=0, max_digits=14, decimal_places=6, **{**usual, **options})
+
+
+class RunCapField(CapField):
+    """The cap of one run, which is above 0."""
+
+    def validate(self, value: Any) -> None:
+        """Raises `ValidationError` for a cap with which the run could send nothing."""
+        super().validate(value)
+        if value == 0:
+            raise ValidationError(
+                "With a cap of 0 no request can be sent. Leave the cap empty for no limit."
+            )
 
 
 class DescriptionForm(forms.Form):
@@ -225,7 +237,7 @@ class StartForm(DescriptionForm):
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
         help_text='A JSON object, for example {"temperature": 0.7}. Leave empty for none.',
     )
-    cap = CapField(label="Cost cap per run")
+    cap = RunCapField(label="Cost cap per run")
     canary = forms.BooleanField(
         label="Run as a canary",
         required=False,
@@ -287,14 +299,6 @@ class StartForm(DescriptionForm):
             del self.fields["over"]
         if not is_lead:
             del self.fields["while_labelling"]
-
-    def clean_cap(self) -> Any:
-        cap = self.cleaned_data["cap"]
-        if cap == 0:
-            raise ValidationError(
-                "With a cap of 0 no request can be sent. Leave the cap empty for no limit."
-            )
-        return cap
 
     def clean_keys(self) -> tuple[str, ...]:
         """The keys, given one per line, without blank lines and duplicates. Raises

@@ -21,7 +21,7 @@ from judging.errors import Refused
 from judging.models import Endpoint, Run, StrategyVersion
 from judging.results import figures
 from judging.runs import canaries, choices, derived, lifecycle, reparse
-from judging.runs.forms import CapField, DescriptionForm
+from judging.runs.forms import DescriptionForm, RunCapField
 from judging.runs.reparse import ReparsePreview
 from judging.runs.views.runs import get_run_or_404, render_run
 from judging.strategies import catalogue
@@ -57,7 +57,7 @@ class CloneForm(RepeatRunForm):
         ],
         required=False,
     )
-    cap = CapField()
+    cap = RunCapField()
     endpoint = forms.ModelChoiceField(
         label="Endpoint",
         queryset=Endpoint.objects.none(),
@@ -76,14 +76,6 @@ class CloneForm(RepeatRunForm):
     def clean_as_pinned(self) -> bool:
         """True if the items are used as the run pinned them; False for an empty choice."""
         return bool(self.cleaned_data["as_pinned"])
-
-    def clean_cap(self) -> Any:
-        cap = self.cleaned_data["cap"]
-        if cap == 0:
-            raise forms.ValidationError(
-                "With a cap of 0 no request can be sent. Leave the cap empty for no limit."
-            )
-        return cap
 
 
 class MoveForm(forms.Form):

@@ -31,9 +31,9 @@ from judging.runs.api.responses import (
 )
 from judging.runs.api.serializers import (
     DescriptionSerializer,
+    RunCapField,
     StartSerializer,
     WatchedRunSerializer,
-    check_cap,
 )
 from judging.runs.canaries import Canary, Drift
 from judging.runs.reparse import OutcomeChange, ReparsePreview
@@ -154,12 +154,7 @@ class CloneSerializer(AgainSerializer):
 
     endpoint = serializers.CharField(default=None, allow_null=True, max_length=80)
     as_pinned = serializers.BooleanField(default=False)
-    cap = serializers.DecimalField(
-        default=None, allow_null=True, max_digits=14, decimal_places=6, min_value=0
-    )
-
-    def validate_cap(self, cap: Any) -> Any:
-        return check_cap(cap)
+    cap = RunCapField()
 
 
 class DeriveSerializer(DescriptionSerializer):

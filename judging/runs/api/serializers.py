@@ -1,5 +1,6 @@
 """Serializers of runs. They use numbers and names, never database ids."""
 
+from decimal import Decimal
 from typing import Any
 
 from rest_framework import serializers
@@ -21,6 +22,25 @@ class _NameField(serializers.CharField):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(max_length=80, **kwargs)
+
+
+def _refuse_zero(cap: Decimal) -> None:
+    if cap == 0:
+        raise serializers.ValidationError("With a cap of 0 no request can be sent.")
+
+
+class RunCapField(serializers.DecimalField):
+    """The cap of a new run, which is above 0; null for none."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            default=None,
+            allow_null=True,
+            max_digits=14,
+            decimal_places=6,
+            min_value=0,
+            validators=[_refuse_zero],
+        )
 
 
 class DescriptionSerializer(serializers.Serializer[Any]):
@@ -61,9 +81,7 @@ class StartSerializer(DescriptionSerializer):
     limit = serializers.IntegerField(
         default=None, allow_null=True, min_value=1, max_value=2_147_483_647
     )
-    cap = serializers.DecimalField(
-        default=None, allow_null=True, max_digits=14, decimal_places=6, min_value=0
-    )
+    cap = RunCapField()
     with_duplicates = serializers.BooleanField(default=False)
     unlabelled = serializers.BooleanField(default=False)
     seed = serializers.IntegerField(default=None, allow_null=True, min_value=0, max_value=2**48 - 1)
@@ -90,9 +108,6 @@ class StartSerializer(DescriptionSerializer):
     canary = serializers.BooleanField(default=False)
     while_labelling = serializers.BooleanField(default=False)
 
-    def validate_cap(self, cap: Any) -> Any:
-        return check_cap(cap)
-
     def validate_parameters(self, parameters: Any) -> Any:
         try:
             strategies.compute_digest(parameters)
@@ -101,13 +116,6 @@ class StartSerializer(DescriptionSerializer):
                 f"This cannot be sent in a request: {problem}"
             ) from problem
         return parameters
-
-
-def check_cap(cap: Any) -> Any:
-    """Return the cap; refuse 0, since no request could be sent then."""
-    if cap == 0:
-        raise serializers.ValidationError("With a cap of 0 no request can be sent.")
-    return cap
 
 
 class ResumeSerializer(serializers.Serializer[Any]):

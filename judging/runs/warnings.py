@@ -18,8 +18,9 @@ SUSPICIOUS, IMPOSSIBLE, MIN_BYTES = 4, 12, 4_000
 # From this number on, prompts of different lengths with equal token counts are no chance.
 MIN_EQUAL = 3
 # What a provider adds to the name of a model that it resolves: a date or number of a snapshot, or a
-# tag. A single digit is another model, as in opus-4 and opus-4-1.
-_SNAPSHOT = re.compile(r"([-@:](\d{3,8}|\d{4}-\d\d-\d\d|\d\d-\d{2,4}|latest|preview|exp))+")
+# tag. A single digit is another model, as in opus-4 and opus-4-1. A date is a year and the rest: if
+# it had a way of its own, a name of many dates would take very long to refuse.
+_SNAPSHOT = re.compile(r"([-@:](\d{3,8}|\d\d-\d{2,4}|latest|preview|exp))+")
 
 
 # A name on Amazon Bedrock, such as us.anthropic.claude-opus-4-20250514-v1:0: region, owner, model,

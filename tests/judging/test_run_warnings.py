@@ -75,6 +75,11 @@ def test_another_model_is_another(asked, answered):
     assert not is_same_model(asked, answered)
 
 
+def test_a_name_of_many_dates_is_compared_at_once() -> None:
+    """With two ways to read a date, each further date doubled the time."""
+    assert not is_same_model("m-latest", "m" + "-2024-01-01" * 100 + "!")
+
+
 def test_replies_that_name_no_model_warn_of_nothing():
     assert list_warnings("gpt-x", ReplyFacts({"": 40, "gpt-x": 2})) == []
 

@@ -505,6 +505,9 @@ def finish_if_done(run: Run) -> bool:
     Before that, decide outcomes that a killed worker left pending, parse replies again if the
     parser was switched, and update derived runs.
     """
+    if run_config.list_stopped_supplements(run.pinned):
+        # A call in flight when its supplement was cancelled may have failed, and waits again.
+        outcomes.settle_stopped(run)
     if Request.objects.wanted_by(run).still_open().exists():
         return False
     outcomes.decide_remaining(run)

@@ -237,7 +237,11 @@ def _batches(run: Run) -> Iterator[list[Outcome]]:
 
 def cancel(run: Run, member: Membership | None) -> None:
     """Cancel a run. While a supplement asks again, cancel only the supplement: what came is kept,
-    items without a new reply keep their original one, and the run is finished as before."""
+    items without a new reply keep their original one, and the run is finished as before.
+
+    Calls of the supplement that are in flight end first, since they are paid for; until then the
+    run is running.
+    """
     with transactions.transact():
         if Run.objects.filter(pk=run.pk, pinned__has_key=run_config.SUPPLEMENTS_KEY).exists():
             lifecycle.lock_unsure(run)
@@ -245,19 +249,24 @@ def cancel(run: Run, member: Membership | None) -> None:
         # A supplement may have started since the run was loaded.
         run.refresh_from_db()
         number = len(run.pinned.get(run_config.SUPPLEMENTS_KEY, ()))
-        mine = run.calls.filter(supplement=number)
         if not number:
             return
         stopped: dict[str, Any] = {}
-        if mine.filter(outcome__result=Outcome.Result.PENDING).exists():
+        asked = run.outcomes.filter(calls__supplement=number)
+        if asked.filter(result=Outcome.Result.PENDING).exists():
             stopped = {"stopped_supplement": number}
             *before, last = run.pinned[run_config.SUPPLEMENTS_KEY]
             run.pinned[run_config.SUPPLEMENTS_KEY] = [*before, {**last, "stopped": True}]
             run.digest = pinning.compute_digest(run)
             run.save(update_fields=["pinned", "digest"])
-            mine.filter(request__state__in=["waiting", "leased"]).delete()
-            outcomes.settle(run.outcomes.pending().order_by("pk").values_list("pk", flat=True))
+            outcomes.settle_stopped(run)
         # Also if the last reply has just come, and no worker has finished the run yet.
+        state, own = Run.State.FINISHED, run.calls.exclude(supplement=number)
         if not run.outcomes.pending().exists():
             derived.refresh_dependants(run)
-            change_state(run, {Run.State.CANCELLED}, Run.State.FINISHED, member, **stopped)
+        elif own.filter(request__in=Request.objects.still_open()).exists():
+            # A retry of the run's own calls was cancelled.
+            return
+        else:
+            state = Run.State.RUNNING
+        change_state(run, {Run.State.CANCELLED}, state, member, **stopped)

@@ -19,13 +19,14 @@ from annotation.models import Event, Project
 from formats.rows import FormatError
 from judging.archive import load
 from judging.errors import Refused
-from judging.evaluators.providers.errors import Rejected
+from judging.evaluators.providers.errors import Rejected, ServerError
 from judging.exporting import tables
 from judging.models import Call, Outcome, Reply, Request, Run
 from judging.results.tables import methods
 from judging.runs import canaries, derived, lifecycle, pinning, run_config, supplements
 from judging.runs.engine import outcomes, store
 from judging.runs.engine.store import CallResult
+from operation.integrity import CHECKS
 from tests.builders import make_member, make_project
 from tests.judging.archive.builders_archive import archive, lines
 from tests.judging.archive.test_load import changed
@@ -298,26 +299,46 @@ def test_a_cancelled_supplement_loses_no_money_and_opens_nothing(project: Projec
     assert results(run) == {"detected": 1, "unparsable": 1}
 
 
-def test_a_reply_that_comes_after_its_supplement_was_cancelled_is_paid_for(
+def test_a_call_in_flight_ends_before_the_run_whose_supplement_is_cancelled(
     project: Project,
 ) -> None:
-    make_items(project, 1)
+    """It is paid for, so its reply counts; what waits is not sent."""
+    make_items(project, 3)
     endpoint = make_endpoint(NOWHERE, price_in=Decimal(1), price_out=Decimal(1))
     run = make_run(project, endpoint, ONE_CALL)
     lifecycle.plan_calls(run)
     answer(run, "no answer")
     lifecycle.finish_if_done(run)
     supplements.ask_again(run, None, MORE)
-    [leased] = take(run, 1)
-    run.refresh_from_db()
-    before = run.spent
+    came, lost = take(run, 2)
     supplements.cancel(run, None)
-    late = [CallResult(leased, make_answer())]
+    assert (run.state, results(run)) == (Run.State.RUNNING, {"pending": 2, "unparsable": 1})
+    [told] = supplements.list_supplements(run)
+    assert (told.asked, told.stopped) == (2, True)
+    late = [CallResult(came, make_answer()), CallResult(lost, error=ServerError("500"))]
     store.store_results(endpoint, "worker", late)
     store.decide_outcomes(late)
+    assert lifecycle.finish_if_done(run)
     run.refresh_from_db()
-    assert (run.state, run.spent > before) == (Run.State.FINISHED, True)
-    assert (run.reserved, results(run)) == (0, {"unparsable": 1})
+    assert (run.state, run.reserved) == (Run.State.FINISHED, 0)
+    assert results(run) == {"detected": 1, "unparsable": 2}
+    assert [*CHECKS["spent"].find(), *CHECKS["spent-once"].find()] == []
+
+
+def test_an_item_with_one_of_two_new_replies_keeps_its_result_if_its_supplement_is_cancelled(
+    project: Project,
+) -> None:
+    make_items(project, 2)
+    run = make_run(project, make_endpoint(NOWHERE), "pairwise")
+    lifecycle.plan_calls(run)
+    answer(run, "no answer")
+    lifecycle.finish_if_done(run)
+    supplements.ask_again(run, None, MORE)
+    assert run.calls.filter(supplement=1).count() == 4
+    answer(run, number=1)
+    supplements.cancel(run, None)
+    assert (run.state, results(run)) == (Run.State.FINISHED, {"unparsable": 2})
+    assert run.calls.filter(supplement=1).count() == 1
 
 
 def test_a_cancelled_chain_keeps_its_replies_and_the_item_its_original_result() -> None:
@@ -659,9 +680,11 @@ def test_a_cancel_while_replies_are_stored_leaves_a_finished_run_without_open_re
     said = _at_once(lambda: supplements.cancel(Run.objects.get(pk=run.pk), None), store_each)
     assert said == [None, None]
     run.refresh_from_db()
+    # A cancel that comes first waits for the calls in flight.
+    lifecycle.finish_if_done(run)
     found = results(run)
     assert run.state == Run.State.FINISHED
-    assert (found["rejected"], found["detected"] + found["unparsable"]) == (13, 27)
+    assert (found["rejected"], found["detected"] + found.get("unparsable", 0)) == (13, 27)
     assert not run.calls.filter(request__state__in=["waiting", "leased"]).exists()
 
 

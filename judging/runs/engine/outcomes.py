@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from annotation.db import bulk, transactions
 from annotation.models import Revision
-from judging.models import Call, Outcome, Reading, Run
+from judging.models import Call, Outcome, Reading, Request, Run
 from judging.runs import run_config
 from judging.runs.engine import calls, rendering
 from judging.runs.engine.calls import PlannedCall
@@ -93,7 +93,7 @@ def build_chain_state(
 ) -> ChainState:
     """Build the state of an outcome's chains, with those of its supplements. `readings` has the
     reading of each ended call, by request. The supplements with the numbers in `stopped` go on no
-    more, so their unfinished chains say nothing."""
+    more, so those that lack a reading say nothing once none of their calls is in flight."""
     by_supplement: dict[int, list[CallRow]] = defaultdict(list)
     for call in asked:
         by_supplement[call.supplement].append(call)
@@ -102,7 +102,13 @@ def build_chain_state(
         number: _build_chains(strategy, outcome, by_supplement[number], readings)
         for number in sorted(by_supplement)
     }
-    later = [one for number, one in again.items() if one.is_over or number not in stopped]
+    later = [
+        one
+        for number, one in again.items()
+        if number not in stopped
+        or one.said.keys() >= first.said.keys()
+        or any(call.state == Request.State.LEASED for call in by_supplement[number])
+    ]
     if not later:
         return first
     return ChainState(
@@ -209,6 +215,14 @@ def settle(outcome_ids: Iterable[int]) -> int:
     decided = sum(one.decided for one in settled)
     answered = [pk for one in settled if one.further for pk in _continue_chains(one)]
     return decided + settle(answered) if answered else decided
+
+
+def settle_stopped(run: Run) -> None:
+    """Drop what the cancelled supplements of a run have not sent, and decide the outcomes that wait
+    for it."""
+    stopped = run_config.list_stopped_supplements(run.pinned)
+    run.calls.filter(supplement__in=stopped, request__state=Request.State.WAITING).delete()
+    settle(run.outcomes.pending().order_by("pk").values_list("pk", flat=True))
 
 
 def decide_again(outcome_ids: Iterable[int]) -> int:

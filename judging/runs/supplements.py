@@ -82,6 +82,13 @@ def list_supplements(run: Run) -> list[Supplement]:
     return found
 
 
+def is_asking_again(run: Run) -> bool:
+    """True while a supplement of the run asks; `cancel` then cancels only the supplement."""
+    number = len(run.pinned.get(run_config.SUPPLEMENTS_KEY, ()))
+    mine = run.calls.filter(supplement=number, outcome__result=Outcome.Result.PENDING)
+    return number > 0 and mine.exists()
+
+
 def estimate_supplement(
     run: Run, parameters: Mapping[str, Any], timeout: int | None = None
 ) -> SupplementEstimate:
@@ -252,8 +259,7 @@ def cancel(run: Run, member: Membership | None) -> None:
         if not number:
             return
         stopped: dict[str, Any] = {}
-        asked = run.outcomes.filter(calls__supplement=number)
-        if asked.filter(result=Outcome.Result.PENDING).exists():
+        if is_asking_again(run):
             stopped = {"stopped_supplement": number}
             *before, last = run.pinned[run_config.SUPPLEMENTS_KEY]
             run.pinned[run_config.SUPPLEMENTS_KEY] = [*before, {**last, "stopped": True}]

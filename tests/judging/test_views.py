@@ -14,7 +14,7 @@ from annotation.models import Membership, Project
 from judging.evaluators.providers.errors import Rejected
 from judging.jobs import heartbeat
 from judging.models import Reply, Run
-from judging.runs import lifecycle, progress
+from judging.runs import lifecycle, progress, supplements
 from judging.runs.engine import lease
 from tests.judging.builders_judging import (
     answer,
@@ -145,6 +145,23 @@ def test_cancelling_asks_once_more(browser: Client, project: Project) -> None:
     assert "Cancel run 1?" in text_of(browser, "run-cancel", run.number)
     run.refresh_from_db()
     assert run.state == "running"
+
+
+def test_while_a_supplement_asks_it_alone_is_cancelled_and_the_pages_say_so(
+    browser: Client, project: Project
+) -> None:
+    run = asked_run(project)
+    answer(run, "no answer")
+    lifecycle.finish_if_done(run)
+    supplements.ask_again(run, None, {"max_tokens": 4096})
+    asked = text_of(browser, "run-cancel", run.number)
+    assert "Cancel the supplement of run 1?" in asked
+    assert "cannot be resumed" not in asked
+    shown = browser.post(page("run-cancel", run.number), follow=True).content.decode()
+    assert "The supplement of run 1 is cancelled." in shown
+    assert "Run 1 is cancelled." not in shown
+    run.refresh_from_db()
+    assert run.state == "finished"
 
 
 def test_what_failed_can_be_asked_again(browser: Client, project: Project) -> None:

@@ -46,6 +46,8 @@ STEP_MESSAGES = {
     "pause": "Run {run} is paused. Calls in flight are stopped and sent again when you resume.",
     "resume": "Run {run} resumed.",
     "cancel": "Run {run} is cancelled. Calls in flight are stopped; stored replies stay.",
+    "supplement": "The supplement of run {run} is cancelled. Its usable replies count; all other "
+    "items keep their original result.",
     "retry": "Failed requests of run {run} are sent again.",
     "mended": "Run {run} is updated from another run's retry.",
     "archive": "Run {run} is archived. It no longer appears in lists and results.",
@@ -149,6 +151,8 @@ def _apply_step(
         return render_run(request, member, run, problem=str(problem))
     tasks.notify_workers(run.endpoint_id)
     said = "mended" if step == "retry" and not number else step
+    if step == "cancel" and run.state == Run.State.FINISHED:
+        said = "supplement"
     messages.success(request, STEP_MESSAGES[said].format(run=run.number))
     return redirect("run", slug=member.project.slug, number=run.number)
 
@@ -156,7 +160,7 @@ def _apply_step(
 @require_http_methods(["GET", "POST"])
 @login_required
 def cancel_run(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
-    """Ask for confirmation, then cancel the run."""
+    """Ask for confirmation, then cancel the run, or only its supplement while one asks."""
     if request.method == "POST":
         response: HttpResponse = change_run(request, slug=slug, number=number, step="cancel")
         return response
@@ -167,6 +171,7 @@ def cancel_run(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
         "member": member,
         "run": asked,
         "progress": progress.count_progress(asked),
+        "is_asking_again": supplements.is_asking_again(asked),
     }
     return render(request, "judging/run_cancel.html", context)
 

@@ -22,6 +22,7 @@ from annotation.models import Account, Event, Item, Membership, Project, Resolut
 from annotation.projects import guidelines
 from formats.readers import FORMATS
 from formats.rows import BadRow
+from judging.evaluators import endpoints
 from judging.models import Run
 from judging.runs import lifecycle, selection
 from judging.runs.engine import ask
@@ -178,7 +179,7 @@ def run_baselines(project: Project) -> list[Run]:
 
 
 def _run_baseline(project: Project, slug: str) -> Run:
-    endpoint = selection.list_all_endpoints().get(name=selection.BASELINE)
+    endpoint = endpoints.list_all().get(name=endpoints.BASELINE)
     run = Run.objects.filter(project=project, strategy__slug=slug).first()
     if run is None:
         version = selection.get_strategy_version(slug)

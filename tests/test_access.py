@@ -22,6 +22,7 @@ from annotation.models import Account, ApiToken, Item, Membership
 from annotation.projects import invitations, sign_in_links
 from config.environment import OpenID
 from judging.archive import jobs as archives
+from judging.evaluators import endpoints
 from judging.exporting import jobs
 from judging.runs import lifecycle, selection
 from tests.builders import Cast, cast, make_item, make_resolution
@@ -419,7 +420,7 @@ def names_in(people: Cast, key: str) -> dict[str, str]:
         "table": "categories",
     }
     names |= {"form": "csv", "object_id": "1", "content_type_id": "1", "app_label": "annotation"}
-    names |= {"name": selection.BASELINE, "strategy": "vanilla", "page": "overview"}
+    names |= {"name": endpoints.BASELINE, "strategy": "vanilla", "page": "overview"}
     names |= {
         "category": "number-errors",
         "group": "factual",
@@ -443,7 +444,7 @@ def make_import(people: Cast) -> None:
 
 
 def make_run(people: Cast) -> None:
-    endpoint = selection.list_all_endpoints().get(name=selection.BASELINE)
+    endpoint = endpoints.list_all().get(name=endpoints.BASELINE)
     version = selection.get_strategy_version("rouge-l")
     lifecycle.start_run(
         people.project, strategy=version, endpoint=endpoint, config=lifecycle.RunConfig(seed=0)

@@ -6,10 +6,10 @@ from django.db.models import Count, Q, QuerySet
 
 from annotation.models import Item, Project
 from judging.errors import Refused
+from judging.evaluators import endpoints
 from judging.evaluators.models import EndpointQuerySet
 from judging.evaluators.providers import NEVER_CALLED
 from judging.models import Endpoint, Run, StrategyVersion
-from judging.runs import selection
 from judging.strategies import catalogue
 
 # The maximum number of unknown keys in a message.
@@ -29,7 +29,7 @@ def get_version(project: Project, name: str) -> StrategyVersion:
 
 def list_endpoints() -> EndpointQuerySet:
     """The endpoints that can be called."""
-    return selection.list_all_endpoints().exclude(provider__in=NEVER_CALLED)
+    return endpoints.list_all().exclude(provider__in=NEVER_CALLED)
 
 
 def list_other_endpoints(run: Run) -> EndpointQuerySet:

@@ -1,4 +1,4 @@
-"""Select stored versions of strategies, endpoints, and the items that a run may cover."""
+"""Select stored versions of strategies, and the items that a run may cover."""
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import reduce
@@ -14,12 +14,10 @@ from annotation.items.taxonomy import Taxonomy
 from annotation.labelling.models.labels import ERROR_ITEM, SI_ITEM, ResolutionQuerySet
 from annotation.models import Item, Project, Resolution, Revision
 from judging import strategies
-from judging.evaluators.models import EndpointQuerySet
-from judging.models import Endpoint, StrategyVersion
+from judging.models import StrategyVersion
 from judging.runs.engine import digests
 from judging.runs.models import UNLABELLED
 
-BASELINE = "baseline"
 PERTURBATION = "perturbation"
 # The final labels that an item must have, by need; needs not listed here accept any resolution.
 REQUIRED_RESULTS = {PERTURBATION: (ERROR_ITEM, SI_ITEM), "detection": ("error", "no_error")}
@@ -195,12 +193,3 @@ def sample_rows(
         return list(rows)
     kept = set(digests.shuffle_keys(seed, {row["key"] for row in rows})[:limit])
     return [row for row in rows if row["key"] in kept]
-
-
-def list_all_endpoints() -> EndpointQuerySet:
-    """List all endpoints. The offline baseline needs no setup, so it is created here if it does not
-    exist."""
-    Endpoint.objects.get_or_create(
-        name=BASELINE, defaults={"provider": "baseline", "model": "offline", "in_flight": 64}
-    )
-    return Endpoint.objects.all()

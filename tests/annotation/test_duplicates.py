@@ -13,8 +13,8 @@ from django.utils import timezone
 from annotation.api import idempotency
 from annotation.errors import InProgress
 from annotation.models import Comment, Membership, Repeatable
+from judging.evaluators import endpoints
 from judging.models import StrategyVersion
-from judging.runs import selection
 from tests.builders import Cast, cast
 from tests.judging.builders_judging import api_client, make_items
 
@@ -29,7 +29,7 @@ def people() -> Cast:
 
 
 def start(client: Client, people: Cast, key: str = "k", **said: Any) -> Any:
-    body = {"strategy": "rouge-l", "endpoint": selection.BASELINE, **said}
+    body = {"strategy": "rouge-l", "endpoint": endpoints.BASELINE, **said}
     address = f"/api/v1/projects/{people.project.slug}/runs/"
     headers = {"Idempotency-Key": key}
     return client.post(address, body, content_type="application/json", headers=headers)
@@ -197,7 +197,7 @@ def test_comments_snapshots_and_pilots_are_made_once(people: Cast) -> None:
         made = client.post(address, body, content_type="application/json", headers=headers)
         assert made.status_code == 202  # without the key: the name is taken
     Repeatable.objects.all().delete()
-    wish = {"strategy": "rouge-l", "endpoint": selection.BASELINE}
+    wish = {"strategy": "rouge-l", "endpoint": endpoints.BASELINE}
     sent_twice(client, people, "runs/pilot/", lambda: wish)
 
 

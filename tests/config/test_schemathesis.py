@@ -27,6 +27,7 @@ from schemathesis.specs.openapi.checks import (
 from annotation.labelling import comments
 from annotation.models import ApiToken, Project
 from config.wsgi import application
+from judging.evaluators import endpoints
 from judging.exporting import jobs
 from judging.runs import selection
 from judging.strategies import editing
@@ -48,7 +49,7 @@ IN_PATHS: dict[str, tuple[Any, ...]] = {
     "number": (1, 2),
     "strategy": ("vanilla", "ours"),
     "table": ("categories", "runs", "items", "detection"),
-    "name": (selection.BASELINE,),
+    "name": (endpoints.BASELINE,),
     "kind": ("export",),
     "alias": ("annotator", "researcher"),
     "invited": ("newcomer",),
@@ -69,7 +70,7 @@ IN_BODIES: dict[str, tuple[Any, ...]] = {
     "answers": ({"choice": "valid"}, {"choice": "not-sure"}),
     "texts": ({"perturbed": "Seven."},),
     "strategy": ("vanilla", "rouge-l", "ours"),
-    "endpoint": (selection.BASELINE,),
+    "endpoint": (endpoints.BASELINE,),
     "runs": ([1], [1, 2]),
     "over": (None,),
     "parser": (None,),

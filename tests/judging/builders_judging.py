@@ -18,6 +18,7 @@ from annotation.models import (
     digest_texts,
 )
 from judging import strategies
+from judging.evaluators import endpoints
 from judging.evaluators.providers import Answer, Finish
 from judging.evaluators.providers.errors import EvaluatorError
 from judging.models import Endpoint, Outcome, Run, StrategyVersion
@@ -88,7 +89,7 @@ def make_endpoint(evaluator: ScriptedEvaluator | str, script: str = "", **values
 
 
 def make_baseline() -> Endpoint:
-    found = selection.list_all_endpoints().named(selection.BASELINE)
+    found = endpoints.list_all().named(endpoints.BASELINE)
     assert found is not None
     return found
 

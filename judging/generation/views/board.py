@@ -19,11 +19,12 @@ from annotation.reports import generation_board
 from annotation.reports.generation_board import GenerationCounts, GenerationRow
 from judging import tasks
 from judging.errors import Refused
+from judging.evaluators import endpoints
 from judging.generation import regenerate
 from judging.generation.forms import RegenerateForm
 from judging.generation.regenerate import RejectedItem
 from judging.models import Run, StrategyVersion
-from judging.runs import choices, selection
+from judging.runs import choices
 from judging.strategies import catalogue
 
 # The segments of a bar, each with the name of its attribute in the counts, and its title.
@@ -86,7 +87,7 @@ def load_board(project: Project) -> list[BoardRow]:
 
 def list_generator_endpoints() -> list[str]:
     """The names of the endpoints that can generate texts, thus without baselines."""
-    models = choices.list_endpoints().exclude(provider=selection.BASELINE)
+    models = choices.list_endpoints().exclude(provider=endpoints.BASELINE)
     return list(models.values_list("name", flat=True))
 
 

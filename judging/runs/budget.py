@@ -11,8 +11,9 @@ from annotation.models import Account, Event, Membership, Project
 from judging.errors import Refused
 from judging.models import Budget, Run
 from judging.runs import counts
+from judging.runs.amounts import format_amount
 from judging.runs.counts import PaidReplies
-from judging.runs.spending import DECIMAL_PLACES, ZERO, format_amount
+from judging.runs.spending import DECIMAL_PLACES, ZERO
 from judging.runs.transitions import record_event
 
 

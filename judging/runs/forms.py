@@ -14,8 +14,8 @@ from annotation.items.taxonomy import Taxonomy
 from judging.errors import Refused
 from judging.models import Endpoint, Run, StrategyVersion
 from judging.runs import descriptions
+from judging.runs.amounts import format_amount
 from judging.runs.run_config import MAIN_AXIS, RunOverrides
-from judging.runs.spending import format_amount
 from judging.strategies import Strategy, frames
 from judging.strategies.definitions import MAX_EXAMPLES, MAX_SAMPLES
 from judging.strategies.descriptions import FRAME_DESCRIPTIONS

@@ -3,8 +3,8 @@ ended.
 
 The reserved amount is stored on the request, and run and project store the sums. So even if a
 worker is killed, a request that returns to the queue frees exactly the amount reserved for it.
-Every function must run inside the caller's transaction, and changes runs before projects, so that
-two transactions do not deadlock.
+`reserve` and `settle` must run inside the caller's transaction. They change runs before projects,
+so that two transactions do not deadlock.
 """
 
 from collections import defaultdict
@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal
 from typing import Any
 
-from django.conf import settings
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Round
 
 from judging.evaluators.prices import estimate_cost
 from judging.models import Budget, Endpoint, Run
+from judging.runs.amounts import format_amount, round_up
 from judging.runs.engine.models import RequestLease
 
 ZERO = Decimal(0)
@@ -43,38 +43,6 @@ def estimate_request(endpoint: Endpoint, run: Run, body: bytes) -> Decimal | Non
     """Estimate the cost of a request, rounded up to the column's precision; None if unknown."""
     price = estimate_cost(endpoint.prices(), body, run.pinned["parameters"])
     return None if price is None else price.quantize(_SMALLEST, ROUND_UP)
-
-
-def format_amount(amount: Decimal) -> str:
-    """Format an amount with its currency, without trailing zeros, with up to six decimals. An
-    amount below 0.001 gets four significant digits, so that it does not look like 0."""
-    return f"{_format_number(amount)} {settings.CURRENCY}"
-
-
-def _format_number(amount: Decimal) -> str:
-    places = _places(amount) if amount else 0
-    said = f"{amount:,.{places}f}"
-    return said.rstrip("0").rstrip(".") if places else said
-
-
-def _places(amount: Decimal) -> int:
-    return max(6, 3 - amount.adjusted())
-
-
-def format_estimate(amount: Decimal | float) -> str:
-    """Format a rough amount with its currency, as `format_rough_number` does."""
-    return f"{format_rough_number(amount)} {settings.CURRENCY}"
-
-
-def format_range(low: Decimal | float, high: Decimal | float) -> str:
-    """Format a range of rough amounts with their currency."""
-    return f"{format_rough_number(low)} to {format_estimate(high)}"
-
-
-def format_rough_number(amount: Decimal | float) -> str:
-    """Format a rough amount with two decimals, or with four significant digits if it is below 1.
-    For tables, which name the currency in the head of the column."""
-    return f"{amount:,.2f}" if amount >= 1 else _format_number(Decimal(f"{amount:.3e}"))
 
 
 def is_capped(run: Run) -> bool:
@@ -153,8 +121,7 @@ def _would_pass(cap: str, held: Run | Budget, price: Decimal) -> str:
     """Say which cap would be exceeded, and to which value to raise it, rounded up to the shown
     decimals."""
     counted = held.spent + held.reserved
-    needed = counted + price
-    needed = needed.quantize(Decimal(1).scaleb(-_places(needed)), ROUND_UP)
+    needed = round_up(counted + price)
     return (
         f"The next call could exceed {cap}: it may cost {format_amount(price)}, and "
         f"{format_amount(counted)} is already counted. To continue, raise it to at least "

@@ -16,7 +16,7 @@ from annotation.templatetags.figures import DASH, duration, share
 from judging.evaluators.trial_call import TrialResult
 from judging.models import Outcome, Reply, Run
 from judging.results.cells import Cell, GridLine
-from judging.runs import budget, spending
+from judging.runs import amounts, budget, spending
 from judging.runs.counts import PaidReplies
 from judging.runs.models import UNLABELLED, OutcomeQuerySet
 from judging.runs.progress import RunStatus
@@ -45,7 +45,7 @@ def count(value: int) -> str:
 @register.filter
 def price(value: Decimal | None) -> str:
     """Format an amount with its currency, without trailing zeros; None becomes a dash."""
-    return DASH if value is None else spending.format_amount(value)
+    return DASH if value is None else amounts.format_amount(value)
 
 
 @register.filter
@@ -53,16 +53,16 @@ def tariff(value: Decimal | None) -> str:
     """The price per million tokens."""
     if value is None:
         return "unknown"
-    return spending.format_amount(value) if value else "free"
+    return amounts.format_amount(value) if value else "free"
 
 
-register.filter("money_range", spending.format_range)
+register.filter("money_range", amounts.format_range)
 
 
 @register.filter
 def estimate(value: Decimal) -> str:
     """An estimated cost."""
-    return spending.format_estimate(value) if value else "free"
+    return amounts.format_estimate(value) if value else "free"
 
 
 @register.filter

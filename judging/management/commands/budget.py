@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand
 from judging.management import run_commands
 from judging.models import Run
 from judging.runs import budget
-from judging.runs.spending import format_amount
+from judging.runs.amounts import format_amount
 
 UNCAPPED = "none"
 

@@ -11,10 +11,10 @@ from annotation.models import Project
 from judging.management import run_commands
 from judging.models import Endpoint, Run, StrategyVersion
 from judging.runs import choices, derived, lifecycle, start
+from judging.runs.amounts import format_estimate, format_range
 from judging.runs.forms import parse_parameters
 from judging.runs.lifecycle import RunConfig
 from judging.runs.run_config import RunOverrides
-from judging.runs.spending import format_estimate, format_range
 from judging.runs.start import NewRuns, PlannedRun
 from judging.strategies import catalogue
 

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from judging.management import run_commands
-from judging.runs import spending, supplements
+from judging.runs import amounts, supplements
 
 
 class Command(BaseCommand):
@@ -38,7 +38,7 @@ class Command(BaseCommand):
             found = run_commands.call_service(
                 lambda: supplements.estimate_supplement(run, **changes)
             )
-            cost = "unknown" if found.cost is None else spending.format_amount(found.cost)
+            cost = "unknown" if found.cost is None else amounts.format_amount(found.cost)
             self.stdout.write(
                 f"{found.items} items to ask again in {found.calls} calls; cost at most: {cost}"
             )

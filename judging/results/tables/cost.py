@@ -23,7 +23,8 @@ from judging.results.page_parts import (
     ViewContent,
 )
 from judging.results.tables import sensitivity
-from judging.runs.spending import DECIMAL_PLACES, format_rough_number
+from judging.runs.amounts import format_rough_number
+from judging.runs.spending import DECIMAL_PLACES
 from stats.estimates import Estimate
 
 # Items with an error that are not duplicates. In study 001's frame, such items may have no ability.

@@ -29,8 +29,8 @@ from judging.results.columns import Table
 from judging.results.tables import cost
 from judging.results.tables.left_out import tabulate_left_out
 from judging.runs import supplements, warnings
+from judging.runs.amounts import format_estimate
 from judging.runs.models import UNLABELLED, OutcomeQuerySet
-from judging.runs.spending import format_estimate
 from judging.strategies import descriptions
 from stats import paired
 

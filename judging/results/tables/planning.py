@@ -26,7 +26,7 @@ from judging.results.page_parts import (
     TableQuery,
 )
 from judging.results.tables import compare, cost
-from judging.runs import spending
+from judging.runs import amounts
 from stats import paired, planning, rates
 from stats.estimates import Estimate
 
@@ -224,7 +224,7 @@ def _needed(name: str, title: str, unit: str = "items in all") -> columns.Custom
             return Cell(reason=row["reason"] or "no number is enough")
         there = next(row[one] for one in ("parsed", "n", "present") if one in row)
         price = row.get("cost_per_item")
-        cost = f"cost {spending.format_estimate(price * value)}" if price else ""
+        cost = f"cost {amounts.format_estimate(price * value)}" if price else ""
         return Cell(written.number(value), value, note="reached" if value <= there else cost)
 
     return columns.Custom(name, title, make=cell, unit=unit)

@@ -1,10 +1,11 @@
-"""The choices for a new run: strategies, endpoints that can be called, and items."""
+"""What people can choose: runs, strategies, endpoints that can be called, and items."""
 
 from collections.abc import Collection, Iterable
 
 from django.db.models import Count, Q, QuerySet
+from django.shortcuts import get_object_or_404
 
-from annotation.models import Item, Project
+from annotation.models import Item, Membership, Project
 from judging.errors import Refused
 from judging.evaluators import endpoints
 from judging.evaluators.models import EndpointQuerySet
@@ -14,6 +15,12 @@ from judging.strategies import catalogue
 
 # The maximum number of unknown keys in a message.
 MAX_NAMED_KEYS = 5
+
+
+def get_run_or_404(member: Membership, number: int) -> Run:
+    """Return the run with this number in the member's project, loaded for its page. Raises
+    `Http404`."""
+    return get_object_or_404(Run.objects.in_project(member.project).for_page(), number=number)
 
 
 def get_version(project: Project, name: str) -> StrategyVersion:

@@ -13,7 +13,8 @@ from annotation.api.responses import REFUSED_RESPONSES
 from annotation.projects import access
 from judging.generation import ability_suggestions
 from judging.generation.ability_suggestions import SuggestionCounts
-from judging.runs.api.responses import RUN_PATH, call_or_422, get_run_or_404
+from judging.runs.api.responses import RUN_PATH, call_or_422
+from judging.runs.choices import get_run_or_404
 
 
 class TakenSerializer(serializers.Serializer[SuggestionCounts]):

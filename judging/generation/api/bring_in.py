@@ -23,7 +23,8 @@ from annotation.models import Job, Membership
 from annotation.projects import access
 from judging.generation import bring_in, choices
 from judging.models import Run
-from judging.runs.api.responses import IDEMPOTENT_RESPONSES, RUN_PATH, call_or_422, get_run_or_404
+from judging.runs.api.responses import IDEMPOTENT_RESPONSES, RUN_PATH, call_or_422
+from judging.runs.choices import get_run_or_404
 
 
 class BringAskedSerializer(serializers.Serializer[Any]):

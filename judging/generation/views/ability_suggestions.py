@@ -11,7 +11,8 @@ from annotation.htmx import HtmxRequest
 from annotation.projects import access
 from judging.errors import Refused
 from judging.generation import ability_suggestions
-from judging.runs.views.runs import get_run_or_404, render_run
+from judging.runs.choices import get_run_or_404
+from judging.runs.views.runs import render_run
 
 
 @require_POST

@@ -18,7 +18,7 @@ from judging.generation import bring_in as generation_bring_in
 from judging.generation import choices, regenerate, rows
 from judging.generation.forms import BringForm
 from judging.models import Run
-from judging.runs.views.runs import get_run_or_404
+from judging.runs.choices import get_run_or_404
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

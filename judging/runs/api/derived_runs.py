@@ -26,7 +26,6 @@ from judging.runs.api.responses import (
     REFUSAL_RESPONSES,
     RUN_PATH,
     call_or_422,
-    get_run_or_404,
     parse_run_body,
 )
 from judging.runs.api.serializers import (
@@ -36,6 +35,7 @@ from judging.runs.api.serializers import (
     WatchedRunSerializer,
 )
 from judging.runs.canaries import Canary, Drift
+from judging.runs.choices import get_run_or_404
 from judging.runs.reparse import OutcomeChange, ReparsePreview
 from judging.runs.start import PlannedRun
 

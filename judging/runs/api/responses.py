@@ -1,11 +1,9 @@
-"""Shared code of all routes for runs: find a run, parse the body of a new run, turn refusals into
-422."""
+"""Shared code of all routes for runs: parse the body of a new run, turn refusals into 422."""
 
 import secrets
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import OpenApiResponse
 
 from annotation.api.responses import (
@@ -16,9 +14,9 @@ from annotation.api.responses import (
 )
 from annotation.models import Membership
 from judging.errors import Refused
-from judging.models import Run
 from judging.runs import choices
 from judging.runs.api.serializers import StartSerializer
+from judging.runs.choices import get_run_or_404
 from judging.runs.lifecycle import RunConfig
 from judging.runs.run_config import RunOverrides
 from judging.runs.start import NewRuns
@@ -34,11 +32,6 @@ IDEMPOTENT_RESPONSES = REFUSAL_RESPONSES | {
     )
 }
 RUN_PATH = "projects/<slug:slug>/runs/<int:number>/"
-
-
-def get_run_or_404(member: Membership, number: int) -> Run:
-    """Return a run of the member's project, or raise a 404 if there is no such run."""
-    return get_object_or_404(Run.objects.in_project(member.project).for_page(), number=number)
 
 
 def parse_run_body(member: Membership, body: Any) -> NewRuns:

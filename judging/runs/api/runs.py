@@ -33,7 +33,6 @@ from judging.runs.api.responses import (
     REFUSAL_RESPONSES,
     RUN_PATH,
     call_or_422,
-    get_run_or_404,
     parse_run_body,
 )
 from judging.runs.api.serializers import (
@@ -47,6 +46,7 @@ from judging.runs.api.serializers import (
     SupplementSerializer,
     WatchedRunSerializer,
 )
+from judging.runs.choices import get_run_or_404
 
 
 class RunList(ProjectRowList[Run]):

@@ -21,9 +21,10 @@ from judging.errors import Refused
 from judging.models import Endpoint, Run, StrategyVersion
 from judging.results import figures
 from judging.runs import canaries, choices, derived, lifecycle, reparse
+from judging.runs.choices import get_run_or_404
 from judging.runs.forms import DescriptionForm, RunCapField
 from judging.runs.reparse import ReparsePreview
-from judging.runs.views.runs import get_run_or_404, render_run
+from judging.runs.views.runs import render_run
 from judging.strategies import catalogue
 
 ONLY_PARSER = "Current parser"

@@ -6,13 +6,14 @@ from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from annotation import tasktypes
 from annotation.items.diffing import stored
 from annotation.projects import access
 from judging.models import Call, Outcome, Reading, Reply, Request, Run
+from judging.runs.choices import get_run_or_404
 from judging.runs.engine import rendering
 from judging.strategies import TOTAL, Strategy, descriptions, frames, injection
 from judging.strategies.frames import CallSpec, RenderedPrompt
@@ -69,7 +70,7 @@ class SampleLine:
 def run_item(request: HttpRequest, slug: str, number: int, key: str) -> HttpResponse:
     """Show one item in one run, with the texts that were judged and every call about the item."""
     member = access.member_for(request, slug, right="results")
-    found = get_object_or_404(Run.objects.in_project(member.project).for_page(), number=number)
+    found = get_run_or_404(member, number)
     strategy = found.pinned_strategy()
     of_item = found.outcomes.for_replies().about(key)
     outcome = of_item.along(request.GET.get("axis", "")).first()

@@ -8,7 +8,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -38,6 +38,7 @@ from judging.runs import (
     run_config,
     supplements,
 )
+from judging.runs.choices import get_run_or_404
 from judging.runs.forms import CapForm, DescriptionForm
 from judging.runs.recorded import differences
 
@@ -174,12 +175,6 @@ def cancel_run(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
         "is_asking_again": supplements.is_asking_again(asked),
     }
     return render(request, "judging/run_cancel.html", context)
-
-
-def get_run_or_404(member: Membership, number: int) -> Run:
-    """Return the run with this number in the member's project, loaded for its page. Raises
-    `Http404`."""
-    return get_object_or_404(Run.objects.in_project(member.project).for_page(), number=number)
 
 
 def render_run(

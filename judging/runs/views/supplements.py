@@ -15,8 +15,8 @@ from annotation.projects import access
 from judging import tasks
 from judging.errors import Refused
 from judging.runs import supplements
+from judging.runs.choices import get_run_or_404
 from judging.runs.forms import parse_parameters
-from judging.runs.views.runs import get_run_or_404
 
 
 @require_http_methods(["GET", "POST"])

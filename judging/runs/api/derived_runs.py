@@ -1,145 +1,33 @@
-"""The API to estimate, pilot, clone, repeat and combine runs, and to parse their replies again."""
+"""The API to clone, repeat and combine runs, and to parse their replies again."""
 
 from typing import Any
 
-from django.db.models import QuerySet
 from django.urls import path
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import api_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api.idempotency import KEY_PARAMETER, make_idempotent
-from annotation.api.project_rows import ProjectRowList
 from annotation.api.responses import validate_body
 from annotation.projects import access
 from judging import tasks
-from judging.evaluators.api import CurrencyField
-from judging.models import Call, Reading, Reply, Run
-from judging.runs import canaries, choices, lifecycle, progress, start
+from judging.models import Run
+from judging.runs import canaries, choices, lifecycle, progress
 from judging.runs import derived as runs_derived
 from judging.runs import reparse as runs_reparse
+from judging.runs.api.estimates import EstimateSerializer
 from judging.runs.api.responses import (
     IDEMPOTENT_RESPONSES,
     REFUSAL_RESPONSES,
     RUN_PATH,
     call_or_422,
-    parse_run_body,
 )
-from judging.runs.api.serializers import (
-    DescriptionSerializer,
-    RunCapField,
-    StartSerializer,
-    WatchedRunSerializer,
-)
+from judging.runs.api.serializers import DescriptionSerializer, RunCapField, WatchedRunSerializer
 from judging.runs.canaries import Canary, Drift
 from judging.runs.choices import get_run_or_404
 from judging.runs.reparse import OutcomeChange, ReparsePreview
-from judging.runs.start import PlannedRun
-
-
-class AmountSerializer(serializers.Serializer[Any]):
-    """An amount with the interval from the pilot."""
-
-    value = serializers.DecimalField(max_digits=20, decimal_places=6)
-    low = serializers.DecimalField(max_digits=20, decimal_places=6)
-    high = serializers.DecimalField(max_digits=20, decimal_places=6)
-
-
-class EstimateSerializer(serializers.Serializer[Any]):
-    """A value with its 95 % interval. An undefined value is null and has a reason."""
-
-    value = serializers.FloatField(allow_null=True)
-    low = serializers.FloatField(allow_null=True)
-    high = serializers.FloatField(allow_null=True)
-    n = serializers.IntegerField()
-    reason = serializers.CharField(allow_blank=True)
-
-
-class PilotSerializer(serializers.Serializer[Any]):
-    """The usage of one call, estimated from `n` stored replies."""
-
-    n = serializers.IntegerField()
-    tokens = EstimateSerializer()
-    cost = EstimateSerializer()
-
-
-class PriceRangeSerializer(serializers.Serializer[Any]):
-    """What a run costs, in `currency`."""
-
-    low = serializers.DecimalField(max_digits=20, decimal_places=6)
-    high = serializers.DecimalField(max_digits=20, decimal_places=6)
-
-
-class TokenRangeSerializer(serializers.Serializer[Any]):
-    """Tokens of all requests that are still to be sent."""
-
-    low = serializers.IntegerField()
-    high = serializers.IntegerField()
-
-
-class TimeSerializer(serializers.Serializer[Any]):
-    """How long the requests may take, in seconds, if a call takes `per_call` seconds as the latest
-    `n` replies did: those of the same `strategy` and endpoint, of the same `endpoint`, or of the
-    same `model` at other endpoints. Retries and pauses are not included."""
-
-    seconds = serializers.FloatField()
-    per_call = serializers.FloatField()
-    in_flight = serializers.IntegerField()
-    n = serializers.IntegerField()
-    replies_of = serializers.CharField()
-
-
-class SameItemsSerializer(serializers.Serializer[Any]):
-    """What became of the `items` of run `number`: the new run can use `used` of them, `changed` of
-    these with another text than that run, and `left_out` not."""
-
-    number = serializers.IntegerField()
-    items = serializers.IntegerField()
-    used = serializers.IntegerField()
-    changed = serializers.IntegerField()
-    left_out = serializers.IntegerField()
-
-
-class AskingSerializer(serializers.Serializer[PlannedRun]):
-    """What a run would request. `stored` is the number of its `requests` that are already answered
-    and cost nothing.
-
-    `price` is the range of the cost, from a pilot or, before there is one, from the length of the
-    prompts with replies as short as the endpoint's earlier ones to `cost`, with replies up to the
-    token limit; both are null if a price is unknown. `by_pilot` has an interval once 30 calls are
-    answered. `pilots` are the pilot runs that are still in progress. `same_items` is null without
-    `same_as`.
-    """
-
-    strategy = serializers.CharField(source="strategy.slug")
-    strategy_version = serializers.IntegerField(source="strategy.number")
-    endpoint = serializers.CharField(source="endpoint.name")
-    items = serializers.IntegerField(source="foreseen.items")
-    calls = serializers.IntegerField(source="foreseen.calls")
-    requests = serializers.IntegerField(source="foreseen.requests")
-    stored = serializers.IntegerField(source="foreseen.stored")
-    to_ask = serializers.IntegerField(source="foreseen.to_ask")
-    cost = serializers.DecimalField(
-        source="foreseen.cost", max_digits=20, decimal_places=6, allow_null=True
-    )
-    price = PriceRangeSerializer(source="foreseen.price", allow_null=True)
-    tokens_in = TokenRangeSerializer(source="foreseen.tokens_in")
-    tokens_out = TokenRangeSerializer(source="foreseen.tokens_out")
-    currency = CurrencyField()
-    time = TimeSerializer(source="foreseen.time", allow_null=True)
-    pilot = PilotSerializer(source="foreseen.pilot")
-    by_pilot = AmountSerializer(source="foreseen.by_pilot", allow_null=True)
-    wants_pilot = serializers.BooleanField()
-    pilots = serializers.SerializerMethodField()
-    labelling = serializers.IntegerField(source="foreseen.labelling")
-    examples = serializers.ListField(source="foreseen.examples", child=serializers.CharField())
-    same_items = SameItemsSerializer(source="foreseen.same_items", allow_null=True)
-
-    def get_pilots(self, asking: PlannedRun) -> list[int]:
-        return [run.number for run in asking.pilots]
 
 
 class AgainSerializer(serializers.Serializer[Any]):
@@ -232,98 +120,6 @@ class CanarySerializer(serializers.Serializer[Canary]):
 
     def get_askings(self, canary: Canary) -> list[int]:
         return [run.number for run in canary.askings]
-
-
-class ReplySerializer(serializers.Serializer[Reply]):
-    """The reply as the provider sent it. `thinking` is what the model wrote before its reply, null
-    if nothing is known of it; it is never parsed. `tokens_cached` are a part of `tokens_in`,
-    `tokens_reasoning` a part of `tokens_out`; null if not reported."""
-
-    text = serializers.CharField(allow_blank=True)
-    finish = serializers.CharField()
-    model = serializers.CharField(allow_blank=True)
-    tokens_in = serializers.IntegerField(allow_null=True)
-    tokens_out = serializers.IntegerField(allow_null=True)
-    tokens_cached = serializers.IntegerField(allow_null=True)
-    tokens_reasoning = serializers.IntegerField(allow_null=True)
-    thinking = serializers.CharField(allow_null=True, allow_blank=True)
-    cost = serializers.DecimalField(max_digits=20, decimal_places=12, allow_null=True)
-    currency = CurrencyField()
-    asked_at = serializers.DateTimeField()
-    seconds = serializers.FloatField()
-
-
-class StoredReadingSerializer(serializers.Serializer[Reading]):
-    """What a parser read in a reply: a value, or the cause why there is no value."""
-
-    parser = serializers.CharField()
-    value = serializers.JSONField()
-    path = serializers.CharField(allow_blank=True)
-    cause = serializers.CharField(allow_blank=True)
-    explanation = serializers.CharField(allow_blank=True)
-
-
-class CallSerializer(serializers.Serializer[Call]):
-    """A call of a run for one item, with its request, reply and readings. `supplement` is the
-    number of the supplement that asked the item again, 0 for the run's own calls. `shows` is the
-    value of the earlier reading that the prompt includes. `message` is the provider's error
-    message."""
-
-    item = serializers.CharField(source="outcome.item.key")
-    axis = serializers.CharField(allow_blank=True)
-    role = serializers.CharField()
-    order = serializers.IntegerField()
-    step = serializers.IntegerField()
-    sample = serializers.IntegerField()
-    supplement = serializers.IntegerField()
-    request = serializers.CharField(source="request.digest")
-    state = serializers.CharField(source="request.state")
-    cause = serializers.CharField(source="request.cause", allow_blank=True)
-    message = serializers.CharField(source="request.message", allow_blank=True)
-    attempts = serializers.IntegerField(source="request.attempts")
-    shows = serializers.JSONField(source="fed_by.value", default=None)
-    reply = ReplySerializer(source="request.reply", default=None, allow_null=True)
-    readings = serializers.SerializerMethodField()
-
-    @extend_schema_field(StoredReadingSerializer(many=True))
-    def get_readings(self, call: Call) -> Any:
-        reply = getattr(call.request, "reply", None)
-        return [
-            StoredReadingSerializer(one).data for one in (reply.readings.all() if reply else ())
-        ]
-
-
-ITEM_PARAMETER = OpenApiParameter("item", OpenApiTypes.STR, description="The key of one item.")
-
-
-@extend_schema(request=StartSerializer, responses={200: AskingSerializer, **REFUSAL_RESPONSES})
-@api_view(["POST"])
-def estimate(request: Request, slug: str) -> Response:
-    """Estimate what a run would request and cost. Nothing is started."""
-    member = access.member_for(request, slug, right="run")
-    wish = parse_run_body(member, request.data)
-    [asking] = call_or_422(lambda: start.estimate_runs(member.project, wish))
-    return Response(AskingSerializer(asking).data)
-
-
-@extend_schema(
-    parameters=[KEY_PARAMETER],
-    request=StartSerializer,
-    responses={200: AskingSerializer, **IDEMPOTENT_RESPONSES},
-)
-@api_view(["POST"])
-@make_idempotent("run", takes_long=True)
-def pilot(request: Request, slug: str) -> Response:
-    """Start a pilot of about 30 calls, unless 30 calls are already answered or a pilot is in
-    progress."""
-    member = access.member_for(request, slug, right="run")
-    wish = parse_run_body(member, request.data)
-    for begun in call_or_422(
-        lambda: start.start_pilots(member.project, wish, access.ensure_membership(member))
-    ):
-        tasks.notify_workers(begun.endpoint_id)
-    [asking] = start.estimate_runs(member.project, wish)
-    return Response(AskingSerializer(asking).data)
 
 
 @extend_schema(
@@ -443,23 +239,6 @@ def canary(request: Request, slug: str, number: int) -> Response:
     )
 
 
-class CallList(ProjectRowList[Call]):
-    """List the calls of a run with their replies and readings, in the order of creation."""
-
-    model = Call
-    right = "results"
-    serializer_class = CallSerializer
-    asks = ("item",)
-
-    def list_rows(self) -> QuerySet[Call]:
-        run = get_run_or_404(self.member, self.kwargs["number"])
-        return run.calls.for_list(self.request.query_params.get("item"))
-
-    @extend_schema(parameters=[ITEM_PARAMETER])
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        return super().get(request, *args, **kwargs)
-
-
 def respond_created(run: Run) -> Response:
     """Return the 201 response for a new run."""
     tasks.notify_workers(run.endpoint_id)
@@ -467,13 +246,10 @@ def respond_created(run: Run) -> Response:
 
 
 urlpatterns = [
-    path("projects/<slug:slug>/runs/estimate/", estimate, name="api-runs-estimate"),
-    path("projects/<slug:slug>/runs/pilot/", pilot, name="api-runs-pilot"),
     path("projects/<slug:slug>/runs/derive/", derive, name="api-runs-derive"),
     path(RUN_PATH + "clone/", clone, name="api-run-clone"),
     path(RUN_PATH + "ask-without/", ask_without, name="api-run-ask-without"),
     path(RUN_PATH + "canary/", canary, name="api-run-canary"),
     path(RUN_PATH + "reparse/", reparse, name="api-run-reparse"),
     path(RUN_PATH + "reparse/preview/", preview_reparse, name="api-run-reparse-preview"),
-    path(RUN_PATH + "calls/", CallList.as_view(), name="api-run-calls"),
 ]

@@ -1,0 +1,162 @@
+"""The API to estimate what new runs would request and cost, and to start pilots."""
+
+from typing import Any
+
+from django.urls import path
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import api_view
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation.api.idempotency import KEY_PARAMETER, make_idempotent
+from annotation.projects import access
+from judging import tasks
+from judging.evaluators.api import CurrencyField
+from judging.runs import start
+from judging.runs.api.responses import (
+    IDEMPOTENT_RESPONSES,
+    REFUSAL_RESPONSES,
+    call_or_422,
+    parse_run_body,
+)
+from judging.runs.api.serializers import StartSerializer
+from judging.runs.start import PlannedRun
+
+
+class AmountSerializer(serializers.Serializer[Any]):
+    """An amount with the interval from the pilot."""
+
+    value = serializers.DecimalField(max_digits=20, decimal_places=6)
+    low = serializers.DecimalField(max_digits=20, decimal_places=6)
+    high = serializers.DecimalField(max_digits=20, decimal_places=6)
+
+
+class EstimateSerializer(serializers.Serializer[Any]):
+    """A value with its 95 % interval. An undefined value is null and has a reason."""
+
+    value = serializers.FloatField(allow_null=True)
+    low = serializers.FloatField(allow_null=True)
+    high = serializers.FloatField(allow_null=True)
+    n = serializers.IntegerField()
+    reason = serializers.CharField(allow_blank=True)
+
+
+class PilotSerializer(serializers.Serializer[Any]):
+    """The usage of one call, estimated from `n` stored replies."""
+
+    n = serializers.IntegerField()
+    tokens = EstimateSerializer()
+    cost = EstimateSerializer()
+
+
+class PriceRangeSerializer(serializers.Serializer[Any]):
+    """What a run costs, in `currency`."""
+
+    low = serializers.DecimalField(max_digits=20, decimal_places=6)
+    high = serializers.DecimalField(max_digits=20, decimal_places=6)
+
+
+class TokenRangeSerializer(serializers.Serializer[Any]):
+    """Tokens of all requests that are still to be sent."""
+
+    low = serializers.IntegerField()
+    high = serializers.IntegerField()
+
+
+class TimeSerializer(serializers.Serializer[Any]):
+    """How long the requests may take, in seconds, if a call takes `per_call` seconds as the latest
+    `n` replies did: those of the same `strategy` and endpoint, of the same `endpoint`, or of the
+    same `model` at other endpoints. Retries and pauses are not included."""
+
+    seconds = serializers.FloatField()
+    per_call = serializers.FloatField()
+    in_flight = serializers.IntegerField()
+    n = serializers.IntegerField()
+    replies_of = serializers.CharField()
+
+
+class SameItemsSerializer(serializers.Serializer[Any]):
+    """What became of the `items` of run `number`: the new run can use `used` of them, `changed` of
+    these with another text than that run, and `left_out` not."""
+
+    number = serializers.IntegerField()
+    items = serializers.IntegerField()
+    used = serializers.IntegerField()
+    changed = serializers.IntegerField()
+    left_out = serializers.IntegerField()
+
+
+class AskingSerializer(serializers.Serializer[PlannedRun]):
+    """What a run would request. `stored` is the number of its `requests` that are already answered
+    and cost nothing.
+
+    `price` is the range of the cost, from a pilot or, before there is one, from the length of the
+    prompts with replies as short as the endpoint's earlier ones to `cost`, with replies up to the
+    token limit; both are null if a price is unknown. `by_pilot` has an interval once 30 calls are
+    answered. `pilots` are the pilot runs that are still in progress. `same_items` is null without
+    `same_as`.
+    """
+
+    strategy = serializers.CharField(source="strategy.slug")
+    strategy_version = serializers.IntegerField(source="strategy.number")
+    endpoint = serializers.CharField(source="endpoint.name")
+    items = serializers.IntegerField(source="foreseen.items")
+    calls = serializers.IntegerField(source="foreseen.calls")
+    requests = serializers.IntegerField(source="foreseen.requests")
+    stored = serializers.IntegerField(source="foreseen.stored")
+    to_ask = serializers.IntegerField(source="foreseen.to_ask")
+    cost = serializers.DecimalField(
+        source="foreseen.cost", max_digits=20, decimal_places=6, allow_null=True
+    )
+    price = PriceRangeSerializer(source="foreseen.price", allow_null=True)
+    tokens_in = TokenRangeSerializer(source="foreseen.tokens_in")
+    tokens_out = TokenRangeSerializer(source="foreseen.tokens_out")
+    currency = CurrencyField()
+    time = TimeSerializer(source="foreseen.time", allow_null=True)
+    pilot = PilotSerializer(source="foreseen.pilot")
+    by_pilot = AmountSerializer(source="foreseen.by_pilot", allow_null=True)
+    wants_pilot = serializers.BooleanField()
+    pilots = serializers.SerializerMethodField()
+    labelling = serializers.IntegerField(source="foreseen.labelling")
+    examples = serializers.ListField(source="foreseen.examples", child=serializers.CharField())
+    same_items = SameItemsSerializer(source="foreseen.same_items", allow_null=True)
+
+    def get_pilots(self, asking: PlannedRun) -> list[int]:
+        return [run.number for run in asking.pilots]
+
+
+@extend_schema(request=StartSerializer, responses={200: AskingSerializer, **REFUSAL_RESPONSES})
+@api_view(["POST"])
+def estimate(request: Request, slug: str) -> Response:
+    """Estimate what a run would request and cost. Nothing is started."""
+    member = access.member_for(request, slug, right="run")
+    wish = parse_run_body(member, request.data)
+    [asking] = call_or_422(lambda: start.estimate_runs(member.project, wish))
+    return Response(AskingSerializer(asking).data)
+
+
+@extend_schema(
+    parameters=[KEY_PARAMETER],
+    request=StartSerializer,
+    responses={200: AskingSerializer, **IDEMPOTENT_RESPONSES},
+)
+@api_view(["POST"])
+@make_idempotent("run", takes_long=True)
+def pilot(request: Request, slug: str) -> Response:
+    """Start a pilot of about 30 calls, unless 30 calls are already answered or a pilot is in
+    progress."""
+    member = access.member_for(request, slug, right="run")
+    wish = parse_run_body(member, request.data)
+    for begun in call_or_422(
+        lambda: start.start_pilots(member.project, wish, access.ensure_membership(member))
+    ):
+        tasks.notify_workers(begun.endpoint_id)
+    [asking] = start.estimate_runs(member.project, wish)
+    return Response(AskingSerializer(asking).data)
+
+
+urlpatterns = [
+    path("projects/<slug:slug>/runs/estimate/", estimate, name="api-runs-estimate"),
+    path("projects/<slug:slug>/runs/pilot/", pilot, name="api-runs-pilot"),
+]

@@ -101,8 +101,6 @@ async def ask(session: aiohttp.ClientSession | None, target: Target, body: bytes
     Answers that are refused, filtered or truncated are returned too; `finish` says which of these
     they are.
     """
-    if session is None:
-        raise ValueError("An evaluator that is called needs a session.")
     headers = {"Authorization": f"Bearer {target.key}"} if target.key else {}
     path = "/chat/completions" if _CHAT in body else "/completions"
     received = await transport.post(session, target, path, body, headers)

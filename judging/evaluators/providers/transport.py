@@ -81,7 +81,7 @@ def connect(allowed_hosts: Collection[str] = ()) -> aiohttp.ClientSession:
 
 
 async def post(
-    session: aiohttp.ClientSession,
+    session: aiohttp.ClientSession | None,
     target: Target,
     path: str,
     body: bytes,
@@ -91,8 +91,11 @@ async def post(
 
     The target's timeout limits the whole call. The request is sent only once, and redirects are not
     followed. Raises TimedOut, BrokenReply (cut off, or longer than MAX_REPLY_BYTES), ServerError
-    (no connection) and ForbiddenAddress.
+    (no connection) and ForbiddenAddress; ValueError without a session, which only providers that
+    are offline can do without.
     """
+    if session is None:
+        raise ValueError("An evaluator that is called needs a session.")
     started, clock = datetime.now(UTC), time.perf_counter()
     url = target.address.rstrip("/") + path
     try:

@@ -15,6 +15,7 @@ from django.conf import settings
 from django.utils.text import slugify
 
 from annotation.models import Project
+from judging.evaluators.presets import load_presets
 from judging.models import Endpoint, Run
 from judging.runs import selection, start
 from judging.runs.lifecycle import RunConfig
@@ -110,20 +111,14 @@ def get_endpoint(model: LocalModel, address: str) -> Endpoint:
     name = "local"
     if Endpoint.objects.filter(name=name).exists():
         name = f"{name}-{slugify(model.gguf.stem)[:60]}-{model.port}"
-    return Endpoint.objects.create(
-        name=name,
-        provider="openai_compatible",
-        address=address,
-        model=model.gguf.stem,
+    own = {
+        "name": name,
+        "address": address,
+        "model": model.gguf.stem,
         # Without a penalty, a small model repeats a sentence until the tokens run out.
-        parameters={"max_tokens": 400, "frequency_penalty": 1},
-        # As text, replies of small models are hardly ever what was asked for.
-        json_mode="json_schema",
-        in_flight=2,
-        timeout=600,
-        price_in=0,
-        price_out=0,
-    )
+        "parameters": {"max_tokens": 400, "frequency_penalty": 1},
+    }
+    return Endpoint.objects.create(**{**load_presets()["this-machine"].values, **own})
 
 
 def start_runs(project: Project, endpoint: Endpoint, note: str) -> list[Run]:

@@ -131,15 +131,15 @@ class RunStatus:
         return self.refused in TOKEN_LIMIT_NAMES and not self.instead
 
     @property
-    def mended(self) -> str:
-        """The parameters for a new endpoint, as JSON, without the parameter that the evaluator
-        refused."""
+    def corrected_parameters(self) -> str:
+        """The parameters for a new endpoint, as JSON: without the refused one, and with the one
+        that the evaluator asked for in its place."""
         kept = {self.instead: self.run.sends()[self.refused]} if self.instead else {}
         return json.dumps({self.refused: None, **kept})
 
 
 def load_status(run: Run) -> RunStatus:
-    """Load the current status of a run, with its `counted`; for a running run, the counts may be a
+    """Load the current status of a run, and set its `counted`; while it runs, the counts may be a
     moment old."""
     now = timezone.now()
     counts.with_item_counts([run], now)

@@ -15,7 +15,7 @@ from django.db.models import Avg
 from annotation.models import Project, Revision
 from judging.evaluators.prices import BYTES_PER_TOKEN, bound_cost, compute_cost, estimate_tokens
 from judging.models import Endpoint, Reply, Request, Run, StrategyVersion
-from judging.runs import lifecycle, pinning, spending, start_checks
+from judging.runs import pinning, spending, start_checks
 from judging.runs.engine import calls
 from judging.runs.lifecycle import RunConfig
 from judging.runs.run_items import DrawnItems
@@ -27,6 +27,7 @@ from stats.means import student_mean
 PILOT_CALLS = 30
 # The number of latest replies used for an estimate.
 MAX_REPLIES = 1000
+BATCH = 200
 # English has about 4.3 bytes of UTF-8 per token, so hardly any prompt has more than 5: the
 # ends of the range of input tokens.
 _BYTES_PER_TOKEN = (5, BYTES_PER_TOKEN)
@@ -167,9 +168,6 @@ def estimate_cost(pilot: CallEstimate, calls: int) -> CostEstimate | None:
     return CostEstimate(*(round(Decimal(one * calls), 6) for one in bounds))
 
 
-BATCH = 200
-
-
 @dataclass(frozen=True)
 class RunEstimate:
     """What a run would request.
@@ -232,8 +230,7 @@ def estimate_run(
 
     Raises `Refused` for an endpoint that this strategy cannot use, and if there are no items.
     """
-    values = {**lifecycle.build_sample_counts(config.samples), "occasion": config.occasion}
-    run = pinning.draft_run(project, strategy, endpoint, own=config.own, **values)
+    run = config.draft(project, strategy, endpoint)
     asked = run.pinned_strategy()
     start_checks.check_endpoint(asked, endpoint, parameters=run.pinned["parameters"])
     # The cost hardly depends on which items the seed draws.

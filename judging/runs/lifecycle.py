@@ -75,6 +75,19 @@ class RunConfig:
     tags: Sequence[str] = ()
     note: str = ""
 
+    def draft(
+        self, project: Project, strategy: StrategyVersion, endpoint: Endpoint, **values: Any
+    ) -> Run:
+        """Build the unsaved run, without its items, as `pinning.draft_run` does. Raises `Refused`
+        also for a number of samples that is not allowed."""
+        if self.samples is not None:
+            if not 1 <= self.samples <= MAX_SAMPLES:
+                raise Refused(f"Choose 1 to {MAX_SAMPLES} samples per call.")
+            values["samples"] = self.samples
+        return pinning.draft_run(
+            project, strategy, endpoint, own=self.own, occasion=self.occasion, **values
+        )
+
     def draw(self, project: Project, asked: Strategy, seed: int) -> DrawnItems:
         """Draw the items of a run with `seed`. Raises `Refused` if there are no items."""
         if asked.frame == "explanation":
@@ -83,9 +96,9 @@ class RunConfig:
                     f"Strategy {asked.slug} checks the explanations of one run and covers its "
                     "items. Do not choose the items of another run as well."
                 )
-            return run_items.draw_for_check(
-                require_checked_run(self.over), asked, seed=seed, limit=self.limit
-            )
+            if self.over is None:
+                raise Refused("An explanation check needs a finished run. Choose one.")
+            return run_items.draw_for_check(self.over, asked, seed=seed, limit=self.limit)
         only = self.items
         if self.same_as:
             same = set(self.same_as.outcomes.values_list("item", flat=True))
@@ -119,17 +132,8 @@ def start_run(
     Raises `Refused` if there are no items, a cap cannot be enforced, another run has the name, or
     the items are still being labelled and no lead allows it by `while_labelling`.
     """
-    run = pinning.draft_run(
-        project,
-        strategy,
-        endpoint,
-        member=member,
-        cap=config.cap,
-        seed=secrets.randbits(48) if config.seed is None else config.seed,
-        occasion=config.occasion,
-        own=config.own,
-        **build_sample_counts(config.samples),
-    )
+    seed = secrets.randbits(48) if config.seed is None else config.seed
+    run = config.draft(project, strategy, endpoint, member=member, cap=config.cap, seed=seed)
     if config.pilot:
         run.pinned[PILOT], run.archived_at = True, timezone.now()
     else:
@@ -275,23 +279,6 @@ def _draft_clone(
         occasion=occasion,
         own=own,
     )
-
-
-def build_sample_counts(samples: int | None) -> dict[str, int]:
-    """Return the number of samples as a keyword argument for `RunConfig`; {} if the strategy
-    decides the number."""
-    if samples is None:
-        return {}
-    if not 1 <= samples <= MAX_SAMPLES:
-        raise Refused(f"Choose 1 to {MAX_SAMPLES} samples per call.")
-    return {"samples": samples}
-
-
-def require_checked_run(over: Run | None) -> Run:
-    """Return the run whose explanations to check; raise `Refused` if there is none."""
-    if over is None:
-        raise Refused("An explanation check needs a finished run. Choose one.")
-    return over
 
 
 def _store_draft(

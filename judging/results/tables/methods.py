@@ -35,7 +35,6 @@ from judging.strategies import descriptions
 from stats import paired
 
 SENTENCES = Path(__file__).with_suffix(".toml")
-NO_MODEL = ""
 CLASSES = {
     "valid": "with an error (valid)",
     "score-invariant": "score-invariant",
@@ -207,7 +206,7 @@ def _run_sentences(
         yield format_sentence("run", "weights", sources=_sources(run), weights=named)
     if run.kind == Run.Kind.ASKED and (sources := _sources(run)):
         yield format_sentence("run", "over", sources=sources)
-    if run.kind != Run.Kind.DERIVED and not _is_offline(run):
+    if run.kind != Run.Kind.DERIVED and not _is_baseline(run):
         yield from _reply_sentences(run)
         if sums:
             yield from _token_sentences(sums)
@@ -230,7 +229,7 @@ def _prompt_sentence(run: Run) -> str:
     told = {"number": number, "strategy": run.strategy.slug, "version": run.strategy.number}
     if run.kind == Run.Kind.DERIVED:
         return format_sentence("run", "derived", sources=_sources(run), **told)
-    if _is_offline(run) and run.kind == Run.Kind.ASKED:
+    if _is_baseline(run):
         return format_sentence("run", "offline", **told)
     scale = strategy.scale
     return format_sentence(
@@ -247,7 +246,8 @@ def _prompt_sentence(run: Run) -> str:
 
 def _reply_sentences(run: Run) -> Sentences:
     replies = Reply.objects.filter(request__calls__run=run)
-    names = sorted({*replies.order_by().values_list("model", flat=True).distinct()} - {NO_MODEL})
+    named = replies.order_by().exclude(model="").values_list("model", flat=True)
+    names = sorted(named.distinct())
     times = replies.aggregate(first=Min("asked_at"), last=Max("asked_at"))
     if times["first"]:
         yield (
@@ -408,8 +408,8 @@ def _truths(runs: Sequence[Run]) -> set[str]:
     return set(found.values_list("truth", flat=True).distinct())
 
 
-def _is_offline(run: Run) -> bool:
-    return run.pinned["provider"] in {"baseline", "derived"}
+def _is_baseline(run: Run) -> bool:
+    return run.pinned["provider"] == "baseline"
 
 
 def _sources(run: Run) -> str:

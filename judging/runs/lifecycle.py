@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from annotation.db import bulk, clock, transactions
 from annotation.models import Event, Membership, Project
-from judging.errors import Refused as Refused
+from judging.errors import Refused
 from judging.evaluators.providers.errors import Rejected
 from judging.evaluators.providers.parameters import find_refused, instead_of
 from judging.models import Call, Endpoint, Outcome, Request, Run, StrategyVersion

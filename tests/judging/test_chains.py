@@ -7,6 +7,7 @@ from copy import deepcopy
 import pytest
 
 from annotation.models import Project
+from judging.errors import Refused
 from judging.evaluators.providers.errors import Rejected
 from judging.models import Call, Outcome, Request, Run
 from judging.runs import lifecycle, progress
@@ -115,7 +116,7 @@ def test_a_chain_whose_next_step_cannot_be_sent_has_nothing_to_retry(chain: Run)
     answer_as(chain, by_step)
     lifecycle.finish_if_done(chain)
     assert results(chain) == {"rejected": 2}
-    with pytest.raises(lifecycle.Refused, match="This run has no failed requests"):
+    with pytest.raises(Refused, match="This run has no failed requests"):
         lifecycle.retry_failed(chain, None)
     assert not Run.objects.to_retry().exists()
 

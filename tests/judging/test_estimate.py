@@ -6,6 +6,7 @@ from decimal import Decimal
 import pytest
 
 from annotation.models import Project
+from judging.errors import Refused
 from judging.models import Endpoint, Request
 from judging.runs import estimate, lifecycle, selection
 from judging.runs.estimate import PILOT_CALLS, CallEstimate
@@ -166,7 +167,7 @@ def test_without_prices_no_cost_is_named(project: Project) -> None:
 
 def test_what_cannot_be_asked_is_refused_before_it_is_counted(project: Project) -> None:
     strategy = selection.get_strategy_version("pairwise")
-    with pytest.raises(lifecycle.Refused):
+    with pytest.raises(Refused):
         estimate.estimate_run(
             project,
             strategy=strategy,

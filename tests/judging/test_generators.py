@@ -103,7 +103,7 @@ def test_what_is_of_no_use_is_counted_by_its_cause_and_not_asked_again(
     # What was read stays, so that people see what it was.
     read = {one.cause for one in Reading.objects.all()}
     assert read == ({""} if cause in UNFIT else {cause})
-    with pytest.raises(lifecycle.Refused, match="This run has no failed requests"):
+    with pytest.raises(Refused, match="This run has no failed requests"):
         lifecycle.retry_failed(run, None)
     assert (len(evaluator.log), results(run)) == (2, {cause: 2})
 

@@ -194,7 +194,7 @@ def test_a_run_that_ended_stays_and_can_still_be_asked_without(
     ]
     # Once is enough, though the first one stays as it is.
     assert "Run without temperature" not in text(browser.get(page(1)))
-    with pytest.raises(lifecycle.Refused, match="another run already leaves the parameter out"):
+    with pytest.raises(Refused, match="another run already leaves the parameter out"):
         lifecycle.restart_without_parameter(run, None)
 
 

@@ -6,6 +6,7 @@ from django.db import connection
 
 from annotation.db import transactions
 from annotation.models import Event, Item, Project
+from judging.errors import Refused
 from judging.evaluators.providers import Finish
 from judging.evaluators.providers.errors import Rejected
 from judging.models import Budget, Call, Outcome, Request, Run
@@ -117,17 +118,17 @@ def test_a_strategy_and_an_endpoint_must_fit(
 ) -> None:
     make_items(project, 1)
     endpoint = make_baseline() if offline else make_endpoint(NOWHERE)
-    with pytest.raises(lifecycle.Refused, match=words):
+    with pytest.raises(Refused, match=words):
         make_run(project, endpoint, strategy)
 
 
 def test_a_run_without_items_or_with_parameters_that_cannot_be_sent_is_refused(
     project: Project,
 ) -> None:
-    with pytest.raises(lifecycle.Refused, match="No item of this project is resolved"):
+    with pytest.raises(Refused, match="No item of this project is resolved"):
         make_run(project)
     make_items(project, 1)
-    with pytest.raises(lifecycle.Refused, match="cannot be set: stream"):
+    with pytest.raises(Refused, match="cannot be set: stream"):
         make_run(project, make_endpoint(NOWHERE, parameters={"stream": True}))
     assert not Run.objects.exists()
 
@@ -135,10 +136,10 @@ def test_a_run_without_items_or_with_parameters_that_cannot_be_sent_is_refused(
 def test_a_cap_of_run_or_project_needs_prices(project: Project) -> None:
     make_items(project, 1)
     endpoint = make_endpoint(NOWHERE, price_in=Decimal(1))
-    with pytest.raises(lifecycle.Refused, match="a cap cannot be enforced"):
+    with pytest.raises(Refused, match="a cap cannot be enforced"):
         make_run(project, endpoint, cap=Decimal(1))
     Budget.objects.create(project=project, cap=Decimal(1))
-    with pytest.raises(lifecycle.Refused, match="a cap cannot be enforced"):
+    with pytest.raises(Refused, match="a cap cannot be enforced"):
         make_run(project, endpoint)
     assert make_run(project).state == Run.State.PLANNING  # a baseline costs nothing
 
@@ -233,7 +234,7 @@ def test_runs_planned_at_the_same_moment_share_every_request(project: Project) -
 def test_a_run_moves_only_where_its_state_allows(project: Project) -> None:
     make_items(project, 1)
     run = planned(project)
-    with pytest.raises(lifecycle.Refused, match="is running, so it cannot become running"):
+    with pytest.raises(Refused, match="is running, so it cannot become running"):
         lifecycle.resume(run, None)
     lifecycle.pause(run, None, reason="Lunch.")
     assert (run.state, run.reason) == (Run.State.PAUSED, "Lunch.")
@@ -241,7 +242,7 @@ def test_a_run_moves_only_where_its_state_allows(project: Project) -> None:
     assert (run.state, run.reason) == (Run.State.RUNNING, "")
     lifecycle.cancel(run, None)
     for step in (lifecycle.pause, lifecycle.resume, lifecycle.cancel, lifecycle.retry_failed):
-        with pytest.raises(lifecycle.Refused):
+        with pytest.raises(Refused):
             step(run, None)
 
 
@@ -249,7 +250,7 @@ def test_a_move_sees_what_another_process_did_meanwhile(project: Project) -> Non
     make_items(project, 1)
     run = planned(project)
     lifecycle.cancel(Run.objects.get(pk=run.pk), None)
-    with pytest.raises(lifecycle.Refused, match="is cancelled"):
+    with pytest.raises(Refused, match="is cancelled"):
         lifecycle.pause(run, None)
     assert run.state == Run.State.CANCELLED
 
@@ -351,7 +352,7 @@ def test_a_run_in_which_nothing_failed_has_nothing_to_retry(
     answer(run, text, finish=finish)
     lifecycle.finish_if_done(run)
     found = results(run)
-    with pytest.raises(lifecycle.Refused, match="This run has no failed requests"):
+    with pytest.raises(Refused, match="This run has no failed requests"):
         lifecycle.retry_failed(run, None)
     run.refresh_from_db()
     assert (run.state, results(run)) == (Run.State.FINISHED, found)

@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.models import Event, Project
+from judging.errors import Refused
 from judging.evaluators.providers import openai_compatible
 from judging.evaluators.providers.errors import Rejected, ServerError
 from judging.models import Budget, Endpoint, Reply, Request, Run
@@ -150,7 +151,7 @@ def test_a_cap_that_is_no_raise_or_above_the_project_s_is_refused_and_nothing_ch
     run = capped(project, cap)
     answer(run, number=1, tokens_out=100)
     lifecycle.pause(run, None)
-    with pytest.raises(lifecycle.Refused, match=why):
+    with pytest.raises(Refused, match=why):
         lifecycle.resume(run, None, cap=Decimal(new))
     run.refresh_from_db()
     assert (run.state, run.cap) == (Run.State.PAUSED, None if cap is None else Decimal(cap))
@@ -161,7 +162,7 @@ def test_the_cap_that_a_run_has_is_no_change_and_a_run_that_goes_on_keeps_its_ca
     project: Project,
 ) -> None:
     run = capped(project, "0.35")
-    with pytest.raises(lifecycle.Refused, match="is running"):
+    with pytest.raises(Refused, match="is running"):
         lifecycle.resume(run, None, cap=Decimal(1))
     lifecycle.pause(run, None)
     lifecycle.resume(run, None, cap=Decimal("0.35"))

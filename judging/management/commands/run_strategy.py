@@ -8,9 +8,10 @@ from django.core.management.base import BaseCommand
 
 from annotation.management.files import command_error
 from annotation.models import Project
+from judging.errors import Refused
 from judging.management import run_commands
 from judging.models import Endpoint, Run, StrategyVersion
-from judging.runs import choices, derived, lifecycle, start
+from judging.runs import choices, derived, start
 from judging.runs.amounts import format_estimate, format_range
 from judging.runs.forms import parse_parameters
 from judging.runs.lifecycle import RunConfig
@@ -84,9 +85,9 @@ class Command(BaseCommand):
                     **_description(options),
                 )
             if options["weights"]:
-                raise lifecycle.Refused("Only weighted votes have weights. Leave out --weights.")
+                raise Refused("Only weighted votes have weights. Leave out --weights.")
             if len(over) > 1:
-                raise lifecycle.Refused(
+                raise Refused(
                     "Explanations of only one run can be checked. Give one run with --over."
                 )
             wish = _wish(project, strategy, over[0] if over else None, options)
@@ -94,7 +95,7 @@ class Command(BaseCommand):
                 self._say(start.estimate_runs(project, wish)[0])
                 return None
             return start.start_runs(project, wish, None)[0]
-        except lifecycle.Refused as error:
+        except Refused as error:
             raise command_error(str(error)) from error
 
     def _say(self, asking: PlannedRun) -> None:

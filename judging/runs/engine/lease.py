@@ -16,6 +16,7 @@ from django.conf import settings
 from django.db.models import Q
 
 from annotation.db import bulk, transactions
+from judging.errors import Refused
 from judging.evaluators.prices import estimate_tokens
 from judging.models import Dispatcher, Endpoint, Request, Run
 from judging.runs import lifecycle, run_config, spending
@@ -209,7 +210,7 @@ def _lease_run_requests(
         return []
     try:
         prepared = _render_requests(run, found)
-    except lifecycle.Refused as error:
+    except Refused as error:
         pause_run(run, str(error))
         return []
     # Render before the transaction, so that replies do not wait long for the write lock.
@@ -265,7 +266,7 @@ def _render_requests(run: Run, found: Sequence[_DueRequest]) -> list[LeasedReque
         body, number = bodies[request.pk], numbers[request.pk]
         sender, sent, digest_of = senders[number], names[number], digests[number]
         if digest_of(body, request.sample) != request.digest:
-            raise lifecycle.Refused(
+            raise Refused(
                 "This run was planned by another version of the program, and its prompts cannot be "
                 "rebuilt. Start a new run."
             )
@@ -299,5 +300,5 @@ def _reserve_money(
 def pause_run(run: Run, reason: str) -> None:
     """Pause a run for a reason that a person must fix; calls in flight end and are kept."""
     # Do nothing if a person has paused or cancelled the run meanwhile.
-    with suppress(lifecycle.Refused):
+    with suppress(Refused):
         lifecycle.pause(run, None, reason=strip_unstorable(reason))

@@ -148,7 +148,7 @@ def _apply_step(
 ) -> HttpResponse:
     try:
         number = take()
-    except lifecycle.Refused as problem:
+    except Refused as problem:
         return render_run(request, member, run, problem=str(problem))
     tasks.notify_workers(run.endpoint_id)
     said = "mended" if step == "retry" and not number else step

@@ -11,6 +11,7 @@ from judging.errors import Refused
 from judging.models import Run
 from judging.runs.transitions import record_event
 
+FIELDS = ("name", "tags", "note")
 MAX_NAME, MAX_TAG, MAX_TAGS, MAX_NOTE = 60, 30, 10, 4_000
 # Joiners have no shape of their own, but some scripts need them within words.
 _JOINERS = "\u200c\u200d"
@@ -101,7 +102,7 @@ def describe_run(
     with transactions.transact():
         # Runs start under the same lock, so that no two of them take a name at the same time.
         Project.objects.select_for_update(no_key=True).only("pk").get(pk=run.project_id)
-        run.refresh_from_db(fields=["name", "tags", "note", "archived_at"])
+        run.refresh_from_db(fields=[*FIELDS, "archived_at"])
         new = {field: value for field, value in given.items() if value != getattr(run, field)}
         if "name" in new and run.archived_at is None:
             check_name_free(run.project, new["name"], run)

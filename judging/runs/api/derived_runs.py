@@ -14,7 +14,7 @@ from annotation.api.responses import validate_body
 from annotation.projects import access
 from judging import tasks
 from judging.models import Run
-from judging.runs import canaries, choices, lifecycle, progress
+from judging.runs import canaries, choices, descriptions, lifecycle, progress
 from judging.runs import derived as runs_derived
 from judging.runs import reparse as runs_reparse
 from judging.runs.api.estimates import EstimateSerializer
@@ -178,7 +178,7 @@ def derive(request: Request, slug: str) -> Response:
     def derived() -> Run:
         strategy = choices.get_version(member.project, said["strategy"])
         by = access.ensure_membership(member)
-        described = {name: said[name] for name in ("name", "tags", "note")}
+        described = {name: said[name] for name in descriptions.FIELDS}
         return runs_derived.derive_run(
             member.project,
             strategy=strategy,

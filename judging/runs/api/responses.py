@@ -14,7 +14,7 @@ from annotation.api.responses import (
 )
 from annotation.models import Membership
 from judging.errors import Refused
-from judging.runs import choices
+from judging.runs import choices, descriptions
 from judging.runs.api.serializers import StartSerializer
 from judging.runs.choices import get_run_or_404
 from judging.runs.lifecycle import RunConfig
@@ -44,10 +44,7 @@ def parse_run_body(member: Membership, body: Any) -> NewRuns:
 def _build_run_request(member: Membership, said: dict[str, Any]) -> NewRuns:
     project = member.project
     filters = {name: said[name] for name in ("categories", "abilities", "keys")}
-    names = (
-        *("limit", "with_duplicates", "samples", "cap", "while_labelling"),
-        *("name", "tags", "note"),
-    )
+    plain = ("limit", "with_duplicates", "samples", "cap", "while_labelling")
     return NewRuns(
         strategies=[choices.get_version(project, said["strategy"])],
         endpoints=[choices.get_endpoint(said["endpoint"])],
@@ -63,7 +60,7 @@ def _build_run_request(member: Membership, said: dict[str, Any]) -> NewRuns:
                 said["examples"],
                 unlabelled=said["unlabelled"],
             ),
-            **{name: said[name] for name in names},
+            **{name: said[name] for name in (*plain, *descriptions.FIELDS)},
         ),
         canary=said["canary"],
     )

@@ -20,7 +20,7 @@ from judging import tasks
 from judging.errors import Refused
 from judging.models import Endpoint, Run, StrategyVersion
 from judging.results import figures
-from judging.runs import canaries, choices, derived, lifecycle, reparse
+from judging.runs import canaries, choices, derived, descriptions, lifecycle, reparse
 from judging.runs.choices import get_run_or_404
 from judging.runs.forms import DescriptionForm, RunCapField
 from judging.runs.reparse import ReparsePreview
@@ -248,10 +248,8 @@ def derive_run(request: HttpRequest, slug: str) -> HttpResponse:
                 strategy=catalogue.store_version(form.version()),
                 sources=chosen,
                 weights=form.weights(),
-                name=form.cleaned_data["name"],
-                tags=form.cleaned_data["tags"],
-                note=form.cleaned_data["note"],
                 member=access.ensure_membership(member),
+                **{name: form.cleaned_data[name] for name in descriptions.FIELDS},
             )
         except Refused as problem:
             form.add_error(None, str(problem))

@@ -20,7 +20,7 @@ from annotation.projects import access
 from judging import tasks
 from judging.errors import Refused
 from judging.models import Run
-from judging.runs import choices, estimate, progress, selection, start
+from judging.runs import choices, descriptions, estimate, progress, selection, start
 from judging.runs.forms import StartForm
 from judging.runs.lifecycle import RunConfig
 from judging.runs.start import NewRuns, PlannedRun
@@ -29,14 +29,11 @@ from judging.strategies import catalogue, frames
 # The maximum number of pilots that a page can follow; there are never more pilots in progress.
 MOST_PILOTS = 40
 # Fields of the form that are passed on as they are.
-_PLAIN_FIELDS = (
-    *("seed", "limit", "with_duplicates", "samples", "cap"),
-    *("name", "tags", "note"),
-)
+_PLAIN_FIELDS = ("seed", "limit", "with_duplicates", "samples", "cap", *descriptions.FIELDS)
 # Fields that do not change what a run asks, so that an estimate still holds when they change.
 NOT_ESTIMATED = frozenset(
-    {"csrfmiddlewaretoken", "estimated", "foresee", "pilot", "name", "tags", "note", "cap"}
-    | {f"initial-{name}" for name in ("name", "tags", "note")}
+    {"csrfmiddlewaretoken", "estimated", "foresee", "pilot", "cap", *descriptions.FIELDS}
+    | {f"initial-{name}" for name in descriptions.FIELDS}
 )
 
 

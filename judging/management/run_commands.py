@@ -5,7 +5,7 @@ import time
 from argparse import _ActionsContainer
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, OutputWrapper
@@ -17,7 +17,7 @@ from judging import tasks
 from judging.errors import Refused
 from judging.models import Run
 from judging.results import run_marks
-from judging.runs import progress
+from judging.runs import forms, progress
 from judging.runs.engine import ask
 
 T = TypeVar("T")
@@ -80,6 +80,14 @@ def parse_cap(text: str | None) -> Decimal | None:
         return Run._meta.get_field("cap").clean(amount, None)
     except ValidationError as error:
         raise command_error(f"--cap {text}: {' '.join(error.messages)}") from error
+
+
+def parse_parameters(text: str) -> dict[str, Any]:
+    """Parse parameters from a JSON object; {} for empty text."""
+    try:
+        return forms.parse_parameters(text)
+    except ValidationError as error:
+        raise command_error(f"--parameters: {error.messages[0]}") from error
 
 
 def call_service(what: Callable[[], T]) -> T:

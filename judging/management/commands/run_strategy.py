@@ -3,7 +3,6 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand
 
 from annotation.management.files import command_error
@@ -13,7 +12,6 @@ from judging.management import run_commands
 from judging.models import Endpoint, Run, StrategyVersion
 from judging.runs import choices, derived, start
 from judging.runs.amounts import format_estimate, format_range
-from judging.runs.forms import parse_parameters
 from judging.runs.lifecycle import RunConfig
 from judging.runs.run_config import RunOverrides
 from judging.runs.start import NewRuns, PlannedRun
@@ -199,7 +197,7 @@ def _wish(
     )
     chosen = run_commands.get_runs(project, [options["same_as"]] if options["same_as"] else [])
     own = RunOverrides(
-        parameters=_parameters(options["parameters"]),
+        parameters=run_commands.parse_parameters(options["parameters"]),
         axes=tuple(options["axis"]),
         votes=options["votes"] or None,
         examples=options["examples"],
@@ -233,13 +231,6 @@ def _keys(path: str | None) -> tuple[str, ...]:
     except (OSError, ValueError) as error:
         raise command_error(f"--keys {path}: {error}") from error
     return tuple(key for line in lines if (key := line.strip()))
-
-
-def _parameters(text: str) -> dict[str, Any]:
-    try:
-        return parse_parameters(text)
-    except ValidationError as error:
-        raise command_error(f"--parameters: {error.messages[0]}") from error
 
 
 def _check_fold(options: dict[str, Any]) -> None:

@@ -1,8 +1,7 @@
-import json
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
 from judging.management import run_commands
 from judging.runs import amounts, supplements
@@ -19,7 +18,7 @@ class Command(BaseCommand):
         parser.add_argument("run", type=int, metavar="NUMBER")
         parser.add_argument("--project", required=True, metavar="SLUG")
         parser.add_argument(
-            "--parameters", default="{}", metavar="JSON", help='such as {"max_tokens": 4096}'
+            "--parameters", default="", metavar="JSON", help='such as {"max_tokens": 4096}'
         )
         parser.add_argument(
             "--timeout",
@@ -33,7 +32,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         run = run_commands.get_run(options["project"], options["run"])
-        changes = {"parameters": _parse(options["parameters"]), "timeout": options["timeout"]}
+        parameters = run_commands.parse_parameters(options["parameters"])
+        changes = {"parameters": parameters, "timeout": options["timeout"]}
         if not options["start"]:
             found = run_commands.call_service(
                 lambda: supplements.estimate_supplement(run, **changes)
@@ -46,13 +46,3 @@ class Command(BaseCommand):
         asked = run_commands.call_service(lambda: supplements.ask_again(run, None, **changes))
         self.stdout.write(f"{asked} items of run {run.number} are asked again")
         run_commands.continue_run(run, self.stderr, wait=options["wait"])
-
-
-def _parse(text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise CommandError(f"--parameters is not JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise CommandError('--parameters must be a JSON object, such as {"max_tokens": 4096}.')
-    return found

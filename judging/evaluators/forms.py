@@ -1,6 +1,5 @@
 """Forms for an endpoint, in the admin and on its own page."""
 
-import json
 from collections.abc import Mapping
 from itertools import count
 from typing import Any, Self, cast
@@ -16,7 +15,7 @@ from judging.evaluators.prices import DEFAULT_MAX_TOKENS
 from judging.evaluators.providers import PROVIDERS, callable_providers
 from judging.evaluators.providers.addresses import check_base_url
 from judging.evaluators.providers.errors import ForbiddenAddress
-from judging.evaluators.providers.parameters import with_token_limit
+from judging.evaluators.providers.parameters import UNSTORABLE, is_storable, with_token_limit
 from judging.models import Endpoint
 
 FIRST_PROVIDER = "openai_compatible"
@@ -89,11 +88,8 @@ class EndpointForm(forms.ModelForm):
         parameters = self.cleaned_data["parameters"]
         if parameters is None:
             return {}
-        if not _storable(parameters):
-            raise ValidationError(
-                "A value contains a character or number that cannot be stored (NUL, half of a "
-                "surrogate pair, NaN or infinity). Remove it."
-            )
+        if not is_storable(parameters):
+            raise ValidationError(f"The parameters contain {UNSTORABLE}. Remove it.")
         return parameters
 
 
@@ -217,12 +213,3 @@ def _field_texts(form: EndpointPageForm, initial: Mapping[str, Any]) -> dict[str
 
 def _normalize(text: str) -> str:
     return " ".join(text.split())
-
-
-def _storable(parameters: Any) -> bool:
-    """True if every database can store the parameters and every request can contain them."""
-    try:
-        plain = json.dumps(parameters, ensure_ascii=False, allow_nan=False).encode()
-    except ValueError:
-        return False
-    return b"\\u0000" not in plain

@@ -1,6 +1,5 @@
 """Pin everything that a run depends on, with one digest, and check its overrides."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from annotation import tasktypes
 from annotation.items import taxonomy
 from annotation.models import Project
 from judging.errors import Refused
+from judging.evaluators.providers.parameters import UNSTORABLE, is_storable
 from judging.models import Endpoint, Outcome, Run, StrategyVersion
 from judging.runs import run_config
 from judging.runs.engine import digests
@@ -42,26 +42,12 @@ def check_overrides(strategy: Strategy, own: RunOverrides, samples: int) -> None
 def check_parameters(parameters: Mapping[str, Any]) -> None:
     """Raise `Refused` for parameters that cannot be stored, or that look like a key."""
     if not is_storable(parameters):
-        raise Refused(
-            "The parameters contain a character or number that cannot be sent (NUL, half of a "
-            "surrogate pair, NaN or infinity). Remove it."
-        )
+        raise Refused(f"The parameters contain {UNSTORABLE}. Remove it.")
     if secret := next(filter(SECRET_NAME.search, parameters), None):
         raise Refused(
             f"{secret!r} looks like a key. Parameters are stored and shown; put the key into the "
             "environment variable named at the endpoint."
         )
-
-
-def is_storable(parameters: Mapping[str, Any]) -> bool:
-    """True if a database can store the parameters, because they contain no NUL, no lone surrogates,
-    and no NaN or infinity."""
-    try:
-        text = json.dumps(parameters, ensure_ascii=False, allow_nan=False)
-        text.encode("utf-8")
-    except ValueError:
-        return False
-    return "\\u0000" not in text
 
 
 def _list_placeholders(strategy: Strategy) -> set[str]:

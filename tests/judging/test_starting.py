@@ -241,8 +241,8 @@ def test_too_few_items_for_examples_are_told_with_what_to_do() -> None:
         ("reference", RunOverrides(examples=2), "no slot for examples"),
         ("reference", RunOverrides(parameters={"api_key": "x"}), "'api_key' looks like a key"),
         ("reference", RunOverrides(parameters={"messages": []}), "cannot be called"),
-        ("reference", RunOverrides(parameters={"stop": "\x00"}), "cannot be sent"),
-        ("reference", RunOverrides(parameters={"stop": ["\ud800"]}), "cannot be sent"),
+        ("reference", RunOverrides(parameters={"stop": "\x00"}), "cannot be stored"),
+        ("reference", RunOverrides(parameters={"stop": ["\ud800"]}), "cannot be stored"),
     ],
 )
 def test_what_does_not_fit_the_strategy_is_refused(

@@ -2,6 +2,7 @@
 refused.
 """
 
+import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -15,6 +16,10 @@ from judging.evaluators.prices import DEFAULT_MAX_TOKENS, TOKEN_LIMIT_NAMES
 FAMILIES_FILE = Path(__file__).with_name("families.toml")
 # The default value of the model, which it accepts although it refuses all other values.
 API_DEFAULT = 1
+# What `is_storable` refuses, in the words of an error message.
+UNSTORABLE = (
+    "a character or number that cannot be stored (NUL, half of a surrogate pair, NaN or infinity)"
+)
 
 
 @dataclass(frozen=True)
@@ -95,6 +100,15 @@ def with_token_limit(
         return dict(parameters)
     spelled = family.spelled if provider == "openai_compatible" else {}
     return {**parameters, spelled.get("max_tokens", "max_tokens"): family.longest_answer}
+
+
+def is_storable(values: Any) -> bool:
+    """True if every database can store these values as JSON, and every request can contain them."""
+    try:
+        plain = json.dumps(values, ensure_ascii=False, allow_nan=False).encode()
+    except ValueError:
+        return False
+    return b"\\u0000" not in plain
 
 
 def find_refused(words: str, sent: Iterable[str]) -> str:

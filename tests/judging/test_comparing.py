@@ -64,6 +64,7 @@ def test_p_is_exact_however_small_where_questions_have_several_items(project: Pr
     items = [one for n in range(20) for one in make_items(project, 2, cluster=f"question {n}")]
     a, b, c = (make_said(project, items, said * 20) for said in ("DD", "UU", "DU"))
     found = {(row["run_a"], row["run_b"]): row for row in compare.compare([a, b, c])[:3]}
+    assert len(found) == 3
     # Every question differs the same way: one pattern of signs of 2^20, and its mirror.
     for pair, row in found.items():
         assert (row["p"], row["test"]) == (pytest.approx(2**-19), "exact"), pair

@@ -119,7 +119,9 @@ def test_where_gold_is_not_scored_apart_there_is_no_penalty_but_a_reason(project
     items = make_items(project, 2, dose=1)
     pair = make_replied(project, "pairwise", [(item, verdicts("G")) for item in items])
     reference = make_replied(project, "reference", [(item, scores(7)) for item in items])
-    for row in doses.tabulate_doses([pair, reference], []):
+    found = doses.tabulate_doses([pair, reference], [])
+    assert [row["run"] for row in found] == [pair.number, reference.number]
+    for row in found:
         assert (row["detection"], row["penalty"], row["scored"], row["at_top"]) == (
             1,
             None,

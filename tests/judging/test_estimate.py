@@ -167,7 +167,7 @@ def test_without_prices_no_cost_is_named(project: Project) -> None:
 
 def test_what_cannot_be_asked_is_refused_before_it_is_counted(project: Project) -> None:
     strategy = selection.get_strategy_version("pairwise")
-    with pytest.raises(Refused):
+    with pytest.raises(Refused, match="needs an evaluator LLM"):
         estimate.estimate_run(
             project,
             strategy=strategy,

@@ -268,12 +268,8 @@ def test_only_a_lead_is_offered_items_that_are_being_labelled(
 def test_an_explanation_check_is_over_a_run(
     browser: Client, project: Project, judge: Endpoint
 ) -> None:
-    base = (
-        make_judged(project, [], endpoint=judge, strategy="vanilla")
-        if make_items(project, 1)
-        else None
-    )
-    assert base
+    make_items(project, 1)
+    base = make_judged(project, [], endpoint=judge, strategy="vanilla")
     base.outcomes.update(result="undetected", detail="equal")
     answered = sent(browser, strategy="explanation-check", over=base.number)
     assert answered.status_code == 302

@@ -109,24 +109,24 @@ def test_a_run_that_is_asked_again_is_not_asked_once_more(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    "parameters",
+    ("parameters", "why"),
     [
-        {},
-        {"temperature": 0},
-        {"seed": None},
-        {"api_key": "x"},
-        {"model": "other"},
-        {"n": 2},
-        {"top_p": math.nan},
-        {"top_p": math.inf},
+        ({}, "Change at least one parameter"),
+        ({"temperature": 0}, "already asked with these parameters"),
+        ({"seed": None}, "already asked with these parameters"),
+        ({"api_key": "x"}, "'api_key' looks like a key"),
+        ({"model": "other"}, "cannot be set: model"),
+        ({"n": 2}, "cannot be set: n"),
+        ({"top_p": math.nan}, "cannot be stored"),
+        ({"top_p": math.inf}, "cannot be stored"),
     ],
 )
 def test_parameters_must_change_something_be_sendable_and_hold_no_key(
-    run: Run, parameters: dict[str, Any]
+    run: Run, parameters: dict[str, Any], why: str
 ) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(Refused, match=why):
         supplements.estimate_supplement(run, parameters)
-    with pytest.raises(Refused):
+    with pytest.raises(Refused, match=why):
         supplements.ask_again(run, None, parameters)
     run.refresh_from_db()
     assert (run.state, results(run)) == (Run.State.FINISHED, {"detected": 1, "unparsable": 2})

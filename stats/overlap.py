@@ -1,7 +1,7 @@
 """Agreement on marked passages: the F1 of the characters that two raters marked."""
 
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -58,9 +58,10 @@ def pooled_f1(marked: Marked) -> Figure:
     Undefined if there is no other item.
     """
     terms = np.zeros((len(marked), 2))
-    for row, pairs in enumerate(_counts_by_item(marked)):
-        if pairs:
-            terms[row] = np.mean([(2 * both, one + two) for both, one, two in pairs], axis=0)
+    for row, item in enumerate(marked):
+        counts = [count_characters(one, other) for one, other in _pair_raters(item)]
+        if counts:
+            terms[row] = np.mean([(2 * both, one + two) for both, one, two in counts], axis=0)
 
     return _ratio_figure(marked, terms, terms[:, 1] > 0)
 
@@ -72,10 +73,11 @@ def mean_f1(marked: Marked) -> Figure:
     and so are items that have only such pairs. Undefined if there is no other item.
     """
     terms = np.zeros((len(marked), 2))
-    for row, pairs in enumerate(_counts_by_item(marked)):
-        found = [2 * both / (one + two) for both, one, two in pairs if one + two]
-        if found:
-            terms[row] = np.mean(found), 1
+    for row, item in enumerate(marked):
+        found = [overlap_f1(one, other) for one, other in _pair_raters(item)]
+        known = [f1 for f1 in found if f1 is not None]
+        if known:
+            terms[row] = np.mean(known), 1
 
     return _ratio_figure(marked, terms, terms[:, 1] > 0)
 
@@ -89,10 +91,10 @@ def _ratio_figure(marked: Marked, terms: Floats, used: NDArray[np.bool_]) -> Fig
     return Figure(csr_array(terms), of, used, NOTHING if labelled else NO_PAIR, NOTHING)
 
 
-def _counts_by_item(marked: Marked) -> Iterator[list[tuple[int, int, int]]]:
-    for item in marked:
-        there = [one for one in item if one is not None]
-        yield [count_characters(one, other) for one, other in combinations(there, 2)]
+def _pair_raters(
+    item: Sequence[Collection[Passage] | None],
+) -> Iterable[tuple[Collection[Passage], Collection[Passage]]]:
+    return combinations([one for one in item if one is not None], 2)
 
 
 def _merge(passages: Iterable[Passage]) -> dict[Hashable, list[tuple[int, int]]]:

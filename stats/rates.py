@@ -175,20 +175,6 @@ def design_effect(sums: ClusterSums) -> float:
     return max(1.0, m / (m - 1) * residual / n / (y * (n - y)))
 
 
-def bound_rate(undetected: int, missing: int, total: int) -> RateBounds:
-    """The bounds of the undetected rate over all possible values of the missing outcomes.
-
-    `total` counts all items, including missing ones. A pair with one parsed order that did not
-    choose gold is undetected either way, so count it as undetected. Raises ValueError for counts
-    that do not fit together.
-    """
-    if undetected < 0 or missing < 0 or undetected + missing > total:
-        raise ValueError(f"{undetected} undetected and {missing} missing do not fit in {total}")
-    if total == 0:
-        return RateBounds(None, None)
-    return RateBounds(undetected / total, (undetected + missing) / total)
-
-
 def bound_difference(one: RateBounds, other: RateBounds) -> RateBounds:
     """The bounds of one rate minus another, -1 to 1, where the two rates are at opposite
     extremes."""

@@ -11,7 +11,6 @@ from stats.rates import (
     ClusterSums,
     RateBounds,
     bound_difference,
-    bound_rate,
     bound_wrong_labels,
     clustered_wilson,
     design_effect,
@@ -200,20 +199,6 @@ def test_bounds_of_wrong_labels_need_right_ones():
     assert bound_wrong_labels(0.5, 0, 0.1) == RateBounds(None, None)
     with pytest.raises(ValueError, match="below 1"):
         bound_wrong_labels(0.5, 10, 1.0)
-
-
-def test_bounds_take_all_missing_either_way():
-    assert bound_rate(undetected=3, missing=2, total=10) == RateBounds(0.3, 0.5)
-
-
-def test_bounds_of_nothing_are_undefined():
-    assert bound_rate(0, 0, 0) == RateBounds(None, None)
-
-
-@pytest.mark.parametrize("counts", [(6, 5, 10), (-1, 0, 10), (0, -1, 10)])
-def test_bounds_refuse_counts_that_do_not_fit(counts):
-    with pytest.raises(ValueError, match="fit"):
-        bound_rate(*counts)
 
 
 def test_ten_hits_of_ten_withstand_two_misses_and_not_a_third():

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import NamedTuple
 
 from django.conf import settings
@@ -39,7 +40,7 @@ _handover_lock = threading.Lock()
 class LeasedRequest:
     """A request that this worker sends now, with its exact body and the number of tokens it may
     use. `sent` has the names of the parameters in the body. `timeout` are the seconds that its run
-    allows, None for those of the endpoint."""
+    allows, None for those of the endpoint. `price` is what it costs at most, None if unknown."""
 
     request_id: int
     run_id: int
@@ -49,6 +50,7 @@ class LeasedRequest:
     tried: Mapping[str, int] = field(default_factory=dict)
     sent: Collection[str] = ()
     timeout: int | None = None
+    price: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,13 +211,13 @@ def _lease_run_requests(
     if not found:
         return []
     try:
-        prepared = _render_requests(run, found)
+        prepared = _render_requests(run, endpoint, found)
     except Refused as error:
         pause_run(run, str(error))
         return []
     # Render before the transaction, so that replies do not wait long for the write lock.
     with transactions.transact():
-        prepared, stuck = _reserve_money(run, endpoint, _lock_still_due(prepared, now))
+        prepared, stuck = _reserve_money(run, _lock_still_due(prepared, now))
         ids = [leased.request_id for leased in prepared]
         Request.objects.filter(pk__among=ids).update(
             state="leased", leased_by=holder, leased_until=now + LEASE_DURATION, leased_for=run
@@ -253,7 +255,9 @@ def _lock_still_due(prepared: Sequence[LeasedRequest], now: datetime) -> list[Le
     return [leased for leased in prepared if leased.request_id in free]
 
 
-def _render_requests(run: Run, found: Sequence[_DueRequest]) -> list[LeasedRequest]:
+def _render_requests(
+    run: Run, endpoint: Endpoint, found: Sequence[_DueRequest]
+) -> list[LeasedRequest]:
     """Return the requests with their bodies; each body is rendered again from a call of the run."""
     numbers = rendering.load_supplements(run, [request.pk for request in found])
     bodies = rendering.render_bodies(run, [request.pk for request in found])
@@ -270,31 +274,33 @@ def _render_requests(run: Run, found: Sequence[_DueRequest]) -> list[LeasedReque
                 "This run was planned by another version of the program, and its prompts cannot be "
                 "rebuilt. Start a new run."
             )
-        taken = estimate_tokens(body, sender.pinned["parameters"])
-        asked = (request.attempts, body, taken, request.tried, sent, timeout)
-        prepared.append(LeasedRequest(request.pk, run.pk, *asked))
+        prepared.append(
+            LeasedRequest(
+                request.pk,
+                run.pk,
+                request.attempts,
+                body,
+                tokens=estimate_tokens(body, sender.pinned["parameters"]),
+                tried=request.tried,
+                sent=sent,
+                timeout=timeout,
+                price=spending.estimate_request(endpoint, sender, body),
+            )
+        )
     return prepared
 
 
-def _reserve_money(
-    run: Run, endpoint: Endpoint, prepared: list[LeasedRequest]
-) -> tuple[list[LeasedRequest], str]:
+def _reserve_money(run: Run, prepared: list[LeasedRequest]) -> tuple[list[LeasedRequest], str]:
     """Return the requests that can be paid for, and the reason if a person must act because none
     can be paid for."""
     if not prepared:
         return [], ""
-    inputs = rendering.load_supplements(run, [leased.request_id for leased in prepared])
-    senders = {number: rendering.with_supplement(run, number) for number in {*inputs.values()}}
-    prices = [
-        spending.estimate_request(endpoint, senders[inputs[leased.request_id]], leased.body)
-        for leased in prepared
-    ]
-    reserved = spending.reserve(run, prices)
-    paid = list(zip(prices, prepared, strict=True))[: reserved.count]
-    rows = [(price, leased.request_id) for price, leased in paid if price]
+    reserved = spending.reserve(run, [leased.price for leased in prepared])
+    paid = prepared[: reserved.count]
+    rows = [(leased.price, leased.request_id) for leased in paid if leased.price]
     if rows:
         bulk.update(_REQUEST_TABLE, {"reserved": "numeric"}, rows)
-    return prepared[: reserved.count], reserved.stuck
+    return paid, reserved.stuck
 
 
 def pause_run(run: Run, reason: str) -> None:

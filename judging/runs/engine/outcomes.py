@@ -125,7 +125,7 @@ def _build_chains(
     asked: Sequence[CallRow],
     readings: Mapping[int, ParsedReply],
 ) -> ChainState:
-    standing = ChainState()
+    state = ChainState()
     by_sample: dict[int, list[CallRow]] = defaultdict(list)
     for call in asked:
         by_sample[call.sample].append(call)
@@ -135,14 +135,14 @@ def _build_chains(
         heard = {spec: readings.get(call.request_id) for spec, call in here.items()}
         known = {spec: said for spec, said in heard.items() if said}
         if len(known) < len(here):
-            standing = replace(standing, is_open=True)
+            state = replace(state, is_open=True)
         elif step == strategy.last_step:
-            standing.said.update({(spec, sample): said for spec, said in known.items()})
+            state.said.update({(spec, sample): said for spec, said in known.items()})
         elif broken := next((said for said in known.values() if said.value is None), None):
-            standing.said.update(_end_unreadable_chain(strategy, outcome, sample, broken))
+            state.said.update(_end_unreadable_chain(strategy, outcome, sample, broken))
         else:
-            standing.further.extend(_build_next_calls(strategy, outcome, chain, known))
-    return standing
+            state.further.extend(_build_next_calls(strategy, outcome, chain, known))
+    return state
 
 
 def _end_unreadable_chain(
@@ -266,8 +266,8 @@ def compute_decisions(
     """
     strategy = run.pinned_strategy()
     with transactions.transact():
-        standings = _load_chain_states(run, strategy, found)
-    return _decide_finished(strategy, found, standings)
+        states = _load_chain_states(run, strategy, found)
+    return _decide_finished(strategy, found, states)
 
 
 @dataclass(frozen=True)
@@ -303,39 +303,39 @@ def _settle(found: OutcomeQuerySet) -> list[_SettledRun]:
 
 def _settle_run(run: Run, found: list[Outcome]) -> _SettledRun:
     strategy = run.pinned_strategy()
-    standings = _load_chain_states(run, strategy, found)
-    decided = _decide_finished(strategy, found, standings)
+    states = _load_chain_states(run, strategy, found)
+    decided = _decide_finished(strategy, found, states)
     for outcome, decision in decided:
         apply_decision(outcome, decision, strategy)
     store_decisions([outcome for outcome, _ in decided])
-    further = [one for standing in standings.values() for one in standing.further]
+    further = [one for state in states.values() for one in state.further]
     # A cancelled run sends no more calls.
     wanted = _attach_readings(run, further) if run.state != Run.State.CANCELLED else []
     return _SettledRun(run, strategy, len(decided), wanted)
 
 
 def _decide_finished(
-    strategy: Strategy, found: Sequence[Outcome], standings: Mapping[int, ChainState]
+    strategy: Strategy, found: Sequence[Outcome], states: Mapping[int, ChainState]
 ) -> list[tuple[Outcome, decisions.Decision]]:
     """Return the finished outcomes, each with its decision."""
-    over = [outcome for outcome in found if standings[outcome.pk].is_over]
+    over = [outcome for outcome in found if states[outcome.pk].is_over]
     texts: dict[int, Any] = {}
     if strategy.generates:
         # Texts are long, and only generators need them, to compare generated texts with them.
         ids = list({outcome.revision_id for outcome in over})
         texts = dict(Revision.objects.filter(pk__among=ids).values_list("pk", "texts"))
     return [
-        (one, _decide_once(strategy, standings[one.pk], texts.get(one.revision_id))) for one in over
+        (one, _decide_once(strategy, states[one.pk], texts.get(one.revision_id))) for one in over
     ]
 
 
-def _decide_once(strategy: Strategy, standing: ChainState, texts: Any) -> decisions.Decision:
+def _decide_once(strategy: Strategy, state: ChainState, texts: Any) -> decisions.Decision:
     """Decide by the last supplement that gave a usable reply, otherwise by the original replies."""
-    for said in reversed(standing.again):
+    for said in reversed(state.again):
         decision = decisions.decide(strategy, said, texts=texts)
         if decision.result != Outcome.Result.MISSING:
             return decision
-    return decisions.decide(strategy, standing.said, texts=texts)
+    return decisions.decide(strategy, state.said, texts=texts)
 
 
 def _load_chain_states(

@@ -24,8 +24,8 @@ def budget(request: HttpRequest, slug: str) -> HttpResponse:
     runs; a lead sets the cap."""
     sets = request.method == "POST"
     member = access.member_for(request, slug, right="manage" if sets else "results")
-    standing = runs_budget.load_status(member.project)
-    form = CapForm(request.POST if sets else None, initial={"cap": standing.cap})
+    status = runs_budget.load_status(member.project)
+    form = CapForm(request.POST if sets else None, initial={"cap": status.cap})
     if sets and form.is_valid():
         runs_budget.set_cap(
             member.project, form.cleaned_data["cap"], access.ensure_membership(member)
@@ -39,7 +39,7 @@ def budget(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "project": member.project,
         "member": member,
-        "standing": standing,
+        "status": status,
         "form": form,
         "page": page,
         "spendings": runs_budget.list_spending(list(page)),

@@ -25,6 +25,10 @@ from judging.results.tables import compare, cost, sensitivity
 from stats import families, paired
 
 NO_TIMES = "replies brought in, without times"
+EMPTY = (
+    "Choosing needs a run that judges perturbed answers. For error detection and ratings, see the "
+    "pages Detector and Against people."
+)
 
 
 def tabulate(runs: Iterable[Run]) -> list[dict[str, Any]]:
@@ -224,7 +228,6 @@ VIEWS = (
         figures=("j", "rate", "p_holm"),
         build=build_choice,
         studies={},
-        empty="Choosing needs a run that judges perturbed answers. For error detection and "
-        "ratings, see the pages Detector and Against people.",
+        empty=EMPTY,
     ),
 )

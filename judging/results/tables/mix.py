@@ -222,7 +222,6 @@ VIEWS = (
         build=build_mix,
         studies={},
         choices=offer_weights,
-        empty="Choosing needs a run that judges perturbed answers. For error detection and "
-        "ratings, see the pages Detector and Against people.",
+        empty=choose.EMPTY,
     ),
 )

@@ -16,11 +16,12 @@ from typing import Any
 from django.core.files.uploadedfile import UploadedFile
 from django.db import IntegrityError, connection
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from annotation.api.responses import ProblemSerializer
 from annotation.db import transactions
 from annotation.errors import InProgress, Refused
 from annotation.models import Account, Repeatable
@@ -115,6 +116,9 @@ KEY_PARAMETER = OpenApiParameter(
         "A string that you choose. If you repeat a request with the same key within a day, it is "
         "not executed again: you get the first response, marked `Idempotency-Replayed: true`."
     ),
+)
+IN_PROGRESS_RESPONSE = OpenApiResponse(
+    ProblemSerializer, "The same request is being executed; see `Retry-After`."
 )
 ApiView = Callable[..., Response]
 

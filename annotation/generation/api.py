@@ -12,7 +12,7 @@ from rest_framework.decorators import api_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.idempotency import KEY_PARAMETER, make_idempotent
+from annotation.api.idempotency import IN_PROGRESS_RESPONSE, KEY_PARAMETER, make_idempotent
 from annotation.api.project_rows import ProjectRowList
 from annotation.api.responses import (
     PROBLEM_RESPONSES,
@@ -126,9 +126,7 @@ class GenerationList(ProjectRowList[Job]):
         request=GenerationBody,
         responses={
             202: GenerationSerializer,
-            409: OpenApiResponse(
-                ProblemSerializer, "The same request is being executed; see `Retry-After`."
-            ),
+            409: IN_PROGRESS_RESPONSE,
             422: OpenApiResponse(
                 ProblemSerializer, ("This cannot be generated here; the detail says why.")
             ),

@@ -13,7 +13,7 @@ from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.idempotency import KEY_PARAMETER, make_idempotent
+from annotation.api.idempotency import IN_PROGRESS_RESPONSE, KEY_PARAMETER, make_idempotent
 from annotation.api.project_rows import ProjectRowList
 from annotation.api.responses import (
     PROBLEM_RESPONSES,
@@ -82,9 +82,7 @@ class SnapshotList(ProjectRowList[Snapshot]):
         request=SnapshotBody,
         responses={
             202: SnapshotSerializer,
-            409: OpenApiResponse(
-                ProblemSerializer, "The same request is being executed; see `Retry-After`."
-            ),
+            409: IN_PROGRESS_RESPONSE,
             422: OpenApiResponse(ProblemSerializer, "The name is missing or already used."),
             **PROBLEM_RESPONSES,
         },

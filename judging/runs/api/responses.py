@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from drf_spectacular.utils import OpenApiResponse
 
+from annotation.api.idempotency import IN_PROGRESS_RESPONSE
 from annotation.api.responses import (
     PROBLEM_RESPONSES,
     ProblemSerializer,
@@ -26,11 +27,7 @@ T = TypeVar("T")
 REFUSAL_RESPONSES = PROBLEM_RESPONSES | {
     422: OpenApiResponse(ProblemSerializer, "Not possible; the message says why.")
 }
-IDEMPOTENT_RESPONSES = REFUSAL_RESPONSES | {
-    409: OpenApiResponse(
-        ProblemSerializer, "The same request is being executed; see `Retry-After`."
-    )
-}
+IDEMPOTENT_RESPONSES = REFUSAL_RESPONSES | {409: IN_PROGRESS_RESPONSE}
 RUN_PATH = "projects/<slug:slug>/runs/<int:number>/"
 
 

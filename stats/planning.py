@@ -6,7 +6,7 @@ from math import ceil, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import stdtrit
+from scipy.special import ndtri, stdtrit
 
 from stats.paired import POWER
 from stats.rates import ClusterSums, clustered_wilson, repeat_clusters
@@ -143,6 +143,44 @@ def items_for_difference(
         return float(upper) * standard_error / sqrt(times) <= difference
 
     return _count(items, find_times(is_enough, 2 / clusters))
+
+
+def items_for_two_rates(
+    rate: float,
+    other: float,
+    per_cluster: float = 1,
+    correlation: float = 0,
+    level: float = 0.95,
+) -> int:
+    """The items that two runs with these detection rates need for the exact test of their
+    difference (`paired.test_difference`) to find it with 80 % power, before there are results.
+
+    The overlap of the runs is assumed: at every item they detect independently of each other. Runs
+    that miss the same items differ at fewer items, and need fewer. `per_cluster` is the number of
+    items of the cluster of a random item, and `correlation` that of the results of one run within a
+    cluster. With d = |rate - other|, an item's difference has the variance s = rate (1 - rate) +
+    other (1 - other); over clusters v = (1 + (per_cluster - 1) correlation) s. Flipping the signs
+    of whole clusters gives the sum over n items the variance n (v + per_cluster d^2), so n is the
+    smallest number with n d - 1 >= n^0.5 (z of 1 - alpha / 2 (v + per_cluster d^2)^0.5 + z of 0.8
+    v^0.5), where alpha is 1 - level. This is Miettinen's formula (1968) for pairs, but for the 1:
+    the sums that an exact test can reach are two apart, so it loses one on average.
+
+    With one item a cluster the exact McNemar test has 80 to 86 % power at this number, for rates of
+    30 to 95 % and differences of 5 to 20 points; in simulations with four items a cluster, or 1 to
+    8, and a correlation up to .3, the power was 79 to 93 %. Raises ValueError for equal rates, a
+    rate outside 0 to 1, fewer than one item a cluster, a correlation outside 0 to 1 or a level
+    outside (0, 1).
+    """
+    if not (0 <= rate <= 1 and 0 <= other <= 1 and rate != other and 0 < level < 1):
+        raise ValueError(f"rates of {rate} and {other}, level {level}")
+    if not (per_cluster >= 1 and 0 <= correlation <= 1):
+        raise ValueError(f"{per_cluster} items a cluster, correlation {correlation}")
+    d = abs(rate - other)
+    effect = 1 + (per_cluster - 1) * correlation
+    variance = effect * (rate * (1 - rate) + other * (1 - other))
+    flipped = variance + per_cluster * d * d
+    spread = float(ndtri((1 + level) / 2)) * sqrt(flipped) + float(ndtri(POWER)) * sqrt(variance)
+    return ceil(((spread + sqrt(spread**2 + 4 * d)) / (2 * d)) ** 2 - 1e-9)
 
 
 def _count(items: float, times: float | None) -> int | None:

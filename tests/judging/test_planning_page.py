@@ -140,9 +140,22 @@ def test_before_the_first_run_a_plan_supposes_rates(project: Project, browser: C
     assert (row["present"], row["questions"], row["per_question"]) == (40, 10, 4)
     # The 93 of single items, with Student's t for some 26 questions: 93 x (2.06 / 1.96)^2.
     assert row["items_10"] == pytest.approx(103, rel=0.04)
-    # (2.06 + .86)^2 x 2 x .25 / .2^2, with Student's t for some 27 questions.
-    assert row["differ_20"] == pytest.approx(106.6, rel=0.04)
+    # 50 against 30 %, s = .46: (1.96 (.46 + 4 x .04)^.5 + .8416 x .46^.5)^2 / .2^2 = 111.7 items of
+    # four in a question, and some 2 / .2 more for the exact test.
+    assert row["differ_20"] == pytest.approx(111.7 + 10, abs=1)
     assert 'No run is needed for <a href="?view=start">' in shown(browser, "plan/")
     found = lines(shown(browser, "plan/?view=start"))
     assert len(found) == 4 * 3
     assert found[3][:2] == ["50 %", "0.00"]
+
+
+def test_the_difference_between_two_supposed_runs_is_part_of_the_variance(project: Project) -> None:
+    for n in range(3):
+        make_items(project, 1, cluster=f"question {n}")
+    rows = {row["rate"]: row for row in planning.tabulate_start(project)}
+    found = [rows[0.95][name] for name in planning.SUPPOSED_POINTS]
+    # The exact McNemar test has less than 62 % power at 32, 87 and 311 items, the numbers for two
+    # runs of 95 %; at these it has 80 to 86 %.
+    assert found == [62, 163, 477]
+    # 30 against 50 %, not 10 %: the second run is nearer to one half.
+    assert rows[0.3]["differ_20"] == rows[0.5]["differ_20"]

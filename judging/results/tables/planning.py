@@ -4,7 +4,6 @@ items) and `planning_start` (before the first run), and the page Plan."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
-from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -181,8 +180,9 @@ def tabulate_start(project: Project) -> list[dict[str, Any]]:
     no duplicates and no control or qualification items; `rate` and `correlation` (of the items of a
     question) are supposed. `items_10`, `items_5` and `items_2_5` are as in `planning_rates`;
     `differ_20`, `differ_10` and `differ_5` are the items with which a difference of so many points
-    between two runs that err independently at this rate is found with 80 % power. `present` is the
-    number of items there are. No row without items.
+    is found with 80 % power (`planning.items_for_two_rates`), if one run has this rate, the other
+    one that is so much nearer to one half (at one half: lower), and both err independently of each
+    other. `present` is the number of items there are. No row without items.
     """
     clusters = Item.objects.in_project(project).originals().of_tests().values("cluster")
     sizes = [row["n"] for row in clusters.annotate(n=Count("pk")).order_by()]
@@ -206,13 +206,19 @@ def tabulate_start(project: Project) -> list[dict[str, Any]]:
 
 def _suppose(rate: float, per_question: float, correlation: float) -> dict[str, int | None]:
     sums = planning.suppose_clusters(rate, per_question, correlation)
-    effect = 1 + (per_question - 1) * correlation
-    error = sqrt(2 * rate * (1 - rate) * effect / sums.n)
     found = {name: planning.items_for_width(sums, 2 * half) for name, half in WIDTHS.items()}
     return found | {
-        name: planning.items_for_difference(round(sums.n), sums.m, error, points)
+        name: planning.items_for_two_rates(
+            rate, _suppose_other(rate, points), per_question, correlation
+        )
         for name, points in SUPPOSED_POINTS.items()
     }
+
+
+def _suppose_other(rate: float, points: float) -> float:
+    """The rate of a second run that differs by so many points: on the side of one half, where more
+    items are needed."""
+    return rate + points if rate < 0.5 else rate - points
 
 
 def _needed(name: str, title: str, unit: str = "items in all") -> columns.Custom:
@@ -465,8 +471,12 @@ VIEWS = (
             ),
             "Nothing is measured yet: a rate and a correlation within questions are assumed; the "
             "items of a question are those of this project. Two runs: items with which a "
-            "difference of so many points is found with 80 % power, if both err independently at "
-            "that rate; runs that err on the same items need fewer. Start with a run over a few "
+            "difference of so many points is found with 80 % power, by the exact test that Compare "
+            "uses, for two runs alone. One run has the assumed rate; the other is that much nearer "
+            "to 50 %, where more items are needed (at 50 %: lower). How far the runs will err on "
+            "the same items is not known either: both are assumed to err independently of each "
+            "other. Runs that err on the same items need fewer. Every reply is assumed to be "
+            "usable. Start with a run over a few "
             "items of each category: the other views then plan with what it found.",
             _draw_start,
             leading=columns.Leading,

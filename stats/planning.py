@@ -183,5 +183,17 @@ def items_for_two_rates(
     return ceil(((spread + sqrt(spread**2 + 4 * d)) / (2 * d)) ** 2 - 1e-9)
 
 
+def items_to_ask(needed: int | None, usable: int, asked: int) -> int | None:
+    """The items to ask for `needed` of them to have a usable reply, if as many replies are missing
+    as now: needed / (usable / asked), rounded up.
+
+    `usable` of the `asked` items have a usable reply now. None if no number is enough (`needed` is
+    None), or if no reply is usable. Raises ValueError for more usable items than were asked.
+    """
+    if not 0 <= usable <= asked:
+        raise ValueError(f"{usable} of {asked} items cannot have a usable reply")
+    return None if needed is None or not usable else -(-needed * asked // usable)
+
+
 def _count(items: float, times: float | None) -> int | None:
     return None if times is None else ceil(items * times - 1e-9)

@@ -13,7 +13,8 @@ from tests.judging.test_result_pages import keys, lines, links, shown
 
 pytestmark = pytest.mark.django_db
 
-SAID = {"D": scores(9, 5), "U": scores(9, 9)}
+# Detected, undetected and missing.
+SAID = {"D": scores(9, 5), "U": scores(9, 9), "M": scores(9, None)}
 
 
 def make_said(items: list[Item], said: str) -> Run:
@@ -57,14 +58,50 @@ def test_alike_items_of_a_question_ask_for_more_items(project: Project) -> None:
 def test_a_number_that_is_reached_says_so(project: Project, browser: Client) -> None:
     make_said(make_items(project, 100), "DU" * 50)
     [line] = lines(shown(browser, "plan/"))
-    assert line[5].startswith("93 reached") or line[5].startswith("94 reached")
-    assert "reached" not in line[6]
+    assert line[6].startswith("93 reached") or line[6].startswith("94 reached")
+    assert "reached" not in line[7]
 
 
 def test_a_run_over_one_question_plans_nothing(project: Project, browser: Client) -> None:
     make_said(make_items(project, 3, cluster="one"), "DUD")
     [line] = lines(shown(browser, "plan/"))
-    assert line[5:8] == ["— one question, or none"] * 3
+    assert line[6:9] == ["— one question, or none"] * 3
+
+
+def test_items_to_ask_allow_for_as_many_missing_replies_as_now(
+    project: Project, browser: Client
+) -> None:
+    make_said(make_items(project, 200), "DUMM" * 50)
+    [row] = planning.tabulate_rates(Run.objects.for_results())
+    assert (row["total"], row["missing"], row["parsed"]) == (200, 100, 100)
+    # The 93 of half of single items, of which half have a usable reply.
+    assert row["items_10"] == pytest.approx(186, abs=2)
+    [line] = lines(shown(browser, "plan/"))
+    assert line[3] == "100 50.0 % of 200"
+    # 200 were asked, 100 of them usable: enough for 10 points alone.
+    assert ["reached" in one for one in line[6:9]] == [True, False, False]
+    page = shown(browser, "plan/")
+    assert "as large a share of missing replies as now" in page
+    [missing] = links(page, "result=missing")
+    assert keys(browser, missing)[:3] == ["item-3", "item-4", "item-7"]
+
+
+def test_items_for_a_difference_allow_for_replies_missing_in_either_run(
+    project: Project, browser: Client
+) -> None:
+    items = make_items(project, 80)
+    make_said(items, "DDUUDDUM" * 10)
+    make_said(items, "DUDUMMMD" * 10)
+    [row] = planning.tabulate_differences(Run.objects.for_results())
+    whole = make_items(project, 40)
+    assert (row["asked"], row["n"]) == (80, 40)
+    make_said(whole, "DDUU" * 10)
+    make_said(whole, "DUDU" * 10)
+    alike = planning.tabulate_differences(Run.objects.for_results().order_by("-number")[:2])[0]
+    assert (alike["asked"], alike["n"], alike["difference"]) == (40, 40, row["difference"])
+    for name in planning.POINTS:
+        assert row[name] == 2 * alike[name]
+    assert lines(shown(browser, "plan/?run=1&run=2&view=differences"))[0][2] == "40 of 80 asked"
 
 
 def test_what_five_points_cost_is_told(project: Project) -> None:
@@ -126,6 +163,21 @@ def test_more_samples_need_fewer_items_but_more_calls(project: Project, browser:
     assert rows[1]["items_5"] > rows[2]["items_5"] > rows[10]["items_5"]
     shown_lines = lines(shown(browser, "plan/?view=samples"))
     assert [line[3] for line in shown_lines] == ["1", "2", "3", "5", "10"]
+
+
+def test_more_samples_are_planned_with_as_many_missing_replies_as_now(project: Project) -> None:
+    items = make_items(project, 80)
+    both, half, none = scores(9, 5, 9, 5), scores(9, 5, 9, 9), scores(9, 9, 9, 9)
+    make_replied(
+        project, "vanilla", zip(items, [both, half, half, none] * 10, strict=False), samples=2
+    )
+    lost = [both, half, half, none, *[scores(None, None, None, None)] * 4] * 10
+    make_replied(project, "vanilla", zip(items, lost, strict=True), samples=2)
+    found = planning.tabulate_samples(Run.objects.for_results())
+    whole, lacking = ([row for row in found if row["run"] == number] for number in (1, 2))
+    assert (lacking[0]["total"], lacking[0]["missing"], lacking[0]["parsed"]) == (80, 40, 40)
+    assert [row["items_5"] for row in lacking] == [2 * row["items_5"] for row in whole]
+    assert [row["calls_5"] for row in lacking] == [2 * row["calls_5"] for row in whole]
 
 
 def test_before_the_first_run_a_plan_supposes_rates(project: Project, browser: Client) -> None:

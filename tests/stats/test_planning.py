@@ -172,3 +172,13 @@ def test_two_rates_need_as_many_items_as_the_formula_for_pairs_and_a_few_more():
 def test_two_rates_that_cannot_be_planned_for_are_refused(wrong):
     with pytest.raises(ValueError, match=r"rates of|items a cluster"):
         planning.items_for_two_rates(*wrong)
+
+
+def test_items_without_a_usable_reply_are_asked_on_top():
+    # 403 / (318 / 473) = 599.4.
+    assert planning.items_to_ask(403, 318, 473) == 600
+    assert planning.items_to_ask(403, 473, 473) == 403
+    assert planning.items_to_ask(10, 1, 2) == 20
+    assert planning.items_to_ask(None, 318, 473) is planning.items_to_ask(403, 0, 473) is None
+    with pytest.raises(ValueError, match="4 of 3 items"):
+        planning.items_to_ask(1, 4, 3)

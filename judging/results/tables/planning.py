@@ -47,10 +47,11 @@ def tabulate_rates(runs: Iterable[Run]) -> list[dict[str, Any]]:
     (`rate` is the share of false alarms, and `detection_rate` is the same).
 
     `design_effect` says how many times as many items are needed as if each were of another
-    question. `items_10`, `items_5` and `items_2_5` are the numbers of items with which the interval
-    would reach 10, 5 or 2.5 points to either side on average, if further questions are like those
-    that are there and the rate stays as it is; None with a reason. `cost_5` is the cost of
-    `items_5` items at what the run has cost per item.
+    question. `items_10`, `items_5` and `items_2_5` are the numbers of items to ask with which the
+    interval would reach 10, 5 or 2.5 points to either side on average, if further questions are
+    like those that are there, the rate stays as it is, and the share of missing replies, `missing`
+    of `total`, does too (`planning.items_to_ask`); None with a reason. `cost_5` is the cost of
+    `items_5` items at what the run has cost per item that it asked.
     """
     found = arrays.load_arrays(runs)
     spent = cost.tabulate([one.run for one in found], found)
@@ -68,13 +69,17 @@ def _rate_row(found: RunArrays, kind: str, price: float | None) -> dict[str, Any
     these = found.only(found.invariant == (kind == INVARIANT))
     sums = rates.sum_items(these.detected, these.cluster)
     estimate = rates.clustered_wilson(sums)
-    needed = {name: planning.items_for_width(sums, 2 * half) for name, half in WIDTHS.items()}
+    total = len(these.item)
+    needed = {
+        name: planning.items_to_ask(planning.items_for_width(sums, 2 * half), sums.n, total)
+        for name, half in WIDTHS.items()
+    }
     for_five = needed["items_5"]
     return {
         **counted.run_columns(found.run),
         "kind": kind,
-        "total": len(these.item),
-        "missing": len(these.item) - sums.n,
+        "total": total,
+        "missing": total - sums.n,
         "parsed": sums.n,
         "questions": sums.m,
         "rate": estimate.value,
@@ -95,10 +100,12 @@ def tabulate_differences(runs: Iterable[Run]) -> list[dict[str, Any]]:
     """The table `planning_differences`: for each pair of runs, how many error items would show a
     difference of detection.
 
-    `n`, `difference` and `shows` are those of the table `compare`, over all abilities. `items_20`,
-    `items_10` and `items_5` are the numbers of items with which a difference of so many points is
-    found with 80 % power, after the correction for all pairs, if further questions are like those
-    that are there; None with a reason.
+    `n`, `difference` and `shows` are those of the table `compare`, over all abilities. `asked` is
+    the number of error items that both runs were asked; `n` of them have a usable reply of both.
+    `items_20`, `items_10` and `items_5` are the numbers of items to ask both runs with which a
+    difference of so many points is found with 80 % power, after the correction for all pairs, if
+    further questions are like those that are there, and the share n / asked stays as it is; None
+    with a reason.
     """
     found = arrays.load_arrays(runs)
     pairs = list(combinations(found, 2))
@@ -109,15 +116,19 @@ def _difference_row(a: RunArrays, b: RunArrays, tests: int) -> dict[str, Any]:
     differences, cluster = compare.share_items(a, b).of_kind(invariant=False)
     made = paired.estimate_difference(differences, cluster, tests=tests)
     questions = len(set(cluster.tolist()))
-    needed = {
-        name: None
-        if made.standard_error is None
-        else planning.items_for_difference(made.n, questions, made.standard_error, points, tests)
-        for name, points in POINTS.items()
-    }
+    errors = a.item[~a.invariant], b.item[~b.invariant]
+    asked = len(np.intersect1d(errors[0], errors[1], assume_unique=True))
+    needed: dict[str, int | None] = dict.fromkeys(POINTS)
+    if made.standard_error is not None:
+        for name, points in POINTS.items():
+            usable = planning.items_for_difference(
+                made.n, questions, made.standard_error, points, tests
+            )
+            needed[name] = planning.items_to_ask(usable, made.n, asked)
     return {
         **compare.run_columns(a.run, "a"),
         **compare.run_columns(b.run, "b"),
+        "asked": asked,
         "n": made.n,
         "questions": questions,
         "difference": made.value,
@@ -134,8 +145,10 @@ def tabulate_samples(runs: Iterable[Run]) -> list[dict[str, Any]]:
     the error items with which detection is known to 5 points on either side.
 
     `between` and `within` are the variances of `planning.estimate_spread_of_samples` over the error
-    items whose share can be one of all `samples`. With `k` samples an item, `items_5` are needed
-    (`planning.items_for_samples`), which are `calls_5` samples in all. The samples of an item tell
+    items whose share can be one of all `samples`; `total` counts all error items, and `missing`
+    those without a usable reply. With `k` samples an item, `items_5` must be asked
+    (`planning.items_for_samples`, and `planning.items_to_ask` with the share that is missing now),
+    which are `calls_5` samples in all. The samples of an item tell
     less than as many items, so `calls_5` grows with `k`, but `items_5` falls: samples are worth
     their price where items are dearer than calls, or none are left. None with a reason. Votes are
     no repeats.
@@ -147,6 +160,8 @@ def tabulate_samples(runs: Iterable[Run]) -> list[dict[str, Any]]:
 def _sample_rows(found: RunArrays) -> Iterator[dict[str, Any]]:
     samples = found.run.samples
     hits = found.detected * samples
+    asked = int((~found.invariant).sum())
+    usable = int((~found.invariant & ~np.isnan(hits)).sum())
     # Leaves out shares of fewer samples, such as 1/2 of three.
     errors = found.only(~found.invariant & (np.abs(hits - np.round(hits)) < 1e-6))
     sums = rates.sum_items(errors.detected, errors.cluster)
@@ -156,11 +171,14 @@ def _sample_rows(found: RunArrays) -> Iterator[dict[str, Any]]:
     for k in sorted({*SAMPLES, samples}):
         items, reason = None, ONE_QUESTION
         if spread is not None:
-            items = planning.items_for_samples(sums, spread[1], samples, k, WIDTHS["items_5"])
+            needed = planning.items_for_samples(sums, spread[1], samples, k, WIDTHS["items_5"])
+            items = planning.items_to_ask(needed, usable, asked)
             reason = "nothing varies"
         yield {
             **counted.run_columns(found.run),
             "samples": samples,
+            "total": asked,
+            "missing": asked - usable,
             "parsed": sums.n,
             "questions": sums.m,
             "between": spread[0] if spread else None,
@@ -222,18 +240,22 @@ def _suppose_other(rate: float, points: float) -> float:
 
 
 def _needed(name: str, title: str, unit: str = "items in all") -> columns.Custom:
-    """A number of items, with a remark if there are as many already."""
+    """A number of items to ask, with a remark if as many were asked already."""
 
     def cell(row: Row, of: columns.Leading) -> Cell:
         value = row[name]
         if value is None:
             return Cell(reason=row["reason"] or "no number is enough")
-        there = next(row[one] for one in ("parsed", "n", "present") if one in row)
+        there = next(row[one] for one in ("asked", "total", "present") if one in row)
         price = row.get("cost_per_item")
         cost = f"cost {amounts.format_estimate(price * value)}" if price else ""
         return Cell(written.number(value), value, note="reached" if value <= there else cost)
 
     return columns.Custom(name, title, make=cell, unit=unit)
+
+
+def _asked_note(row: Row) -> str:
+    return f"of {written.number(row['asked'])} asked" if row["n"] < row["asked"] else ""
 
 
 def _kind(asked: PageQuery, row: Row) -> str:
@@ -246,7 +268,14 @@ RATES = Table(
         columns.RunNumber("run", "Run"),
         *columns.plain("endpoint", "strategy"),
         columns.Titled("kind", "Items", title_of=_kind),
-        *columns.plain("total", "missing", "parsed"),
+        columns.Column("total"),
+        columns.Share(
+            "missing",
+            "Missing",
+            columns.items(items=lambda row: row["kind"], result="missing"),
+            part_of="total",
+        ),
+        columns.Column("parsed"),
         columns.Count("questions", "Questions"),
         columns.Rate(
             "rate", "Rate now", columns.items(items=lambda row: row["kind"], result="detected")
@@ -273,7 +302,8 @@ DIFFERENCES = Table(
         *columns.plain("endpoint_a", "strategy_a"),
         columns.RunNumber("run_b", "Run b"),
         *columns.plain("endpoint_b", "strategy_b"),
-        columns.Count("n", "In both"),
+        columns.Column("asked"),
+        columns.Count("n", "In both", note=_asked_note),
         columns.Count("questions", "Questions"),
         columns.Points("difference", "a minus b now"),
         *columns.plain("low", "high"),
@@ -294,6 +324,7 @@ REPEATED = Table(
         columns.RunNumber("run", "Run"),
         *columns.plain("endpoint", "strategy"),
         columns.Count("samples", "Samples now"),
+        *columns.plain("total", "missing"),
         columns.Count("parsed", "Error items"),
         columns.Count("questions", "Questions"),
         *columns.plain("between", "within"),
@@ -346,7 +377,7 @@ def _draw_samples(asked: PageQuery, rows: Rows) -> ChartSpec | None:
         (
             f"{cells.run_name(asked.runs_by_number[row['run']], ': ')}: {row['k']} of each item",
             row["calls_5"],
-            row["parsed"],
+            row["total"],
         )
         for row in rows
     ]
@@ -401,12 +432,13 @@ VIEWS = (
             RATES,
             "Items for an interval",
             (
-                *("run", "kind", "rate", "questions", "design_effect"),
+                *("run", "kind", "rate", "missing", "questions", "design_effect"),
                 *("items_10", "items_5", "items_2_5", "cost_5"),
             ),
-            f"{_ASSUMED}Numbers of items include those that are there. The design effect says how "
+            f"{_ASSUMED}Numbers of items are of items to ask, including those that were asked: "
+            "they allow for as large a share of missing replies as now. The design effect says how "
             "many times as many items are needed as if each were of a question of its own. Cost: "
-            "at what the run has cost per item so far.",
+            "at what the run has cost per item that it asked.",
             _draw_rates,
             leading=columns.Leading,
         ),
@@ -426,9 +458,10 @@ VIEWS = (
                 *("run_a", "run_b", "n", "difference", "shows"),
                 *("items_20", "items_10", "items_5"),
             ),
-            f"{_ASSUMED}Error items, including those that are there, with which a difference of "
-            "detection of that size is found with 80 % power, after Holm’s correction for all "
-            "pairs shown.",
+            f"{_ASSUMED}Error items to ask both runs, including those that were asked, with which "
+            "a difference of detection of that size is found with 80 % power, after Holm’s "
+            "correction for all pairs shown. They allow for as large a share of items without a "
+            "usable reply of both runs as now.",
             compare.draw_differences,
             _select_pairs,
             compare.Pairs,
@@ -446,7 +479,8 @@ VIEWS = (
             REPEATED,
             "Samples of each item, and items",
             ("run", "parsed", "questions", "k", "items_5", "calls_5"),
-            "Items with which detection is known to 5 points on either side. Samples of the same "
+            "Items to ask with which detection is known to 5 points on either side, if as large a "
+            "share of replies is missing as now. Samples of the same "
             "item tell less than as many other items, so more samples of each need more calls in "
             "all, but fewer items: worth it if items are expensive, or if none are left. Estimated "
             "from how far the samples of a run agree. Intervals on the other pages count an item "

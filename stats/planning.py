@@ -9,10 +9,12 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri, stdtrit
 
 from stats.paired import POWER
-from stats.rates import ClusterSums, clustered_wilson, repeat_clusters
+from stats.rates import ClusterSums, clustered_wilson, design_effect, repeat_clusters
 
 # More than so many times as many items as there are is no advice.
 MOST_TIMES = 10_000.0
+# An observed rate with fewer hits or misses than this is too uncertain to plan with.
+FEWEST = 10
 # A number of items is found to one part in so many.
 _PRECISION = 200
 
@@ -34,6 +36,34 @@ def find_times(is_enough: Callable[[float], bool], least: float = 1.0) -> float 
     return enough
 
 
+def choose_rate(sums: ClusterSums, level: float = 0.95) -> float | None:
+    """The rate to plan with: the observed one if it has at least ten hits and ten misses, each
+    divided by the design effect; else the rate in the `clustered_wilson` interval for which most
+    items are needed: one half if the interval contains it, or else the end that is nearer to it.
+
+    A rate of 0 or 1, and any rate of few items, are known too little to be taken for the truth: 0
+    of 4 may be 49 %. None with one cluster or none, which have no interval.
+    """
+    found = clustered_wilson(sums, level)
+    if found.low is None or found.high is None:
+        return None
+    if min(sums.y, sums.n - sums.y) >= FEWEST * design_effect(sums):
+        return found.value
+    return min(max(0.5, found.low), found.high)
+
+
+def suppose_rate(sums: ClusterSums, rate: float) -> ClusterSums:
+    """The sums of the same clusters with another rate. Many of them (`rates.repeat_clusters`) have
+    the design effect that is measured now.
+
+    Raises ValueError for a rate outside (0, 1) or fewer than two clusters.
+    """
+    if not 0 < rate < 1 or sums.m < 2:
+        raise ValueError(f"a rate of {rate} in {sums.m} clusters")
+    effect = design_effect(sums) * sums.m / (sums.m - 1)
+    return _spread_rate(sums.m, sums.n, sums.nn, rate, effect)
+
+
 def suppose_clusters(rate: float, per_cluster: float, correlation: float) -> ClusterSums:
     """The sums of a thousand clusters of one size, with a supposed rate and intra-cluster
     correlation, to plan before there are results.
@@ -45,10 +75,14 @@ def suppose_clusters(rate: float, per_cluster: float, correlation: float) -> Clu
         raise ValueError(f"{rate}, {per_cluster} items a cluster, correlation {correlation}")
     m = 1_000
     n, nn = round(m * per_cluster), round(m * per_cluster**2)
-    effect = 1 + (per_cluster - 1) * correlation
-    # The sum of squares from which `rates.design_effect` gets back this effect.
-    yy = effect * (m - 1) / m * n * rate * (1 - rate) + m * (per_cluster * rate) ** 2
-    return ClusterSums(m, n, n * rate, nn, n * rate * per_cluster, yy)
+    return _spread_rate(m, n, nn, rate, 1 + (per_cluster - 1) * correlation)
+
+
+def _spread_rate(m: int, n: int, nn: int, rate: float, effect: float) -> ClusterSums:
+    """The sums of m clusters that all have this rate on average, with the design effect `effect`,
+    that `rates.design_effect` gets back from the sum of squares."""
+    yy = effect * (m - 1) / m * n * rate * (1 - rate) + nn * rate**2
+    return ClusterSums(m, n, n * rate, nn, nn * rate, yy)
 
 
 def estimate_spread_of_samples(shares: ArrayLike, samples: int) -> tuple[float, float]:

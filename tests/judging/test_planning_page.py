@@ -32,15 +32,20 @@ def test_errors_and_score_invariant_items_are_planned_apart(
     assert (errors["kind"], errors["rate"], errors["design_effect"]) == ("errors", 0.5, 1)
     found = [errors[name] for name in planning.WIDTHS]
     assert found == pytest.approx([93, 381, 1533], rel=0.006)
-    # None of ten: 0 to z^2 / (n + z^2) is 20 points wide at 15.4.
+    # None of ten is no rate to plan with, but its interval ends at z^2 / (10 + z^2) = .2775, for
+    # which Wilson's interval is 20 points wide at 76 items: 1.96 (.2005 / 76 + .96 / 76^2)^.5 /
+    # (1 + 3.84 / 76) = .0995.
     assert (calm["kind"], calm["rate"]) == ("invariant", 0)
-    assert calm["items_10"] == pytest.approx(16, abs=1)
+    assert calm["planned_rate"] == calm["high"] == pytest.approx(0.2775, abs=1e-4)
+    assert calm["items_10"] == pytest.approx(76, abs=1)
     assert (calm["cost_5"], calm["cost_reason"]) == (None, "no known cost")
     page = shown(browser, "plan/")
     assert [line[:3] for line in lines(page)] == [
         ["1 · vanilla judge", "Errors: detection", "50.0 % n 40"],
         ["1 · vanilla judge", "Score-invariant: false alarms", "0.0 % n 10"],
     ]
+    assert [line[6] for line in lines(page)] == ["50.0 %", "27.8 % end of the interval"]
+    assert "fewer than 10 hits or misses" in page
     _, invariant = links(page, "result=parsed")
     assert len(keys(browser, invariant)) == 10
 
@@ -58,14 +63,14 @@ def test_alike_items_of_a_question_ask_for_more_items(project: Project) -> None:
 def test_a_number_that_is_reached_says_so(project: Project, browser: Client) -> None:
     make_said(make_items(project, 100), "DU" * 50)
     [line] = lines(shown(browser, "plan/"))
-    assert line[6].startswith("93 reached") or line[6].startswith("94 reached")
-    assert "reached" not in line[7]
+    assert line[7].startswith("93 reached") or line[7].startswith("94 reached")
+    assert "reached" not in line[8]
 
 
 def test_a_run_over_one_question_plans_nothing(project: Project, browser: Client) -> None:
     make_said(make_items(project, 3, cluster="one"), "DUD")
     [line] = lines(shown(browser, "plan/"))
-    assert line[6:9] == ["— one question, or none"] * 3
+    assert line[7:10] == ["— one question, or none"] * 3
 
 
 def test_items_to_ask_allow_for_as_many_missing_replies_as_now(
@@ -79,7 +84,7 @@ def test_items_to_ask_allow_for_as_many_missing_replies_as_now(
     [line] = lines(shown(browser, "plan/"))
     assert line[3] == "100 50.0 % of 200"
     # 200 were asked, 100 of them usable: enough for 10 points alone.
-    assert ["reached" in one for one in line[6:9]] == [True, False, False]
+    assert ["reached" in one for one in line[7:10]] == [True, False, False]
     page = shown(browser, "plan/")
     assert "as large a share of missing replies as now" in page
     [missing] = links(page, "result=missing")

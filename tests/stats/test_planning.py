@@ -48,6 +48,42 @@ def test_supposed_clusters_have_the_supposed_rate_and_design_effect(rate, per_cl
     assert design_effect(sums) == pytest.approx(1 + (per_cluster - 1) * correlation)
 
 
+def test_an_uncertain_rate_is_planned_with_another_one_in_its_interval():
+    # 0 of 4: Wilson's interval ends at z^2 / (4 + z^2) = .4899; 0 of 10 at .2775.
+    assert planning.choose_rate(single_items(4, 0)) == pytest.approx(0.4899, abs=1e-4)
+    assert planning.choose_rate(single_items(10, 0)) == pytest.approx(0.2775, abs=1e-4)
+    assert planning.choose_rate(single_items(10, 10)) == pytest.approx(1 - 0.2775, abs=1e-4)
+    # 2 of 6 is .097 to .700, which contains one half.
+    assert planning.choose_rate(single_items(6, 2)) == 0.5
+    # Ten hits and ten misses are enough, nine are not.
+    assert planning.choose_rate(single_items(100, 10)) == 0.1
+    assert planning.choose_rate(single_items(100, 9)) > 0.15
+    assert planning.choose_rate(single_items(100, 91)) < 0.85
+    assert planning.choose_rate(single_items(1, 1)) is None
+
+
+def test_hits_of_alike_questions_count_as_few():
+    # Twelve hits, but those of a question are alike: design effect 4 x 30 / 29, so worth three.
+    alike = sum_clusters([(4, 4)] * 3 + [(4, 0)] * 27)
+    assert planning.choose_rate(alike) == clustered_wilson(alike).high
+    assert planning.choose_rate(sum_clusters([(4, 4)] * 15 + [(4, 0)] * 15)) == 0.5
+
+
+def test_another_rate_keeps_the_clusters_and_their_design_effect():
+    for sums in (sum_clusters([(4, 3), (2, 0), (1, 1), (5, 2)]), sum_clusters([(4, 0)] * 3)):
+        other = planning.suppose_rate(sums, 0.3)
+        assert (other.m, other.n, other.nn) == (sums.m, sums.n, sums.nn)
+        assert other.y / other.n == pytest.approx(0.3)
+        many = repeat_clusters(other, 10_000)
+        assert design_effect(many) == pytest.approx(design_effect(sums), rel=1e-3)
+
+
+@pytest.mark.parametrize("rate", [0, 1])
+def test_a_rate_of_all_or_nothing_is_not_supposed(rate):
+    with pytest.raises(ValueError, match="a rate of"):
+        planning.suppose_rate(single_items(4, 2), rate)
+
+
 @pytest.mark.parametrize("wrong", [(0, 2, 0.1), (0.5, 0.5, 0.1), (0.5, 2, 1.1)])
 def test_what_cannot_be_supposed_is_refused(wrong):
     with pytest.raises(ValueError, match="items a cluster"):

@@ -49,9 +49,11 @@ def tabulate_rates(runs: Iterable[Run]) -> list[dict[str, Any]]:
     `design_effect` says how many times as many items are needed as if each were of another
     question. `items_10`, `items_5` and `items_2_5` are the numbers of items to ask with which the
     interval would reach 10, 5 or 2.5 points to either side on average, if further questions are
-    like those that are there, the rate stays as it is, and the share of missing replies, `missing`
-    of `total`, does too (`planning.items_to_ask`); None with a reason. `cost_5` is the cost of
-    `items_5` items at what the run has cost per item that it asked.
+    like those that are there, the rate is `planned_rate`, and the share of missing replies,
+    `missing` of `total`, stays as it is (`planning.items_to_ask`); None with a reason.
+    `planned_rate` is the rate or, where too little is known of it, another one in its interval
+    (`planning.choose_rate`). `cost_5` is the cost of `items_5` items at what the run has cost per
+    item that it asked.
     """
     found = arrays.load_arrays(runs)
     spent = cost.tabulate([one.run for one in found], found)
@@ -69,9 +71,12 @@ def _rate_row(found: RunArrays, kind: str, price: float | None) -> dict[str, Any
     these = found.only(found.invariant == (kind == INVARIANT))
     sums = rates.sum_items(these.detected, these.cluster)
     estimate = rates.clustered_wilson(sums)
-    total = len(these.item)
+    total, planned = len(these.item), planning.choose_rate(sums)
+    supposed = sums
+    if planned is not None and planned != estimate.value:
+        supposed = planning.suppose_rate(sums, planned)
     needed = {
-        name: planning.items_to_ask(planning.items_for_width(sums, 2 * half), sums.n, total)
+        name: planning.items_to_ask(planning.items_for_width(supposed, 2 * half), sums.n, total)
         for name, half in WIDTHS.items()
     }
     for_five = needed["items_5"]
@@ -87,6 +92,7 @@ def _rate_row(found: RunArrays, kind: str, price: float | None) -> dict[str, Any
         "low": estimate.low,
         "high": estimate.high,
         "design_effect": rates.design_effect(sums) if sums.m > 1 else None,
+        "planned_rate": planned,
         **needed,
         "cost_5": price * for_five if price is not None and for_five is not None else None,
         "cost_per_item": price,
@@ -254,6 +260,16 @@ def _needed(name: str, title: str, unit: str = "items in all") -> columns.Custom
     return columns.Custom(name, title, make=cell, unit=unit)
 
 
+def _planned_cell(row: Row, of: columns.Leading) -> Cell:
+    """The rate that the numbers of items are for, and where it comes from if it was not found."""
+    value = row["planned_rate"]
+    if value in (None, row["rate"]):
+        return cells.percent_cell(value)
+    is_end = value in (row["low"], row["high"])
+    note = "end of the interval" if is_end else "in the interval"
+    return Cell(written.share(value), value, note=note)
+
+
 def _asked_note(row: Row) -> str:
     return f"of {written.number(row['asked'])} asked" if row["n"] < row["asked"] else ""
 
@@ -283,6 +299,7 @@ RATES = Table(
         *columns.NAMED_RATES,
         *columns.plain("low", "high"),
         columns.Number("design_effect", "Design effect"),
+        columns.Custom("planned_rate", "Planned with", make=_planned_cell),
         _needed("items_10", "For ±10 points"),
         _needed("items_5", "For ±5 points"),
         _needed("items_2_5", "For ±2.5 points"),
@@ -433,12 +450,15 @@ VIEWS = (
             "Items for an interval",
             (
                 *("run", "kind", "rate", "missing", "questions", "design_effect"),
-                *("items_10", "items_5", "items_2_5", "cost_5"),
+                *("planned_rate", "items_10", "items_5", "items_2_5", "cost_5"),
             ),
-            f"{_ASSUMED}Numbers of items are of items to ask, including those that were asked: "
-            "they allow for as large a share of missing replies as now. The design effect says how "
-            "many times as many items are needed as if each were of a question of its own. Cost: "
-            "at what the run has cost per item that it asked.",
+            f"{_ASSUMED}Numbers count items to ask, including those asked already, and allow for "
+            "as large a share of missing replies as now. The design effect says how "
+            "many times as many items are needed as if each were of a question of its own. A rate "
+            f"with fewer than {planning.FEWEST} hits or misses, each divided by the design effect, "
+            "is too uncertain to plan with: the rate in its interval that is nearest to 50 %, for "
+            "which most items are needed, takes its place. Cost: at what the run has cost per item "
+            "that it asked.",
             _draw_rates,
             leading=columns.Leading,
         ),

@@ -160,7 +160,7 @@ def _ps(whole: bool, sizes: Ints, hits: Ints, rng: np.random.Generator) -> dict[
         "slice": slices.contrast_slice(values, inside, cluster, rng, category, draws=999).p,
         "missing": absence.permutation_p_value(values, category, cluster, rng, draws=199).p,
         "detection": paired.test_difference(differences, cluster, rng).p,
-        "J": paired.test_j_difference(differences, inside, cluster, rng).p,
+        "J": paired.test_j_difference(differences, inside, cluster).p,
         "trend": trend.estimate_trend(values, rng.integers(1, 5, size=units)[of], cluster).p,
     }
 
@@ -267,6 +267,77 @@ def _differences(
     return detection, sensitivity.youden_j(detection, alarm)
 
 
+# Detection and false alarms of two runs: with the same J at other rates, alike, and with another J.
+POINTS = [
+    ((0.7, 0.2), (0.5, 0.0)),
+    ((0.95, 0.25), (0.75, 0.05)),
+    ((0.7, 0.2), (0.7, 0.2)),
+    ((0.9, 0.05), (0.6, 0.1)),
+]
+# Error items and score-invariant items.
+KINDS = [(52, 5), (200, 10), (200, 20), (200, 60)]
+# The correlation within questions, and of a question's detection and false alarms in a run: 1 if it
+# is the same question that draws both, -1 if the opposite one does.
+TOGETHER = [(0.0, 0), (0.3, 1), (0.3, -1)]
+
+
+def print_j_tests(rng: np.random.Generator, sets: int) -> None:
+    """How often the test of J finds a difference: at most at its level if J is the same."""
+    print(
+        f"\npairs of runs with p < 0.05 for the difference of J, in per cent, {sets:,} sets each;"
+        f" at most {100 * _most(sets):.1f} by two standard errors if J is the same"
+    )
+    print("detection / false alarms   items     within  together   J apart   p < 0.05")
+    for one, other in POINTS:
+        apart = round(one[0] - one[1] - other[0] + other[1], 9)
+        for errors, calm in KINDS:
+            for within, together in TOGETHER:
+                found = [
+                    paired.test_j_difference(
+                        *_draw_pair(one, other, errors, calm, within, together, rng)
+                    ).p
+                    for _ in range(sets)
+                ]
+                share = float(np.mean([p is not None and p < 0.05 for p in found]))
+                above = "  above" * (not apart and share > _most(sets))
+                points = f"{one[0]:.2f}/{one[1]:.2f} {other[0]:.2f}/{other[1]:.2f}"
+                print(
+                    f"{points}   {errors:7}/{calm:<4}{within:8.1f}{together:10}{apart:10.2f}   "
+                    f"{with_error(share, sets)}{above}",
+                    flush=True,
+                )
+
+
+def _draw_pair(
+    one: tuple[float, float],
+    other: tuple[float, float],
+    errors: int,
+    calm: int,
+    within: float,
+    together: int,
+    rng: np.random.Generator,
+) -> tuple[Floats, NDArray[np.bool_], Ints]:
+    """The differences of two runs, which items are score-invariant, and the clusters; one item each
+    without a correlation. Each run finds other clusters hard."""
+    n = errors + calm
+    invariant = rng.permutation(n) < calm
+    cluster = np.arange(n)
+    if within:
+        cluster = np.repeat(cluster, rng.choice(SIZES, size=n, p=WEIGHTS))[:n]
+    hits = []
+    for detection, alarm in (one, other):
+        chances = np.where(invariant, alarm, detection)
+        if within:
+            ease, spread = rng.random(n), 1 / within - 1
+            at = np.where(invariant & (together < 0), 1 - ease[cluster], ease[cluster])
+            inside = chances > 0
+            chances[inside] = betaincinv(
+                chances[inside] * spread, (1 - chances[inside]) * spread, at[inside]
+            )
+        hits.append((rng.random(n) < chances).astype(float))
+    return hits[0] - hits[1], invariant, cluster
+
+
 def print_times(rng: np.random.Generator, items: int) -> None:
     cluster = rng.integers(CLUSTERS, size=items)
     hits = rng.random(items) < (rng.random(CLUSTERS) / 2 + 0.25)[cluster]
@@ -314,6 +385,7 @@ def main() -> int:
     print_coverage(rng, 4_000 // tenth)
     print_differences(rng, 1_000 // tenth)
     print_levels(rng, 1_000 // tenth)
+    print_j_tests(rng, 1_000 // tenth)
     print_discoveries(rng, 400 // tenth)
     print_times(rng, ITEMS // tenth)
     return 0

@@ -5,7 +5,7 @@ where nothing should be flagged. `n` counts parsed items of both kinds. There is
 lacks parsed items of one kind.
 """
 
-from math import hypot
+from math import sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,14 +22,15 @@ NO_ERROR = "no error item"
 Floats = NDArray[np.float64]
 
 
-def youden_j(detection: Estimate, alarm: Estimate) -> Estimate:
+def youden_j(detection: Estimate, alarm: Estimate, correlation: float = 0.0) -> Estimate:
     """J = detection - false alarm, -1 to 1 (Youden 1950), from two rates of `rates.estimate_rate`.
 
     0 is no better than a coin, or always or never alarming. The interval is Newcombe's (1998,
     method 10; the method of variance estimates recovery of Zou and Donner 2008): the distance of
     each end from J is the root of the sum of the squared distances of the corresponding ends of the
-    two rates. It treats the two rates as independent, so it is wide if a question has items of both
-    kinds. There is no interval if one of the rates has none.
+    two rates, less 2 x `correlation` x the product of these distances. At 0, the rates are treated
+    as independent, so the interval is wide if a question has items of both kinds. There is no
+    interval if one of the rates has none.
     """
     n = detection.n + alarm.n
     if detection.value is None or alarm.value is None:
@@ -38,9 +39,13 @@ def youden_j(detection: Estimate, alarm: Estimate) -> Estimate:
     value = detection.value - alarm.value
     if detection.low is None or detection.high is None or alarm.low is None or alarm.high is None:
         return Estimate(value, None, None, n, detection.reason or alarm.reason)
-    below = hypot(detection.value - detection.low, alarm.high - alarm.value)
-    above = hypot(detection.high - detection.value, alarm.value - alarm.low)
+    below = _distance(detection.value - detection.low, alarm.high - alarm.value, correlation)
+    above = _distance(detection.high - detection.value, alarm.value - alarm.low, correlation)
     return Estimate(value, value - below, value + above, n)
+
+
+def _distance(one: float, other: float, correlation: float) -> float:
+    return sqrt(max(0.0, one**2 + other**2 - 2 * correlation * one * other))
 
 
 def d_prime(detected: ArrayLike, invariant: ArrayLike) -> Figure:

@@ -90,9 +90,9 @@ def test_a_run_that_detects_more_by_crying_wolf_has_no_higher_j(project: Project
     # Newcombe, from these: the ends that lie towards each other.
     below, above = (0.46776**2 + 0.4**2) ** 0.5, (0.35867**2 + 1.05826**2) ** 0.5
     assert (row["j_low"], row["j_high"]) == pytest.approx((-0.3 - below, -0.3 + above), abs=1e-4)
-    # Each error weighs 1/10 and each alarm 1/5: sums 3 and -6. Of the 2^6 patterns of three 1 and
-    # three 2 those with 3 or more in either direction: 2 x 20.
-    assert row["j_p"] == pytest.approx(40 / 64)
+    # The 23.75 % interval ends at 0: t of 9 is .3115 and t of 4 .3235, and the upper distance is
+    # ((.3115 x .18266 - .05455)^2 + (.3235 x .30912 + .2)^2)^.5 = .3.
+    assert row["j_p"] == pytest.approx(1 - 0.2375, abs=1e-4)
     assert (of_ability["j"], of_ability["j_p"]) == (row["j"], row["j_p"])
 
 

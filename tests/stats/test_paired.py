@@ -309,13 +309,29 @@ def test_without_a_grid_patterns_are_drawn_and_with_many_clusters_t_has_the_tail
 # J
 
 
-def test_j_of_three_clusters_by_hand():
-    # Two errors and one score-invariant item: weights 1 and -2 where both numbers are multiplied.
-    # Sums of the clusters: 1, 1 and -2 x -1: all in one direction, 2 of 8 patterns.
-    found = paired.test_j_difference([1, 1, -1], [False, False, True], [5, 7, 9], generator())
-    assert (found.p, found.n, found.test) == (pytest.approx(0.25), 3, "exact")
-    # An alarm more for each error more leaves J as it is.
-    assert paired.test_j_difference([1, 1], [False, True], [1, 1], generator()).p == 1
+def test_the_difference_of_j_by_hand():
+    # Ten errors, of which a alone detects three, and five score-invariant items without any
+    # difference, each in its own cluster. Bonett and Price: ten are as good as nine independent
+    # ones: centre (3.7 - 1) / 11, variance (4.7 / 11 - .2455^2) / 11, t of 9; five: centre 0,
+    # variance (2 / 7) / 7, t of 4.
+    differences, invariant = [1] * 3 + [0] * 12, [False] * 10 + [True] * 5
+    found = paired.estimate_j_difference(differences, invariant, range(15))
+    below = math.hypot(0.3 + 0.16776, 2.776445 * (2 / 49) ** 0.5)
+    above = math.hypot(0.65867 - 0.3, 2.776445 * (2 / 49) ** 0.5)
+    assert (found.value, found.n) == (pytest.approx(0.3), 15)
+    assert (found.low, found.high) == pytest.approx((0.3 - below, 0.3 + above), abs=1e-4)
+
+
+def test_opposite_differences_in_the_same_questions_widen_the_interval_of_j():
+    # Two errors and one score-invariant item in each of twenty questions.
+    invariant, questions = [False, False, True] * 20, np.repeat(np.arange(20), 3)
+    opposite = [1, 1, -1, -1, -1, 1] * 9 + [0] * 6
+    together = [1, 1, 1, -1, -1, -1] * 9 + [0] * 6
+    wide, narrow = (
+        paired.estimate_j_difference(one, invariant, questions) for one in (opposite, together)
+    )
+    # Their correlation is -1, so the distances add up; at 1 they are taken for independent.
+    assert wide.high == pytest.approx(2**0.5 * narrow.high, rel=1e-9)
 
 
 @given(
@@ -324,17 +340,44 @@ def test_j_of_three_clusters_by_hand():
         max_size=30,
     )
 )
-def test_p_of_j_is_the_share_of_all_sign_patterns_of_clusters(items):
+def test_p_of_j_is_where_its_interval_ends_at_0(items):
     differences, invariant, cluster = ([one[place] for one in items] for place in range(3))
-    errors, alarms = invariant.count(False), invariant.count(True)
-    found = paired.test_j_difference(differences, invariant, cluster, generator())
-    if not errors or not alarms:
+    found = paired.test_j_difference(differences, invariant, cluster)
+    kinds = [
+        {c for c, calm in zip(cluster, invariant, strict=True) if calm is k} for k in (False, True)
+    ]
+    if not all(kinds):
         assert (found.p, found.reason) == (None, "no item that both parsed")
-        return
-    of = dict.fromkeys(cluster, 0.0)
-    for one, calm, place in items:
-        of[place] += -one / alarms if calm else one / errors
-    assert found.p == pytest.approx(every_pattern([*of.values()]), rel=1e-9)
+    elif min(map(len, kinds)) < 2:
+        assert (found.p, found.reason) == (None, "one cluster")
+    elif found.p == 1:
+        least = paired.estimate_j_difference(differences, invariant, cluster, 1e-6)
+        assert least.low <= 1e-6
+        assert least.high >= -1e-6
+    else:
+        ends = paired.estimate_j_difference(differences, invariant, cluster, 1 - found.p)
+        assert min(abs(ends.low), abs(ends.high)) == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize(("errors", "calm"), [(52, 5), (200, 10), (200, 60)])
+@pytest.mark.parametrize("points", [((0.7, 0.2), (0.5, 0)), ((0.95, 0.25), (0.75, 0.05))])
+def test_runs_with_the_same_j_at_other_rates_do_not_differ(errors, calm, points):
+    # By flips of signs, 7 to 19 per cent with 5 or 10 score-invariant items.
+    rng, found, invariant = generator(), [], np.arange(errors + calm) >= errors
+    for _ in range(200):
+        a, b = (rng.random(errors + calm) < np.where(invariant, *one[::-1]) for one in points)
+        apart = a.astype(float) - b
+        found.append(paired.test_j_difference(apart, invariant, np.arange(errors + calm)).p)
+    # Two standard errors of 200 above 5 per cent.
+    assert np.mean(np.array(found) < 0.05) <= 0.05 + 2 * (0.05 * 0.95 / 200) ** 0.5
+
+
+def test_a_large_difference_of_j_is_found():
+    invariant = np.arange(260) >= 200
+    differences = np.where(invariant, 0, np.arange(260) % 2)
+    found = paired.test_j_difference(differences, invariant, np.arange(260))
+    assert (found.p < 1e-9, found.n, found.test) == (True, 260, "t")
+    assert paired.test_j_difference(-differences, invariant, np.arange(260)).p == found.p
 
 
 def test_nothing_is_drawn_from_where_p_is_counted() -> None:

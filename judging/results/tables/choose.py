@@ -104,9 +104,7 @@ def _assign_letters(found: Sequence[RunArrays]) -> list[str]:
 
 
 def _test_j(a: RunArrays, b: RunArrays) -> float | None:
-    shared = compare.share_items(a, b)
-    rng = arrays.make_generator("evaluators", [a.run, b.run])
-    return paired.test_j_difference(shared.differences, shared.invariant, shared.cluster, rng).p
+    return paired.test_j_difference(*compare.share_items(a, b)).p
 
 
 def _measure_times(runs: Sequence[Run]) -> dict[int, tuple[float, float]]:
@@ -207,8 +205,8 @@ _LINES = lines.Lines(
     "J is the share of errors detected minus the share of score-invariant items taken for an "
     "error, so that finding fault with everything earns nothing: 0 is no better than a coin, 1 is "
     "perfect. Runs that share a letter were not shown to differ in J on the items that both parsed "
-    "(sign-flip test over questions, adjusted for all pairs by Holm). Cost: of all replies, for "
-    "1,000 items. Times: of single replies, as this installation waited for them.",
+    "(p from the interval of the difference, adjusted for all pairs by Holm). Cost: of all "
+    "replies, for 1,000 items. Times: of single replies, as this installation waited for them.",
     sensitivity.draw_whole,
     lambda asked, tables: [row for row in tables[0] if row["errors"] + row["invariant"]],
 )

@@ -3,7 +3,7 @@ differences, intervals and tests, and its page."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -57,11 +57,11 @@ class RunPair(NamedTuple):
 
 class SharedItems(NamedTuple):
     """The items that both runs of a pair parsed, one entry per item: the first run's value minus
-    the second's, the cluster, and whether the item is score-invariant."""
+    the second's, whether the item is score-invariant, and its cluster."""
 
     differences: Floats
-    cluster: Ints
     invariant: Bools
+    cluster: Ints
 
     def of_kind(self, *, invariant: bool) -> tuple[Floats, Ints]:
         """The differences and clusters of the error items, or of the score-invariant items."""
@@ -83,8 +83,9 @@ def compare(runs: Iterable[Run]) -> list[dict[str, Any]]:
 
     `false_alarm` is a's rate of false alarms minus b's over `invariant` score-invariant items, with
     the same interval and test; they belong to the ability of the answer that they were made from.
-    `j` is the difference of J, detection minus false alarms: its interval is Newcombe's, from the
-    intervals of the two differences, and `j_p` comes from `paired.test_j_difference`.
+    `j` is the difference of J, detection minus false alarms: its interval is that of
+    `paired.estimate_j_difference`, and `j_p` is below 0.05 where this interval leaves out 0
+    (`paired.test_j_difference`).
 
     `lowest` and `highest` are the bounds of the difference of detection over the error items that
     both runs were asked, over all values of the missing ones, at opposite extremes in the two runs;
@@ -115,7 +116,7 @@ def share_items(a: RunArrays, b: RunArrays) -> SharedItems:
     a, b = _align(a, b)
     there = ~np.isnan(a.detected) & ~np.isnan(b.detected)
     differences = a.detected[there] - b.detected[there]
-    return SharedItems(differences, a.cluster[there], a.invariant[there])
+    return SharedItems(differences, a.invariant[there], a.cluster[there])
 
 
 def _align(a: RunArrays, b: RunArrays) -> tuple[RunArrays, RunArrays]:
@@ -167,9 +168,7 @@ def _row(pair: RunPair, tests: int) -> dict[str, Any]:
     alarms = paired.estimate_difference(*calm)
     if made.n and not alarms.n:
         alarms = replace(alarms, reason=sensitivity.NO_INVARIANT)
-    j = sensitivity.youden_j(made, alarms)
-    # The tests of false alarms and of J draw from the same generator, one after the other.
-    make_other_rng = cache(partial(make_rng, "false alarms and J"))
+    j = paired.estimate_j_difference(*shared)
     errors = a.item[~a.invariant], b.item[~b.invariant]
     total = len(errors[0] if np.array_equal(*errors) else np.union1d(*errors))
     bounds = _bound_difference(a, b)
@@ -196,11 +195,9 @@ def _row(pair: RunPair, tests: int) -> dict[str, Any]:
         "reason": made.reason or tested.reason or None,
         "invariant": alarms.n,
         **counted.figure_columns("false_alarm", alarms),
-        "false_alarm_p": paired.test_difference(*calm, make_other_rng).p,
+        "false_alarm_p": paired.test_difference(*calm, partial(make_rng, "false alarms and J")).p,
         **counted.figure_columns("j", j),
-        "j_p": paired.test_j_difference(
-            shared.differences, shared.invariant, shared.cluster, make_other_rng
-        ).p,
+        "j_p": paired.test_j_difference(*shared).p,
         "lowest": bounds.lowest,
         "highest": bounds.highest,
     }
@@ -296,9 +293,10 @@ _WORDS = (
     "Detection rates on the error items that both runs parsed, and false alarms on the "
     "score-invariant ones. J is detection minus false alarms: a run that detects more only because "
     "it always finds fault has no higher J. p: sign-flip test over questions (a McNemar test that "
-    "allows several items a question), exact unless stated otherwise; {} The p of false alarms and "
-    "of J are not adjusted. Smallest difference found: what is found with 80 % power after this "
-    "adjustment, if nothing else differs. Bounds: the range of the difference of "
+    "allows several items a question), exact unless stated otherwise; {} p of J: below 0.05 where "
+    "its interval leaves out 0. The p of false alarms and of J are not adjusted. Smallest "
+    "difference found: what is found with 80 % power after this adjustment, if nothing else "
+    "differs. Bounds: the range of the difference of "
     "detection over all possible missing replies."
 )
 
@@ -429,8 +427,9 @@ _MATRIX_MEASURES = {
     "although the letters show no difference.",
     ALARMS: "Rates of false alarms on score-invariant items, in points, the run with the fewest "
     "first. p is adjusted for all pairs (Holm).",
-    J: "J is detection minus false alarms; the run with the highest comes first. p is adjusted for "
-    "all pairs (Holm); the page Choose an evaluator has letters for J.",
+    J: "J is detection minus false alarms; the run with the highest comes first. p is from the "
+    "interval and is adjusted for all pairs (Holm); the page Choose an evaluator has letters for "
+    "J.",
 }
 
 
@@ -539,9 +538,10 @@ _VERDICTS = {
 }
 _CONTROL_WORDS = (
     "Each run minus the control, on the items that both parsed. p: of the chosen difference, "
-    "sign-flip test over questions, adjusted for the comparisons of this table (Holm): against one "
-    "control there are fewer than among all pairs. Equivalent: the whole 95 % interval lies within "
-    "the chosen margin (for J, hundredths in place of points); choose it before you look. "
+    "sign-flip test over questions (for J, from its interval), adjusted for the comparisons of "
+    "this table (Holm): against one control there are fewer than among all pairs. Equivalent: the "
+    "whole 95 % interval lies within the chosen margin (for J, hundredths in place of points); "
+    "choose it before you look. "
     "Not settled: neither a difference nor equivalence was shown."
 )
 

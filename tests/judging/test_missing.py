@@ -17,6 +17,7 @@ from tests.judging.builders_judging import make_endpoint, make_items
 from tests.judging.builders_rated import runs_of
 from tests.judging.test_behind_figures import keys
 from tests.judging.test_people_page import make_rated
+from tests.judging.test_result_pages import lines, shown
 
 pytestmark = pytest.mark.django_db
 
@@ -47,6 +48,19 @@ def test_one_order_that_did_not_choose_gold_is_undetected_either_way(project: Pr
     assert (row["cause"], row["n"], row["total"]) == ("one_order", 2, 4)
     # P and the last pair for sure; the third could have been either.
     assert (row["lowest"], row["highest"]) == (2 / 4, 3 / 4)
+
+
+def test_the_formula_and_the_words_of_the_page_give_the_lower_bound(
+    project: Project, browser: Client
+) -> None:
+    said = [verdicts("G"), verdicts("P"), (verdicts("P")[0], CUT)]
+    make_replied(project, "pairwise", zip(make_items(project, 3), said, strict=True))
+    page = shown(browser, "missing/")
+    # One undetected pair and a settled one: not "undetected / total", which is 1 of 3.
+    assert lines(page)[0][2] == "66.7 % n 3"
+    assert "(undetected + settled) / total to (undetected + missing) / total" in page
+    assert "A pair with one usable order that did not choose gold is undetected in both." in page
+    assert "as detected, except pairs with one usable order that did not choose gold" in page
 
 
 def test_shares_of_repeats_count_as_shares_in_the_bounds(project: Project) -> None:

@@ -39,11 +39,11 @@ def tabulate(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
     group without missing outcomes has one row without a cause.
 
     `lowest` and `highest` are the bounds of the group's undetected rate over all values of the
-    missing outcomes: undetected / total and (undetected + missing) / total. A pair with one parsed
-    order that did not choose gold is undetected in both bounds. `p` is over the run's error items;
-    a small p suggests that what is missing depends on the category. Detectors and ratings have no
-    undetected rate, so they have no bounds. Their rows cover items of all classes, and `parsed`
-    counts all items with any parsed value. Raises `UnknownField`.
+    missing outcomes: (undetected + settled) / total and (undetected + missing) / total. Settled are
+    missing pairs with one parsed order that did not choose gold: undetected in both bounds. `p` is
+    over the run's error items; a small p suggests that what is missing depends on the category.
+    Detectors and ratings have no undetected rate, so they have no bounds. Their rows cover items of
+    all classes, and `parsed` counts all items with any parsed value. Raises `UnknownField`.
     """
     runs = list(runs)
     counted.check_fields(by)
@@ -231,9 +231,10 @@ _SHOWN = (MISSING["missing"], MISSING["lowest"], _RATE, MISSING["highest"], MISS
 _WORDS = (
     "A reply that could not be used counts in no rate. Over all items, the undetected rate is "
     "between two bounds, whatever the missing replies would have said: if all of them were "
-    "detected, and if all were undetected. The bounds are not confidence intervals. A small p "
-    "suggests that missing replies depend on the category. Run only covers error items; Abilities "
-    "has score-invariant items too. For error detection and ratings, see the bounds on the pages "
+    "detected, and if all were undetected. A pair with one usable order that did not choose gold "
+    "is undetected in both. The bounds are not confidence intervals. A small p suggests that "
+    "missing replies depend on the category. Run only covers error items; Abilities has "
+    "score-invariant items too. For error detection and ratings, see the bounds on the pages "
     "Detector and Against people."
 )
 
@@ -347,8 +348,9 @@ def _draw(asked: PageQuery, heads: Rows) -> ChartSpec | None:
     ]
     caption = (
         "Undetected rates with bounds, the largest missing share first. The lower bound counts "
-        "every missing reply as a detection, the upper bound counts none as a detection. These are "
-        f"not confidence intervals.{chart_parts.cut_note(len(rated))}"
+        "every missing item as detected, except pairs with one usable order that did not choose "
+        "gold; the upper bound counts none as detected. These are not confidence intervals."
+        f"{chart_parts.cut_note(len(rated))}"
     )
     return chart_parts.draw_dots(
         found, title="Undetected rate", caption=caption, ends=("Lowest", "Highest")

@@ -8,10 +8,10 @@ from pytest_django import DjangoAssertNumQueries
 from annotation.models import Item, Project, Revision
 from judging.models import Run
 from judging.results.counted import UnknownField
-from judging.results.tables import blindspots
+from judging.results.tables import blindspots, methods
 from tests.judging.builders_decided import make_replied, scores
 from tests.judging.builders_judging import make_items
-from tests.judging.test_result_pages import keys, links, shown
+from tests.judging.test_result_pages import keys, lines, links, shown
 
 pytestmark = pytest.mark.django_db
 
@@ -224,3 +224,41 @@ def test_categories_that_are_too_small_to_test_are_named(project: Project, brows
     page = shown(browser, "blind-spots/?by=category")
     assert "Too few items to test, but missed more often" in page
     assert "than the rest: Number errors (100.0 % of 6)." in page
+
+
+def test_a_slice_of_few_items_does_not_come_closest_to_a_blind_spot(
+    project: Project, browser: Client
+) -> None:
+    sizes = ["long"] * 20 + ["short"] * 20 + ["odd"]
+    items = [make_items(project, 1, fields={"size": size})[0] for size in sizes]
+    said = [*[EQUAL] * 11, *[DETECTED] * 9, *[EQUAL] * 9, *[DETECTED] * 11, EQUAL]
+    make_replied(project, "vanilla", zip(items, said, strict=True))
+    page = shown(browser, "blind-spots/?by=size")
+    # The odd one is missed in 1 of 1 items, the long ones in 11 of 20.
+    assert [line[0] for line in lines(page)] == ["Size: long"]
+    assert "of those tested, they come closest to one." in page
+    assert "not tested" not in page[page.index("<tbody") :]
+    assert "Size: odd" in shown(browser, "blind-spots/?by=size&show=all")
+
+
+def test_of_a_run_with_untested_slices_alone_these_are_said_to_prove_nothing(
+    project: Project, items: list[Item], browser: Client
+) -> None:
+    make_replied(project, "vanilla", [(one, EQUAL) for one in items[:19] + items[20:22]])
+    make_replied(project, "vanilla", zip(items, [EQUAL, DETECTED] * 42, strict=True))
+    page = shown(browser, "blind-spots/?by=size")
+    assert "Rows marked “not tested” are not evidence for or against a blind spot." in page
+
+
+def test_the_correction_is_promised_within_a_family_of_a_run(
+    project: Project, items: list[Item], browser: Client
+) -> None:
+    make_blind(project, items)
+    page = shown(browser, "blind-spots/?by=size")
+    assert "within one family of one run, not over all of them together." in page
+    assert "Of several families or runs together it promises nothing." in page
+    assert "one in twenty of the blind spots" not in page
+    assert (
+        "within one family of one run, not over"
+        in methods.write_methods(project, list(project.runs.for_results())).text
+    )

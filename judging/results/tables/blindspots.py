@@ -530,8 +530,18 @@ def _lines_note(rows: Rows, told: Rows, which: str) -> str:
     if all(row["p"] is None for row in rows):
         return "The rows below are not evidence for or against a blind spot."
     if not any(row["blind"] for row in rows):
-        return "None of the slices below was shown to be a blind spot; they come closest to one."
-    return "For runs without a blind spot, the closest slices are shown and marked “no”."
+        said = (
+            "None of the slices below was shown to be a blind spot; of those tested, they come "
+            "closest to one."
+        )
+    else:
+        said = (
+            "For runs without a blind spot, the tested slices that come closest to one are shown "
+            "and marked “no”."
+        )
+    if any(row["p"] is None for row in told):
+        said += " Rows marked “not tested” are not evidence for or against a blind spot."
+    return said
 
 
 def _why_untested(rows: Rows) -> str:
@@ -548,11 +558,13 @@ def _run_number(row: Row) -> int:
 
 
 def _select_slices(rows: Rows, which: str) -> Rows:
-    """Select the slices of one run to show."""
+    """Select the slices of one run to show. Among few items any difference may be large, so slices
+    that were not tested come closest to a blind spot only if the run has no other."""
     if which == SPOTS:
         blind = [row for row in rows if row["blind"]]
-        worse = [row for row in rows if (row["difference"] or 0) > 0]
-        return blind or sorted(worse or rows, key=_by_p)[:NEAREST_SLICES]
+        tested = [row for row in rows if row["p"] is not None] or rows
+        worse = [row for row in tested if (row["difference"] or 0) > 0]
+        return blind or sorted(worse or tested, key=_by_p)[:NEAREST_SLICES]
     return rows if which == ALL else rows[:MOST_SLICES]
 
 
@@ -569,11 +581,11 @@ def _describe_tests(asked: PageQuery, rows: Rows) -> str:
         "categories; its sign may differ from that of the two rates. p: one-sided permutation "
         "test over questions or items, and Student’s t where permutations cannot resolve it. q: "
         "Benjamini-Hochberg correction over the slices tested in its family: abilities and "
-        "categories together, single values of the other fields, or pairs of values. A blind "
-        "spot has 20 items in 10 questions or more, 10 other items in 5 questions or more to "
-        "compare with, a difference of 10 points or more and q below 0.05. In each run, slices "
-        "are sorted by the lower end of the interval of their difference; intervals are not "
-        "adjusted. A field "
+        "categories together, single values of the other fields, or pairs of values. It holds "
+        "within one family of one run, not over all of them together. A blind spot has 20 items in "
+        "10 questions or more, 10 other items in 5 questions or more to compare with, a difference "
+        "of 10 points or more and q below 0.05. In each run, slices are sorted by the lower end of "
+        "the interval of their difference; intervals are not adjusted. A field "
         f"is left out if its values always coincide with those of another field. {_left_out(rows)}"
         "The search is exploratory: look at the items before you trust a result. Slices tested: "
         f"{tests}."

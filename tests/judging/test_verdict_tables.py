@@ -5,6 +5,7 @@ from pathlib import Path
 import krippendorff
 import numpy as np
 import pytest
+from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Item, Project
@@ -15,6 +16,7 @@ from tests.judging import builders_decided
 from tests.judging.builders_decided import CUT, make_replied, scores
 from tests.judging.builders_judging import make_items
 from tests.judging.builders_rated import bring_items, bring_labels, bring_scores
+from tests.judging.test_result_pages import lines, shown
 
 pytestmark = pytest.mark.django_db
 
@@ -263,3 +265,17 @@ def test_a_table_of_any_number_of_runs_is_one_query_or_two(
     ):
         with django_assert_num_queries(queries):
             made(runs, BY)
+
+
+def test_the_pages_say_what_counts_on_score_invariant_items(
+    project: Project, browser: Client
+) -> None:
+    items = make_items(project, 3, "score-invariant")
+    said = map(builders_decided.verdicts, ("G", "both_good", "half_tie"))
+    make_replied(project, "pairwise", zip(items, said, strict=True))
+    make_replied(project, "reference", [(one, ('{"score": 10}',)) for one in items])
+    # A mixed verdict is no false alarm either.
+    page = shown(browser, "verdicts/?run=1")
+    assert "G is a false alarm and every other verdict counts as no false alarm" in page
+    assert lines(page)[0][-1] == "66.7 % n 3 no false alarm"
+    assert lines(shown(browser, "reference/?run=2"))[0][-1].endswith("n 3 no false alarm")

@@ -66,6 +66,11 @@ def tabulate_undetected(
     ]
 
 
+def _note_invariant(row: Row) -> str:
+    """What an undetected rate means in a row of score-invariant items."""
+    return "no false alarm" if columns.is_invariant(row) else ""
+
+
 UNDETECTED = columns.summed_table(
     "undetected",
     tabulate_undetected,
@@ -79,6 +84,7 @@ UNDETECTED = columns.summed_table(
         "Undetected rate",
         columns.items(result="undetected"),
         bad=columns.bad_if_undetected,
+        note=_note_invariant,
     ),
     *columns.NAMED_RATES,
     *columns.plain("low", "high", "reason", "score_invariant"),
@@ -456,5 +462,9 @@ class _RateBeside(columns.Rate):
 
 
 RATE_BESIDE = _RateBeside(
-    "rate", "Undetected rate", columns.items(result="undetected"), bad=columns.bad_if_undetected
+    "rate",
+    "Undetected rate",
+    columns.items(result="undetected"),
+    bad=columns.bad_if_undetected,
+    note=_note_invariant,
 )

@@ -556,7 +556,8 @@ VIEWS = (
             ),
             "Each pair is shown in both orders. G: gold chosen both times (detected). P: "
             "perturbed chosen both times. Mixed: any other combination. On score-invariant "
-            "items, “both good” is the correct verdict.",
+            "items, G is a false alarm and every other verdict counts as no false alarm, although "
+            "only “both good” says that the answers are equally good.",
             lines.Stacked(
                 ("G", "mixed", "both_good", "both_bad", "P"),
                 "Share of pairs",

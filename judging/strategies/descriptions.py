@@ -145,9 +145,12 @@ def describe_scale(scale: Scale | None) -> str:
 
 def describe_decision(strategy: Strategy) -> list[str]:
     """How the outcome of an item is decided, as sentences."""
-    return [
-        *filter(None, (_describe_output(strategy), _describe_axes(strategy), _samples(strategy)))
-    ]
+    return [*describe_outcome(strategy), *filter(None, [_samples(strategy)])]
+
+
+def describe_outcome(strategy: Strategy) -> list[str]:
+    """What counts as which outcome, as sentences, whatever the number of samples."""
+    return [*filter(None, (_describe_output(strategy), _describe_axes(strategy)))]
 
 
 def describe_parsing(strategy: Strategy) -> str:

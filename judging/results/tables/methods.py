@@ -259,12 +259,13 @@ def _reply_sentences(run: Run) -> Sentences:
         for warning in warnings.list_warnings(run.pinned["model"], facts):
             total = sum(facts.models.values())
             yield format_sentence("run", warning.kind, number=warning.replies, total=total)
-    yield from _parameter_sentences(run)
+    again = [one for one in supplements.list_supplements(run) if one.asked]
+    yield from _parameter_sentences(run, has_supplements=bool(again))
     if times["first"]:
         first, last = (times[name].strftime("%Y-%m-%d") for name in ("first", "last"))
         yield format_sentence("run", "day" if first == last else "dates", first=first, last=last)
     yield format_sentence("run", "parser", parser=run.parser)
-    for one in (made for made in supplements.list_supplements(run) if made.asked):
+    for one in again:
         said = json.dumps(dict(one.parameters), sort_keys=True, ensure_ascii=False)
         told = {"asked": one.asked, "usable": one.usable, "parameters": said}
         yield format_sentence("run", "supplement", **told)
@@ -289,9 +290,9 @@ def _token_sentences(sums: Mapping[str, Any]) -> Sentences:
         yield format_sentence("run", "cost", cost=format_estimate(spent))
 
 
-def _parameter_sentences(run: Run) -> Sentences:
+def _parameter_sentences(run: Run, *, has_supplements: bool) -> Sentences:
     """Return sentences about the parameters that were sent with the prompts, by us or by whoever
-    recorded the replies.
+    recorded the replies, except by supplements.
     """
     sent = run.sends()
     said = json.dumps(sent, sort_keys=True, ensure_ascii=False)
@@ -299,7 +300,9 @@ def _parameter_sentences(run: Run) -> Sentences:
         if sent:
             yield format_sentence("run", "parameters", parameters=said)
         return
-    yield format_sentence("run", "sent" if sent else "sent_without", parameters=said)
+    scope = format_sentence("run", "scope") if has_supplements else ""
+    name = "sent" if sent else "sent_without"
+    yield format_sentence("run", name, parameters=said, scope=scope)
     if left := [name for name, value in run.pinned["parameters"].items() if value is None]:
         yield format_sentence("run", "left_to_provider", names=_join_with_and(sorted(left)))
     if run.pinned.get("json_mode") and run.pinned_strategy().schema is not None:
@@ -333,6 +336,7 @@ def _figure_sentences(runs: Sequence[Run]) -> Sentences:
     asked = counted.load_strategies(runs)
     rated = [run for run in runs if asked[run.pk].frame in arrays.JUDGING_FRAMES]
     truths = _truths(runs)
+    yield from _outcome_sentences(runs)
     if rated:
         yield format_sentence("figures", "rates")
     if rated and _INVARIANT in truths:
@@ -352,10 +356,26 @@ def _figure_sentences(runs: Sequence[Run]) -> Sentences:
         yield from _interval_sentences("bootstrap")
         yield format_sentence("figures", "seed")
     if rated:
-        yield from _test_sentences(len(rated))
+        yield from _test_sentences(len(rated), of_j=_INVARIANT in truths)
     if runs:
         yield format_sentence("figures", "prompts")
     yield format_sentence("figures", "program", program=program_version())
+
+
+def _outcome_sentences(runs: Sequence[Run]) -> Sentences:
+    """What counts as which outcome, once for all runs with the same rule. Derived runs have said
+    theirs."""
+    alike: dict[str, list[Run]] = {}
+    for run in runs:
+        if run.kind != Run.Kind.DERIVED:
+            decision = " ".join(descriptions.describe_outcome(run.pinned_strategy()))
+            alike.setdefault(decision, []).append(run)
+    for decision, some in alike.items():
+        if decision:
+            numbers = _join_with_and(str(run.number) for run in some)
+            names = _join_with_and(dict.fromkeys(run.strategy.slug for run in some))
+            told = {"runs": numbers, "strategies": names, "decision": decision}
+            yield format_sentence("figures", "outcome", **told)
 
 
 def _corrected_sentences(truths: set[str]) -> Sentences:
@@ -372,7 +392,7 @@ def _sensitivity_sentences(*, of_pairs: bool) -> Sentences:
         yield format_sentence("figures", "d_prime", formula=formula)
 
 
-def _test_sentences(runs: int) -> Sentences:
+def _test_sentences(runs: int, *, of_j: bool) -> Sentences:
     if runs > 1:
         limits = {
             "points": paired.MOST_POINTS,
@@ -380,6 +400,9 @@ def _test_sentences(runs: int) -> Sentences:
             "many": paired.MANY_CLUSTERS,
         }
         yield format_sentence("figures", "holm", runs=runs, pairs=runs * (runs - 1) // 2, **limits)
+        yield format_sentence("figures", "letters")
+        if of_j:
+            yield format_sentence("figures", "letters_j")
         yield from _interval_sentences("bonett_price")
     yield format_sentence("figures", "exploratory")
 

@@ -17,7 +17,7 @@ from annotation.models import Item, Label, Project, Resolution
 from judging.models import Outcome, Reply, Run
 from judging.results import cache, figure_help, figures
 from judging.results.tables import methods
-from judging.runs import derived
+from judging.runs import derived, supplements
 from judging.runs import lifecycle as running
 from tests.builders import make_item, make_member, make_project, say, take
 from tests.judging import builders_decided
@@ -306,6 +306,52 @@ def test_every_sentence_is_made_of_names_that_the_program_fills_in() -> None:
         if name is not None
     }
     assert all(name.isidentifier() for name in names)
+
+
+def test_what_counts_as_detected_is_said_once_for_runs_with_the_same_rule(
+    project: Project,
+) -> None:
+    items = make_items(project, 1)
+    make_replied(project, "vanilla", [(items[0], scores(9, 5))])
+    make_replied(project, "rubric", [(items[0], scores(9, 5))])
+    make_replied(project, "pairwise", [(items[0], builders_decided.verdicts("G"))])
+    make_replied(project, "reference", [(items[0], ('{"score": 10}',))])
+    text = told(project)
+    lower = "Detected if the perturbed answer gets a lower score than the gold answer."
+    assert f"How items count in the runs 1, 2 (strategy vanilla, rubric): {lower}" in text
+    assert text.count(lower) == 1
+    assert "Detected if the gold answer is chosen in both orders." in text
+    assert "Detected if the score is below 10, the top of the scale." in text
+
+
+def test_of_a_run_with_supplements_the_first_parameters_are_not_said_of_each_request(
+    project: Project,
+) -> None:
+    make_items(project, 2)
+    endpoint = make_endpoint("https://judge.invalid/v1", parameters={"max_tokens": 40})
+    run = make_run(project, endpoint, TWO_CALLS)
+    running.plan_calls(run)
+    answer(run, "no score", finish="length")
+    running.finish_if_done(run)
+    assert "Each request was sent with" in told(project)
+    supplements.ask_again(run, None, {"max_tokens": 4000})
+    text = told(project)
+    assert "Each request, except when items were asked again, was sent with the" in text
+    assert (
+        '2 items without a usable reply were asked again with these parameters changed: {"max'
+        in text
+    )
+    assert not said("run", "sent_without", text)
+
+
+def test_the_letters_say_what_they_are_of(project: Project) -> None:
+    items = [*make_items(project, 1), *make_items(project, 1, "score-invariant")]
+    for _ in range(2):
+        make_replied(project, "vanilla", [(items[0], scores(9, 5))])
+    assert said("figures", "letters", told(project))
+    assert not said("figures", "letters_j", told(project))
+    make_replied(project, "vanilla", [(item, scores(9, 5)) for item in items])
+    assert said("figures", "letters_j", told(project))
 
 
 def test_the_command_page_file_and_api_say_the_same(

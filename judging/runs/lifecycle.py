@@ -99,11 +99,11 @@ class RunConfig:
             if self.over is None:
                 raise Refused("An explanation check needs a finished run. Choose one.")
             return run_items.draw_for_check(self.over, asked, seed=seed, limit=self.limit)
-        only = self.items
+        only, same = self.items, set[int]()
         if self.same_as:
             same = set(self.same_as.outcomes.values_list("item", flat=True))
             only = same if only is None else same.intersection(only)
-        return run_items.draw_items(
+        drawn = run_items.draw_items(
             project,
             asked,
             seed=seed,
@@ -113,6 +113,9 @@ class RunConfig:
             only=only,
             own=self.own,
         )
+        if self.same_as and drawn.items == same:
+            return replace(drawn, sample=self.same_as.pinned.get(run_config.SAMPLE_KEY))
+        return drawn
 
 
 DEFAULT_CONFIG = RunConfig()
@@ -170,14 +173,14 @@ def clone_run(
         return _clone_as_pinned(
             run, endpoint, member, cap=cap, occasion=occasion, allowed=while_labelling
         )
+    is_check = run.pinned_strategy().frame == "explanation"
     config = RunConfig(
         cap=cap,
-        with_duplicates=True,
         seed=run.seed,
         samples=run.samples,
-        over=run.sources.first() if run.pinned_strategy().frame == "explanation" else None,
+        over=run.sources.first() if is_check else None,
         while_labelling=while_labelling,
-        items=set(run.outcomes.values_list("item", flat=True)),
+        same_as=None if is_check else run,
         own=run_config.load_overrides(run.pinned),
     )
     return start_run(

@@ -76,7 +76,7 @@ def _check_examples(strategy: Strategy, examples: int) -> None:
 
 
 # Keys in `pinned` that are only notes; the results of a run do not depend on them.
-TRANSIENT_KEYS = ("rereading", "pilot", run_config.TIMEOUT_KEY)
+TRANSIENT_KEYS = ("rereading", "pilot", run_config.TIMEOUT_KEY, run_config.SAMPLE_KEY)
 
 
 def draft_run(
@@ -154,6 +154,8 @@ def store_run(run: Run, drawn: DrawnItems, *, sources: Iterable[Run] = ()) -> Ru
     last = Run.objects.in_project(run.project).aggregate(last=Max("number"))["last"] or 0
     pin_examples(run, drawn.examples)
     run.is_part = drawn.is_part
+    if drawn.sample:
+        run.pinned[run_config.SAMPLE_KEY] = drawn.sample
     rests_on = list(sources)
     items = sorted({(place["key"], place["texts"]) for place in drawn.places})
     run.number = last + 1

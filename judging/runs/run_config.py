@@ -13,6 +13,9 @@ OVERRIDES_KEY = "own"
 SUPPLEMENTS_KEY = "supplements"
 # The key in a run's pins of the seconds that its calls may take, if not those of its endpoint.
 TIMEOUT_KEY = "timeout"
+# The key in a run's pins of the random sample that its items are: the number of `items`, `of` how
+# many they were drawn, and the `seed`. A run over the items of another run has its sample.
+SAMPLE_KEY = "sample"
 # Stands for the axis of each item's own ability, regardless of the names of the axes.
 MAIN_AXIS = "main"
 

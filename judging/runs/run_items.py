@@ -43,12 +43,14 @@ class DrawnItems:
 
     `places` have the columns that an outcome copies, with the item's `key` and the digest of its
     `texts`. `examples` are resolved items in the order shown, with their `answer`. `is_part` is
-    True if other items could have been included too.
+    True if other items could have been included too. `sample` describes a random sample as a run
+    pins it, None if the items are not one.
     """
 
     places: list[dict[str, Any]]
     examples: list[dict[str, Any]] = field(default_factory=list)
     is_part: bool = False
+    sample: dict[str, int] | None = None
 
     @property
     def items(self) -> set[int]:
@@ -105,7 +107,16 @@ def draw_items(
     kept = selection.sample_rows(asked, seed, limit)
     every = (place for row in kept for place in build_places(strategy, row, known))
     is_part = not whole <= {row["key"] for row in kept}
-    return DrawnItems([place for place in every if is_on_axes(own.axes, place)], examples, is_part)
+    places = [place for place in every if is_on_axes(own.axes, place)]
+    return DrawnItems(places, examples, is_part, _describe_sample(kept, asked, seed))
+
+
+def _describe_sample(
+    kept: Sequence[object], asked: Sequence[object], seed: int
+) -> dict[str, int] | None:
+    if len(kept) == len(asked):
+        return None
+    return {"items": len(kept), "of": len(asked), "seed": seed}
 
 
 def is_on_axes(axes: Collection[str], place: Mapping[str, Any]) -> bool:
@@ -140,7 +151,8 @@ def draw_for_check(
             "there is nothing to check."
         )
     part = selection.sample_rows(places, seed, limit)
-    return DrawnItems(part, is_part=len(part) < len(places))
+    sample = _describe_sample(part, places, seed)
+    return DrawnItems(part, is_part=sample is not None, sample=sample)
 
 
 def draw_as_pinned(run: Run) -> DrawnItems:
@@ -150,7 +162,8 @@ def draw_as_pinned(run: Run) -> DrawnItems:
         {"key": key, "texts": texts, "answer": answer}
         for (key, texts), answer in zip(run.few_shot, answers, strict=True)
     ]
-    return DrawnItems(load_places(run.outcomes.all()), examples, run.is_part)
+    sample = run.pinned.get(run_config.SAMPLE_KEY)
+    return DrawnItems(load_places(run.outcomes.all()), examples, run.is_part, sample)
 
 
 def load_places(outcomes: OutcomeQuerySet) -> list[dict[str, Any]]:

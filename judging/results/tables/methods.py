@@ -28,7 +28,7 @@ from judging.results import arrays, columns, counted, figure_help, progress
 from judging.results.columns import Table
 from judging.results.tables import cost
 from judging.results.tables.left_out import tabulate_left_out
-from judging.runs import supplements, warnings
+from judging.runs import run_config, supplements, warnings
 from judging.runs.amounts import format_estimate
 from judging.runs.models import UNLABELLED, OutcomeQuerySet
 from judging.strategies import descriptions
@@ -319,6 +319,7 @@ def _item_sentences(run: Run, left_out: Mapping[str, Any]) -> Sentences:
     if sizes["items"]:
         classes = _classes(counted)
         yield format_sentence("run", "judged", classes=_format_counts(classes), **sizes)
+        yield from _sample_sentences(run)
         causes = {row["cause"]: row["n"] for row in counted.missing_by_cause()}
         if causes:
             number = sum(causes.values())
@@ -330,6 +331,15 @@ def _item_sentences(run: Run, left_out: Mapping[str, Any]) -> Sentences:
     for reason in ("pending", "other_revision", "unlabelled"):
         if left_out[reason]:
             yield format_sentence("run", reason, number=left_out[reason])
+
+
+def _sample_sentences(run: Run) -> Sentences:
+    """How the items were chosen, if they are part of those that could have been."""
+    if sample := run.pinned.get(run_config.SAMPLE_KEY):
+        # A seed is no count, so it gets no thousands separators.
+        yield format_sentence("run", "sample", **{**sample, "seed": str(sample["seed"])})
+    elif run.is_part:
+        yield format_sentence("run", "part")
 
 
 def _figure_sentences(runs: Sequence[Run]) -> Sentences:

@@ -17,7 +17,7 @@ from annotation.models import Item, Label, Project, Resolution
 from judging.models import Outcome, Reply, Run
 from judging.results import cache, figure_help, figures
 from judging.results.tables import methods
-from judging.runs import derived, supplements
+from judging.runs import derived, pinning, supplements
 from judging.runs import lifecycle as running
 from tests.builders import make_item, make_member, make_project, say, take
 from tests.judging import builders_decided
@@ -342,6 +342,28 @@ def test_of_a_run_with_supplements_the_first_parameters_are_not_said_of_each_req
         in text
     )
     assert not said("run", "sent_without", text)
+
+
+def test_a_random_sample_is_said_with_its_size_and_seed_also_of_runs_over_its_items(
+    project: Project,
+) -> None:
+    make_items(project, 5)
+    whole = make_run(project)
+    assert not said("run", "sample", told(project))
+    first = make_run(project, limit=3, seed=123456)
+    make_run(project, same_as=first, seed=7)
+    running.clone_run(first, None)
+    running.clone_run(first, None, as_pinned=True)
+    make_run(project, same_as=first, limit=2, seed=9)
+    make_run(project, items={one.item_id for one in whole.outcomes.all()[:3]})
+    Outcome.objects.update(result="detected")
+    runs = told(project).split("\n\n")[2:]
+    drawn = "Its items are a random sample: 3 of 5, drawn with the seed 123456."
+    assert [drawn in text for text in runs[:7]] == [False, True, True, True, True, False, False]
+    assert "a random sample: 2 of 3, drawn with the seed 9." in runs[5]
+    assert [said("run", "part", text) for text in runs[:7]] == [False] * 6 + [True]
+    # What is only told of a run is no part of its digest.
+    assert first.digest == pinning.compute_digest(first)
 
 
 def test_the_letters_say_what_they_are_of(project: Project) -> None:

@@ -366,6 +366,13 @@ def test_a_random_sample_is_said_with_its_size_and_seed_also_of_runs_over_its_it
     assert first.digest == pinning.compute_digest(first)
 
 
+def test_rates_are_counted_as_the_pages_count_them(project: Project) -> None:
+    vanilla(project, [scores(9, 5)])
+    text = told(project)
+    assert "The detection rate is detected / (detected + undetected)" in text
+    assert "the undetected rate is 1 minus the detection rate" in text
+
+
 def test_the_letters_say_what_they_are_of(project: Project) -> None:
     items = [*make_items(project, 1), *make_items(project, 1, "score-invariant")]
     for _ in range(2):

@@ -32,11 +32,13 @@ written by `python -m judging.results.figure_help` from `judging/results/figure_
 @dataclass(frozen=True)
 class IntervalHelp:
     """How an interval is made. `measured` says how often it contained the true value in
-    simulations, "" where that was not measured."""
+    simulations, "" where that was not measured, and `questions` from how many questions to how many
+    this was measured, None where that is not said."""
 
     how: str
     source: str
     measured: str = ""
+    questions: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -72,9 +74,13 @@ class FigureHelp:
 def load_intervals() -> dict[str, IntervalHelp]:
     """The ways in which intervals are made, by name."""
     return {
-        name: IntervalHelp(**{key: text.format_map(_NUMBERS) for key, text in said.items()})
+        name: IntervalHelp(**{key: _fill_in(value) for key, value in said.items()})
         for name, said in _load_texts()["intervals"].items()
     }
+
+
+def _fill_in(value: Any) -> Any:
+    return value.format_map(_NUMBERS) if isinstance(value, str) else tuple(value)
 
 
 @cache

@@ -10,9 +10,11 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 from django.conf import settings
 from django.db.models import Count, Max, Min
 
@@ -26,13 +28,13 @@ from judging.evaluators.models import JSON_CHOICES
 from judging.models import Outcome, Reply, Run
 from judging.results import arrays, columns, counted, figure_help, progress
 from judging.results.columns import Table
-from judging.results.tables import cost
+from judging.results.tables import compare, cost
 from judging.results.tables.left_out import tabulate_left_out
 from judging.runs import run_config, supplements, warnings
 from judging.runs.amounts import format_estimate
 from judging.runs.models import UNLABELLED, OutcomeQuerySet
-from judging.strategies import descriptions
-from stats import paired
+from judging.strategies import Strategy, descriptions
+from stats import bootstrap, paired
 
 SENTENCES = Path(__file__).with_suffix(".toml")
 CLASSES = {
@@ -346,6 +348,7 @@ def _figure_sentences(runs: Sequence[Run]) -> Sentences:
     asked = counted.load_strategies(runs)
     rated = [run for run in runs if asked[run.pk].frame in arrays.JUDGING_FRAMES]
     truths = _truths(runs)
+    bases = [*_list_bases(rated), *_list_other_bases(runs, asked)]
     yield from _outcome_sentences(runs)
     if rated:
         yield format_sentence("figures", "rates")
@@ -357,16 +360,16 @@ def _figure_sentences(runs: Sequence[Run]) -> Sentences:
         yield format_sentence("figures", "values")
     yield from _corrected_sentences(truths)
     if rated or truths & _VERDICTS:
-        yield from _interval_sentences("wilson")
+        yield from _interval_sentences("wilson", bases)
     if rated and _INVARIANT in truths:
         yield from _sensitivity_sentences(
-            of_pairs={asked[run.pk].frame for run in rated} == {_PAIR}
+            bases, of_pairs={asked[run.pk].frame for run in rated} == {_PAIR}
         )
     if runs:
-        yield from _interval_sentences("bootstrap")
+        yield from _interval_sentences("bootstrap", bases)
         yield format_sentence("figures", "seed")
     if rated:
-        yield from _test_sentences(len(rated), of_j=_INVARIANT in truths)
+        yield from _test_sentences(len(rated), bases, of_j=_INVARIANT in truths)
     if runs:
         yield format_sentence("figures", "prompts")
     yield format_sentence("figures", "program", program=program_version())
@@ -394,15 +397,15 @@ def _corrected_sentences(truths: set[str]) -> Sentences:
         yield from _interval_sentences("linearised")
 
 
-def _sensitivity_sentences(*, of_pairs: bool) -> Sentences:
+def _sensitivity_sentences(bases: Sequence["_Basis"], *, of_pairs: bool) -> Sentences:
     """How J and, unless all runs judge pairs, d′ are made."""
-    yield from _interval_sentences("newcombe")
+    yield from _interval_sentences("newcombe", bases)
     if not of_pairs:
         formula = figure_help.load_figures()["d_prime"].formula
         yield format_sentence("figures", "d_prime", formula=formula)
 
 
-def _test_sentences(runs: int, *, of_j: bool) -> Sentences:
+def _test_sentences(runs: int, bases: Sequence["_Basis"], *, of_j: bool) -> Sentences:
     if runs > 1:
         limits = {
             "points": paired.MOST_POINTS,
@@ -413,16 +416,107 @@ def _test_sentences(runs: int, *, of_j: bool) -> Sentences:
         yield format_sentence("figures", "letters")
         if of_j:
             yield format_sentence("figures", "letters_j")
-        yield from _interval_sentences("bonett_price")
+        yield from _interval_sentences("bonett_price", bases)
     yield format_sentence("figures", "exploratory")
 
 
-def _interval_sentences(name: str) -> Sentences:
-    """How these intervals are made, and how often they contained the true value."""
+def _interval_sentences(name: str, bases: Sequence["_Basis"] = ()) -> Sentences:
+    """How these intervals are made, how often they contained the true value, and for which figures
+    of the runs that was not measured."""
     said = figure_help.load_intervals()[name]
     yield said.how
     if said.measured:
         yield said.measured
+    if said.questions and (outside := _find_outside(name, bases, *said.questions)):
+        yield format_sentence("figures", "outside", figures="; ".join(outside))
+
+
+class _Basis(NamedTuple):
+    """How many questions a figure is over. If it is made of two rates, `fewest` and `most` are
+    those of each. `runs` are the numbers of its run, or of the two that it compares."""
+
+    interval: str
+    figure: str
+    runs: tuple[int, ...]
+    fewest: int
+    most: int
+
+
+def _list_bases(runs: Sequence[Run]) -> Iterator[_Basis]:
+    """The rates, J, d′ and differences of runs that judge errors and score-invariant items."""
+    found = arrays.load_arrays(runs)
+    for one in found:
+        usable = ~np.isnan(one.detected)
+        errors, calm = (
+            np.unique(one.cluster[usable & side]) for side in (~one.invariant, one.invariant)
+        )
+        of = (one.run.number,)
+        yield _Basis("wilson", "detection rates", of, errors.size, errors.size)
+        yield _Basis("wilson", "false-alarm rates", of, calm.size, calm.size)
+        if errors.size and calm.size:
+            both = np.union1d(errors, calm).size
+            sizes = sorted((errors.size, calm.size))
+            yield _Basis("newcombe", "J", of, *sizes)
+            if one.run.pinned_strategy().frame != _PAIR:
+                yield _Basis("bootstrap", "d′", of, both, both)
+    for a, b in combinations(found, 2):
+        shared = compare.share_items(a, b)
+        sides = {"detection": ~shared.invariant, "false alarms": shared.invariant}
+        for name, side in sides.items():
+            n = np.unique(shared.cluster[side]).size
+            of = (a.run.number, b.run.number)
+            yield _Basis("bonett_price", f"differences of {name}", of, n, n)
+
+
+def _list_other_bases(runs: Sequence[Run], asked: Mapping[int, Strategy]) -> Iterator[_Basis]:
+    """The figures of error detection and ratings, which are over all items."""
+    for run in runs:
+        frame = asked[run.pk].frame
+        if frame in arrays.JUDGING_FRAMES:
+            continue
+        counted = _counted(run)
+        every, errors = (
+            some.aggregate(n=Count("cluster", distinct=True))["n"]
+            for some in (counted, counted.filter(truth="error"))
+        )
+        of = (run.number,)
+        if frame == "detection":
+            yield _Basis("wilson", "recall", of, errors, errors)
+            yield _Basis("wilson", "accuracy", of, every, every)
+            yield _Basis("bootstrap", "F1 and MCC", of, every, every)
+        elif frame in {"rating", "rubric", "matching"}:
+            yield _Basis("bootstrap", "figures of ratings", of, every, every)
+
+
+def _find_outside(name: str, bases: Sequence[_Basis], low: int, high: int) -> list[str]:
+    """The figures with such intervals over fewer questions than `low` or more than `high`, each
+    with the numbers of questions and the runs. Over one question there is no interval, and a
+    bootstrap has none over few."""
+    least = bootstrap.FEWEST_CLUSTERS if name == "bootstrap" else 2
+    numbers: dict[tuple[str, bool], list[int]] = {}
+    who: dict[tuple[str, bool], list[tuple[int, ...]]] = {}
+    for one in bases:
+        if one.interval != name or one.fewest < least or low <= one.fewest <= one.most <= high:
+            continue
+        key = one.figure, one.fewest < low
+        numbers.setdefault(key, []).append(one.fewest if one.fewest < low else one.most)
+        who.setdefault(key, []).append(one.runs)
+    return [
+        f"{figure} over {_format_range(found)} questions ({_format_who(who[figure, is_few])})"
+        for (figure, is_few), found in numbers.items()
+    ]
+
+
+def _format_range(numbers: Sequence[int]) -> str:
+    least, most = min(numbers), max(numbers)
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
+
+
+def _format_who(runs: Sequence[tuple[int, ...]]) -> str:
+    if len(runs[0]) > 1:
+        return f"{len(runs):,} {'pair' if len(runs) == 1 else 'pairs'} of runs"
+    numbers = _join_with_and(str(number) for (number,) in runs)
+    return f"run{'s' if len(runs) > 1 else ''} {numbers}"
 
 
 def _counted(run: Run) -> OutcomeQuerySet:

@@ -373,6 +373,38 @@ def test_rates_are_counted_as_the_pages_count_them(project: Project) -> None:
     assert "the undetected rate is 1 minus the detection rate" in text
 
 
+def test_figures_over_more_or_fewer_questions_than_were_simulated_are_named(
+    project: Project,
+) -> None:
+    errors, calm = make_items(project, 12), make_items(project, 2, "score-invariant")
+    calm += make_items(project, 2, "score-invariant", cluster="one question")
+    for _ in range(2):
+        replies = [scores(9, 5)] * 12 + [scores(9, 9)] * 4
+        make_replied(project, "vanilla", zip([*errors, *calm], replies, strict=True))
+    text = told(project)
+    outside = "the coverage of such intervals was not measured: "
+    assert f"{outside}false-alarm rates over 3 questions (runs 1, 2)." in text
+    assert f"{outside}J over 3 questions (runs 1, 2)." in text
+    assert f"{outside}differences of false alarms over 3 questions (1 pair of runs)." in text
+    # Detection and its difference are over 12 questions, d′ over 15.
+    assert text.count(outside) == 3
+
+
+def test_many_questions_are_outside_what_was_simulated_too() -> None:
+    bases = [
+        methods._Basis("wilson", "detection rates", (1,), 171, 171),
+        methods._Basis("wilson", "detection rates", (2,), 1_170, 1_170),
+        methods._Basis("wilson", "detection rates", (3,), 170, 170),
+        methods._Basis("wilson", "detection rates", (4,), 4, 4),
+        # Over one question there is no interval.
+        methods._Basis("wilson", "detection rates", (5,), 1, 1),
+    ]
+    assert methods._find_outside("wilson", bases, 5, 170) == [
+        "detection rates over 171 to 1,170 questions (runs 1, 2)",
+        "detection rates over 4 questions (run 4)",
+    ]
+
+
 def test_the_letters_say_what_they_are_of(project: Project) -> None:
     items = [*make_items(project, 1), *make_items(project, 1, "score-invariant")]
     for _ in range(2):

@@ -131,10 +131,12 @@ class PresetSerializer(serializers.Serializer[Any]):
 
 
 class TriedSerializer(serializers.Serializer[TrialResult]):
-    """The result of a test call; `problem` says why there is no answer. `cost` is null if a price
-    or a token count is unknown."""
+    """The result of a test call; `problem` says why there is no answer, and `warnings` why runs
+    could not use such an answer, or that another model gave it. `cost` is null if a price or a
+    token count is unknown."""
 
     problem = serializers.CharField(allow_blank=True)
+    warnings = serializers.ListField(child=serializers.CharField())
     text = serializers.CharField(allow_blank=True)
     finish = serializers.CharField(allow_blank=True)
     model = serializers.CharField(allow_blank=True)

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -24,6 +24,9 @@ from judging.evaluators.providers import (
 from judging.evaluators.providers.errors import EvaluatorError, Rejected, redact_message
 from judging.evaluators.providers.parameters import find_refused, instead_of
 from judging.models import Endpoint
+from judging.runs.warnings import is_same_model
+from judging.strategies.replies.causes import describe_cause, explain_cut
+from judging.strategies.replies.outputs import FINISH_CAUSES
 
 SCHEMA = {
     "type": "object",
@@ -31,6 +34,9 @@ SCHEMA = {
     "required": ["answer"],
     "additionalProperties": False,
 }
+SET_PARAMETERS = (
+    "Change the parameters of this endpoint, or add another endpoint if runs use this one."
+)
 # The maximum number of threads serving pages that may wait for evaluators at the same time.
 _slots = threading.BoundedSemaphore(2)
 
@@ -48,11 +54,13 @@ class _TrialPrompt:
 class TrialResult:
     """The result of a test call: an answer, or a `problem` if there is none.
 
+    `warnings` say why runs could not use an answer like this one, or what to check, and what to do.
     `text` is shortened, and the key is removed from it. `cost` is None if a price or a count is
     unknown.
     """
 
     problem: str = ""
+    warnings: tuple[str, ...] = ()
     text: str = ""
     finish: str = ""
     model: str = ""
@@ -104,10 +112,12 @@ async def _call_endpoint(endpoint: Endpoint, key: str, body: bytes) -> Answer:
 
 
 def _build_result(endpoint: Endpoint, answer: Answer, key: str) -> TrialResult:
+    model = redact_message(answer.model, (key,))
     return TrialResult(
+        warnings=tuple(_list_warnings(endpoint.model, answer, model)),
         text=redact_message(answer.text, (key,)),
         finish=answer.finish,
-        model=redact_message(answer.model, (key,)),
+        model=model,
         tokens_in=answer.tokens_in,
         tokens_out=answer.tokens_out,
         tokens_cached=answer.tokens_cached,
@@ -116,3 +126,30 @@ def _build_result(endpoint: Endpoint, answer: Answer, key: str) -> TrialResult:
         seconds=answer.seconds,
         cost=compute_cost(endpoint.prices(), answer),
     )
+
+
+def _list_warnings(asked: str, answer: Answer, answered_by: str) -> Iterator[str]:
+    """Why runs could not use such an answer, and whether another model gave it."""
+    if cut := explain_cut(answer):
+        yield f"{cut} {SET_PARAMETERS}"
+    elif cause := FINISH_CAUSES.get(answer.finish):
+        yield (
+            f"Runs cannot use such a reply: {describe_cause(cause)}. Test again; if it stays so, "
+            "check the model and the parameters of the endpoint."
+        )
+    elif not answer.text.strip() and answer.thinking.strip():
+        yield (
+            "The model thought, but wrote no reply. Ask with less thinking (such as a lower "
+            f"reasoning effort). {SET_PARAMETERS}"
+        )
+    elif not answer.text.strip():
+        yield (
+            "The reply is empty. Test again; if it stays so, check the model, the template and the "
+            "JSON setting of the endpoint."
+        )
+    if answered_by and not is_same_model(asked, answered_by):
+        yield (
+            f"“{asked}” was asked, but the reply names the model “{answered_by}”. If “{asked}” is "
+            "an alias of your gateway for that model, this is as it should be. Otherwise check the "
+            "model of the endpoint and the routes of the gateway or server."
+        )

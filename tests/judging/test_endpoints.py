@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from annotation.models import ApiToken, Event
-from judging.evaluators.providers import transport
+from judging.evaluators import trial_call
+from judging.evaluators.providers import Answer, Finish, transport
 from judging.models import Endpoint, Reply
 from tests.builders import Cast, make_account
 from tests.judging.builders_judging import make_endpoint, make_items, make_run
@@ -183,6 +185,47 @@ def test_a_test_call_shows_reply_tokens_seconds_and_cost(
     assert tried.cost == Decimal(tried.tokens_in * 10 + tried.tokens_out * 20).scaleb(-6)
     assert "The endpoint works." in text(answer)
     assert not Reply.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        (Script(faults={"truncated": ""}), "Ask with a higher max_tokens. Change the parameters"),
+        (Script(faults={"empty": ""}), "The reply is empty. Test again"),
+        (Script(faults={"filtered": ""}), "the provider blocked the reply"),
+        (Script(answers_as="cheap-model-0125"), "the reply names the model “cheap-model-0125”"),
+    ],
+)
+def test_a_test_call_does_not_say_that_an_endpoint_works_whose_reply_runs_could_not_use(
+    admin: Client, evaluator: ScriptedEvaluator, script: Script, words: str
+) -> None:
+    evaluator.script = script
+    endpoint = make_endpoint(evaluator)
+    answer = admin.post(f"/endpoints/{endpoint.name}/test/")
+    assert answer.status_code == 200
+    assert "The endpoint works." not in text(answer)
+    assert words in text(answer)
+    key = ApiToken.issue(answer.wsgi_request.user, "test")[1]
+    program = Client(headers={"Authorization": f"Bearer {key}"})
+    [warning] = program.post(f"/api/v1/endpoints/{endpoint.name}/test/").json()["warnings"]
+    assert words in warning
+
+
+@pytest.mark.parametrize(
+    ("finish", "words"),
+    [("stop", "The model thought, but wrote no"), ("length", "The thinking used up all 1,024")],
+)
+def test_a_test_call_warns_of_thinking_without_a_reply_beside_another_model(
+    admin: Client, monkeypatch: pytest.MonkeyPatch, finish: Finish, words: str
+) -> None:
+    async def thought(*_: Any) -> Answer:
+        return Answer("", finish, "other", 50, 1024, timezone.now(), 1.0, thinking="Hm.")
+
+    monkeypatch.setattr(trial_call, "_call_endpoint", thought)
+    endpoint = make_endpoint("https://evaluator.example/v1", model="judge-1")
+    warnings = admin.post(f"/endpoints/{endpoint.name}/test/").context["tried"].warnings
+    assert words in warnings[0]
+    assert "“judge-1” was asked" in warnings[1]
 
 
 def test_a_test_call_waits_as_long_as_a_run_does(

@@ -38,7 +38,7 @@ class EndpointAdmin(admin.ModelAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Endpoint | None = None) -> Any:
         # Runs depend on the settings that shape their requests. For another evaluator, add an
         # endpoint.
-        said = ("created_at", "remaining")
+        said = ("created_at", "remaining", "archived_at")
         return (*said, *REQUEST_FIELDS) if obj and obj.runs.exists() else said
 
     def save_model(self, request: HttpRequest, obj: Endpoint, form: Any, change: bool) -> None:
@@ -46,7 +46,7 @@ class EndpointAdmin(admin.ModelAdmin):
         endpoints.save_endpoint(form, request_account(request))
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        # Runs pin their endpoint.
+        # Runs pin their endpoint. One without runs is deleted on its own page, which records it.
         return False
 
 

@@ -15,6 +15,9 @@ endpoint_urls = [
     path("<str:name>/", endpoints.endpoint, name="endpoint"),
     path("<str:name>/edit/", endpoints.edit_endpoint, name="endpoint-edit"),
     path("<str:name>/test/", endpoints.try_endpoint, name="endpoint-test"),
+    path("<str:name>/archive/", endpoints.change_endpoint, {"step": "archive"}, "endpoint-archive"),
+    path("<str:name>/restore/", endpoints.change_endpoint, {"step": "restore"}, "endpoint-restore"),
+    path("<str:name>/delete/", endpoints.change_endpoint, {"step": "delete"}, "endpoint-delete"),
 ]
 
 run_list_urls = [

@@ -13,13 +13,14 @@ from typing import Any
 from django.conf import settings
 from django.core import mail
 from django.db import connection
+from django.db.models import Q
 from django.utils import timezone
 
 from annotation.db import clock
 from annotation.importing.jobs import WAITS_FOR_PERSON
 from annotation.models import Job
 from judging.evaluators import keys
-from judging.models import Endpoint
+from judging.models import Endpoint, Run
 from operation import identity, readiness
 from operation.findings import Finding, report_error, report_ok, report_warning
 
@@ -157,7 +158,8 @@ def check_jobs() -> Finding:
 
 def check_evaluator_keys() -> Finding:
     """Check that this process has the API keys of the endpoints."""
-    named = Endpoint.objects.exclude(key_variable="").values_list("key_variable", flat=True)
+    used = Endpoint.objects.filter(Q(archived_at=None) | Q(runs__in=Run.objects.going_on()))
+    named = used.exclude(key_variable="").values_list("key_variable", flat=True)
     missing = sorted({name for name in named if not keys.is_key_set(name)})
     if missing:
         says = f"Not set here: {', '.join(missing)}."

@@ -57,7 +57,8 @@ class EndpointSerializer(serializers.ModelSerializer[Endpoint]):
 
     `sends` are the parameters of every request: the defaults, with the values in `parameters`
     taking precedence. `key_set`: whether the server finds a key in `key_variable`. `remaining`: the
-    remaining limits in the provider's response headers, and when they were read.
+    remaining limits in the provider's response headers, and when they were read. An archived
+    endpoint, with `archived_at`, takes no new runs.
     """
 
     sends = serializers.SerializerMethodField()
@@ -91,6 +92,7 @@ class EndpointSerializer(serializers.ModelSerializer[Endpoint]):
             "paused_until",
             "remaining",
             "created_at",
+            "archived_at",
         )
         read_only_fields = fields
 
@@ -154,7 +156,8 @@ RUNS_DEPEND = "Runs use this endpoint. Add a new endpoint instead."
 
 
 class EndpointList(ListAPIView[Endpoint]):
-    """The endpoints of the site, sorted by name, for users who may start runs in any project."""
+    """The endpoints of the site, sorted by name, archived ones too, for users who may start runs in
+    any project."""
 
     serializer_class = EndpointSerializer
     pagination_class = CursorPages
@@ -195,9 +198,15 @@ def presets(request: Request) -> Response:
     request=ChangedEndpointSerializer,
     responses={200: EndpointSerializer, **REFUSED_RESPONSES},
 )
-@api_view(["GET", "PATCH"])
+@extend_schema(methods=["DELETE"], responses={204: None, **REFUSED_RESPONSES})
+@api_view(["GET", "PATCH", "DELETE"])
 def endpoint(request: Request, name: str) -> Response:
-    """One endpoint; a site admin's PATCH changes only the given settings."""
+    """One endpoint; a site admin's PATCH changes only the given settings. DELETE works only if no
+    run uses the endpoint."""
+    if request.method == "DELETE":
+        found = get_object_or_404(endpoints.list_changeable(request), name=name)
+        endpoints.delete_endpoint(found, access.require_site_admin(request))
+        return Response(status=204)
     if request.method == "PATCH":
         _update_endpoint(request, get_object_or_404(endpoints.list_changeable(request), name=name))
     found = endpoints.get_visible(request, name)
@@ -210,6 +219,16 @@ def try_endpoint(request: Request, name: str) -> Response:
     """Make one test call to an endpoint, which may cost money. The reply is not stored."""
     found = endpoints.get_visible(request, name)
     return Response(TriedSerializer(trial_call.run_trial(found, timezone.now())).data)
+
+
+@extend_schema(request=None, responses={200: EndpointSerializer, **REFUSED_RESPONSES})
+@api_view(["POST"])
+def change_endpoint(request: Request, name: str, step: str) -> Response:
+    """Archive an endpoint, as a site admin, so that it takes no new runs, or restore it. Runs that
+    use it go on."""
+    found = get_object_or_404(endpoints.list_changeable(request), name=name)
+    endpoints.STEPS[step](found, access.require_site_admin(request))
+    return Response(EndpointSerializer(found).data)
 
 
 def _update_endpoint(request: Request, found: Endpoint) -> None:
@@ -240,4 +259,16 @@ urlpatterns = [
     path("endpoints/", EndpointList.as_view(), name="api-endpoints"),
     path("endpoints/<str:name>/", endpoint, name="api-endpoint"),
     path("endpoints/<str:name>/test/", try_endpoint, name="api-endpoint-test"),
+    path(
+        "endpoints/<str:name>/archive/",
+        change_endpoint,
+        {"step": "archive"},
+        name="api-endpoint-archive",
+    ),
+    path(
+        "endpoints/<str:name>/restore/",
+        change_endpoint,
+        {"step": "restore"},
+        name="api-endpoint-restore",
+    ),
 ]

@@ -1,12 +1,17 @@
-"""Access to endpoints. They belong to the site, not to a project."""
+"""Access to endpoints, and what site admins change of them. They belong to the site, not to a
+project."""
 
+from collections.abc import Callable
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
+from django.utils import timezone
 
 from annotation.db import transactions
+from annotation.errors import Refused
 from annotation.models import Account, Event, Membership
 from annotation.projects.models import RIGHTS
 from judging.evaluators.forms import EndpointForm
@@ -67,6 +72,63 @@ def save_endpoint(form: EndpointForm, by: Account) -> Endpoint:
         if changed:
             Event.of_site("endpoint", saved.name, by.pk, old=old, new=new)
     return saved
+
+
+def archive_endpoint(endpoint: Endpoint, by: Account) -> None:
+    """Offer an endpoint no longer for new runs; runs that use it go on, and nothing is deleted."""
+    _set_archived(endpoint, by, timezone.now())
+
+
+def restore_endpoint(endpoint: Endpoint, by: Account) -> None:
+    """Offer an archived endpoint for new runs again."""
+    _set_archived(endpoint, by, None)
+
+
+def delete_endpoint(endpoint: Endpoint, by: Account) -> None:
+    """Delete an endpoint. Raises `Refused` if runs use it."""
+    _check_removable(endpoint)
+    with transactions.transact():
+        # A run that starts meanwhile holds this row until it is stored.
+        locked = Endpoint.objects.select_for_update().filter(pk=endpoint.pk).first()
+        if locked is None:
+            return
+        if locked.is_used():
+            raise Refused(f"Runs use {locked.name}, so it cannot be deleted. Archive it instead.")
+        old = {"provider": locked.provider, "address": locked.address, "model": locked.model}
+        locked.delete()
+        Event.of_site("endpoint deleted", endpoint.name, by.pk, old=old, new={})
+
+
+# Actions on an endpoint, by their name in pages and the API.
+STEPS: dict[str, Callable[[Endpoint, Account], None]] = {
+    "archive": archive_endpoint,
+    "restore": restore_endpoint,
+    "delete": delete_endpoint,
+}
+
+
+def list_open_steps(endpoint: Endpoint) -> list[str]:
+    """List the possible actions on an endpoint: one that runs use can only be archived."""
+    if endpoint.is_offline:
+        return []
+    restore = ["restore"] if endpoint.archived_at else []
+    if not endpoint.is_used():
+        return [*restore, "delete"]
+    return restore or ["archive"]
+
+
+def _set_archived(endpoint: Endpoint, by: Account, at: datetime | None) -> None:
+    _check_removable(endpoint)
+    with transactions.transact():
+        found = Endpoint.objects.filter(pk=endpoint.pk, archived_at__isnull=at is not None)
+        if found.update(archived_at=at):
+            Event.of_site("endpoint archived" if at else "endpoint restored", endpoint.name, by.pk)
+    endpoint.archived_at = at
+
+
+def _check_removable(endpoint: Endpoint) -> None:
+    if endpoint.is_offline:
+        raise Refused(f"{endpoint.name} makes no calls, so it stays. It needs no key and no price.")
 
 
 def _named(endpoints: EndpointQuerySet, name: str) -> Endpoint:

@@ -25,6 +25,10 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
             return None
         return self.filter(name=name).first()
 
+    def listed(self, *, archived: bool = False) -> EndpointQuerySet:
+        """Endpoints for lists and new runs, with archived ones only if requested."""
+        return self if archived else self.filter(archived_at=None)
+
     def alike(self, endpoint: Endpoint) -> EndpointQuerySet:
         """Endpoints of the same provider at the same address. They share their requests: any of
         them may send a request that runs of the other endpoints need too.
@@ -132,6 +136,7 @@ class Endpoint(models.Model):
         help_text="Remaining limits from the provider's headers, with the time of the headers.",
     )
     created_at = models.DateTimeField(default=timezone.now)
+    archived_at = models.DateTimeField(null=True, blank=True)
 
     objects = EndpointQuerySet.as_manager()
 
@@ -205,6 +210,11 @@ class Endpoint(models.Model):
     def is_offline(self) -> bool:
         """True if the endpoint makes no network calls."""
         return PROVIDERS[self.provider].offline
+
+    def is_used(self) -> bool:
+        """True if runs or requests name the endpoint, so that it must stay. A run that moved to
+        another endpoint leaves its requests behind."""
+        return self.runs.exists() or self.requests.exists()
 
     def is_reshaped(self) -> bool:
         """True if a setting that shapes requests was changed although runs use the endpoint."""

@@ -1,4 +1,4 @@
-"""Pages that list, add, change and test endpoints."""
+"""Pages that list, add, change, test, archive and delete endpoints."""
 
 from typing import Any
 
@@ -10,8 +10,10 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from annotation.errors import Refused
 from annotation.htmx import HtmxRequest
 from annotation.models import Account
+from annotation.projects import access
 from judging.evaluators import endpoints, trial_call
 from judging.evaluators.forms import EndpointPageForm
 from judging.evaluators.keys import is_key_set
@@ -21,13 +23,25 @@ from judging.evaluators.providers import merge_defaults
 from judging.evaluators.providers.parameters import describe_family
 from judging.models import Endpoint
 
+STEP_MESSAGES = {
+    "archive": "{name} is archived. It is no longer offered for new runs; runs that use it go on.",
+    "restore": "{name} is restored.",
+    "delete": "{name} is deleted.",
+}
+
 
 @require_GET
 @login_required
 def endpoint_list(request: HttpRequest) -> HttpResponse:
-    """All endpoints, including those of recorded replies."""
-    found = endpoints.list_visible(request)
-    context = {"rows": [(one, is_key_set(one.key_variable)) for one in found]}
+    """All endpoints, including those of recorded replies; archived ones only if asked for."""
+    every = endpoints.list_visible(request)
+    with_archived = request.GET.get("archived") == "1"
+    found = every.listed(archived=with_archived)
+    context = {
+        "rows": [(one, is_key_set(one.key_variable)) for one in found],
+        "archived": every.exclude(archived_at=None).count(),
+        "with_archived": with_archived,
+    }
     return render(request, "judging/endpoints.html", context)
 
 
@@ -72,6 +86,20 @@ def try_endpoint(request: HttpRequest, name: str) -> HttpResponse:
     return _render_endpoint(request, found, trial_call.run_trial(found, timezone.now()))
 
 
+@require_POST
+@login_required
+def change_endpoint(request: HttpRequest, name: str, step: str) -> HttpResponse:
+    """Archive, restore or delete an endpoint."""
+    found = endpoints.get_changeable(request, name)
+    try:
+        endpoints.STEPS[step](found, access.require_site_admin(request))
+    except Refused as problem:
+        messages.error(request, str(problem))
+        return redirect("endpoint", name=name)
+    messages.success(request, STEP_MESSAGES[step].format(name=name))
+    return redirect("endpoints") if step == "delete" else redirect("endpoint", name=name)
+
+
 def _save_form(
     request: HttpRequest, form: EndpointPageForm, preset: str | None = None
 ) -> HttpResponse:
@@ -103,10 +131,12 @@ def _render_endpoint(
     request: HttpRequest, found: Endpoint, tried: trial_call.TrialResult | None = None
 ) -> HttpResponse:
     now = timezone.now()
+    is_admin = isinstance(request.user, Account) and request.user.is_superuser
     context = _usage_context(found) | {
         "is_paused": found.is_paused(now),
         "remaining_at": found.remaining_at(),
         "tried": tried,
+        "steps": endpoints.list_open_steps(found) if is_admin else [],
     }
     status = 422 if tried and tried.problem else 200
     return render(request, "judging/endpoint.html", context, status=status)

@@ -35,8 +35,8 @@ def get_version(project: Project, name: str) -> StrategyVersion:
 
 
 def list_endpoints() -> EndpointQuerySet:
-    """The endpoints that can be called."""
-    return endpoints.list_all().exclude(provider__in=NEVER_CALLED)
+    """The endpoints that can be called, without archived ones."""
+    return endpoints.list_all().listed().exclude(provider__in=NEVER_CALLED)
 
 
 def list_other_endpoints(run: Run) -> EndpointQuerySet:
@@ -50,6 +50,8 @@ def list_other_endpoints(run: Run) -> EndpointQuerySet:
 def get_endpoint(name: str) -> Endpoint:
     """Return the endpoint with this name; raise `Refused` if no such endpoint can be called."""
     found = list_endpoints().named(name)
+    if found is None and Endpoint.objects.exclude(archived_at=None).named(name):
+        raise Refused(f"Endpoint {name} is archived. Restore it, or choose another one.")
     if found is None:
         known = ", ".join(list_endpoints().values_list("name", flat=True))
         raise Refused(f"There is no endpoint {name!r} that can be called. Choose one of: {known}.")

@@ -300,6 +300,7 @@ def _store_draft(
     with transactions.transact():
         Project.objects.select_for_update(no_key=True).only("pk").get(pk=run.project_id)
         _check_not_deleted(run)
+        start_checks.check_not_archived(run.endpoint)
         descriptions.check_name_free(run.project, run.name)
         drawn = draw()
         labelling = start_checks.count_being_labelled(run, drawn.items)
@@ -395,6 +396,7 @@ def move_to_endpoint(run: Run, endpoint: Endpoint, member: Membership | None) ->
         run.pinned_strategy(), endpoint, run.cap, parameters=pinned["parameters"]
     )
     start_checks.check_budget(run.project, endpoint)
+    start_checks.check_not_archived(endpoint)
     with transactions.transact():
         # Like a retry, lock the outcomes before the run, and in the order in which outcomes are
         # decided.

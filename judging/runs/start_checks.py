@@ -45,6 +45,15 @@ def check_endpoint(
     check_bodies(strategy, endpoint, pinned)
 
 
+def check_not_archived(endpoint: Endpoint) -> None:
+    """Raise `Refused` if the endpoint, as it is now, is archived or deleted."""
+    if not Endpoint.objects.listed().filter(pk=endpoint.pk).exists():
+        raise Refused(
+            f"Endpoint {endpoint.name} is archived or deleted, so it takes no new runs. Choose "
+            "another endpoint, or ask a site admin to restore it."
+        )
+
+
 def check_bodies(strategy: Strategy, endpoint: Endpoint, pinned: Mapping[str, Any]) -> None:
     """Raise `Refused` if the endpoint cannot be sent what a run with these pins would send."""
     for prompt in frames.render_blank_prompts(strategy):

@@ -8,11 +8,18 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.models import ApiToken, Event
-from judging.evaluators import trial_call
+from judging.errors import Refused
+from judging.evaluators import endpoints, trial_call
 from judging.evaluators.providers import Answer, Finish, transport
 from judging.models import Endpoint, Reply
+from judging.runs import choices, lifecycle
 from tests.builders import Cast, make_account
-from tests.judging.builders_judging import make_endpoint, make_items, make_run
+from tests.judging.builders_judging import (
+    make_baseline,
+    make_endpoint,
+    make_items,
+    make_run,
+)
 from tests.services.scripted_evaluator import Script, ScriptedEvaluator
 
 pytestmark = pytest.mark.django_db
@@ -31,6 +38,7 @@ GOOD = {
     "timeout": 60,
     "price_in": "2.50",
 }
+NOBODY = "https://evaluator.example/v1"
 KEY = "sk-test-4f1d/9b2e77aa0c31"
 
 
@@ -315,3 +323,83 @@ def test_the_api_gives_the_same_and_no_key(people: Cast, monkeypatch: Any) -> No
     assert one["price_out"] is None
     assert KEY not in str(listed)
     assert from_api(people, "adjudicator", "endpoints/").status_code == 403
+
+
+def press(client: Client, endpoint: Endpoint, step: str) -> str:
+    return text(client.post(f"/endpoints/{endpoint.name}/{step}/", follow=True))
+
+
+def test_an_endpoint_without_runs_is_deleted(admin: Client) -> None:
+    endpoint = make_endpoint(NOBODY)
+    assert "No run uses this endpoint." in text(page(admin, endpoint))
+    assert f"{endpoint.name} is deleted." in press(admin, endpoint, "delete")
+    assert not Endpoint.objects.filter(pk=endpoint.pk).exists()
+    event = Event.objects.get(kind="endpoint deleted")
+    assert (event.subject, event.old["model"]) == (endpoint.name, endpoint.model)
+    assert "endpoint deleted" in text(admin.get("/audit/"))
+
+
+def test_an_endpoint_with_runs_or_requests_is_archived_and_not_deleted(
+    admin: Client, people: Cast
+) -> None:
+    make_items(people.project, 1)
+    endpoint = make_endpoint(NOBODY)
+    run = make_run(people.project, endpoint)
+    assert "so it cannot be deleted. If you archive it" in text(page(admin, endpoint))
+    assert "so it cannot be deleted. Archive it instead." in press(admin, endpoint, "delete")
+    lifecycle.plan_calls(run)
+    lifecycle.pause(run, None)
+    lifecycle.move_to_endpoint(run, make_endpoint(NOBODY), None)
+    assert endpoint.is_used()
+    assert f"{endpoint.name} is archived." in press(admin, endpoint, "archive")
+    assert "It is not offered for new runs." in text(page(admin, endpoint))
+    assert f"{endpoint.name} is restored." in press(admin, endpoint, "restore")
+    kinds = (
+        Event.objects.filter(subject=endpoint.name).order_by("pk").values_list("kind", flat=True)
+    )
+    assert list(kinds) == ["endpoint archived", "endpoint restored"]
+
+
+def test_an_archived_endpoint_is_offered_nowhere_for_new_runs_and_stays_where_runs_name_it(
+    admin: Client, people: Cast
+) -> None:
+    make_items(people.project, 1)
+    endpoint, other, third = (make_endpoint(NOBODY) for _ in range(3))
+    run = make_run(people.project, endpoint)
+    other_run = make_run(people.project, other)
+    endpoints.archive_endpoint(endpoint, people.account("admin"))
+    runs = f"/projects/{people.project.slug}/runs/"
+    for way in ("new/", f"{other_run.number}/clone/", f"{other_run.number}/move/"):
+        shown = text(admin.get(runs + way))
+        assert f'value="{third.name}"' in shown
+        assert f'value="{endpoint.name}"' not in shown
+    assert endpoint.name in text(admin.get(f"{runs}{run.number}/"))
+    assert endpoint.name in text(admin.get(runs))
+    assert f"/{endpoint.name}/" not in text(admin.get("/endpoints/"))
+    assert "Show 1 archived endpoint<" in text(admin.get("/endpoints/"))
+    assert f"/{endpoint.name}/" in text(admin.get("/endpoints/?archived=1"))
+    with pytest.raises(Refused, match="is archived"):
+        choices.get_endpoint(endpoint.name)
+    for start in (
+        lambda: lifecycle.clone_run(run, None),
+        lambda: make_run(people.project, endpoint),
+        lambda: lifecycle.move_to_endpoint(other_run, endpoint, None),
+    ):
+        with pytest.raises(Refused, match="takes no new runs"):
+            start()
+    assert "Same: " not in text(admin.get(f"{runs}{run.number}/clone/"))
+
+
+def test_a_run_at_an_endpoint_goes_on_when_it_is_archived(people: Cast) -> None:
+    make_items(people.project, 1)
+    endpoint = make_endpoint(NOBODY)
+    lifecycle.plan_calls(make_run(people.project, endpoint))
+    endpoints.archive_endpoint(endpoint, people.account("admin"))
+    assert endpoint in Endpoint.objects.due(timezone.now())
+
+
+@pytest.mark.parametrize("step", ["archive", "restore", "delete"])
+def test_an_endpoint_that_makes_no_calls_stays(admin: Client, step: str) -> None:
+    endpoint = make_baseline()
+    assert "makes no calls, so it stays." in press(admin, endpoint, step)
+    assert Endpoint.objects.listed().filter(pk=endpoint.pk).exists()

@@ -169,3 +169,22 @@ def test_a_test_call_says_what_came_of_it(people: Cast, evaluator: ScriptedEvalu
     tried = post(api_client(people.researcher), f"{recorded.name}/test/").json()
     assert "called" in tried["problem"]
     assert tried["cost"] is None
+
+
+def test_a_site_admin_archives_restores_and_deletes_one(admin: Client, people: Cast) -> None:
+    endpoint = make_endpoint("https://evaluator.example/v1")
+    address = f"/api/v1/endpoints/{endpoint.name}/"
+    assert post(admin, f"{endpoint.name}/archive/").json()["archived_at"]
+    make_items(people.project, 1)
+    body = {"strategy": "reference", "endpoint": endpoint.name}
+    runs = f"/api/v1/projects/{people.project.slug}/runs/"
+    refused = admin.post(runs, body, content_type="application/json")
+    assert "is archived. Restore it" in refused.json()["detail"]
+    assert admin.get(address).json()["archived_at"]
+    assert post(admin, f"{endpoint.name}/restore/").json()["archived_at"] is None
+    run = make_run(people.project, endpoint)
+    kept = admin.delete(address)
+    assert (kept.status_code, "cannot be deleted" in kept.json()["detail"]) == (422, True)
+    unused = make_endpoint("https://evaluator.example/v1")
+    assert admin.delete(f"/api/v1/endpoints/{unused.name}/").status_code == 204
+    assert [*Endpoint.objects.filter(pk__in=[unused.pk, run.endpoint_id])] == [endpoint]

@@ -72,7 +72,11 @@ class CloneForm(RepeatRunForm):
         self, data: Any = None, *, is_lead: bool, same: Endpoint, others: QuerySet[Endpoint]
     ) -> None:
         super().__init__(data, is_lead=is_lead)
-        _set_choices(self.fields["endpoint"], others, f"Same: {same.name}")
+        gone = same.archived_at is not None
+        self.fields["endpoint"].required = gone
+        _set_choices(
+            self.fields["endpoint"], others, "Choose one" if gone else f"Same: {same.name}"
+        )
 
     def clean_as_pinned(self) -> bool:
         """True if the items are used as the run pinned them; False for an empty choice."""

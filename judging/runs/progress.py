@@ -126,6 +126,11 @@ class RunStatus:
         return not self.run.outcomes.exclude(result=Outcome.Result.MISSING).exists()
 
     @property
+    def is_mostly_cut(self) -> bool:
+        """True if most of the missing items had replies that were cut off."""
+        return 2 * self.missing.get("truncated", 0) > sum(self.missing.values())
+
+    @property
     def leaves_no_limit(self) -> bool:
         """True if no length limit for answers would be sent without the refused parameter."""
         return self.refused in TOKEN_LIMIT_NAMES and not self.instead

@@ -313,6 +313,33 @@ def test_a_run_that_has_asked_all_is_not_paused_but_its_page_says_that_no_answer
     assert "No item of this run has a usable answer." in browser.get(PAGE).content.decode()
 
 
+@pytest.mark.parametrize(("cut", "is_mostly_cut"), [(3, True), (2, False)])
+def test_the_page_of_a_run_without_a_usable_answer_leads_to_a_higher_limit_if_most_were_cut_off(
+    project: Project, browser: Client, cut: int, is_mostly_cut: bool
+) -> None:
+    run = planned(project, 4)
+    answer(run, "Fi", number=cut, finish="length")
+    answer(run, "I like turtles.")
+    lifecycle.finish_if_done(run)
+    page = browser.get(PAGE).content.decode()
+    assert ("Ask the unusable items again</a> with a higher <code>max_tokens" in page) is (
+        is_mostly_cut
+    )
+    assert ("Clone this run with another endpoint" in page) is not is_mostly_cut
+
+
+def test_a_run_whose_first_replies_were_cut_off_says_to_ask_with_a_higher_limit(
+    project: Project,
+) -> None:
+    run = planned(project, 50)
+    answer(run, "I like turtles.", number=5)
+    answer(run, "Fi", number=FUTILE_AFTER - 5, finish="length")
+    assert state(run) == Run.State.PAUSED
+    assert "15 truncated, 5 unparsable. Read their replies below. Start another run" in run.reason
+    assert "ask its unusable items again with a higher max_tokens" in run.reason
+    assert "cannot answer in the form" not in run.reason
+
+
 def paused(project: Project) -> Run:
     run = planned(project, 3)
     fail(run, rejected())

@@ -40,6 +40,14 @@ DECIDE_BATCH = 250
 # If this many first requests of a run all fail, expect all others to fail: the order is random.
 FUTILE_AFTER = 20
 _UNUSABLE = "have no usable answer"
+_ADVICE = (
+    "If the model cannot answer in the form that the strategy asks for, clone this run with "
+    "another endpoint or start one with another strategy."
+)
+_ADVICE_IF_CUT = (
+    "Start another run with a higher max_tokens. Or resume this one, and once it has finished, ask "
+    "its unusable items again with a higher max_tokens."
+)
 _REPLY = {
     "request_id": "bigint",
     "text": "text",
@@ -133,11 +141,11 @@ def _pause_unusable_runs(decided: Sequence[int]) -> None:
             continue
         said = ", ".join(f"{k} {cause.replace('_', ' ')}" for cause, k in causes.most_common())
         cut = _explain_cut(run) if "truncated" in causes else ""
+        advice = _ADVICE_IF_CUT if 2 * causes["truncated"] > n else _ADVICE
         lease.pause_run(
             run,
-            f"The first {n} items {_UNUSABLE}: {said}. {cut}Read their replies below. If the model "
-            "cannot answer in the form that the strategy asks for, clone this run with another "
-            "endpoint or start one with another strategy. Resume continues as before.",
+            f"The first {n} items {_UNUSABLE}: {said}. {cut}Read their replies below. {advice} "
+            "Resume continues as before.",
         )
 
 

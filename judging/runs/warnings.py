@@ -3,13 +3,13 @@ about the whole prompts."""
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db.models import Count, F, Max, Min, Q
 
-from judging.models import Call, Run
+from judging.models import Call, Run, Tally
 
 # English has about 4.3 bytes per token, so the longest of prompts that were cut has SUSPICIOUS or
 # more. No prompt in any language has more than IMPOSSIBLE, if it is longer than MIN_BYTES: the
@@ -145,15 +145,16 @@ def list_warnings(asked: str, facts: ReplyFacts) -> list[RunWarning]:
     if others:
         names = ", ".join(f"“{name}” ({n:,})" for name, n in [*others.items()][:5])
         n = sum(others.values())
+        described = "that model" if n == total else "a mixture of models"
         found.append(
             RunWarning(
                 "other_model",
                 n,
                 f"{n:,} of {total:,} replies name another model than “{asked}”, which was asked: "
                 f"{names}. If “{asked}” is an alias of your gateway for that model, this is as it "
-                "should be. Otherwise the figures of this run describe that model: check the model "
-                "of the endpoint and the routes of the gateway or server, then clone this run with "
-                "a corrected endpoint.",
+                f"should be. Otherwise the figures of this run describe {described}: check the "
+                "model of the endpoint and the routes of the gateway or server, then clone this "
+                "run with a corrected endpoint.",
             )
         )
     if facts.equal:
@@ -178,3 +179,27 @@ def list_warnings(asked: str, facts: ReplyFacts) -> list[RunWarning]:
         )
     )
     return found
+
+
+def load_summaries(runs: Sequence[Run]) -> list[tuple[Run, str]]:
+    """The runs with warnings, each with its warnings in few words, in one query. They come from the
+    stored counts, so a run without any has none."""
+    rows = Tally.objects.filter(kind=Tally.Kind.PROGRESS, run__in=[run.pk for run in runs])
+    stored = dict(rows.values_list("run", "counts__facts"))
+    facts = {pk: ReplyFacts(**counted) for pk, counted in stored.items() if counted}
+    said = [(run, "; ".join(_summarize(run, facts[run.pk]))) for run in runs if run.pk in facts]
+    return [(run, words) for run, words in said if words]
+
+
+def _summarize(run: Run, facts: ReplyFacts) -> Iterator[str]:
+    total = sum(facts.models.values())
+    for one in list_warnings(run.pinned["model"], facts):
+        if one.kind == "cut_prompts":
+            yield "prompts were probably cut"
+        elif one.replies == total:
+            yield "the replies name another model, which the figures may describe"
+        else:
+            yield (
+                f"{one.replies:,} of {total:,} replies name another model, so the figures may "
+                "describe a mixture of models"
+            )

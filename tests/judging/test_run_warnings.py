@@ -14,10 +14,11 @@ from django.utils import timezone
 from annotation.models import Event, Project, Revision
 from judging.exporting import tables
 from judging.jobs import heartbeat
-from judging.models import Endpoint, Reply, Run
+from judging.models import Endpoint, Reply, Run, Tally
 from judging.runs import estimate, lifecycle, progress, selection
-from judging.runs.warnings import ReplyFacts, is_same_model, list_warnings
+from judging.runs.warnings import ReplyFacts, is_same_model, list_warnings, load_summaries
 from tests.builders import make_member, make_project
+from tests.judging.builders_decided import make_replied, scores
 from tests.judging.builders_judging import (
     answer,
     api_client,
@@ -295,3 +296,56 @@ def test_the_page_names_all_that_shapes_a_request_and_the_limits_apart(
     assert "Completions, with a template of the endpoint; answers JSON object" in page
     assert "[INST]{{prompt}}[/INST]" in page
     assert "3 in flight, 77 s per call, 1,234 calls per minute" in page
+
+
+def store_facts(run: Run, **facts: Any) -> None:
+    counts = {"progress": {}, "facts": asdict(ReplyFacts(**facts))}
+    Tally.objects.create(run=run, kind=Tally.Kind.PROGRESS, state="any", counts=counts)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "page", ["overview", "choose", "compare", "by-category", "cost", "missing"]
+)
+def test_result_pages_say_which_of_their_runs_have_warnings(page: str) -> None:
+    project = make_project()
+    items = make_items(project, 2)
+    runs = [
+        make_replied(project, "vanilla", [(one, scores(9, 5)) for one in items]) for _ in "abcd"
+    ]
+    mixed, other, _, sound = runs
+    store_facts(mixed, models={"m": 14, "cheap": 7})
+    store_facts(other, models={"cheap": 2}, far=1)
+    store_facts(sound, models={"m": 2})
+    Run.objects.update(pinned=mixed.pinned | {"model": "m"})
+    client = Client()
+    client.force_login(make_member(project, role="researcher").account)
+    everyone = "&".join(f"run={run.number}" for run in runs)
+    address = f"/projects/{project.slug}/results/{page}/?{everyone}"
+    shown = " ".join(client.get(address).content.decode().split())
+    first, second = (f"/projects/{project.slug}/runs/{run.number}/" for run in (mixed, other))
+    assert (
+        f'Warnings about these runs.</strong> <a href="{first}">Run 1</a>: 7 of 21 replies name '
+        "another model, so the figures may describe a mixture of models. "
+        f'<a href="{second}">Run 2</a>: the replies name another model, which the figures may '
+        "describe; prompts were probably cut.</p>"
+    ) in shown
+    assert "Warnings about" not in client.get(address.split("?")[0] + "?run=4").content.decode()
+
+
+@pytest.mark.django_db
+def test_summaries_of_warnings_take_one_query(django_assert_num_queries: Any) -> None:
+    project = make_project()
+    items = make_items(project, 1)
+    runs = [make_replied(project, "vanilla", [(items[0], scores(9, 5))]) for _ in range(3)]
+    for run in runs:
+        store_facts(run, models={"another": 1})
+    with django_assert_num_queries(1):
+        assert [run for run, _ in load_summaries(runs)] == runs
+
+
+def test_figures_of_a_run_describe_a_mixture_if_a_part_of_the_replies_names_another_model() -> None:
+    [part] = list_warnings("m", ReplyFacts({"m": 14, "cheap": 7}))
+    [whole] = list_warnings("m", ReplyFacts({"cheap": 21}))
+    assert "the figures of this run describe a mixture of models: check" in part.message
+    assert "the figures of this run describe that model: check" in whole.message

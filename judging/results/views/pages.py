@@ -58,6 +58,7 @@ from judging.results.page_parts import (
 )
 from judging.results.tables import PAGES
 from judging.results.tables.left_out import LEFT_OUT
+from judging.runs import warnings
 
 # The counts of outcomes that no figure includes, shown below every table.
 LEFT_OUT_QUERY = TableQuery(LEFT_OUT, "")
@@ -254,6 +255,7 @@ def page(request: HtmxRequest, slug: str, page: str) -> HttpResponse:
         "asked": wish,
         "pages": _list_pages(wish.project, wish.runs, wish.every),
         "runs": wish.offered,
+        "warned": warnings.load_summaries(wish.runs) if wish.view.of_runs else [],
         **_set_aside_context(wish),
         "saved": SavedView.objects.seen_by(member).filter(page=page),
         **_figures_context(wish),

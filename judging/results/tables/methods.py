@@ -464,8 +464,8 @@ def _list_bases(runs: Sequence[Run]) -> Iterator[_Basis]:
         sides = {"detection": ~shared.invariant, "false alarms": shared.invariant}
         for name, side in sides.items():
             n = np.unique(shared.cluster[side]).size
-            of = (a.run.number, b.run.number)
-            yield _Basis("bonett_price", f"differences of {name}", of, n, n)
+            pair = (a.run.number, b.run.number)
+            yield _Basis("bonett_price", f"differences of {name}", pair, n, n)
 
 
 def _list_other_bases(runs: Sequence[Run], asked: Mapping[int, Strategy]) -> Iterator[_Basis]:

@@ -18,7 +18,9 @@ from judging.errors import Refused
 from judging.models import Run
 from judging.results import run_marks
 from judging.runs import forms, progress
+from judging.runs.amounts import format_range
 from judging.runs.engine import ask
+from judging.runs.estimate import RequestsEstimate
 
 T = TypeVar("T")
 
@@ -44,6 +46,16 @@ def add_runs(parser: _ActionsContainer) -> None:
         action="extend",
         metavar="NUMBER",
         help=run_marks.RUN_HELP,
+    )
+
+
+def format_requests(found: RequestsEstimate, price: str = "") -> str:
+    """Format how many requests would be sent and what they would cost, by default the range."""
+    if not price and found.price:
+        price = format_range(found.price.low, found.price.high) if found.price.high else "free"
+    return (
+        f"{found.requests} different requests, {found.stored} already answered, "
+        f"{found.to_ask} to send; price {price or 'unknown'}"
     )
 
 

@@ -5,7 +5,7 @@ enough of them, it is a range: from the prompts with replies as short as the end
 ones, to the limit up to which a cap reserves.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -169,36 +169,23 @@ def estimate_cost(pilot: CallEstimate, calls: int) -> CostEstimate | None:
 
 
 @dataclass(frozen=True)
-class RunEstimate:
-    """What a run would request.
+class RequestsEstimate:
+    """What the calls of a run, or of one of its supplements, would request.
 
-    The `calls` of all items need `requests` different requests; `stored` requests are already
-    answered and cost nothing. `cost` is what the remaining requests may cost at most by the length
-    of their prompts, None if prices are unknown, and `least` what they cost if the replies are as
-    short as the endpoint's earlier ones. `tokens_in` and `tokens_out` are the ranges of their
-    tokens. `by_pilot` is an estimate with an interval, None until there is a pilot; `pilot_items`
-    items are enough for a pilot. The later steps of a chain are unknown until the earlier steps are
-    answered, so each call of a later step counts as one request. `labelling` is the number of items
-    still being labelled. `examples` are the keys of the items shown in every prompt. `same_items`
-    says what became of the items of an earlier run, if the new run shall use the same. `time` is
-    None if no reply says how long a call takes.
+    The calls need `requests` different requests; `stored` requests are already answered and cost
+    nothing. `cost` is what the remaining requests may cost at most by the length of their prompts,
+    None if prices are unknown, and `least` what they cost if the replies are as short as the
+    endpoint's earlier ones. `tokens_in` and `tokens_out` are the ranges of their tokens. The later
+    steps of a chain are unknown until the earlier steps are answered, so each call of a later step
+    counts as one request.
     """
 
-    items: int
-    calls: int
     requests: int
     stored: int
     cost: Decimal | None
-    pilot: CallEstimate
-    by_pilot: CostEstimate | None
-    pilot_items: int
+    least: Decimal | None
     tokens_in: UsageRange
     tokens_out: UsageRange
-    least: Decimal | None = None
-    labelling: int = 0
-    examples: tuple[str, ...] = ()
-    same_items: SameItems | None = None
-    time: TimeEstimate | None = None
 
     @property
     def to_ask(self) -> int:
@@ -207,15 +194,42 @@ class RunEstimate:
 
     @property
     def price(self) -> UsageRange | None:
-        """What the run will cost: the interval from a pilot or, before there is one, from `least`
-        to `cost`; None if a price is unknown."""
+        """What the requests will cost, from `least` to `cost`; None if a price is unknown."""
         if not self.to_ask:
             return UsageRange(Decimal(0), Decimal(0))
-        if self.by_pilot:
-            return UsageRange(self.by_pilot.low, self.by_pilot.high)
         if self.cost is None or self.least is None:
             return None
         return UsageRange(min(self.least, self.cost), self.cost)
+
+
+@dataclass(frozen=True)
+class RunEstimate(RequestsEstimate):
+    """What a run with `items` items and `calls` calls would request.
+
+    `by_pilot` is an estimate with an interval, None until there is a pilot; `pilot_items` items are
+    enough for a pilot. `labelling` is the number of items still being labelled. `examples` are the
+    keys of the items shown in every prompt. `same_items` says what became of the items of an
+    earlier run, if the new run shall use the same. `time` is None if no reply says how long a call
+    takes.
+    """
+
+    items: int
+    calls: int
+    pilot: CallEstimate
+    by_pilot: CostEstimate | None
+    pilot_items: int
+    labelling: int = 0
+    examples: tuple[str, ...] = ()
+    same_items: SameItems | None = None
+    time: TimeEstimate | None = None
+
+    @property
+    def price(self) -> UsageRange | None:
+        """What the run will cost: the interval from a pilot or, before there is one, from `least`
+        to `cost`; None if a price is unknown."""
+        if self.to_ask and self.by_pilot:
+            return UsageRange(self.by_pilot.low, self.by_pilot.high)
+        return super().price
 
 
 def estimate_run(
@@ -236,35 +250,47 @@ def estimate_run(
     # The cost hardly depends on which items the seed draws.
     drawn = config.draw(project, asked, config.seed or 0)
     pinning.pin_examples(run, drawn.examples)
-    requests: dict[str, tuple[int, Decimal | None]] = {}
+    rendered: dict[str, tuple[int, Decimal | None]] = {}
     for batch in _batches(drawn.places):
-        requests |= _estimate_requests(run, asked, batch, config.over)
-    stored = sum(_count_answered(digests) for digests in _batches(list(requests)))
+        rendered |= _render_requests(run, asked, batch, config.over)
     made = len(drawn.places) * run.samples * len(frames.list_calls(asked))
     later = made * asked.last_step
-    known = [cost for _, cost in requests.values() if cost is not None]
-    to_ask = len(requests) - stored + later
+    requests = estimate_requests(run, rendered, later)
     pilot = estimate_call(strategy, endpoint)
-    # The requests that are answered already are like those that are not.
-    size = to_ask * sum(size for size, _ in requests.values()) // max(1, len(requests))
-    tokens_in = UsageRange(*(Decimal(-(-size // one)) for one in _BYTES_PER_TOKEN))
-    tokens_out = _estimate_tokens_out(endpoint, run, to_ask)
     return RunEstimate(
+        **vars(requests),
         items=len(drawn.items),
         calls=made + later,
-        requests=len(requests) + later,
-        stored=stored,
-        cost=_mean(known) * to_ask if len(known) == len(requests) else None,
-        least=bound_cost(endpoint.prices(), int(tokens_in.low), int(tokens_out.low), min),
-        tokens_in=tokens_in,
-        tokens_out=tokens_out,
         pilot=pilot,
-        by_pilot=estimate_cost(pilot, to_ask),
+        by_pilot=estimate_cost(pilot, requests.to_ask),
         pilot_items=count_pilot_items((made + later) // len(drawn.items)),
         labelling=start_checks.count_being_labelled(run, drawn.items),
         examples=tuple(row["key"] for row in drawn.examples),
         same_items=_compare_items(project, asked, config, drawn),
-        time=estimate_time(strategy, endpoint, to_ask),
+        time=estimate_time(strategy, endpoint, requests.to_ask),
+    )
+
+
+def estimate_requests(
+    run: Run, rendered: Mapping[str, tuple[int, Decimal | None]], later: int = 0
+) -> RequestsEstimate:
+    """Estimate what requests would cost that are sent as the run pins. `rendered` has their sizes
+    in bytes and the most that each may cost, by digest; `later` is the number of calls of later
+    steps."""
+    stored = sum(_count_answered(digests) for digests in _batches(list(rendered)))
+    known = [cost for _, cost in rendered.values() if cost is not None]
+    to_ask = len(rendered) - stored + later
+    # The requests that are answered already are like those that are not.
+    size = to_ask * sum(size for size, _ in rendered.values()) // max(1, len(rendered))
+    tokens_in = UsageRange(*(Decimal(-(-size // one)) for one in _BYTES_PER_TOKEN))
+    tokens_out = _estimate_tokens_out(run.endpoint, run, to_ask)
+    return RequestsEstimate(
+        requests=len(rendered) + later,
+        stored=stored,
+        cost=_mean(known) * to_ask if len(known) == len(rendered) else None,
+        least=bound_cost(run.endpoint.prices(), int(tokens_in.low), int(tokens_out.low), min),
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
     )
 
 
@@ -305,7 +331,7 @@ def _mean(costs: list[Decimal]) -> Decimal:
     return sum(costs, Decimal(0)) / max(1, len(costs))
 
 
-def _estimate_requests(
+def _render_requests(
     run: Run, strategy: Strategy, places: list[dict[str, Any]], over: Run | None
 ) -> dict[str, tuple[int, Decimal | None]]:
     """Return the digests of the first requests of these places, each with its size in bytes and the

@@ -19,9 +19,10 @@ from annotation.models import Membership
 from judging.errors import Refused
 from judging.evaluators.providers.parameters import merge_parameters
 from judging.models import Outcome, Request, Run
-from judging.runs import derived, lifecycle, pinning, run_config, spending, start_checks
+from judging.runs import derived, estimate, lifecycle, pinning, run_config, spending, start_checks
 from judging.runs.engine import calls, outcomes, rendering
 from judging.runs.engine.calls import PlannedCall
+from judging.runs.estimate import RequestsEstimate
 from judging.runs.models import OutcomeQuerySet
 from judging.runs.transitions import change_state
 from judging.strategies.replies.causes import list_causes_to_ask_again
@@ -34,13 +35,12 @@ MAX_TIMEOUT = 32_767
 
 
 @dataclass(frozen=True)
-class SupplementEstimate:
-    """The items that a supplement would ask again, its first calls, and what these cost at most;
-    None without prices."""
+class SupplementEstimate(RequestsEstimate):
+    """The number of items that a supplement would ask again, its calls, and what these would
+    request."""
 
     items: int
     calls: int
-    cost: Decimal | None
 
 
 @dataclass(frozen=True)
@@ -98,14 +98,17 @@ def estimate_supplement(
         return _estimate_retry(run)
     number = len(tried.pinned[run_config.SUPPLEMENTS_KEY])
     sender, strategy = rendering.with_supplement(tried, number), run.pinned_strategy()
-    n, cost = 0, Decimal(0)
-    known = True
+    rendered: dict[str, tuple[int, Decimal | None]] = {}
+    made = 0
     for batch in _batches(run):
         planned = calls.build_first_calls(run, strategy, batch, supplement=number)
-        for _, _, body in calls.render_calls(tried, strategy, planned):
-            price = spending.estimate_request(run.endpoint, sender, body)
-            n, known, cost = n + 1, known and price is not None, cost + (price or 0)
-    return SupplementEstimate(select_unusable(run).count(), n, cost if known else None)
+        for _, digest, body in calls.render_calls(tried, strategy, planned):
+            rendered[digest] = len(body), spending.estimate_request(run.endpoint, sender, body)
+            made += 1
+    later = made * strategy.last_step
+    requests = estimate.estimate_requests(sender, rendered, later)
+    items = select_unusable(run).count()
+    return SupplementEstimate(**vars(requests), items=items, calls=made + later)
 
 
 def ask_again(
@@ -161,20 +164,18 @@ def _select_failed(run: Run) -> OutcomeQuerySet:
 
 def _estimate_retry(run: Run) -> SupplementEstimate:
     failed = Request.objects.wanted_by(run).filter(state="failed").order_by("pk")
-    ids = list(failed.values_list("pk", flat=True))
-    prices: list[Decimal | None] = []
+    digests = dict(failed.values_list("pk", "digest"))
+    ids = list(digests)
+    rendered: dict[str, tuple[int, Decimal | None]] = {}
     for begin in range(0, len(ids), BATCH):
         batch = ids[begin : begin + BATCH]
         numbers = rendering.load_supplements(run, batch)
-        prices += [
-            spending.estimate_request(
-                run.endpoint, rendering.with_supplement(run, numbers[pk]), body
-            )
-            for pk, body in rendering.render_bodies(run, batch).items()
-        ]
-    known = [price for price in prices if price is not None]
-    cost = sum(known, Decimal(0)) if len(known) == len(prices) else None
-    return SupplementEstimate(_select_failed(run).count(), len(ids), cost)
+        for pk, body in rendering.render_bodies(run, batch).items():
+            sender = rendering.with_supplement(run, numbers[pk])
+            price = spending.estimate_request(run.endpoint, sender, body)
+            rendered[digests[pk]] = len(body), price
+    requests = estimate.estimate_requests(run, rendered)
+    return SupplementEstimate(**vars(requests), items=_select_failed(run).count(), calls=len(ids))
 
 
 def _check(run: Run, parameters: Mapping[str, Any], timeout: int | None) -> Run:

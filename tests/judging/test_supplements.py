@@ -26,6 +26,7 @@ from judging.results.tables import methods
 from judging.runs import canaries, derived, lifecycle, pinning, run_config, supplements
 from judging.runs.engine import outcomes, store
 from judging.runs.engine.store import CallResult
+from judging.runs.run_config import RunOverrides
 from operation.integrity import CHECKS
 from tests.builders import make_member, make_project
 from tests.judging.archive.builders_archive import archive, lines
@@ -33,6 +34,7 @@ from tests.judging.archive.test_load import changed
 from tests.judging.builders_cases import CASES
 from tests.judging.builders_judging import (
     ONE_CALL,
+    TWO_CALLS,
     answer,
     fail,
     make_answer,
@@ -195,6 +197,52 @@ def test_an_estimate_asks_nothing(run: Run) -> None:
     assert run.calls.count() == 3
 
 
+def test_an_estimate_counts_requests_that_items_share_once_and_answered_ones_as_free(
+    project: Project, client: Client
+) -> None:
+    """Three items share a gold answer, so six calls need four requests. Another run has sent one
+    of them with the same limit."""
+    same = {"prompt": "How many legs has an ant?", "gold": "6"}
+    for item in make_items(project, 3):
+        item.revisions.update(texts={**same, "perturbed": f"{item.position}"}, digest=item.key)
+    endpoint = make_endpoint(NOWHERE, price_in=Decimal(0), price_out=Decimal(1000))
+    run = make_run(project, endpoint, TWO_CALLS)
+    lifecycle.plan_calls(run)
+    assert answer(run, "no answer", tokens_out=20) == 4
+    lifecycle.finish_if_done(run)
+    other = make_run(project, endpoint, TWO_CALLS, own=RunOverrides(parameters=MORE))
+    lifecycle.plan_calls(other)
+    answer(other, number=1, tokens_out=20)
+    lifecycle.cancel(other, None)
+    found = supplements.estimate_supplement(run, MORE)
+    assert (found.items, found.calls) == (3, 6)
+    assert (found.requests, found.stored, found.to_ask) == (4, 1, 3)
+    # Replies of 20 tokens as until now, up to 4,096 tokens, at 0.001 a token.
+    assert found.price
+    assert (found.price.low, found.price.high) == (Decimal("0.06"), Decimal("12.288"))
+    client.force_login(make_member(project, "lead").account)
+    page = f"/projects/{project.slug}/runs/{run.number}/supplement/"
+    told = client.post(page, {"parameters": json.dumps(MORE), "step": "estimate"})
+    said = told.content.decode()
+    assert "6 calls, 4 distinct requests, 1 already answered and free: 3 requests to send" in said
+    assert "0.06 to 12.29 USD" in said
+    assert "also those that have a usable reply" in said
+    before = Request.objects.count()
+    supplements.ask_again(run, None, MORE)
+    assert (answer(run), Request.objects.count()) == (3, before)
+
+
+def test_an_estimate_counts_each_later_call_of_a_chain(project: Project) -> None:
+    project = CASES["score-chain"].project()
+    run = make_run(project, make_endpoint(NOWHERE), "score-chain", limit=1)
+    lifecycle.plan_calls(run)
+    answer(run, "<RESULT>ants</RESULT>", finish="length")
+    lifecycle.finish_if_done(run)
+    run.refresh_from_db()
+    found = supplements.estimate_supplement(run, MORE)
+    assert (found.items, found.calls, found.to_ask) == (1, 3, 3)
+
+
 def test_a_supplement_is_estimated_and_started_on_its_page(
     run: Run, client: Client, project: Project
 ) -> None:
@@ -251,6 +299,8 @@ def test_a_program_is_told_first_what_it_would_cost(project: Project, program: C
     told = program.post(path, {"parameters": MORE}, content_type="application/json").json()
     assert (told["items"], told["calls"], told["currency"]) == (2, 2, "USD")
     assert 2 * 4096 * 2 / 1e6 < float(told["cost"]) < 2 * 4096 * 2.5 / 1e6
+    assert (told["requests"], told["stored"], told["to_ask"]) == (2, 0, 2)
+    assert float(told["price"]["low"]) < float(told["price"]["high"]) == float(told["cost"])
     run.refresh_from_db()
     assert (run.state, run.calls.count()) == (Run.State.FINISHED, 2)
     refused = program.post(path, {"parameters": {}}, content_type="application/json")

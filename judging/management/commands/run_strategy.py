@@ -99,15 +99,12 @@ class Command(BaseCommand):
     def _say(self, asking: PlannedRun) -> None:
         """Print how many requests a run would send and what it would cost."""
         found, by_pilot = asking.foreseen, asking.foreseen.by_pilot
-        price = "free" if found.price else "unknown"
-        if found.price and found.price.high:
-            price = format_range(found.price.low, found.price.high)
-            if by_pilot:
-                price = f"{format_estimate(by_pilot.value)} ({price})"
-        self.stdout.write(
-            f"{found.items} items, {found.calls} calls, {found.requests} different requests,"
-            f" {found.stored} already answered, {found.to_ask} to send; price {price}"
-        )
+        price = ""
+        if by_pilot and found.price and found.price.high:
+            interval = format_range(found.price.low, found.price.high)
+            price = f"{format_estimate(by_pilot.value)} ({interval})"
+        requests = run_commands.format_requests(found, price)
+        self.stdout.write(f"{found.items} items, {found.calls} calls, {requests}")
         if same := found.same_items:
             self.stdout.write(
                 f"{same.used} of the {same.items} items of run {same.number} can be used,"

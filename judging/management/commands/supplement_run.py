@@ -4,14 +4,14 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from judging.management import run_commands
-from judging.runs import amounts, supplements
+from judging.runs import supplements
 
 
 class Command(BaseCommand):
     help = (
         "Ask the items of a finished run whose replies are unusable again, with other parameters "
-        "or more time. Without --start, only say how many items there are and what they cost at "
-        "most."
+        "or more time. Without --start, only say how many requests would be sent and what they "
+        "cost."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -38,9 +38,9 @@ class Command(BaseCommand):
             found = run_commands.call_service(
                 lambda: supplements.estimate_supplement(run, **changes)
             )
-            cost = "unknown" if found.cost is None else amounts.format_amount(found.cost)
+            requests = run_commands.format_requests(found)
             self.stdout.write(
-                f"{found.items} items to ask again in {found.calls} calls; cost at most: {cost}"
+                f"{found.items} items to ask again in {found.calls} calls, {requests}"
             )
             return
         asked = run_commands.call_service(lambda: supplements.ask_again(run, None, **changes))

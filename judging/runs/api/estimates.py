@@ -20,7 +20,7 @@ from judging.runs.api.responses import (
     call_or_422,
     parse_run_body,
 )
-from judging.runs.api.serializers import StartSerializer
+from judging.runs.api.serializers import PriceRangeSerializer, StartSerializer
 from judging.runs.start import PlannedRun
 
 
@@ -48,13 +48,6 @@ class PilotSerializer(serializers.Serializer[Any]):
     n = serializers.IntegerField()
     tokens = EstimateSerializer()
     cost = EstimateSerializer()
-
-
-class PriceRangeSerializer(serializers.Serializer[Any]):
-    """What a run costs, in `currency`."""
-
-    low = serializers.DecimalField(max_digits=20, decimal_places=6)
-    high = serializers.DecimalField(max_digits=20, decimal_places=6)
 
 
 class TokenRangeSerializer(serializers.Serializer[Any]):

@@ -144,13 +144,26 @@ class SupplementSerializer(serializers.Serializer[Any]):
     )
 
 
+class PriceRangeSerializer(serializers.Serializer[Any]):
+    """What a run costs, in `currency`."""
+
+    low = serializers.DecimalField(max_digits=20, decimal_places=6)
+    high = serializers.DecimalField(max_digits=20, decimal_places=6)
+
+
 class SupplementEstimateSerializer(serializers.Serializer[SupplementEstimate]):
-    """The `items` that a supplement would ask again, its first `calls`, and what these `cost` at
-    most, with replies up to the token limit; null if a price is unknown."""
+    """The `items` that a supplement would ask again, its `calls`, and their different `requests`,
+    of which `stored` are already answered and cost nothing, and `to_ask` are to be sent. `price` is
+    the range of what these cost, from replies as short as the endpoint's earlier ones to `cost`,
+    with replies up to the token limit; both are null if a price is unknown."""
 
     items = serializers.IntegerField()
     calls = serializers.IntegerField()
+    requests = serializers.IntegerField()
+    stored = serializers.IntegerField()
+    to_ask = serializers.IntegerField()
     cost = serializers.DecimalField(max_digits=20, decimal_places=6, allow_null=True)
+    price = PriceRangeSerializer(allow_null=True)
     currency = CurrencyField()
 
 

@@ -3,7 +3,7 @@
 import sys
 import time
 from argparse import _ActionsContainer
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal, InvalidOperation
 from typing import Any, TypeVar
 
@@ -20,7 +20,7 @@ from judging.results import run_marks
 from judging.runs import forms, progress
 from judging.runs.amounts import format_range
 from judging.runs.engine import ask
-from judging.runs.estimate import RequestsEstimate
+from judging.runs.estimate import RequestsEstimate, Shortage
 
 T = TypeVar("T")
 
@@ -57,6 +57,15 @@ def format_requests(found: RequestsEstimate, price: str = "") -> str:
         f"{found.requests} different requests, {found.stored} already answered, "
         f"{found.to_ask} to send; price {price or 'unknown'}"
     )
+
+
+def write_shortages(
+    stdout: OutputWrapper, shortages: Iterable[Shortage], refusal: str = ""
+) -> None:
+    """Write why the estimated run cannot start, and which limits its price may exceed."""
+    for message in (refusal, *(one.message for one in shortages)):
+        if message:
+            stdout.write(message)
 
 
 def get_project(slug: str) -> Project:

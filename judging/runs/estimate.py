@@ -14,8 +14,8 @@ from django.db.models import Avg
 
 from annotation.models import Project, Revision
 from judging.evaluators.prices import BYTES_PER_TOKEN, bound_cost, compute_cost, estimate_tokens
-from judging.models import Endpoint, Reply, Request, Run, StrategyVersion
-from judging.runs import pinning, spending, start_checks
+from judging.models import Budget, Endpoint, Reply, Request, Run, StrategyVersion
+from judging.runs import amounts, pinning, spending, start_checks
 from judging.runs.engine import calls
 from judging.runs.lifecycle import RunConfig
 from judging.runs.run_items import DrawnItems
@@ -99,6 +99,14 @@ class SameItems:
     def left_out(self) -> int:
         """The number of items that the new run cannot use."""
         return self.items - self.used
+
+
+@dataclass(frozen=True)
+class Shortage:
+    """A message about a `limit`, "cap" or "budget", that is below an estimated price."""
+
+    limit: str
+    message: str
 
 
 def estimate_call(strategy: StrategyVersion, endpoint: Endpoint) -> CallEstimate:
@@ -315,6 +323,32 @@ def _compare_items(
     now = {place["item_id"]: place["revision_id"] for place in drawn.places}
     changed = sum(before[item] != revision for item, revision in now.items())
     return SameItems(config.same_as.number, len(before), len(now), changed)
+
+
+def compare_cap(named: str, left: Decimal | None, price: UsageRange | None) -> list[Shortage]:
+    """Compare an estimated price with what is left of a cap, which the words `named` name; return
+    one shortage at most."""
+    if not (told := _describe_shortage(left, price)):
+        return []
+    return [Shortage("cap", f"{named} {told}. The run then pauses until you raise it.")]
+
+
+def compare_budget(project: Project, price: UsageRange | None) -> list[Shortage]:
+    """Compare an estimated price with what is left of the project's budget; return one shortage at
+    most."""
+    if price is None or not (held := Budget.objects.filter(project=project).first()):
+        return []
+    left = spending.compute_left(held)
+    if left is None or not (told := _describe_shortage(left, price)):
+        return []
+    named = f"The {amounts.format_amount(left)} left of the project's budget"
+    return [Shortage("budget", f"{named} {told}. Runs then pause until a lead raises it.")]
+
+
+def _describe_shortage(left: Decimal | None, price: UsageRange | None) -> str:
+    if left is None or price is None or price.high <= left:
+        return ""
+    return "will not be enough" if price.low > left else "may not be enough"
 
 
 def sum_prices(found: Sequence[RunEstimate]) -> UsageRange | None:

@@ -45,6 +45,11 @@ def estimate_request(endpoint: Endpoint, run: Run, body: bytes) -> Decimal | Non
     return None if price is None else price.quantize(_SMALLEST, ROUND_UP)
 
 
+def compute_left(held: Run | Budget) -> Decimal | None:
+    """Return the amount that can still be reserved; None without a cap."""
+    return None if held.cap is None else max(ZERO, held.cap - held.spent - held.reserved)
+
+
 def is_capped(run: Run) -> bool:
     """True if the run or its project has a cap, even if the cap is used up."""
     budget = Budget.objects.filter(project_id=run.project_id, cap__isnull=False)

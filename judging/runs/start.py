@@ -6,13 +6,15 @@ runs are checked before the first run starts, so that an impossible request is r
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from itertools import product
 
 from annotation.models import Membership, Project
 from judging.errors import Refused
 from judging.models import Endpoint, Run, StrategyVersion
 from judging.runs import canaries, descriptions, estimate, lifecycle, start_checks
-from judging.runs.estimate import PILOT_CALLS, RunEstimate
+from judging.runs.amounts import format_amount
+from judging.runs.estimate import PILOT_CALLS, RunEstimate, Shortage
 from judging.runs.lifecycle import RunConfig
 
 # A request for more runs at once is probably a mistake.
@@ -41,12 +43,18 @@ class NewRuns:
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """A new run before its start, with those of its pilots that are in progress."""
+    """A new run before its start, with those of its pilots that are in progress.
+
+    `refusal` says why the run cannot start, since a cap or the budget cannot be enforced; "" if it
+    can. `shortages` are the limits that its price may exceed.
+    """
 
     strategy: StrategyVersion
     endpoint: Endpoint
     foreseen: RunEstimate
     pilots: list[Run]
+    refusal: str
+    shortages: Sequence[Shortage]
 
     @property
     def pilot_items(self) -> int:
@@ -87,8 +95,8 @@ def build_pairs(wish: NewRuns) -> list[tuple[StrategyVersion, Endpoint]]:
 
 def estimate_runs(project: Project, wish: NewRuns) -> list[PlannedRun]:
     """Estimate what each of the new runs would request. Raises `Refused` like
-    `lifecycle.start_run`, but not for caps or for items that are still being labelled, which are
-    only counted."""
+    `lifecycle.start_run`, but not for caps, which are noted, or for items that are still being
+    labelled, which are only counted."""
     _check_name(project, wish)
     return list(_estimate_each(project, wish))
 
@@ -170,8 +178,31 @@ def _estimate_each(project: Project, wish: NewRuns) -> Iterator[PlannedRun]:
             project, strategy=strategy, endpoint=endpoint, config=config
         )
         yield PlannedRun(
-            strategy, endpoint, foreseen, _list_open_pilots(project, strategy, endpoint)
+            strategy,
+            endpoint,
+            foreseen,
+            _list_open_pilots(project, strategy, endpoint),
+            _explain_refusal(project, endpoint, config),
+            _find_shortages(project, config, foreseen),
         )
+
+
+def _explain_refusal(project: Project, endpoint: Endpoint, config: RunConfig) -> str:
+    try:
+        if config.cap is not None:
+            start_checks.check_prices(endpoint)
+        start_checks.check_budget(project, endpoint)
+    except Refused as why:
+        return str(why)
+    return ""
+
+
+def _find_shortages(project: Project, config: RunConfig, foreseen: RunEstimate) -> list[Shortage]:
+    named = f"The cap of {format_amount(config.cap or Decimal(0))}"
+    return [
+        *estimate.compare_cap(named, config.cap, foreseen.price),
+        *estimate.compare_budget(project, foreseen.price),
+    ]
 
 
 def _list_open_pilots(project: Project, strategy: StrategyVersion, endpoint: Endpoint) -> list[Run]:
@@ -189,6 +220,5 @@ def _check(
     for one in wanted:
         labelling, allowed = one.foreseen.labelling, wish.config.while_labelling
         start_checks.check_labelling(labelling, allowed=allowed, member=member)
-        if wish.config.cap is not None:
-            start_checks.check_prices(one.endpoint)
-        start_checks.check_budget(project, one.endpoint)
+        if one.refusal:
+            raise Refused(one.refusal)

@@ -19,10 +19,19 @@ from annotation.models import Membership
 from judging.errors import Refused
 from judging.evaluators.providers.parameters import merge_parameters
 from judging.models import Outcome, Request, Run
-from judging.runs import derived, estimate, lifecycle, pinning, run_config, spending, start_checks
+from judging.runs import (
+    amounts,
+    derived,
+    estimate,
+    lifecycle,
+    pinning,
+    run_config,
+    spending,
+    start_checks,
+)
 from judging.runs.engine import calls, outcomes, rendering
 from judging.runs.engine.calls import PlannedCall
-from judging.runs.estimate import RequestsEstimate
+from judging.runs.estimate import RequestsEstimate, Shortage
 from judging.runs.models import OutcomeQuerySet
 from judging.runs.transitions import change_state
 from judging.strategies.replies.causes import list_causes_to_ask_again
@@ -37,10 +46,11 @@ MAX_TIMEOUT = 32_767
 @dataclass(frozen=True)
 class SupplementEstimate(RequestsEstimate):
     """The number of items that a supplement would ask again, its calls, and what these would
-    request."""
+    request; `shortages` are the limits that its price may exceed."""
 
     items: int
     calls: int
+    shortages: Sequence[Shortage]
 
 
 @dataclass(frozen=True)
@@ -107,8 +117,7 @@ def estimate_supplement(
             made += 1
     later = made * strategy.last_step
     requests = estimate.estimate_requests(sender, rendered, later)
-    items = select_unusable(run).count()
-    return SupplementEstimate(**vars(requests), items=items, calls=made + later)
+    return _complete_estimate(run, requests, select_unusable(run).count(), made + later)
 
 
 def ask_again(
@@ -175,7 +184,19 @@ def _estimate_retry(run: Run) -> SupplementEstimate:
             price = spending.estimate_request(run.endpoint, sender, body)
             rendered[digests[pk]] = len(body), price
     requests = estimate.estimate_requests(run, rendered)
-    return SupplementEstimate(**vars(requests), items=_select_failed(run).count(), calls=len(ids))
+    return _complete_estimate(run, requests, _select_failed(run).count(), len(ids))
+
+
+def _complete_estimate(
+    run: Run, requests: RequestsEstimate, items: int, made: int
+) -> SupplementEstimate:
+    left = spending.compute_left(run)
+    named = f"The {amounts.format_amount(left or spending.ZERO)} left of the run's cap"
+    shortages = [
+        *estimate.compare_cap(named, left, requests.price),
+        *estimate.compare_budget(run.project, requests.price),
+    ]
+    return SupplementEstimate(**vars(requests), items=items, calls=made, shortages=shortages)
 
 
 def _check(run: Run, parameters: Mapping[str, Any], timeout: int | None) -> Run:

@@ -14,9 +14,11 @@ function show() {
   if (isStale) notice.textContent = "The form was changed after this estimate. Estimate again.";
   notice.hidden = !isStale;
   const [start, again] = ["[data-start]", "#foreseen [name=foresee]"].map((one) => form.querySelector(one));
-  start.toggleAttribute("disabled", isStale);
-  (isStale ? again : start).dataset.kind = "primary";
-  delete (isStale ? start : again).dataset.kind;
+  // A run that cannot start has no button to start it.
+  start?.toggleAttribute("disabled", isStale);
+  const [main, other] = isStale || !start ? [again, start] : [start, again];
+  main.dataset.kind = "primary";
+  if (other) delete other.dataset.kind;
 }
 
 if (form) {

@@ -1,6 +1,7 @@
 """The page that starts runs: chosen, estimated, piloted, started."""
 
 from decimal import Decimal
+from html import unescape
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Project, Resolution
-from judging.models import Endpoint, Run
+from judging.models import Budget, Endpoint, Run
 from judging.runs import lifecycle
 from tests.builders import make_member, make_revision, make_slot
 from tests.judging.builders_judging import (
@@ -221,6 +222,43 @@ def test_an_unknown_price_is_called_unknown(browser: Client, project: Project) -
     assert "has no price, so its cost is unknown and a cap cannot be enforced." in said
 
 
+def test_an_estimate_says_that_the_cap_or_the_budget_is_below_it(
+    browser: Client, project: Project, judge: Endpoint
+) -> None:
+    """Each of 2 calls costs at most 1,024 tokens at 20 a million, and its prompt at 10."""
+    make_items(project, 2)
+    assert "enough" not in shown(sent(browser, foresee=1, cap="1"))
+    said = shown(sent(browser, foresee=1, cap="0.02"))
+    assert "The cap of 0.02 USD may not be enough. The run then pauses until you" in said
+    said = shown(sent(browser, foresee=1, cap="0.0001"))
+    assert "The cap of 0.0001 USD will not be enough." in said
+    held = Budget.objects.create(project=project, cap=Decimal(1), spent=Decimal("0.94"))
+    said = shown(sent(browser, foresee=1))
+    assert "left of the project" not in said
+    # One run costs less than 0.06, two together may cost more.
+    said = shown(sent(browser, foresee=1, strategy=["reference", "vanilla"]))
+    assert "The 0.06 USD left of the project's budget may not be enough." in unescape(said)
+    assert f'<a href="{reverse("budget", args=["fbi"])}">Budget</a>' in said
+    held.reserved = Decimal("0.06")
+    held.save()
+    said = unescape(shown(sent(browser, foresee=1)))
+    assert "The 0 USD left of the project's budget will not be enough." in said
+
+
+def test_an_estimate_says_that_a_run_cannot_start_instead_of_offering_it(
+    browser: Client, project: Project, judge: Endpoint
+) -> None:
+    make_items(project, 40)
+    make_endpoint(NOBODY, name="unpriced")
+    both = {"endpoint": ["judge", "unpriced"]}
+    said = shown(sent(browser, **both, foresee=1))
+    assert ("Start 2 runs" in said, "Pilot" in said, "cannot start" in said) == (True, True, False)
+    said = shown(sent(browser, **both, cap="1", foresee=1))
+    assert "<strong>These runs cannot start.</strong> unpriced has no price" in said
+    assert ("data-start>" in said, "Pilot 30" in said) == (False, False)
+    assert main_button(said) == "Estimate again"
+
+
 def test_a_pilot_is_started_followed_and_gives_the_price_an_interval(
     browser: Client, project: Project, judge: Endpoint
 ) -> None:
@@ -318,10 +356,10 @@ def test_a_form_that_was_changed_after_the_estimate_starts_nothing_and_is_estima
     said = shown(sent(browser, limit=1, estimated=first), 409)
     assert "the form was changed after the estimate" in said
     assert not Run.objects.exists()
+    # The estimate also says whether the cap is enough.
+    assert sent(browser, limit=1, cap="5", estimated=estimated(said)).status_code == 409
     # What costs nothing may change, and an empty field is like one that was not sent.
-    again = sent(
-        browser, limit=1, estimated=estimated(said), name="First", cap="5", keys="", tags="a"
-    )
+    again = sent(browser, limit=1, estimated=estimated(said), name="First", keys="", tags="a")
     assert again.status_code == 302
     assert Run.objects.get().outcomes.count() == 1
 

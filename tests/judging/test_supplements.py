@@ -21,7 +21,7 @@ from judging.archive import load
 from judging.errors import Refused
 from judging.evaluators.providers.errors import Rejected, ServerError
 from judging.exporting import tables
-from judging.models import Call, Outcome, Reply, Request, Run
+from judging.models import Budget, Call, Outcome, Reply, Request, Run
 from judging.results.tables import methods
 from judging.runs import canaries, derived, lifecycle, pinning, run_config, supplements
 from judging.runs.engine import outcomes, store
@@ -51,6 +51,7 @@ from tests.services.scripted_evaluator import Script, ScriptedEvaluator
 pytestmark = pytest.mark.django_db
 NOWHERE = "http://127.0.0.1:9/v1"
 MORE = {"max_tokens": 4096}
+LESS = {"max_tokens": 10}
 
 
 @pytest.fixture
@@ -230,6 +231,29 @@ def test_an_estimate_counts_requests_that_items_share_once_and_answered_ones_as_
     before = Request.objects.count()
     supplements.ask_again(run, None, MORE)
     assert (answer(run), Request.objects.count()) == (3, before)
+
+
+def test_an_estimate_says_what_is_left_of_the_cap_and_the_budget_if_that_is_less(
+    project: Project, client: Client
+) -> None:
+    """Two replies of 10 tokens at 0.001 leave 0.98 of the cap. Two more cost up to 4,096 each."""
+    make_items(project, 2)
+    endpoint = make_endpoint(NOWHERE, price_in=Decimal(0), price_out=Decimal(1000))
+    Budget.objects.create(project=project, cap=Decimal("0.03"))
+    run = make_run(project, endpoint, ONE_CALL, cap=Decimal(1), own=RunOverrides(parameters=LESS))
+    lifecycle.plan_calls(run)
+    answer(run, "no answer")
+    lifecycle.finish_if_done(run)
+    run.refresh_from_db()
+    client.force_login(make_member(project, "lead").account)
+    page = f"/projects/{project.slug}/runs/{run.number}/supplement/"
+    told = client.post(page, {"parameters": json.dumps(MORE), "step": "estimate"})
+    said = unescape(told.content.decode())
+    assert "The 0.98 USD left of the run's cap may not be enough." in said
+    assert "The 0.01 USD left of the project's budget will not be enough." in said
+    assert "Budget</a>" in said
+    found = supplements.estimate_supplement(run, {"max_tokens": 12})
+    assert [one.limit for one in found.shortages] == ["budget"]
 
 
 def test_an_estimate_counts_each_later_call_of_a_chain(project: Project) -> None:

@@ -105,6 +105,7 @@ class Command(BaseCommand):
             price = f"{format_estimate(by_pilot.value)} ({interval})"
         requests = run_commands.format_requests(found, price)
         self.stdout.write(f"{found.items} items, {found.calls} calls, {requests}")
+        run_commands.write_shortages(self.stdout, asking.shortages, asking.refusal)
         if same := found.same_items:
             self.stdout.write(
                 f"{same.used} of the {same.items} items of run {same.number} can be used,"

@@ -42,6 +42,7 @@ class Command(BaseCommand):
             self.stdout.write(
                 f"{found.items} items to ask again in {found.calls} calls, {requests}"
             )
+            run_commands.write_shortages(self.stdout, found.shortages)
             return
         asked = run_commands.call_service(lambda: supplements.ask_again(run, None, **changes))
         self.stdout.write(f"{asked} items of run {run.number} are asked again")

@@ -20,7 +20,7 @@ from judging.runs.api.responses import (
     call_or_422,
     parse_run_body,
 )
-from judging.runs.api.serializers import PriceRangeSerializer, StartSerializer
+from judging.runs.api.serializers import PriceRangeSerializer, ShortageSerializer, StartSerializer
 from judging.runs.start import PlannedRun
 
 
@@ -87,8 +87,9 @@ class AskingSerializer(serializers.Serializer[PlannedRun]):
     `price` is the range of the cost, from a pilot or, before there is one, from the length of the
     prompts with replies as short as the endpoint's earlier ones to `cost`, with replies up to the
     token limit; both are null if a price is unknown. `by_pilot` has an interval once 30 calls are
-    answered. `pilots` are the pilot runs that are still in progress. `same_items` is null without
-    `same_as`.
+    answered. `pilots` are the pilot runs that are still in progress. `refusal` says why the run
+    cannot start, "" if it can, and `shortages` are the limits that the price may exceed.
+    `same_items` is null without `same_as`.
     """
 
     strategy = serializers.CharField(source="strategy.slug")
@@ -111,6 +112,8 @@ class AskingSerializer(serializers.Serializer[PlannedRun]):
     by_pilot = AmountSerializer(source="foreseen.by_pilot", allow_null=True)
     wants_pilot = serializers.BooleanField()
     pilots = serializers.SerializerMethodField()
+    refusal = serializers.CharField(allow_blank=True)
+    shortages = ShortageSerializer(many=True)
     labelling = serializers.IntegerField(source="foreseen.labelling")
     examples = serializers.ListField(source="foreseen.examples", child=serializers.CharField())
     same_items = SameItemsSerializer(source="foreseen.same_items", allow_null=True)

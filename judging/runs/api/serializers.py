@@ -10,6 +10,7 @@ from judging.evaluators.api import CurrencyField
 from judging.models import Outcome, Run
 from judging.runs import descriptions
 from judging.runs.counts import PaidReplies
+from judging.runs.estimate import Shortage
 from judging.runs.forms import MOST_KEYS
 from judging.runs.progress import Progress, RunPace, RunStatus
 from judging.runs.supplements import MAX_TIMEOUT, SupplementEstimate
@@ -151,11 +152,19 @@ class PriceRangeSerializer(serializers.Serializer[Any]):
     high = serializers.DecimalField(max_digits=20, decimal_places=6)
 
 
+class ShortageSerializer(serializers.Serializer[Shortage]):
+    """A message about a `limit`, "cap" or "budget", that is below the estimated price."""
+
+    limit = serializers.CharField()
+    message = serializers.CharField()
+
+
 class SupplementEstimateSerializer(serializers.Serializer[SupplementEstimate]):
     """The `items` that a supplement would ask again, its `calls`, and their different `requests`,
     of which `stored` are already answered and cost nothing, and `to_ask` are to be sent. `price` is
     the range of what these cost, from replies as short as the endpoint's earlier ones to `cost`,
-    with replies up to the token limit; both are null if a price is unknown."""
+    with replies up to the token limit; both are null if a price is unknown. `shortages` are the
+    limits that the price may exceed."""
 
     items = serializers.IntegerField()
     calls = serializers.IntegerField()
@@ -164,6 +173,7 @@ class SupplementEstimateSerializer(serializers.Serializer[SupplementEstimate]):
     to_ask = serializers.IntegerField()
     cost = serializers.DecimalField(max_digits=20, decimal_places=6, allow_null=True)
     price = PriceRangeSerializer(allow_null=True)
+    shortages = ShortageSerializer(many=True)
     currency = CurrencyField()
 
 

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 from annotation import tasktypes
 from annotation.htmx import HtmxRequest
 from annotation.items import taxonomy
-from annotation.models import Item, Membership
+from annotation.models import Item, Membership, Project
 from annotation.projects import access
 from judging import tasks
 from judging.errors import Refused
@@ -32,7 +32,7 @@ MOST_PILOTS = 40
 _PLAIN_FIELDS = ("seed", "limit", "with_duplicates", "samples", "cap", *descriptions.FIELDS)
 # Fields that do not change what a run asks, so that an estimate still holds when they change.
 NOT_ESTIMATED = frozenset(
-    {"csrfmiddlewaretoken", "estimated", "foresee", "pilot", "cap", *descriptions.FIELDS}
+    {"csrfmiddlewaretoken", "estimated", "foresee", "pilot", *descriptions.FIELDS}
     | {f"initial-{name}" for name in descriptions.FIELDS}
 )
 
@@ -66,7 +66,7 @@ def new_run(request: HtmxRequest, slug: str) -> HttpResponse:
         "is_stale": is_stale,
         "estimated": _digest(request.POST),
         "not_estimated": " ".join(sorted(NOT_ESTIMATED)),
-        **_estimate_context(askings),
+        **_estimate_context(member.project, askings),
     }
     status = 422 if form.errors else 409 if is_stale else 200
     if request.htmx:
@@ -98,13 +98,24 @@ def _digest(sent: QueryDict) -> str:
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
-def _estimate_context(askings: list[PlannedRun]) -> dict[str, Any]:
+def _estimate_context(project: Project, askings: list[PlannedRun]) -> dict[str, Any]:
     """Build the template context of the estimates."""
     foreseen = [one.foreseen for one in askings]
+    total = estimate.sum_prices(foreseen)
+    refusals = list(dict.fromkeys(one.refusal for one in askings if one.refusal))
     return {
+        "refusals": refusals,
+        "short_of_cap": [
+            (one.title, short.message)
+            for one in askings
+            for short in one.shortages
+            if short.limit == "cap"
+        ],
+        # The budget must do for all runs together.
+        "short_of_budget": estimate.compare_budget(project, total),
         "askings": askings,
         "to_ask": sum(one.to_ask for one in foreseen),
-        "total": estimate.sum_prices(foreseen),
+        "total": total,
         "unpriced": sum(one.price is None for one in foreseen),
         "unpriced_endpoints": sorted(
             {
@@ -114,7 +125,7 @@ def _estimate_context(askings: list[PlannedRun]) -> dict[str, Any]:
             }
         ),
         "pilots": [progress.load_status(run) for one in askings for run in one.pilots],
-        "wants_pilot": any(one.wants_pilot for one in askings),
+        "wants_pilot": not refusals and any(one.wants_pilot for one in askings),
     }
 
 

@@ -5,7 +5,7 @@ enough of them, it is a range: from the prompts with replies as short as the end
 ones, to the limit up to which a cap reserves.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -17,6 +17,7 @@ from judging.evaluators.prices import BYTES_PER_TOKEN, bound_cost, compute_cost,
 from judging.models import Budget, Endpoint, Reply, Request, Run, StrategyVersion
 from judging.runs import amounts, pinning, spending, start_checks
 from judging.runs.engine import calls
+from judging.runs.engine.digests import shuffle_keys
 from judging.runs.lifecycle import RunConfig
 from judging.runs.run_items import DrawnItems
 from judging.strategies import Strategy, frames
@@ -161,9 +162,18 @@ def estimate_time(
     return None
 
 
-def count_pilot_items(calls_an_item: int) -> int:
-    """Return the number of items that a pilot needs for PILOT_CALLS calls."""
-    return -(-PILOT_CALLS // max(1, calls_an_item))
+def plan_pilot(unanswered: Iterable[Collection[str]], number: int) -> tuple[int, int]:
+    """Plan a pilot that sends `number` requests or slightly more. `unanswered` has the unanswered
+    requests of each item, in the order in which items are drawn; items may share requests. Return
+    the number of items to draw and of requests that they send, which may be fewer if there are no
+    more."""
+    items, sent = 0, set[str]()
+    for requests in unanswered:
+        if len(sent) >= number:
+            break
+        items += 1
+        sent.update(requests)
+    return items, len(sent)
 
 
 def estimate_cost(pilot: CallEstimate, calls: int) -> CostEstimate | None:
@@ -214,11 +224,11 @@ class RequestsEstimate:
 class RunEstimate(RequestsEstimate):
     """What a run with `items` items and `calls` calls would request.
 
-    `by_pilot` is an estimate with an interval, None until there is a pilot; `pilot_items` items are
-    enough for a pilot. `labelling` is the number of items still being labelled. `examples` are the
-    keys of the items shown in every prompt. `same_items` says what became of the items of an
-    earlier run, if the new run shall use the same. `time` is None if no reply says how long a call
-    takes.
+    `by_pilot` is an estimate with an interval, None until there is a pilot; a pilot over
+    `pilot_items` items sends the `pilot_calls` that are missing until then. `labelling` is the
+    number of items still being labelled. `examples` are the keys of the items shown in every
+    prompt. `same_items` says what became of the items of an earlier run, if the new run shall use
+    the same. `time` is None if no reply says how long a call takes.
     """
 
     items: int
@@ -226,6 +236,7 @@ class RunEstimate(RequestsEstimate):
     pilot: CallEstimate
     by_pilot: CostEstimate | None
     pilot_items: int
+    pilot_calls: int
     labelling: int = 0
     examples: tuple[str, ...] = ()
     same_items: SameItems | None = None
@@ -256,22 +267,33 @@ def estimate_run(
     asked = run.pinned_strategy()
     start_checks.check_endpoint(asked, endpoint, parameters=run.pinned["parameters"])
     # The cost hardly depends on which items the seed draws.
-    drawn = config.draw(project, asked, config.seed or 0)
+    seed = config.seed or 0
+    drawn = config.draw(project, asked, seed)
     pinning.pin_examples(run, drawn.examples)
     rendered: dict[str, tuple[int, Decimal | None]] = {}
+    by_key: dict[str, list[str]] = {}
     for batch in _batches(drawn.places):
-        rendered |= _render_requests(run, asked, batch, config.over)
+        for key, digest, body in _render_requests(run, asked, batch, config.over):
+            rendered[digest] = len(body), spending.estimate_request(endpoint, run, body)
+            by_key.setdefault(key, []).append(digest)
+    answered = find_answered(rendered)
     made = len(drawn.places) * run.samples * len(frames.list_calls(asked))
     later = made * asked.last_step
-    requests = estimate_requests(run, rendered, later)
+    requests = estimate_requests(run, rendered, len(answered), later)
     pilot = estimate_call(strategy, endpoint)
+    steps = asked.last_step + 1
+    pilot_items, first_calls = plan_pilot(
+        (set(by_key.get(key, ())) - answered for key in shuffle_keys(seed, drawn.keys)),
+        -(-(PILOT_CALLS - pilot.n) // steps),
+    )
     return RunEstimate(
         **vars(requests),
         items=len(drawn.items),
         calls=made + later,
         pilot=pilot,
         by_pilot=estimate_cost(pilot, requests.to_ask),
-        pilot_items=count_pilot_items((made + later) // len(drawn.items)),
+        pilot_items=pilot_items,
+        pilot_calls=first_calls * steps,
         labelling=start_checks.count_being_labelled(run, drawn.items),
         examples=tuple(row["key"] for row in drawn.examples),
         same_items=_compare_items(project, asked, config, drawn),
@@ -280,12 +302,11 @@ def estimate_run(
 
 
 def estimate_requests(
-    run: Run, rendered: Mapping[str, tuple[int, Decimal | None]], later: int = 0
+    run: Run, rendered: Mapping[str, tuple[int, Decimal | None]], stored: int, later: int = 0
 ) -> RequestsEstimate:
     """Estimate what requests would cost that are sent as the run pins. `rendered` has their sizes
-    in bytes and the most that each may cost, by digest; `later` is the number of calls of later
-    steps."""
-    stored = sum(_count_answered(digests) for digests in _batches(list(rendered)))
+    in bytes and the most that each may cost, by digest; `stored` of them are already answered, and
+    `later` is the number of calls of later steps."""
     known = [cost for _, cost in rendered.values() if cost is not None]
     to_ask = len(rendered) - stored + later
     # The requests that are answered already are like those that are not.
@@ -367,22 +388,25 @@ def _mean(costs: list[Decimal]) -> Decimal:
 
 def _render_requests(
     run: Run, strategy: Strategy, places: list[dict[str, Any]], over: Run | None
-) -> dict[str, tuple[int, Decimal | None]]:
-    """Return the digests of the first requests of these places, each with its size in bytes and the
-    most that it may cost."""
+) -> Iterator[tuple[str, str, bytes]]:
+    """Yield the first requests of these places: the key of the item, the digest, and the body."""
     revisions = Revision.objects.only("texts").in_bulk([place["revision_id"] for place in places])
+    keys = {place["item_id"]: place["key"] for place in places}
     outcomes = [pinning.build_outcome(run, place) for place in places]
     for outcome in outcomes:
         outcome.revision = revisions[outcome.revision_id]
     wanted = calls.build_first_calls(run, strategy, outcomes, base=over)
-    return {
-        digest: (len(body), spending.estimate_request(run.endpoint, run, body))
-        for _, digest, body in calls.render_calls(run, strategy, wanted)
-    }
+    for one, digest, body in calls.render_calls(run, strategy, wanted):
+        yield keys[one.outcome.item_id], digest, body
 
 
-def _count_answered(digests: list[str]) -> int:
-    return Request.objects.filter(digest__in=digests, state="answered").count()
+def find_answered(digests: Iterable[str]) -> set[str]:
+    """Find those of the requests that are already answered, by their digests."""
+    found: set[str] = set()
+    for batch in _batches(list(digests)):
+        answered = Request.objects.filter(digest__in=batch, state="answered")
+        found.update(answered.values_list("digest", flat=True))
+    return found
 
 
 def _batches(rows: list[Any]) -> Iterator[list[Any]]:

@@ -57,6 +57,11 @@ class DrawnItems:
         """The ids of the items. An item may have several outcomes, one for each axis."""
         return {place["item_id"] for place in self.places}
 
+    @property
+    def keys(self) -> set[str]:
+        """The keys of the items."""
+        return {place["key"] for place in self.places}
+
 
 def draw_items(
     project: Project,

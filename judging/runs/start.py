@@ -57,11 +57,6 @@ class PlannedRun:
     shortages: Sequence[Shortage]
 
     @property
-    def pilot_items(self) -> int:
-        """The number of items in a pilot, at most the number of items in the run."""
-        return min(self.foreseen.pilot_items, self.foreseen.items)
-
-    @property
     def title(self) -> str:
         """The strategy's title and the endpoint, to name a line of the estimate."""
         return f"{self.strategy.strategy().title} at {self.endpoint.name}"
@@ -70,7 +65,8 @@ class PlannedRun:
     def wants_pilot(self) -> bool:
         """True if a pilot would improve the estimate. The calls of a pilot must be paid for."""
         told = self.foreseen.pilot.is_enough or self.pilots
-        return not (told or self.endpoint.is_offline) and self.foreseen.to_ask > PILOT_CALLS
+        is_large = self.foreseen.to_ask > PILOT_CALLS and self.foreseen.pilot_calls > 0
+        return not (told or self.endpoint.is_offline) and is_large
 
 
 def build_pairs(wish: NewRuns) -> list[tuple[StrategyVersion, Endpoint]]:
@@ -102,9 +98,10 @@ def estimate_runs(project: Project, wish: NewRuns) -> list[PlannedRun]:
 
 
 def start_pilots(project: Project, wish: NewRuns, member: Membership | None) -> list[Run]:
-    """Start a pilot of about 30 calls for each run that needs one; return the started pilots.
+    """Start a pilot for each run that needs one; return the started pilots.
 
-    A pilot covers a part of the run's own items, so that no call is paid for twice.
+    A pilot sends the calls that are missing until 30 are answered. It covers a part of the run's
+    own items, so that no call is paid for twice.
     """
     if wish.canary:
         raise Refused(
@@ -119,7 +116,13 @@ def start_pilots(project: Project, wish: NewRuns, member: Membership | None) -> 
             strategy=one.strategy,
             endpoint=one.endpoint,
             member=member,
-            config=replace(wish.config_for(one.strategy), limit=one.pilot_items, pilot=True),
+            config=replace(
+                wish.config_for(one.strategy),
+                limit=one.foreseen.pilot_items,
+                # The items that were estimated, also without a seed.
+                seed=wish.config.seed or 0,
+                pilot=True,
+            ),
         )
         for one in wanted
     ]

@@ -116,7 +116,8 @@ def estimate_supplement(
             rendered[digest] = len(body), spending.estimate_request(run.endpoint, sender, body)
             made += 1
     later = made * strategy.last_step
-    requests = estimate.estimate_requests(sender, rendered, later)
+    stored = len(estimate.find_answered(rendered))
+    requests = estimate.estimate_requests(sender, rendered, stored, later)
     return _complete_estimate(run, requests, select_unusable(run).count(), made + later)
 
 
@@ -183,7 +184,7 @@ def _estimate_retry(run: Run) -> SupplementEstimate:
             sender = rendering.with_supplement(run, numbers[pk])
             price = spending.estimate_request(run.endpoint, sender, body)
             rendered[digests[pk]] = len(body), price
-    requests = estimate.estimate_requests(run, rendered)
+    requests = estimate.estimate_requests(run, rendered, stored=0)
     return _complete_estimate(run, requests, _select_failed(run).count(), len(ids))
 
 

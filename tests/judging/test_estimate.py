@@ -197,7 +197,8 @@ def test_what_calls_cost_has_the_ends_that_a_pilot_gives(
     assert estimate.estimate_cost(unknown, calls) is None
 
 
-def test_a_pilot_is_of_enough_items_for_its_calls() -> None:
-    found = [estimate.count_pilot_items(calls) for calls in (0, 1, PILOT_CALLS, PILOT_CALLS + 1)]
-    assert found == [PILOT_CALLS, PILOT_CALLS, 1, 1]
-    assert estimate.count_pilot_items(PILOT_CALLS - 1) == 2
+def test_a_pilot_is_of_enough_items_for_its_requests() -> None:
+    """Items share "gold"; the second has been answered."""
+    needs = [{"gold", "a"}, set(), {"gold", "c"}, {"gold", "d"}, {"other", "e"}]
+    found = [estimate.plan_pilot(needs, number) for number in (0, 1, 3, 4, 5, 9)]
+    assert found == [(0, 0), (1, 2), (3, 3), (4, 4), (5, 6), (5, 6)]

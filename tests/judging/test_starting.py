@@ -291,6 +291,38 @@ def test_a_pilot_is_asked_once_and_stays_out_of_lists_and_figures(project: Proje
     assert total.low == total.high == Decimal("0.024")
 
 
+def test_a_pilot_sends_what_is_missing_until_30_calls_are_answered(project: Project) -> None:
+    """Of 40 items, four at a time share a gold answer: 80 calls are 50 requests."""
+    for number, item in enumerate(make_items(project, 40)):
+        texts = {
+            "prompt": "How many legs?",
+            "gold": f"{number // 4}",
+            "perturbed": f"{number} legs",
+        }
+        item.revisions.update(texts=texts, digest=item.key)
+    endpoint = make_endpoint(NOBODY)
+    first = lifecycle.start_run(
+        project,
+        strategy=make_strategy("vanilla-score"),
+        endpoint=endpoint,
+        config=lifecycle.RunConfig(seed=3, limit=8),
+    )
+    lifecycle.plan_calls(first)
+    before = answer(first)
+    wanted = wish("vanilla-score", endpoints=[endpoint])
+    [asking] = runs_start.estimate_runs(project, wanted)
+    assert (asking.foreseen.requests, asking.foreseen.stored) == (50, before)
+    [pilot] = runs_start.start_pilots(project, wanted, None)
+    lifecycle.plan_calls(pilot)
+    sent = answer(pilot)
+    assert sent == asking.foreseen.pilot_calls
+    # An item needs two requests at most.
+    assert before + sent in (30, 31)
+    lifecycle.finish_if_done(pilot)
+    [asking] = runs_start.estimate_runs(project, wanted)
+    assert (asking.foreseen.pilot.is_enough, asking.wants_pilot) == (True, False)
+
+
 def test_a_few_calls_need_no_pilot(project: Project) -> None:
     make_items(project, 30)
     wanted = wish("reference", endpoints=[make_endpoint(NOBODY)])

@@ -140,7 +140,7 @@ def estimate(request: Request, slug: str) -> Response:
 @api_view(["POST"])
 @make_idempotent("run", takes_long=True)
 def pilot(request: Request, slug: str) -> Response:
-    """Start a pilot of about 30 calls, unless 30 calls are already answered or a pilot is in
+    """Start a pilot that sends what is missing until 30 calls are answered, unless a pilot is in
     progress."""
     member = access.member_for(request, slug, right="run")
     wish = parse_run_body(member, request.data)

@@ -125,7 +125,9 @@ def _estimate_context(project: Project, askings: list[PlannedRun]) -> dict[str, 
             }
         ),
         "pilots": [progress.load_status(run) for one in askings for run in one.pilots],
-        "wants_pilot": not refusals and any(one.wants_pilot for one in askings),
+        "pilot_calls": (
+            0 if refusals else sum(one.foreseen.pilot_calls for one in askings if one.wants_pilot)
+        ),
     }
 
 

@@ -27,6 +27,10 @@ DECIMAL_PLACES = 12
 _SMALLEST = Decimal(1).scaleb(-DECIMAL_PLACES)
 
 
+# Names the budget in the reason of a run that it paused.
+_BUDGET = "the project's budget"
+
+
 @dataclass(frozen=True, slots=True)
 class Reservation:
     """The result of a reservation: the first `count` requests can be paid for.
@@ -62,9 +66,10 @@ def reserve(run: Run, prices: Sequence[Decimal | None]) -> Reservation:
     The UPDATE statements check the caps, so two workers cannot both reserve the remaining amount.
     """
     if None in prices and is_capped(run):
-        name = run.endpoint.name
+        limit = _BUDGET if run.cap is None else "a cap"
         return Reservation(
-            0, f"{name} has no price, so a cap cannot be enforced. Enter its prices."
+            0,
+            f"{run.endpoint.name} has no price, so {limit} cannot be enforced. Enter its prices.",
         )
     known = [price or ZERO for price in prices]
     while known:
@@ -73,6 +78,17 @@ def reserve(run: Run, prices: Sequence[Decimal | None]) -> Reservation:
             return Reservation(len(known))
         known = known[: len(known) // 2]
     return Reservation(0, _explain_stuck(run, prices[0] or ZERO))
+
+
+def describe_budget(run: Run) -> str:
+    """Describe the project's budget as it is now for a run that it paused; "" for other runs."""
+    if run.state != Run.State.PAUSED or _BUDGET not in run.reason:
+        return ""
+    held = Budget.objects.filter(project_id=run.project_id).first()
+    if held is None or held.cap is None:
+        return "Now the project has no budget. Resume the run."
+    left = format_amount(compute_left(held) or ZERO)
+    return f"Now {left} of the budget of {format_amount(held.cap)} is left."
 
 
 def settle(requests: Iterable[RequestLease], paid: Iterable[tuple[int, Decimal]]) -> None:
@@ -118,7 +134,7 @@ def _explain_stuck(run: Run, price: Decimal) -> str:
     if held.cap is not None and held.cap < held.spent + price:
         return _would_pass(f"the run's cost cap of {format_amount(held.cap)}", held, price)
     if budget and budget.cap is not None and budget.cap < budget.spent + price:
-        return _would_pass(f"the project's budget of {format_amount(budget.cap)}", budget, price)
+        return _would_pass(f"{_BUDGET} of {format_amount(budget.cap)}", budget, price)
     return ""
 
 

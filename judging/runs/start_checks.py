@@ -10,6 +10,7 @@ from judging.evaluators import providers
 from judging.evaluators.providers import NEVER_CALLED
 from judging.evaluators.providers.parameters import API_DEFAULT, find_family
 from judging.models import Budget, Endpoint, Run
+from judging.runs.spending import format_amount
 from judging.strategies import Strategy, frames
 
 
@@ -80,8 +81,13 @@ def _check_parameters(strategy: Strategy, pinned: Mapping[str, Any]) -> None:
 
 def check_budget(project: Project, endpoint: Endpoint) -> None:
     """Raise `Refused` if the project's budget cannot be enforced with this endpoint."""
-    if Budget.objects.filter(project=project, cap__isnull=False).exists():
-        check_prices(endpoint)
+    held = Budget.objects.filter(project=project).first()
+    if held and held.cap is not None and not _has_prices(endpoint):
+        raise Refused(
+            f"{endpoint.name} has no price, so the project's budget of {format_amount(held.cap)} "
+            "cannot be enforced. Enter its prices (0 for a free evaluator), or let a lead remove "
+            "the budget on the Budget page."
+        )
 
 
 def count_being_labelled(run: Run, items: Collection[int]) -> int:
@@ -119,9 +125,13 @@ def check_labelling(labelling: int, *, allowed: bool, member: Membership | None)
 
 def check_prices(endpoint: Endpoint) -> None:
     """Raise `Refused` if a cap cannot be enforced because the endpoint has no prices."""
-    prices = endpoint.prices()
-    if None in (prices.per_million_in, prices.per_million_out):
+    if not _has_prices(endpoint):
         raise Refused(
             f"{endpoint.name} has no price, so a cap cannot be enforced. Enter its prices (0 for a "
             "free evaluator), or leave the cap empty."
         )
+
+
+def _has_prices(endpoint: Endpoint) -> bool:
+    prices = endpoint.prices()
+    return None not in (prices.per_million_in, prices.per_million_out)

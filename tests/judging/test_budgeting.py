@@ -68,6 +68,52 @@ def test_a_cap_set_later_counts_what_was_spent_before(
     assert Event.objects.filter(kind="budget", member=lead).count() == 1
 
 
+def test_a_cap_below_what_is_spent_is_saved_with_a_warning(
+    client: Client, project: Project, lead: Membership
+) -> None:
+    asked(project, price=10)
+    client.force_login(lead.account)
+    said = client.post(PAGE, {"cap": "0.001"}, follow=True).content.decode()
+    assert "Cap saved. Nothing of it is left" in said
+    said = client.post(PAGE, {"cap": "1"}, follow=True).content.decode()
+    assert "Cap saved. Paused runs stay paused" in said
+
+
+def test_an_endpoint_without_prices_is_refused_for_the_budget_by_its_name(
+    project: Project,
+) -> None:
+    make_items(project, 1)
+    Budget.objects.create(project=project, cap=Decimal("7.5"))
+    with pytest.raises(lifecycle.Refused, match=r"budget of 7\.5 USD cannot") as refused:
+        make_run(project, make_endpoint("http://127.0.0.1:9/v1"))
+    assert "let a lead remove the budget" in str(refused.value)
+    assert "leave the cap empty" not in str(refused.value)
+
+
+def test_a_run_that_the_budget_paused_leads_to_the_budget_as_it_is_now(
+    browser: Client, project: Project
+) -> None:
+    Budget.objects.create(project=project, cap=Decimal("0.01"))
+    prices = {"price_in": Decimal(0), "price_out": Decimal(10)}
+    make_items(project, 2)
+    run = make_run(project, make_endpoint("http://127.0.0.1:9/v1", **prices))
+    lifecycle.plan_calls(run)
+    # A call reserves 1,024 tokens at 10 a million.
+    assert answer(run) == 0
+    link = f'<a href="{PAGE}">Budget</a></div>'
+
+    def reason() -> str:
+        page = browser.get(f"/projects/fbi/runs/{run.number}/").content.decode()
+        return page.split("Why this run is paused")[1].split("</div>")[0] + "</div>"
+
+    assert f"Now 0.01 USD of the budget of 0.01 USD is left. {link}" in reason()
+    budget.set_cap(project, None, None)
+    assert f"Now the project has no budget. Resume the run. {link}" in reason()
+    lifecycle.resume(run, None)
+    lifecycle.pause(run, None)
+    assert "Budget</a>" not in reason()
+
+
 def test_what_is_reserved_when_the_cap_is_set_is_freed_again(project: Project) -> None:
     run = asked(project, price=10)
     assert spending.reserve(run, [Decimal("0.5")]).count == 1

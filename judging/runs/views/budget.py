@@ -30,7 +30,14 @@ def budget(request: HttpRequest, slug: str) -> HttpResponse:
         runs_budget.set_cap(
             member.project, form.cleaned_data["cap"], access.ensure_membership(member)
         )
-        messages.success(request, "Cap saved. Paused runs stay paused until you resume them.")
+        standing = runs_budget.load_status(member.project)
+        if standing.left == 0:
+            messages.warning(
+                request,
+                "Cap saved. Nothing of it is left: no call is sent until you raise or remove it.",
+            )
+        else:
+            messages.success(request, "Cap saved. Paused runs stay paused until you resume them.")
         return redirect("budget", slug=slug)
     asked = Run.objects.in_project(member.project).filter(kind=Run.Kind.ASKED)
     page = Paginator(asked.for_page().order_by("-number"), RUNS_PER_PAGE).get_page(

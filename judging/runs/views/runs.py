@@ -36,6 +36,7 @@ from judging.runs import (
     progress,
     reparse,
     run_config,
+    spending,
     supplements,
 )
 from judging.runs.choices import get_run_or_404
@@ -193,6 +194,7 @@ def render_run(
         "run": run,
         "problem": problem,
         "watched": progress.load_status(run),
+        "budget_now": spending.describe_budget(run),
         "unasked": lifecycle.UNASKED_REASONS.get(run.kind, ""),
     }
     if request.htmx:

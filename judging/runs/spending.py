@@ -17,7 +17,7 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Round
 
 from judging.evaluators.prices import estimate_cost
-from judging.models import Budget, Endpoint, Run
+from judging.models import Budget, Endpoint, Request, Run
 from judging.runs.amounts import format_amount, round_up
 from judging.runs.engine.models import RequestLease
 
@@ -77,7 +77,7 @@ def reserve(run: Run, prices: Sequence[Decimal | None]) -> Reservation:
         if not total or _reserve(run, total):
             return Reservation(len(known))
         known = known[: len(known) // 2]
-    return Reservation(0, _explain_stuck(run, prices[0] or ZERO))
+    return Reservation(0, _explain_stuck(run, [price or ZERO for price in prices]))
 
 
 def describe_budget(run: Run) -> str:
@@ -128,14 +128,31 @@ def _reserve(run: Run, total: Decimal) -> bool:
     return False
 
 
-def _explain_stuck(run: Run, price: Decimal) -> str:
+def _explain_stuck(run: Run, prices: Sequence[Decimal]) -> str:
     held = Run.objects.get(pk=run.pk)
     budget = Budget.objects.filter(project_id=run.project_id).first()
+    price = prices[0]
     if held.cap is not None and held.cap < held.spent + price:
-        return _would_pass(f"the run's cost cap of {format_amount(held.cap)}", held, price)
+        told = _would_pass(f"the run's cost cap of {format_amount(held.cap)}", held, price)
+        return told + _price_waiting(run, held, prices)
     if budget and budget.cap is not None and budget.cap < budget.spent + price:
-        return _would_pass(f"{_BUDGET} of {format_amount(budget.cap)}", budget, price)
+        told = _would_pass(f"{_BUDGET} of {format_amount(budget.cap)}", budget, price)
+        return told + _price_waiting(run, budget, prices)
     return ""
+
+
+def _price_waiting(run: Run, held: Run | Budget, prices: Sequence[Decimal]) -> str:
+    """Say what all waiting requests of the run may cost, if they are like those with these
+    prices."""
+    waiting = Request.objects.wanted_by(run).filter(state="waiting").count()
+    if waiting <= 1:
+        return ""
+    cost = waiting * sum(prices, ZERO) / len(prices)
+    needed = held.spent + held.reserved + cost
+    return (
+        f" The {waiting:,} requests still to send may cost up to about {format_estimate(cost)}; "
+        f"about {format_estimate(needed)} would be enough for them."
+    )
 
 
 def _would_pass(cap: str, held: Run | Budget, price: Decimal) -> str:

@@ -10,7 +10,7 @@ from judging.evaluators import providers
 from judging.evaluators.providers import NEVER_CALLED
 from judging.evaluators.providers.parameters import API_DEFAULT, find_family
 from judging.models import Budget, Endpoint, Run
-from judging.runs.spending import format_amount
+from judging.runs.amounts import format_amount
 from judging.strategies import Strategy, frames
 
 

@@ -99,8 +99,29 @@ def test_a_run_that_cannot_pay_the_next_call_is_paused(project: Project) -> None
     assert run.reason == (
         f"The next call could exceed the run's cost cap of 0.35 USD: it may cost {CALL:f} USD, and "
         f"0.3 USD is already counted. To continue, raise it to at least"
-        f" {CALL + Decimal('0.3'):f} USD."
+        f" {CALL + Decimal('0.3'):f} USD. The 7 requests still to send may cost up to about "
+        "0.7 USD; about 1.00 USD would be enough for them."
     )
+
+
+def test_under_the_cap_that_is_named_for_all_requests_they_all_go_out(project: Project) -> None:
+    run = capped(project, "0.35")
+    while answer(run, tokens_out=100):
+        pass
+    run.refresh_from_db()
+    told = re.search(r"about ([\d.]+) USD would be enough", run.reason)
+    assert told
+    lifecycle.resume(run, None, cap=Decimal(told[1]))
+    while answer(run, tokens_out=100):
+        pass
+    assert lifecycle.finish_if_done(run)
+
+
+def test_one_request_that_is_left_needs_no_more_than_the_next_call(project: Project) -> None:
+    run = capped(project, "0.05", items=1)
+    assert not answer(run)
+    run.refresh_from_db()
+    assert run.reason.endswith("To continue, raise it to at least 0.1 USD.")
 
 
 def test_under_the_cap_that_is_named_the_next_call_goes_out(project: Project) -> None:

@@ -28,6 +28,8 @@ BY_PARAMETER, INTERVALS_PARAMETER, RUN_PARAMETER, SORT_PARAMETER, VIEW_PARAMETER
 )
 # How runs are named: by number and name, or by the name alone.
 NAMED_PARAMETER, NAME_ALONE = "named", "name"
+# Said in the words of a view about its table; left out where the table shows no intervals.
+INTERVAL_WORDS = "95 % intervals are clustered by question."
 
 
 @dataclass(frozen=True)

@@ -132,6 +132,17 @@ def test_the_note_says_how_intervals_are_made_where_they_are_shown(reader: Clien
     assert not {name for name, one in made.items() if one.how in without}
 
 
+@pytest.mark.parametrize(
+    "path", ["fbi/results/overview/?run=1", "fbi/results/blind-spots/?run=1&show=all"]
+)
+def test_the_note_speaks_of_intervals_only_where_the_table_has_them(
+    reader: Client, path: str
+) -> None:
+    path, words = f"/projects/{path}", "95 % intervals are clustered by question."
+    assert words in table_of(f"{path}&intervals=yes").note
+    assert words not in table_of(path).note
+
+
 def test_what_is_not_there_is_not_found(reader: Client) -> None:
     for address in ("nothing/table.tex", "overview/table.tex?run=99", "overview/table.tex?view=no"):
         assert reader.get(f"/projects/fbi/results/{address}").status_code == 404

@@ -34,6 +34,7 @@ from judging.results.columns import Table
 from judging.results.item_features import FEATURES, FeatureValues
 from judging.results.page_parts import (
     BY_PARAMETER,
+    INTERVAL_WORDS,
     ChartSpec,
     PageQuery,
     ResultView,
@@ -575,8 +576,8 @@ def _by_p(row: Row) -> tuple[bool, float]:
 def _describe_tests(asked: PageQuery, rows: Rows) -> str:
     tests = "; ".join(_family_texts(asked, rows))
     return (
-        "Undetected rates of error items in a slice and in the other items, with 95 % intervals "
-        "clustered by question. Except for categories and abilities, the difference is taken "
+        f"Undetected rates of error items in a slice and in the other items. {INTERVAL_WORDS} "
+        "Except for categories and abilities, the difference is taken "
         "within categories (Mantel-Haenszel), so a slice is not blind just because it has hard "
         "categories; its sign may differ from that of the two rates. p: one-sided permutation "
         "test over questions or items, and Student’s t where permutations cannot resolve it. q: "

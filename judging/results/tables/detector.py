@@ -33,6 +33,7 @@ from judging.results.detector_lines import BASELINES, Detectors
 from judging.results.detector_verdicts import OTHER_ITEMS_REASON, DetectorLine
 from judging.results.detectors import FIGURES, MEAN, PEOPLE, GroupKey
 from judging.results.page_parts import (
+    INTERVAL_WORDS,
     ChartSpec,
     PageQuery,
     ResultView,
@@ -460,7 +461,7 @@ VIEWS = (
             "precision, recall, F1 and MCC, and as wrong in accuracy. The range below a figure: "
             "its values if all missing verdicts were wrong or all were right. If a detector was "
             "asked with all four prompts, its figures are means over the prompts and do not "
-            "generalise to other wordings. 95 % intervals are clustered by question.",
+            f"generalise to other wordings. {INTERVAL_WORDS}",
             _draw,
             _select,
             Detectors,

@@ -31,6 +31,7 @@ from judging.results.arrays import Floats, Ints, RunArrays
 from judging.results.cells import Cell, Row
 from judging.results.columns import Table
 from judging.results.page_parts import (
+    INTERVAL_WORDS,
     ChartSpec,
     PageQuery,
     ResultView,
@@ -480,7 +481,7 @@ VIEWS = (
             "Dose and response",
             ("dose", *_COLUMNS),
             "Detection and penalty as an answer contains more errors. Penalty: gold score minus "
-            "perturbed score, mean over items with both. 95 % intervals are clustered by question. "
+            f"perturbed score, mean over items with both. {INTERVAL_WORDS} "
             "Not every answer has room for many errors, so doses may cover different questions: "
             "check the number of questions before you compare.",
             _draw_lines,

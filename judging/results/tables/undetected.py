@@ -19,6 +19,7 @@ from judging.results import (
 )
 from judging.results.cells import Cell, Grid, GridLine, Header, LineBlock, Row
 from judging.results.page_parts import (
+    INTERVAL_WORDS,
     ChartSpec,
     PageQuery,
     ResultView,
@@ -104,7 +105,7 @@ class RateMeasure:
 
 _READING_NOTE = (
     " n counts items with a usable reply; missing items are listed next to it and count in no "
-    "rate. 95 % intervals are clustered by question."
+    f"rate. {INTERVAL_WORDS}"
 )
 SHADES = "Darker is worse."
 _UNDETECTED_RATE = columns.Rate(

@@ -39,6 +39,7 @@ from judging.results.columns import Table
 from judging.results.counted import UnknownField
 from judging.results.page_parts import (
     BY_PARAMETER,
+    INTERVAL_WORDS,
     INTERVALS_PARAMETER,
     NAME_ALONE,
     NAMED_PARAMETER,
@@ -289,7 +290,11 @@ def _figures_context(wish: PageQuery) -> dict[str, Any]:
 def build_content(wish: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """What the page shows of the rows of its tables, filtered and sorted as the URL says."""
     shown = wish.view.build(wish, filter_tables(wish, tables))
-    return replace(shown, grid=shown.grid.sorted(wish.query.get(SORT_PARAMETER, "")))
+    words = shown.words
+    if not (wish.intervals and shown.grid.has_intervals):
+        words = words.replace(f" {INTERVAL_WORDS}", "")
+    grid = shown.grid.sorted(wish.query.get(SORT_PARAMETER, ""))
+    return replace(shown, grid=grid, words=words)
 
 
 def _content_context(wish: PageQuery, found: list[Rows]) -> dict[str, Any]:

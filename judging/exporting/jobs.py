@@ -28,7 +28,7 @@ KIND = "export"
 # A file can be downloaded for this long; then it is deleted.
 RETENTION = timedelta(days=7)
 # Tables about evaluators, for everybody who may see results; the other tables are for leads.
-RESULT_TABLES = ("calls", "outcomes")
+RESULT_TABLES = ("runs", "calls", "outcomes")
 # The number of rows between two progress reports.
 PROGRESS_ROWS = 1_000
 

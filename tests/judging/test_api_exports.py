@@ -75,6 +75,7 @@ def test_a_researcher_exports_what_evaluators_said_and_sees_nothing_else(people:
     assert list(ask(client, people).json()["errors"]) == ["table"]
     assert ask(client, people, table="calls").status_code == 201
     assert [one["table"] for one in client.get(address(people)).json()["results"]] == ["calls"]
+    assert ask(client, people, table="runs").status_code == 201
     assert client.get(address(people, "1/")).status_code == 404
     assert client.get(address(people, "1/file/")).status_code == 404
 

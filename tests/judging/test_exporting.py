@@ -185,6 +185,8 @@ def test_what_is_done_cannot_be_cancelled(lead: Client) -> None:
 def test_researchers_have_tables_of_results_and_no_others(people: Cast, lead: Client) -> None:
     client = signed_in(people, "researcher")
     asked = [set(one.get(PAGE).context["form"].fields) for one in (client, lead)]
+    offered = dict(client.get(PAGE).context["form"].fields["table"].choices)
+    assert list(offered) == ["runs", "calls", "outcomes"]
     # What is of items alone is asked of those alone who have them.
     assert asked[1] - asked[0] == {"snapshot", "licence", "with_control"}
     assert client.post(PAGE, {"table": "items", "format": "csv"}).status_code == 422

@@ -16,7 +16,7 @@ from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv
+from scipy.special import betaincinv, ndtri
 
 from stats import (
     absence,
@@ -338,6 +338,36 @@ def _draw_pair(
     return hits[0] - hits[1], invariant, cluster
 
 
+# Error items, score-invariant items, detection and false alarms.
+SENSITIVITIES = [
+    *((200, 20, rate, rate) for rate in (0.05, 0.5, 0.95)),
+    *((200, 20, 0.8, 0.3), (200, 20, 0.9, 0.1), (200, 60, 0.95, 0.95), (200, 60, 0.9, 0.1)),
+    *((100, 100, 0.95, 0.95), (80, 20, 0.95, 0.6), (40, 20, 0.9, 0.1), (40, 12, 0.7, 0.4)),
+    *((40, 12, 0.9, 0.1), (20, 20, 0.8, 0.3)),
+]
+
+
+def print_d_primes(rng: np.random.Generator, sets: int) -> None:
+    """Coverage of the intervals of d', of single items, and how often there is none."""
+    print(f"\ncoverage of 95 % intervals of d', in per cent, {sets:,} sets each")
+    print("items      detection  false alarms   covered       no interval")
+    for errors, calm, detection, alarm in SENSITIVITIES:
+        truth = float(ndtri(detection) - ndtri(alarm))
+        invariant = np.arange(errors + calm) >= errors
+        ends = []
+        for _ in range(sets):
+            hits = rng.random(errors + calm) < np.where(invariant, alarm, detection)
+            one = sensitivity.estimate_d_prime(hits, invariant, np.arange(errors + calm), rng)
+            if one.low is not None and one.high is not None:
+                ends.append((one.low, one.high))
+        covered = float(np.mean([low <= truth <= high for low, high in ends]))
+        print(
+            f"{f'{errors}/{calm}':10} {detection:9.2f} {alarm:13.2f}   "
+            f"{with_error(covered, len(ends))} {100 * (1 - len(ends) / sets):11.1f}",
+            flush=True,
+        )
+
+
 def print_times(rng: np.random.Generator, items: int) -> None:
     cluster = rng.integers(CLUSTERS, size=items)
     hits = rng.random(items) < (rng.random(CLUSTERS) / 2 + 0.25)[cluster]
@@ -386,6 +416,7 @@ def main() -> int:
     print_differences(rng, 1_000 // tenth)
     print_levels(rng, 1_000 // tenth)
     print_j_tests(rng, 1_000 // tenth)
+    print_d_primes(rng, 1_000 // tenth)
     print_discoveries(rng, 400 // tenth)
     print_times(rng, ITEMS // tenth)
     return 0

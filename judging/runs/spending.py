@@ -18,7 +18,7 @@ from django.db.models.functions import Round
 
 from judging.evaluators.prices import estimate_cost
 from judging.models import Budget, Endpoint, Request, Run
-from judging.runs.amounts import format_amount, round_up
+from judging.runs.amounts import format_amount, format_estimate, round_up
 from judging.runs.engine.models import RequestLease
 
 ZERO = Decimal(0)

@@ -34,8 +34,8 @@ def test_j_is_detection_minus_false_alarm(run: Run) -> None:
     # Newcombe, from Wilson's .5313 to .8881 and .0889 to .5323: .5 - (.2187^2 + .2823^2)^.5 and
     # .5 + (.1381^2 + .1611^2)^.5.
     assert (row["j_low"], row["j_high"]) == pytest.approx((0.1429, 0.7122), abs=2e-4)
-    # z(15.5 / 21) - z(3.5 / 13)
-    assert row["d_prime"] == pytest.approx(0.6375 + 0.6151, abs=1e-3)
+    # z((15 + 20/32) / (20 + 40/32)) - z((3 + 12/32) / (12 + 24/32)) = z(25/34) - z(9/34)
+    assert row["d_prime"] == pytest.approx(0.6289 + 0.6289, abs=1e-3)
 
 
 def test_invariant_items_go_to_the_ability_they_were_made_from_and_to_their_origin(

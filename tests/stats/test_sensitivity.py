@@ -58,10 +58,11 @@ def test_j_knows_that_items_of_a_question_are_alike():
 
 
 def test_d_prime_by_hand():
-    # z(4.5 / 6) - z(1.5 / 5) = 0.67449 + 0.52440
+    # 5 of 9 items are errors and 4 are not: z((4 + 5/9) / (5 + 10/9)) - z((1 + 4/9) / (4 + 8/9)),
+    # which is z(41/55) - z(13/44) = 0.66025 + 0.53752.
     found = sensitivity.d_prime(DETECTED, INVARIANT).point()
-    assert found.value == pytest.approx(0.67449 + 0.52440, abs=1e-5)
-    assert found.value == pytest.approx(norm.ppf(4.5 / 6) - norm.ppf(1.5 / 5))
+    assert found.value == pytest.approx(0.66025 + 0.53752, abs=1e-5)
+    assert found.value == pytest.approx(norm.ppf(41 / 55) - norm.ppf(13 / 44))
 
 
 @given(st.lists(st.tuples(st.sampled_from([0, 0.4, 1, NAN]), st.booleans()), max_size=20))
@@ -74,7 +75,8 @@ def test_figures_are_their_formulas_over_the_parsed_items_of_each_kind(items):
     j, d_prime = j_of(*sides), sensitivity.d_prime(*sides).point()
     assert j.n == d_prime.n == len(errors) + len(alarms)
     if errors and alarms:
-        z = [norm.ppf((sum(side) + 0.5) / (len(side) + 1)) for side in (errors, alarms)]
+        n = len(errors) + len(alarms)
+        z = [norm.ppf((n * np.mean(side) + 1) / (n + 2)) for side in (errors, alarms)]
         assert j.value == pytest.approx(np.mean(errors) - np.mean(alarms), abs=1e-9)
         assert d_prime.value == pytest.approx(z[0] - z[1], abs=1e-12)
     else:
@@ -123,6 +125,27 @@ def test_of_d_prime_both_kinds_need_ten_clusters():
     found = bootstrap.estimate(figure, few, rng)
     assert (found.low, found.reason) == (None, "under 10 clusters")
     found = bootstrap.estimate(figure, np.arange(300), rng)
+    assert found.low < found.value < found.high
+
+
+@pytest.mark.parametrize("rate", [0, 0.5, 1])
+@pytest.mark.parametrize("numbers", [(1884, 516), (200, 20), (3, 90)])
+def test_equal_rates_have_a_d_prime_of_0_for_any_numbers_of_items(numbers, rate):
+    invariant = np.repeat([False, True], numbers)
+    found = sensitivity.d_prime(np.full(sum(numbers), rate), invariant).point()
+    assert found.value == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("alike", [0, 1])
+def test_d_prime_has_no_interval_if_all_items_of_one_kind_are_alike(alike):
+    rng = np.random.Generator(np.random.PCG64(1))
+    invariant = np.arange(60) < 20
+    detected = np.where(invariant, alike, np.arange(60) % 2)
+    found = sensitivity.estimate_d_prime(detected, invariant, np.arange(60), rng)
+    assert found.value is not None
+    assert (found.low, found.reason) == (None, "all items of one kind alike")
+    detected[0] = 1 - alike
+    found = sensitivity.estimate_d_prime(detected, invariant, np.arange(60), rng)
     assert found.low < found.value < found.high
 
 

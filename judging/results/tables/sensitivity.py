@@ -21,7 +21,7 @@ from judging.results.page_parts import (
     TableQuery,
     study_figures,
 )
-from stats import bootstrap, rates, sensitivity
+from stats import rates, sensitivity
 from stats.estimates import Estimate
 
 if TYPE_CHECKING:
@@ -90,9 +90,8 @@ def _row(found: RunArrays, ability: str, origin: str, *, of_pairs: bool) -> dict
 
 
 def _d_prime(found: RunArrays, *filters: str) -> Estimate:
-    figure = sensitivity.d_prime(found.detected, found.invariant)
     rng = arrays.make_generator("sensitivity", [found.run], "d_prime", *filters)
-    return bootstrap.estimate(figure, found.cluster, rng)
+    return sensitivity.estimate_d_prime(found.detected, found.invariant, found.cluster, rng)
 
 
 def _is_whole(row: Row) -> bool:

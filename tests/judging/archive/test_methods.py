@@ -273,7 +273,7 @@ def test_several_runs_are_tested_with_their_number_of_pairs(project: Project) ->
     assert "4,194,304 points, 1,000,000 sign patterns are drawn" in text
     assert said("figures", "invariant", text)
     assert intervals_of(text) == {"wilson", "newcombe", "bootstrap", "bonett_price"}
-    assert "z((detected + 0.5) / (errors + 1))" in text
+    assert "z((detected + 0.5 w) / (errors + w))" in text
     assert "generator PCG64" in text
     assert said("figures", "prompts", text)
     assert not said("figures", "verdicts", text)

@@ -11,6 +11,8 @@ from charts import labels, marks
 from charts.axes import INTERVAL_ENDS
 
 HEIGHT = 360
+# Amounts without an exponent: d3 otherwise cuts the digits to the step and writes 1e+1 for 10.
+AMOUNT_FORMAT = ",.12~g"
 # From this ratio of the highest to the lowest cost, the axis is logarithmic.
 LOG_RATIO = 20
 
@@ -64,7 +66,7 @@ def _cost_axis(costs: Sequence[float], title: str) -> tuple[alt.X, Callable[[flo
     """The axis of costs, and a function that places a cost on it, from 0 to 1."""
     low, high = min(costs, default=0), max(costs, default=0)
     x = alt.X("cost:Q")
-    axis = alt.Axis(title=title, titlePadding=8, tickCount=5, format="~g")
+    axis = alt.Axis(title=title, titlePadding=8, tickCount=5, format=AMOUNT_FORMAT)
     if low > 0 and high > LOG_RATIO * low:
         ends = [low / 1.3, high * 1.3]
         first, width = log10(ends[0]), log10(ends[1] / ends[0])

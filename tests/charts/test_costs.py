@@ -1,7 +1,10 @@
 """J against cost as data."""
 
+import re
+
 import pytest
 
+from charts import files
 from charts.costs import CostPoint, draw_costs
 
 FOUND = [
@@ -46,3 +49,18 @@ def test_each_mark_has_the_number_of_its_run() -> None:
     *_, words = draw_costs(FOUND, title="Cost")["layer"]
     assert words["encoding"]["text"]["field"] == "word"
     assert [row["word"] for row in words["data"]["values"]] == ["1", "12", "3"]
+
+
+@pytest.mark.parametrize(
+    ("highest", "ticks"),
+    [
+        (9.9, ["0", "2", "4", "6", "8", "10"]),
+        (0.00002, ["0", "0.000005", "0.00001", "0.000015", "0.00002"]),
+        (900_000, ["0", "200,000", "400,000", "600,000", "800,000"]),
+    ],
+)
+def test_amounts_at_the_axis_have_no_exponent(highest: float, ticks: list[str]) -> None:
+    found = [CostPoint("1", highest / 2, "", 0.1, None, None), CostPoint("2", highest, "", 0, 0, 0)]
+    svg = files.render(draw_costs(found, title="Cost"), "svg").decode()
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+    assert texts[: texts.index("Cost")] == ticks

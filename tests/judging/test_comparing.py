@@ -128,7 +128,7 @@ def test_a_difference_has_bounds_whatever_is_missing(project: Project) -> None:
 
 
 def test_a_pair_with_one_order_that_did_not_choose_gold_is_undetected_in_both_bounds(
-    project: Project,
+    project: Project, browser: Client
 ) -> None:
     items = make_items(project, 4)
     both = verdicts("G")
@@ -137,6 +137,12 @@ def test_a_pair_with_one_order_that_did_not_choose_gold_is_undetected_in_both_bo
     b = make_replied(project, "pairwise", zip(items, (both,) * 4, strict=True))
     row, *_ = compare.compare([a, b])
     assert (row["lowest"], row["highest"]) == pytest.approx((-0.5, -0.25))
+    # Both parsed two of the four items, where they agree: outside the bounds, as the page explains.
+    assert (row["n"], row["difference"]) == (2, 0)
+    for view in ("pairs", "control"):
+        page = " ".join(shown(browser, f"compare/?view={view}").split())
+        assert "over all error items that both runs were asked" in page
+        assert "it can lie outside its bounds" in page
 
 
 def test_runs_are_compared_with_one_control_and_a_margin(project: Project, browser: Client) -> None:

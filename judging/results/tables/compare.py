@@ -89,7 +89,8 @@ def compare(runs: Iterable[Run]) -> list[dict[str, Any]]:
 
     `lowest` and `highest` are the bounds of the difference of detection over the error items that
     both runs were asked, over all values of the missing ones, at opposite extremes in the two runs;
-    a pair with one parsed order that did not choose gold is undetected in both bounds.
+    a pair with one parsed order that did not choose gold is undetected in both bounds. They can
+    leave out `difference`, which is over the items that both parsed.
     """
     every = Outcome.objects.annotate(**{LOST: _LOST})
     found = arrays.load_arrays(runs, (ABILITY, SOURCE, LOST), among=every)
@@ -289,6 +290,11 @@ _LAST = (
     *("false_alarm", "j", "j_p", "only_a", "only_b", "p", "false_alarm_p", "shows"),
     "lowest",
 )
+_BOUNDS_WORDS = (
+    "Bounds: the range of the difference of detection over all error items that both runs were "
+    "asked, whatever the missing replies would have been. The difference itself is over the items "
+    "that both parsed, so it can lie outside its bounds."
+)
 _WORDS = (
     "Detection rates on the error items that both runs parsed, and false alarms on the "
     "score-invariant ones. J is detection minus false alarms: a run that detects more only because "
@@ -296,8 +302,7 @@ _WORDS = (
     "allows several items a question), exact unless stated otherwise; {} p of J: below 0.05 where "
     "its interval leaves out 0. The p of false alarms and of J are not adjusted. Smallest "
     "difference found: what is found with 80 % power after this adjustment, if nothing else "
-    "differs. Bounds: the range of the difference of "
-    "detection over all possible missing replies."
+    f"differs. {_BOUNDS_WORDS}"
 )
 
 
@@ -542,7 +547,7 @@ _CONTROL_WORDS = (
     "this table (Holm): against one control there are fewer than among all pairs. Equivalent: the "
     "whole 95 % interval lies within the chosen margin (for J, hundredths in place of points); "
     "choose it before you look. "
-    "Not settled: neither a difference nor equivalence was shown."
+    f"Not settled: neither a difference nor equivalence was shown. {_BOUNDS_WORDS}"
 )
 
 

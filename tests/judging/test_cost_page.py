@@ -54,7 +54,8 @@ def test_where_nothing_was_paid_no_noughts_are_drawn(
     Reply.objects.update(cost=0, tokens_in=0, tokens_out=0)
     page = shown(browser, "cost/")
     assert '<script id="figures-chart"' not in page
-    assert "No cost is known. There is no chart." in page
+    assert "Every run with a known cost was free. There is no chart." in page
+    assert "No cost is known" not in page
     [line] = lines(page)
     assert line[4:6] == ["free", "free"]
 

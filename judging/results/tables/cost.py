@@ -411,9 +411,11 @@ def _draw_bars(asked: PageQuery, rows: Rows) -> ChartSpec | None:
 
 
 def _why_no_cost(rows: Rows) -> str:
-    """The reason why there is no cost per detected error."""
+    """The reason why no cost per detected error above 0 can be drawn."""
     if any(row["cost"] for row in rows):
         return "The paid runs detected nothing."
+    if any(row["cost"] == 0 for row in rows):
+        return "Every run with a known cost was free."
     return "No cost is known."
 
 

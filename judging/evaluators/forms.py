@@ -116,7 +116,8 @@ class EndpointPageForm(EndpointForm):
             "price_reasoning": "Price per million reasoning tokens",
         }
         help_texts = {
-            "name": "Short: letters, digits, hyphens and underscores. It cannot be changed later.",
+            "name": "Short: letters, digits, hyphens, underscores and dots, such as gpt-4.1. It "
+            "cannot be changed later.",
             "address": "Base URL with the version: https://host/v1 for OpenAI-compatible servers"
             " and Anthropic, https://host/v1beta for Gemini.",
             "key_variable": "The environment variable (of server and workers) that contains the "

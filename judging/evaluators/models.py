@@ -63,6 +63,12 @@ JSON_CHOICES = {
     "json_object_schema": "JSON object with a schema",
 }
 
+# A dot at the start or end, or two in a row, could change the path of the endpoint's page.
+check_name = RegexValidator(
+    r"\A[-a-zA-Z0-9_]+(\.[-a-zA-Z0-9_]+)*\Z",
+    "Use letters, digits, hyphens, underscores, and dots between them, for example gpt-4.1.",
+)
+
 # Settings that shape a request. They are fixed once runs use the endpoint.
 REQUEST_FIELDS = ("provider", "address", "model", "parameters", "api", "template", "json_mode")
 REMAINING_EVERY = timedelta(seconds=5)
@@ -94,7 +100,7 @@ class Endpoint(models.Model):
     variable with the key.
     """
 
-    name = models.SlugField(max_length=80, unique=True)
+    name = models.CharField(max_length=80, unique=True, validators=[check_name])
     provider = models.CharField(max_length=40, choices=provider_choices)
     address = models.CharField(
         max_length=300, blank=True, help_text="Base URL, for example https://host/v1"

@@ -4,6 +4,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.core.exceptions import ValidationError
 from django.test import Client
 from django.utils import timezone
 
@@ -175,6 +176,16 @@ def test_a_page_says_whether_the_key_is_set_and_never_the_key(
     assert "not set" not in shown
     assert "OUR_API_KEY" in shown
     assert KEY not in shown
+
+
+def test_a_name_may_have_dots_as_models_have(admin: Client) -> None:
+    answer = admin.post("/endpoints/new/", GOOD | {"name": "gpt-4.1"})
+    assert answer.headers["Location"] == "/endpoints/gpt-4.1/"
+    for name in ("..", ".x", "x.", "a..b", "gpt/4", "gpt 4", "é"):
+        refused = admin.post("/endpoints/new/", GOOD | {"name": name})
+        assert "dots between them, for example gpt-4.1" in text(refused), name
+    with pytest.raises(ValidationError):
+        Endpoint._meta.get_field("name").run_validators("a.b\n")
 
 
 def test_a_name_with_dots_has_a_page(admin: Client) -> None:

@@ -73,7 +73,7 @@ def test_a_new_chat_gets_a_limit_of_tokens_that_the_answer_tells(admin: Client) 
         ({"address": "http://169.254.169.254/"}, "address", "must not be called"),
         ({"address": ""}, "address", "Enter the base URL"),
         ({"name": "new"}, "name", "Choose another one"),
-        ({"name": "a b"}, "name", "letters, numbers"),
+        ({"name": "a b"}, "name", "letters, digits"),
         ({"provider": "recorded"}, "provider", "Select a valid choice"),
         ({"parameters": {"stream": True}}, "parameters", "cannot be set: stream"),
         ({"parameters": {"api_key": "sk-x"}}, "parameters", "looks like a key"),

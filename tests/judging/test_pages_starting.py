@@ -446,3 +446,11 @@ def test_the_sum_of_an_estimate_is_a_range_and_counts_what_has_no_price(
     assert total.endswith(", and 1 run of unknown price.")
     assert " to 0.05" in total
     assert said.count("unpriced</a> has no price") == 1
+
+
+def test_an_endpoint_without_replies_is_named_once_for_all_of_its_runs(
+    browser: Client, project: Project, judge: Endpoint
+) -> None:
+    make_items(project, 1)
+    said = shown(sent(browser, strategy=["vanilla", "reference"], foresee=1))
+    assert said.count("judge</a> has no replies yet, so the time is unknown.") == 1

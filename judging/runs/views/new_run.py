@@ -124,6 +124,13 @@ def _estimate_context(project: Project, askings: list[PlannedRun]) -> dict[str, 
                 if one.foreseen.cost is None and one.foreseen.to_ask
             }
         ),
+        "untimed_endpoints": sorted(
+            {
+                one.endpoint.name
+                for one in askings
+                if not (one.foreseen.time or one.endpoint.is_offline) and one.foreseen.to_ask
+            }
+        ),
         "pilots": [progress.load_status(run) for one in askings for run in one.pilots],
         "pilot_calls": (
             0 if refusals else sum(one.foreseen.pilot_calls for one in askings if one.wants_pilot)

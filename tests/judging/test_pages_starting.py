@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Project, Resolution
-from judging.models import Budget, Endpoint, Run
+from judging.models import Budget, Endpoint, Reply, Run
 from judging.runs import lifecycle
 from tests.builders import make_member, make_revision, make_slot
 from tests.judging.builders_judging import (
@@ -454,3 +454,20 @@ def test_an_endpoint_without_replies_is_named_once_for_all_of_its_runs(
     make_items(project, 1)
     said = shown(sent(browser, strategy=["vanilla", "reference"], foresee=1))
     assert said.count("judge</a> has no replies yet, so the time is unknown.") == 1
+
+
+def test_the_times_of_runs_that_share_an_endpoint_are_added_up(
+    browser: Client, project: Project, judge: Endpoint
+) -> None:
+    make_items(project, 4)
+    earlier = make_run(project, judge, "pairwise")
+    lifecycle.plan_calls(earlier)
+    answer(earlier)
+    Reply.objects.update(seconds=60.0)
+    Endpoint.objects.update(in_flight=2)
+    # Of four items 8 calls and 4, two at a time, a minute each.
+    said = shown(sent(browser, strategy=["vanilla", "reference"], foresee=1))
+    assert "All runs at judge together: about 6 min, because they share its 2 calls" in said
+    alone = shown(sent(browser, foresee=1))
+    assert "about 2 min with 2 calls at a time" in alone
+    assert "together" not in alone

@@ -19,7 +19,7 @@ from annotation.models import Item, Membership, Project
 from annotation.projects import access
 from judging import tasks
 from judging.errors import Refused
-from judging.models import Run
+from judging.models import Endpoint, Run
 from judging.runs import choices, descriptions, estimate, progress, selection, start
 from judging.runs.forms import StartForm
 from judging.runs.lifecycle import RunConfig
@@ -131,11 +131,23 @@ def _estimate_context(project: Project, askings: list[PlannedRun]) -> dict[str, 
                 if not (one.foreseen.time or one.endpoint.is_offline) and one.foreseen.to_ask
             }
         ),
+        "shared_times": _sum_times(askings),
         "pilots": [progress.load_status(run) for one in askings for run in one.pilots],
         "pilot_calls": (
             0 if refusals else sum(one.foreseen.pilot_calls for one in askings if one.wants_pilot)
         ),
     }
+
+
+def _sum_times(askings: list[PlannedRun]) -> list[tuple[Endpoint, float]]:
+    """The seconds of all runs together at each endpoint that several runs share: it takes no more
+    calls at the same time for them than for one."""
+    found: dict[str, tuple[Endpoint, list[float]]] = {}
+    for one in askings:
+        if one.foreseen.time:
+            _, seconds = found.setdefault(one.endpoint.name, (one.endpoint, []))
+            seconds.append(one.foreseen.time.seconds)
+    return [(endpoint, sum(each)) for endpoint, each in found.values() if len(each) > 1]
 
 
 def _build_form(request: HttpRequest, member: Membership) -> StartForm:

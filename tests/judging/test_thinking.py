@@ -186,6 +186,8 @@ def test_tokens_are_told_with_their_parts() -> None:
         (cut_reply("Fi", thinking="Hm."), "the thinking took some of them"),
         (cut_reply(tokens_out=90), "The 90 tokens were used up before the reply began"),
         (cut_reply("Fi", tokens_out=90), "Ask with a higher max_tokens"),
+        (cut_reply("The letter is friendly. " * 99 + "The let"), "ask with a frequency_penalty"),
+        (cut_reply("The letter is friendly and it is not short. " * 3), "a higher max_tokens"),
     ],
 )
 def test_a_reply_that_was_cut_off_says_what_used_up_the_tokens(

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple, Protocol
 DETECTED, UNDETECTED, SCORED, MISSING = "detected", "undetected", "scored", "missing"
 # The result of a generator if a text was generated.
 MADE = "made"
+# Nobody writes the same half line so often; a small model does, until it is stopped.
+REPEATED_CHARACTERS, REPEATED_TIMES = 40, 4
 
 
 class Cause(NamedTuple):
@@ -120,6 +122,12 @@ def explain_cut(reply: CutReply) -> str:
         "a lower reasoning effort)."
     )
     if not reply.thinking and not reply.tokens_reasoning:
+        if _repeats_itself(reply.text):
+            return (
+                "The reply repeats itself up to the limit of tokens, so a higher max_tokens alone "
+                "gives more of the same. If the evaluator accepts it, ask with a "
+                "frequency_penalty, such as 1."
+            )
         if reply.text.strip():
             return "The reply was cut off at the limit of tokens. Ask with a higher max_tokens."
         return f"The {used} were used up before the reply began. If the model thinks, {remedy}"
@@ -127,6 +135,12 @@ def explain_cut(reply: CutReply) -> str:
         return f"The thinking used up all {used}, so there is no reply. {remedy}"
     part = f"{reply.tokens_reasoning:,} of its {used}" if reply.tokens_reasoning else "some of them"
     return f"The reply was cut off at the limit of tokens; the thinking took {part}. {remedy}"
+
+
+def _repeats_itself(text: str) -> bool:
+    """True if the last words of a text occur in it several times."""
+    end = text.strip()[-REPEATED_CHARACTERS:]
+    return len(end) == REPEATED_CHARACTERS and text.count(end) >= REPEATED_TIMES
 
 
 def list_reply_causes() -> list[str]:

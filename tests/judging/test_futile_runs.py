@@ -310,7 +310,9 @@ def test_a_run_that_has_asked_all_is_not_paused_but_its_page_says_that_no_answer
     assert state(run) == Run.State.RUNNING
     lifecycle.finish_if_done(run)
     assert state(run) == Run.State.FINISHED
-    assert "No item of this run has a usable answer." in browser.get(PAGE).content.decode()
+    shown = browser.get(PAGE).content.decode()
+    assert "No item of this run has a usable answer." in shown
+    assert "other parameters may help" in shown
 
 
 @pytest.mark.parametrize(("cut", "is_mostly_cut"), [(3, True), (2, False)])

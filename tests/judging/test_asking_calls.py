@@ -25,6 +25,7 @@ from judging.runs.engine import lease
 from judging.runs.engine.ask import TimeSlice
 from tests.builders import make_project
 from tests.judging.builders_judging import (
+    ONE_CALL,
     TWO_CALLS,
     make_endpoint,
     make_items,
@@ -475,6 +476,33 @@ def test_a_slow_call_leaves_no_other_place_idle(
     assert Counter(entry["attempt"] for entry in evaluator.log) == {1: 30}
     assert most_at_once(evaluator) == 2
     assert sum(results(run).values()) == Reply.objects.count() == 30
+
+
+def test_a_run_is_finished_while_a_call_of_another_run_still_takes_long(
+    evaluator: ScriptedEvaluator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one slice, which waits for all calls in flight before it ends."""
+    monkeypatch.setattr(engine_ask, "FINISH_EVERY", 0.05)
+    answer, may_end = evaluator._answer, threading.Event()
+
+    async def slowly(asked: Any, script: Script, response: Any, entry: Any) -> Any:
+        if entry is evaluator.log[0]:
+            await asyncio.to_thread(may_end.wait, 30)
+        return await answer(asked, script, response, entry)
+
+    monkeypatch.setattr(evaluator, "_answer", slowly)
+    project = make_project()
+    make_items(project, 2)
+    endpoint = make_endpoint(evaluator, in_flight=2, timeout=60)
+    runs = [make_run(project, endpoint, strategy) for strategy in (ONE_CALL, TWO_CALLS)]
+    finished = Run.objects.filter(state=Run.State.FINISHED)
+    ended = meanwhile(may_end.set, finished.exists)
+    work(runs[0])
+    ended.join()
+    assert finished.count() == 2
+    first, last = Run.objects.order_by("finished_at")
+    assert Reply.objects.order_by("pk").last().request.calls.get().run_id == last.pk
+    assert first.finished_at < Reply.objects.order_by("pk").last().created_at
 
 
 def test_a_cancelled_run_is_never_asked_further(evaluator: ScriptedEvaluator) -> None:

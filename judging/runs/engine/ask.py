@@ -1,4 +1,4 @@
-"""Call one endpoint for a slice of time: one event loop and two database threads.
+"""Call one endpoint for a slice of time: one event loop and two busy database threads.
 
 A leaser keeps the queue filled for the callers. There is one caller for each call that may be in
 flight. A writer commits the results after at most WRITE_EVERY seconds, so a killed worker loses
@@ -7,6 +7,9 @@ database, since the evaluator would be idle meanwhile. Writes have a thread of t
 paid replies do not wait behind leases and decisions. Leases and decisions share the other thread:
 Python runs one thread at a time, and each busy thread delays the event loop once per call. At 256
 calls in flight, a third thread cost 0.03 to 0.07 of the maximum throughput.
+
+Runs are finished as soon as their last outcome is decided, in a third database thread, which is
+idle nearly always.
 
 Slices overlap: when the time of a slice is over, the slice returns the requests that it has not
 started and waits for its calls in flight. Meanwhile the next slice uses the free slots. The two
@@ -54,6 +57,9 @@ LEASED_AHEAD = 8
 MIN_LEASE_FACTOR = 2
 DECIDE_EVERY = 0.5
 RENEW_EVERY = 3.0
+# Seconds between two looks for runs without an open request, or REST_FACTOR times as long as a look
+# takes if that is more.
+FINISH_EVERY, REST_FACTOR = 2.0, 20
 # Seconds between two looks for calls in flight to cancel because their run was stopped.
 CANCEL_EVERY = 0.5
 # Seconds that calls in flight may still take when the process is asked to stop.
@@ -90,6 +96,7 @@ class TimeSlice:
     ends: float
     records: ThreadPoolExecutor
     background: ThreadPoolExecutor
+    finishing: ThreadPoolExecutor
     last_calls: Callable[[], object]
     limiter: Limiter | None = None
     session: aiohttp.ClientSession | None = None
@@ -282,6 +289,7 @@ def _run_event_loop(
     with (
         database_thread("records") as records,
         database_thread("leases and decisions") as background,
+        database_thread("finished runs") as finishing,
     ):
         work = TimeSlice(
             endpoint=endpoint,
@@ -291,6 +299,7 @@ def _run_event_loop(
             ends=time.monotonic() + seconds,
             records=records,
             background=background,
+            finishing=finishing,
             last_calls=last_calls,
         )
         asyncio.run(_run_tasks(work))
@@ -328,6 +337,7 @@ async def _run_tasks(work: TimeSlice) -> None:
                 _renew_leases,
                 _keep_slots,
                 _count_progress,
+                _finish_runs,
                 _cancel_unwanted_calls,
             )
         ]
@@ -524,6 +534,28 @@ async def _count_progress(work: TimeSlice) -> None:
 
 def _count_once(work: TimeSlice) -> float:
     return progress.update_counts(work.runs, clock.now())
+
+
+async def _finish_runs(work: TimeSlice) -> None:
+    """Finish runs whose last outcome is decided. At the end of the slice they would wait for other
+    runs' calls in flight, which may take as long as the endpoint's timeout.
+
+    This has a thread of its own, since runs that were derived from a large run take long to update,
+    and the leases must not wait for that. It is idle nearly always.
+    """
+    rest = FINISH_EVERY
+    while True:
+        await asyncio.sleep(rest)
+        begun = time.monotonic()
+        await work.in_database(partial(_finish_done, work.endpoint), work.finishing)
+        rest = max(FINISH_EVERY, REST_FACTOR * (time.monotonic() - begun))
+
+
+def _finish_done(endpoint: Endpoint) -> None:
+    for run in Run.objects.running().filter(endpoint=endpoint):
+        # Outcomes that are still to be decided are left to the decider.
+        if not run.outcomes.pending().exists() and lifecycle.finish_if_done(run):
+            progress.release_counts(run)
 
 
 async def _finish_calls(work: TimeSlice, callers: Sequence[asyncio.Task[None]]) -> None:

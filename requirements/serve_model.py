@@ -22,6 +22,8 @@ def main(gguf: Path, port: int) -> None:
     params.model.path = str(gguf)
     params.model_alias = {gguf.stem}
     params.n_parallel, params.n_ctx = SLOTS, SLOTS * CONTEXT
+    # By default it keeps what it reckoned for earlier prompts, up to 8 GB of memory.
+    params.cache_ram_mib = 0
     # More threads wait for each other in a loop, and are slower where anything else runs.
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     params.hostnames, params.port = ["127.0.0.1"], port

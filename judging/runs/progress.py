@@ -43,9 +43,10 @@ class Progress:
     `failures` counts requests without a usable answer by cause, most frequent first: failed
     requests, and replies that were cut, refused or unparsable. `to_come` counts calls that are
     still to be created, by planning or as later steps of chains; several calls may share a request.
-    `in_flight` of the waiting requests are being sent now. `tries` counts failed tries by cause,
-    most frequent first, of all requests whether answered meanwhile or not; a retry of failed
-    requests begins them anew.
+    `in_flight` of the waiting requests are being sent now, or fewer if other runs share the
+    endpoint: a worker holds more requests than it sends. `tries` counts failed tries by cause, most
+    frequent first, of all requests whether answered meanwhile or not; a retry of failed requests
+    begins them anew.
     """
 
     requests: int
@@ -101,7 +102,8 @@ class RunStatus:
     no worker is alive. `paused_until` is the time until which the provider asked for no calls, or
     None. `steps` are the actions that are possible now. `refused` is a parameter of ours that the
     evaluator refused, "" for none, and `instead` is the parameter that the evaluator asked for in
-    its place. `answered_by` counts the replies by the model that they name.
+    its place. `answered_by` counts the replies by the model that they name. `sharing` is the number
+    of other running runs whose calls go to the same endpoint.
     """
 
     run: Run
@@ -117,6 +119,7 @@ class RunStatus:
     instead: str = ""
     answered_by: dict[str, int] = field(default_factory=dict)
     warnings: list[RunWarning] = field(default_factory=list)
+    sharing: int = 0
 
     @property
     def is_unusable(self) -> bool:
@@ -169,7 +172,14 @@ def load_status(run: Run) -> RunStatus:
         instead=instead,
         answered_by={name: n for name, n in counted.facts.models.items() if name},
         warnings=warnings.list_warnings(run.pinned["model"], counted.facts),
+        sharing=_count_sharing(run) if counted.progress.in_flight else 0,
     )
+
+
+def _count_sharing(run: Run) -> int:
+    if run.state != Run.State.RUNNING:
+        return 0
+    return Run.objects.running().filter(endpoint=run.endpoint_id).exclude(pk=run.pk).count()
 
 
 def update_counts(runs: Iterable[int], now: datetime) -> float:

@@ -349,3 +349,22 @@ def test_figures_of_a_run_describe_a_mixture_if_a_part_of_the_replies_names_anot
     [whole] = list_warnings("m", ReplyFacts({"cheap": 21}))
     assert "the figures of this run describe a mixture of models: check" in part.message
     assert "the figures of this run describe that model: check" in whole.message
+
+
+@pytest.mark.django_db
+def test_runs_that_share_an_endpoint_do_not_each_claim_its_calls_in_flight() -> None:
+    run = started_run(5)
+    take(run, 4)
+    Endpoint.objects.update(in_flight=2)
+
+    def shown() -> str:
+        return page_of(run).split("<dt>In flight</dt>")[1].split("</dd>")[0]
+
+    assert shown() == "<dd>2"
+    make_run(run.project, run.endpoint, "pairwise")
+    Run.objects.update(state=Run.State.RUNNING)
+    name = run.endpoint.name
+    assert shown() == (
+        '<dd><small class="hint">up to</small> 2 <small class="hint">shared with 1 other run at '
+        f"{name}</small>"
+    )

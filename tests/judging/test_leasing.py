@@ -247,6 +247,22 @@ def test_runs_of_an_endpoint_share_what_is_leased(project: Project) -> None:
     assert Counter(one.run_id for one in batch.leased) == {first.pk: 5, second.pk: 5}
 
 
+def test_no_run_of_an_endpoint_is_always_first(project: Project) -> None:
+    """A slice sends only the first of what it leases, if calls are slow."""
+    make_items(project, 20)
+    endpoint = make_endpoint(NOWHERE)
+    runs = [
+        planned(project, endpoint=endpoint, strategy=one)
+        for one in ("vanilla", "pairwise", "rubric")
+    ]
+    leases = [
+        lease.lease_requests(endpoint, f"slice {number}", 6, timezone.now()).leased
+        for number in range(12)
+    ]
+    first = Counter(leased[0].run_id for leased in leases)
+    assert first.keys() == {run.pk for run in runs}
+
+
 def test_a_lease_of_none_says_which_runs_go_on(run: Run) -> None:
     assert lease.lease_requests(run.endpoint, "worker", 0, timezone.now()) == lease.LeasedBatch(
         frozenset({run.pk}), []

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import NamedTuple
+from zlib import crc32
 
 from django.conf import settings
 from django.db.models import Q
@@ -156,9 +157,15 @@ def _planning(endpoint_id: int) -> str:
 def lease_requests(endpoint: Endpoint, holder: str, count: int, now: datetime) -> LeasedBatch:
     """Lease up to `count` due requests of the endpoint's running runs, divided among the runs.
 
+    Each holder, which is a slice of time, begins at another run. If calls are slow, a slice sends
+    only the first few of the requests that it leases, and the later runs would wait until the
+    earlier ones have finished.
+
     With a count of 0, nothing is leased, and the result only lists the running runs.
     """
     running = list(Run.objects.running().filter(endpoint=endpoint).order_by("pk"))
+    first = crc32(holder.encode()) % len(running) if running else 0
+    running = running[first:] + running[:first]
     if count > 0:
         _free_expired(now)
     leased: list[LeasedRequest] = []

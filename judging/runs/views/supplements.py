@@ -42,7 +42,8 @@ def supplement_run(request: HttpRequest, slug: str, number: int) -> HttpResponse
             if request.POST.get("step") == "ask" and not is_stale:
                 asked = supplements.ask_again(run, access.ensure_membership(member), **changes)
                 tasks.notify_workers(run.endpoint_id)
-                messages.success(request, f"Asking {asked:,} items of run {number} again.")
+                items = "1 item" if asked == 1 else f"{asked:,} items"
+                messages.success(request, f"Asking {items} of run {number} again.")
                 return redirect("run", slug=slug, number=number)
             context["foreseen"] = supplements.estimate_supplement(run, **changes)
         except ValidationError as error:

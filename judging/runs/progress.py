@@ -97,13 +97,13 @@ class RunPace:
 class RunStatus:
     """A run with its progress.
 
-    `missing` counts items by cause. `failed` and `tried` are the providers' messages for requests
-    that failed, and for requests that wait for another try. `unattended` is True if work is due and
-    no worker is alive. `paused_until` is the time until which the provider asked for no calls, or
-    None. `steps` are the actions that are possible now. `refused` is a parameter of ours that the
-    evaluator refused, "" for none, and `instead` is the parameter that the evaluator asked for in
-    its place. `answered_by` counts the replies by the model that they name. `sharing` is the number
-    of other running runs whose calls go to the same endpoint.
+    `missing` counts outcomes by cause. `failed` and `tried` are the providers' messages for
+    requests that failed, and for requests that wait for another try. `unattended` is True if work
+    is due and no worker is alive. `paused_until` is the time until which the provider asked for no
+    calls, or None. `steps` are the actions that are possible now. `refused` is a parameter of ours
+    that the evaluator refused, "" for none, and `instead` is the parameter that the evaluator asked
+    for in its place. `answered_by` counts the replies by the model that they name. `sharing` is the
+    number of other running runs whose calls go to the same endpoint.
     """
 
     run: Run

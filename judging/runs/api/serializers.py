@@ -289,8 +289,8 @@ class RunWarningSerializer(serializers.Serializer[RunWarning]):
 
 
 class WatchedRunSerializer(serializers.Serializer[RunStatus]):
-    """A run and its status: missing items by cause, and the providers' messages for requests that
-    failed or wait for another try.
+    """A run and its status: missing outcomes by cause, and the providers' messages for requests
+    that failed or wait for another try.
 
     `unattended` is true if work is due and no worker is alive. `paused_until` is the time until
     which the provider asked for no calls. `steps` are the actions that are possible now. `refused`

@@ -27,7 +27,7 @@ KIND_NAMES = {
     "unfinished": ("not finished", "not finished"),
     "archived": ("archived", "archived"),
     "superseded": ("superseded", "superseded"),
-    "source": ("combined from one of these", "combined from some of these"),
+    "source": ("based on one of these", "based on some of these"),
 }
 # Pinned values in which a superseding run may differ: name and address of the endpoint, which
 # examples were drawn, the parser of the replies, and the file that the replies came in.

@@ -104,7 +104,7 @@ def test_the_page_says_what_it_leaves_out_and_leads_to_all(every: Project, brows
     page = shown(browser, "overview/")
     assert "These 2 runs evaluated the same 4 items." in page
     left = "1 canary, 1 over part of the items, 1 not finished, 1 superseded"
-    assert f"Not shown: {left}, 1 combined from one of these." in page
+    assert f"Not shown: {left}, 1 based on one of these." in page
     everyone = "&amp;".join(f"run={n}" for n in range(1, 8))
     assert f'href="?{everyone}"' in page
     assert "part of the items</span>" in page

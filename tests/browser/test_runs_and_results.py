@@ -100,6 +100,32 @@ def test_the_pages_of_a_run(
 
 
 @pytest.mark.parametrize("width, scheme", LOOKS)
+def test_a_run_that_cannot_start_is_offered_again_once_it_can(
+    open_page: OpenPage, project: Project, member: Membership, width: int, scheme: str
+) -> None:
+    make_items(project, 3)
+    make_endpoint("http://127.0.0.1:9/v1", name="unpriced")
+    page = open_page(
+        member.account,
+        address("run-new") + "?strategy=vanilla&endpoint=unpriced",
+        **look(width, scheme),
+    )
+    cap, start = (
+        page.get_by_label("Cost cap per run"),
+        page.get_by_role("button", name="Start the run"),
+    )
+    cap.fill("0.01")
+    page.get_by_role("button", name="Estimate").click()
+    expect(page.get_by_text("unpriced has no price, so a cap")).to_be_visible()
+    expect(start).to_have_count(0)
+    checked(page)
+    cap.fill("")
+    expect(page.locator(".start-stale")).to_be_visible()
+    page.get_by_role("button", name="Estimate again").click()
+    expect(start).to_be_enabled()
+
+
+@pytest.mark.parametrize("width, scheme", LOOKS)
 def test_an_estimate_is_stale_once_the_form_changes_and_holds_again_once_it_is_as_it_was(
     open_page: OpenPage, project: Project, member: Membership, width: int, scheme: str
 ) -> None:

@@ -128,3 +128,9 @@ def test_who_may_not_add_endpoints_gets_no_presets(client: Client) -> None:
     client.force_login(make_account("somebody"))
     assert client.get(NEW, {"preset": "openai"}).status_code in (403, 404)
     assert client.post(NEW, {"preset": "openai"}).status_code in (403, 404)
+
+
+@pytest.mark.parametrize("model", ["", "judge-1"])
+def test_a_preset_asks_for_the_model_unless_it_is_filled_in(admin: Client, model: str) -> None:
+    page = admin.get(NEW, {"preset": "openai", "model": model}).content.decode()
+    assert ("Now enter the model." in page) is (not model)

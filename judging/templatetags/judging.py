@@ -228,7 +228,9 @@ def any_open(watched: Iterable[RunStatus]) -> bool:
 
 @register.filter
 def span(seconds: float) -> str:
-    """Format an expected duration for readers: 40 s, 12 min, 3 h 5 min."""
+    """Format an expected duration for readers: 3 ms, 40 s, 12 min, 3 h 5 min."""
+    if 0 < seconds < 0.0995:
+        return f"{max(1, round(1000 * seconds))} ms"
     if seconds < 60:
         return duration(seconds)
     minutes = round(seconds / 60)

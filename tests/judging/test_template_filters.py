@@ -129,6 +129,10 @@ def test_a_page_waits_for_runs_that_go_on_by_themselves(state: str) -> None:
 @pytest.mark.parametrize(
     "seconds, words",
     [
+        (0.0001, "1 ms"),
+        (0.0034, "3 ms"),
+        (0.099, "99 ms"),
+        (0.0996, "0.1 s"),
         (9.94, "9.9 s"),
         (59, "59 s"),
         (60, "1 min"),
@@ -139,7 +143,7 @@ def test_a_page_waits_for_runs_that_go_on_by_themselves(state: str) -> None:
         (3 * 3600 + 5 * 60, "3 h 5 min"),
     ],
 )
-def test_how_long_something_will_take_is_said_in_minutes_and_hours(
+def test_how_long_something_will_take_is_said_in_the_unit_that_fits(
     seconds: float, words: str
 ) -> None:
     assert filters.span(seconds) == words

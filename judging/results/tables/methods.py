@@ -412,7 +412,13 @@ def _test_sentences(runs: int, bases: Sequence["_Basis"], *, of_j: bool) -> Sent
             "draws": paired.DRAWS,
             "many": paired.MANY_CLUSTERS,
         }
-        yield format_sentence("figures", "holm", runs=runs, pairs=runs * (runs - 1) // 2, **limits)
+        number = runs * (runs - 1) // 2
+        pairs, correction = "", ""
+        if number > 1:
+            pairs, correction = f"over all {number:,} pairs ", " and Holm's correction"
+        yield format_sentence(
+            "figures", "holm", runs=runs, pairs=pairs, correction=correction, **limits
+        )
         yield format_sentence("figures", "letters")
         if of_j:
             yield format_sentence("figures", "letters_j")

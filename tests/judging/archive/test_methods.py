@@ -279,6 +279,15 @@ def test_several_runs_are_tested_with_their_number_of_pairs(project: Project) ->
     assert not said("figures", "verdicts", text)
 
 
+def test_two_runs_are_one_pair_that_needs_no_correction(project: Project) -> None:
+    every = make_items(project, 2)
+    for _ in range(2):
+        make_replied(project, "vanilla", [(item, scores(9, 5)) for item in every])
+    text = told(project)
+    assert "Differences between the 2 runs are tested on the items that both parsed" in text
+    assert "Holm" not in text
+
+
 def test_detectors_say_how_a_missing_verdict_counts() -> None:
     project = make_project("found", task_type="error-detection")
     items = make_items(project, 2, "error")

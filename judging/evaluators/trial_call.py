@@ -21,7 +21,12 @@ from judging.evaluators.providers import (
     connect,
     merge_defaults,
 )
-from judging.evaluators.providers.errors import EvaluatorError, Rejected, redact_message
+from judging.evaluators.providers.errors import (
+    BrokenReply,
+    EvaluatorError,
+    Rejected,
+    redact_message,
+)
 from judging.evaluators.providers.parameters import find_refused, instead_of
 from judging.models import Endpoint
 from judging.runs.warnings import is_same_model
@@ -34,6 +39,10 @@ SCHEMA = {
     "required": ["answer"],
     "additionalProperties": False,
 }
+CHECK_ADDRESS = (
+    "Check the address: it must be the base URL of the API with its version, such as "
+    "https://host/v1, not that of a web page. Check also whether the server works, then test again."
+)
 SET_PARAMETERS = (
     "Change the parameters of this endpoint, or add another endpoint if runs use this one."
 )
@@ -88,6 +97,8 @@ def run_trial(endpoint: Endpoint, now: datetime) -> TrialResult:
         answer = asyncio.run(_call_endpoint(endpoint, key, body))
     except Rejected as error:
         return TrialResult(f"{error}{_remedy(endpoint, str(error))}")
+    except BrokenReply as error:
+        return TrialResult(f"{str(error).rstrip('.')}. {CHECK_ADDRESS}")
     except (EvaluatorError, ValueError) as error:
         return TrialResult(str(error))
     finally:

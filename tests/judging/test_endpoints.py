@@ -287,6 +287,14 @@ def test_a_test_call_that_fails_shows_the_words_of_the_provider(
     assert len(evaluator.log) == 1
 
 
+def test_a_test_call_that_gets_a_web_page_says_to_check_the_address(
+    admin: Client, evaluator: ScriptedEvaluator
+) -> None:
+    answer = admin.post(f"/endpoints/{make_endpoint(evaluator, 'html').name}/test/")
+    problem = answer.context["tried"].problem
+    assert problem.startswith("The reply is not JSON: '<h1>Welcome</h1>'. Check the address: ")
+
+
 def test_nobody_tests_while_the_evaluator_wants_a_pause(
     admin: Client, evaluator: ScriptedEvaluator
 ) -> None:

@@ -226,7 +226,7 @@ def test_where_a_key_is_refused_its_variable_is_named(
             "this key is wrong",
             "No key was sent. Enter the key's environment variable",
         ),
-        ("quota", "the quota is used up", ""),
+        ("quota", "the quota is used up", "used up. Add credit or raise the limit at the provider"),
     ],
 )
 def test_what_a_person_must_mend_pauses_in_the_provider_s_words(

@@ -38,7 +38,13 @@ from judging.evaluators import shared_limits
 from judging.evaluators.keys import read_key
 from judging.evaluators.limits import CallSlot, Ledger, Limiter, Limits, get_ledger
 from judging.evaluators.providers import PROVIDERS, Answer, Provider, Target, connect
-from judging.evaluators.providers.errors import EvaluatorError, Halting, Rejected, Unauthorised
+from judging.evaluators.providers.errors import (
+    EvaluatorError,
+    Halting,
+    QuotaExhausted,
+    Rejected,
+    Unauthorised,
+)
 from judging.evaluators.providers.parameters import find_refused
 from judging.models import Endpoint, Run
 from judging.runs import lifecycle, progress
@@ -446,11 +452,18 @@ def _store_group(work: TimeSlice, group: Sequence[CallResult]) -> None:
     store.store_results(work.endpoint, work.holder, group)
     halting = next((one.error for one in group if isinstance(one.error, Halting)), None)
     if halting:
-        lease.pause_endpoint_runs(work.endpoint, f"{halting}{_remedy(work.endpoint, halting)}")
+        remedy = _remedy(work.endpoint, halting)
+        reason = f"{str(halting).rstrip('.')}.{remedy}" if remedy else str(halting)
+        lease.pause_endpoint_runs(work.endpoint, reason)
 
 
 def _remedy(endpoint: Endpoint, problem: Halting) -> str:
-    """Return what a person must do, unless the provider's own message says it."""
+    """Return what a person must do, unless the message says it."""
+    if isinstance(problem, QuotaExhausted):
+        return (
+            " Add credit or raise the limit at the provider, then resume: no request is lost. Or "
+            "clone this run with another endpoint."
+        )
     if not isinstance(problem, Unauthorised):
         return ""
     if not endpoint.key_variable:

@@ -34,6 +34,7 @@ from judging.runs import run_config, supplements, warnings
 from judging.runs.amounts import format_estimate
 from judging.runs.models import UNLABELLED, OutcomeQuerySet
 from judging.strategies import Strategy, descriptions
+from judging.strategies.replies.causes import name_cause
 from stats import bootstrap, paired
 
 SENTENCES = Path(__file__).with_suffix(".toml")
@@ -266,7 +267,11 @@ def _reply_sentences(run: Run) -> Sentences:
     if times["first"]:
         first, last = (times[name].strftime("%Y-%m-%d") for name in ("first", "last"))
         yield format_sentence("run", "day" if first == last else "dates", first=first, last=last)
-    yield format_sentence("run", "parser", parser=run.parser)
+    strategy = run.pinned_strategy()
+    answers, how = descriptions.describe_answers(strategy), descriptions.describe_parsing(strategy)
+    # Behind the version stand the settings of the strategy.
+    version = run.parser.partition(" ")[0]
+    yield format_sentence("run", "parser", answers=answers, how=how, version=version)
     for one in again:
         said = json.dumps(dict(one.parameters), sort_keys=True, ensure_ascii=False)
         told = {"asked": one.asked, "usable": one.usable, "parameters": said}
@@ -325,7 +330,8 @@ def _item_sentences(run: Run, left_out: Mapping[str, Any]) -> Sentences:
         causes = {row["cause"]: row["n"] for row in counted.missing_by_cause()}
         if causes:
             number = sum(causes.values())
-            yield format_sentence("run", "missing", number=number, causes=_format_counts(causes))
+            named = {name_cause(cause): n for cause, n in causes.items()}
+            yield format_sentence("run", "missing", number=number, causes=_format_counts(named))
         else:
             yield format_sentence("run", "none_missing")
     else:

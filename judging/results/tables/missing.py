@@ -23,7 +23,7 @@ from judging.results.page_parts import (
     ViewContent,
 )
 from judging.results.tables.undetected import RATE_BESIDE, UNDETECTED, with_undetected
-from judging.strategies.replies.causes import describe_cause
+from judging.strategies.replies.causes import describe_cause, name_cause
 from stats import absence
 from stats.estimates import Estimate, PValue
 
@@ -183,7 +183,7 @@ def _bound(name: str, title: str) -> columns.Custom:
 
 def cause_title(cause: str) -> str:
     """The title of a cause of a missing reply."""
-    return cause.replace("_", " ").capitalize()
+    return name_cause(cause).capitalize()
 
 
 MISSING = Table(

@@ -88,6 +88,11 @@ class Decision:
     share: float | None = None
 
 
+def name_cause(cause: str) -> str:
+    """Return the name of a cause within a sentence."""
+    return "no answer in one of the two orders" if cause == ONE_ORDER else cause.replace("_", " ")
+
+
 def describe_cause(cause: str) -> str:
     """Return the meaning of a cause; "" for a cause that is not listed."""
     return CAUSES[cause].meaning if cause in CAUSES else ""

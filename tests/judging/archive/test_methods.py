@@ -112,7 +112,7 @@ def test_people_and_their_agreement_are_counted(project: Project) -> None:
     assert said("people", "second", text)
     assert not said("people", "blind", text)
     # All said the same, so nothing is left to agree on beyond chance.
-    assert "is undefined: " in text
+    assert "the question that decides the final label (“Your choice”) is undefined: " in text
     assert "1 labels were given after an evaluator's reply" in text
 
 
@@ -134,7 +134,8 @@ def test_a_run_says_who_was_asked_how_and_when(project: Project) -> None:
     assert "The provider reported the model judge-1-0613." in text
     assert 'Each request was sent with the parameters {"temperature": 0}.' in text
     assert "Replies were collected from 2026-02-27 to 2026-03-01 (UTC)." in text
-    assert f"Replies were parsed with {run.parser}." in text
+    assert "Replies were parsed for a score from 1 to 10" in text
+    assert "(JSON first, then markers in the text; version parse-3 of the parser)." in text
     assert "It evaluated 3 items from 3 source questions (with an error (valid) 3)." in text
 
 
@@ -412,6 +413,15 @@ def test_many_questions_are_outside_what_was_simulated_too() -> None:
         "detection rates over 171 to 1,170 questions (runs 1, 2)",
         "detection rates over 4 questions (run 4)",
     ]
+
+
+def test_no_name_of_the_program_stands_for_a_word_of_the_field(project: Project) -> None:
+    cut = (builders_decided.verdicts("G")[0], builders_decided.CUT)
+    make_replied(project, "pairwise", zip(make_items(project, 1), [cut], strict=True))
+    text = told(project)
+    assert "1 gave no result (no answer in one of the two orders 1)." in text
+    for name in ("one_order", "both-good+", "explained", "readiness"):
+        assert name not in text, name
 
 
 def test_the_letters_say_what_they_are_of(project: Project) -> None:

@@ -219,9 +219,7 @@ def test_the_matrix_is_sorted_by_its_measure_and_leads_to_each_pair(
         ["3 · vanilla judge-3", "b", "−16.7", "", "+83.3 p 0.004"],
         ["1 · vanilla judge", "a", "−100.0 p 0.001", "−83.3 p 0.004", ""],
     ]
-    assert 'href="?run=1&amp;run=3&amp;view=pairs&amp;intervals=yes"' in page
-    [line] = lines(shown(browser, "compare/?run=1&run=3&view=pairs&intervals=yes"))
-    assert line[4].startswith("−83.3")
+    assert 'href="?view=pairs&amp;intervals=yes&amp;run_a=1&amp;run_b=3"' in page
     of_alarms = lines(shown(browser, "compare/?measure=false_alarm"))
     assert [line[0] for line in of_alarms] == [
         "1 · vanilla judge", "3 · vanilla judge-3", "2 · vanilla judge-2",
@@ -237,6 +235,28 @@ def test_the_matrix_is_sorted_by_its_measure_and_leads_to_each_pair(
         for cell in (of_j[0][2], of_j[1][1])
     )
     assert back == [-there[0], -there[2], -there[1]]
+
+
+def test_a_pair_keeps_the_p_of_the_matrix_that_led_to_it(project: Project, browser: Client) -> None:
+    items = make_items(project, 12)
+    for said in ("U" * 12, "D" * 12, "D" * 10 + "UU", "D" * 12):
+        make_said(project, items, said)
+    [before] = lines(shown(browser, "compare/?run=1&run=3&view=pairs"))
+    matrix = shown(browser, "compare/?run=1&run=2&run=3&measure=difference")
+    # 2 / 2^10, the second smallest of three.
+    assert ["3 · vanilla judge-3", "b", "−16.7", "", "+83.3 p 0.004"] in lines(matrix)
+    [href] = re.findall(r'href="(\?[^"]*run_a=1&amp;run_b=3)"', matrix)[:1]
+    query = href.replace("&amp;", "&")
+    assert query == "?run=1&run=2&run=3&view=pairs&intervals=yes&run_a=1&run_b=3"
+    page = shown(browser, f"compare/{query}")
+    [line] = lines(page)
+    assert line[4].startswith("−83.3")
+    assert line[5] == "0.004"
+    assert "1 of 3 pairs shown. The adjusted p is for all pairs of the 3 runs." in page
+    # Of two chosen runs it is another p, and the page says why.
+    alone = shown(browser, "compare/?run=1&run=3&view=pairs")
+    assert before[5] == "0.002"
+    assert "Only two runs are chosen, so p is adjusted for one pair: it stays as it is." in alone
 
 
 def test_the_matrix_has_no_cell_where_two_runs_share_no_items(

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
+from math import comb
 from typing import Any, NamedTuple
-from urllib.parse import urlencode
 
 import numpy as np
 from django.db.models import Case, Field, Value, When
@@ -21,7 +21,7 @@ from judging.results.cells import Cell, GridLine, Header, Row
 from judging.results.columns import Table
 from judging.results.page_parts import (
     INTERVALS_PARAMETER,
-    RUN_PARAMETER,
+    SORT_PARAMETER,
     VIEW_PARAMETER,
     ChartSpec,
     Choice,
@@ -314,6 +314,15 @@ class Pairs(columns.Leading):
         return cells.items_url(self.runs[row["run_a"]], group, **which)
 
 
+# The columns of the two runs of a pair, by which the list of pairs can be filtered.
+_SIDES = ("run_a", "run_b")
+
+
+def _name_run(asked: PageQuery, field: str, number: str) -> str:
+    run = asked.runs_by_number.get(int(number)) if number.isdecimal() else None
+    return cells.run_name(run) if run and field in _SIDES else ""
+
+
 def _select(asked: PageQuery, tables: Sequence[Rows]) -> Rows:
     over = asked.switch_value(SCOPE_SWITCH.name)
     return [
@@ -405,19 +414,26 @@ _OVER_ABILITIES = lines.Lines(
 )
 
 
-_CHOSEN = "With more runs chosen, p is adjusted for more pairs and may be larger."
-
-
 def build_differences(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """One line per pair of runs, over all error items or over the error items of each ability."""
     over_all = asked.switch_value(SCOPE_SWITCH.name) == ALL
     shown = (_OVER_ALL if over_all else _OVER_ABILITIES)(asked, tables)
-    pairs = sum(1 for line in shown.grid.blocks[0].lines) if over_all else 0
-    if over_all and pairs < 3:
-        return replace(
-            shown, under=f"p is adjusted for the {pairs} pair{'s'[: pairs != 1]} shown. {_CHOSEN}"
+    if not over_all:
+        return shown
+    runs = len(arrays.select_judging(asked.runs))
+    pairs, there = comb(runs, 2), len(_select(asked, tables))
+    if there < pairs:
+        words = (
+            f"{there} of {pairs} pairs shown. The adjusted p is for all pairs of the {runs} runs."
         )
-    return shown
+        return replace(shown, headline=words)
+    if pairs > 1:
+        return shown
+    return replace(
+        shown,
+        headline="Only two runs are chosen, so p is adjusted for one pair: it stays as it is.",
+        under="With more runs chosen, it is adjusted for all their pairs and may be larger.",
+    )
 
 
 SIGNIFICANT = 0.05
@@ -444,7 +460,7 @@ def build_matrix(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     rows = [row for row in _select_whole(asked, tables) if row["n"] or row["invariant"]]
     adjusted = families.holm([row[_PS[measure]] for row in rows])
     by_pair = {
-        (row["run_a"], row["run_b"]): {**row, "adjusted": p}
+        (row["run_a"], row["run_b"]): {**row, "pair": (row["run_a"], row["run_b"]), "adjusted": p}
         for row, p in zip(rows, adjusted, strict=True)
     }
     by_pair |= {(b, a): _turn(row) for (a, b), row in by_pair.items()}
@@ -523,10 +539,11 @@ def _matrix_cell(asked: PageQuery, row: Row | None, measure: str) -> Cell:
         made = cells.points_cell(
             row[measure], row[f"{prefix}low"], row[f"{prefix}high"], row[f"{prefix}reason"]
         )
-    pair = sorted((row["run_a"], row["run_b"]))
-    query = [(RUN_PARAMETER, one) for one in pair]
-    query += [(VIEW_PARAMETER, PAIRS_VIEW), (INTERVALS_PARAMETER, "yes")]
-    href = f"?{urlencode(query)}"
+    # The pair among the same runs, so that its p is adjusted for as many pairs as here.
+    changes: dict[str, str | None] = dict.fromkeys((MEASURE_SWITCH.name, SORT_PARAMETER))
+    changes |= {VIEW_PARAMETER: PAIRS_VIEW, INTERVALS_PARAMETER: "yes"}
+    changes |= zip(_SIDES, map(str, row["pair"]), strict=True)
+    href = asked.link(**changes)
     return replace(made, note=note, href=href if made.is_there else "")
 
 
@@ -662,6 +679,9 @@ VIEWS = (
         build=build_differences,
         studies={},
         switches=(SCOPE_SWITCH,),
+        columns=_SIDES,
+        titles=dict(zip(_SIDES, ("Run a", "Run b"), strict=True)),
+        named=_name_run,
         empty=_EMPTY,
         table_first=True,
     ),

@@ -72,12 +72,16 @@ CRITERIA = (
 class Finding:
     """A figure, its limit, and the verdict. `would_do` is the number of items with which the limit
     would be met if the rates stayed as they are; None if it is met or missed, or if no number is
-    enough."""
+    enough. `errors` and `invariant` count the items of either kind with a usable reply, `missing`
+    those without one."""
 
     criterion: Criterion
     limit: float
     estimate: Estimate
     verdict: Verdict
+    errors: int
+    invariant: int
+    missing: int
     would_do: int | None = None
 
 
@@ -112,7 +116,16 @@ def _judge(sums: RunSums, criterion: Criterion, limit: float) -> Finding:
     if verdict is Verdict.TOO_FEW and estimate.value is not None:
         times = _find_times(sums, criterion, limit)
         would_do = None if times is None else int(np.ceil(times * estimate.n))
-    return Finding(criterion, limit, estimate, verdict, would_do)
+    return Finding(
+        criterion,
+        limit,
+        estimate,
+        verdict,
+        errors=sums.errors.n,
+        invariant=sums.invariant.n,
+        missing=round(sums.missing.y),
+        would_do=would_do,
+    )
 
 
 def _compare(criterion: Criterion, estimate: Estimate, limit: float) -> Verdict:

@@ -44,9 +44,19 @@ def ended(*words: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        ("--min-j 0.1", MET, "met: J 0.500 (0.143 to 0.712), at least 0.1, n 32"),
+        (
+            "--min-j 0.1",
+            MET,
+            "met: J 0.500 (0.143 to 0.712), at least 0.1, n 32 (20 errors, 12 score-invariant "
+            "items)\nNo usable reply: 2 of 34 items. J, detection and false "
+            "alarms leave them out.\n",
+        ),
         ("--min-j 0.6", NOT_MET, "not met: J 0.500 (0.143 to 0.712), at least 0.6, n 32"),
-        ("--min-j 0.3", TOO_FEW, "too few items: J 0.500 (0.143 to 0.712), at least 0.3, n 32. Ab"),
+        (
+            "--min-j 0.3",
+            TOO_FEW,
+            "too few items: J 0.500 (0.143 to 0.712), at least 0.3, n 32 (20 er",
+        ),
         ("--min-detection 0.5", MET, "met: detection 0.750 (0.531 to 0.888), at least 0.5, n 20"),
         ("--max-false-alarms 0.6", MET, "met: false alarms 0.250 (0.089 to 0.532), at most 0.6"),
         ("--max-false-alarms 0.2", NOT_MET, "not met: false alarms 0.250"),
@@ -65,7 +75,9 @@ def test_a_limit_is_met_by_the_whole_interval_alone(
 def test_one_missed_limit_decides_and_then_one_with_too_few_items(run: Run) -> None:
     code, said = ended("--min-j", "0.1", "--min-detection", "0.9", "--max-false-alarms", "0.4")
     assert code == NOT_MET
-    assert [line.split(":")[0] for line in said.splitlines()] == ["met", "not met", "too few items"]
+    assert [line.split(":")[0] for line in said.splitlines()] == [
+        "met", "not met", "too few items", "No usable reply",
+    ]  # fmt: skip
     assert ended("--min-j", "0.1", "--max-false-alarms", "0.4")[0] == TOO_FEW
 
 
@@ -80,7 +92,8 @@ def test_without_score_invariant_items_there_is_no_j_to_meet(project: Project) -
     make_replied(project, "vanilla", [(one, DETECTED) for one in make_items(project, 5)])
     assert ended("--min-j", "0.1") == (
         TOO_FEW,
-        "too few items: J none (no score-invariant item), at least 0.1, n 5\n",
+        "too few items: J none (no score-invariant item), at least 0.1, n 5 (5 errors, 0 "
+        "score-invariant items)\n",
     )
 
 

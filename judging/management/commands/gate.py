@@ -60,6 +60,13 @@ class Command(BaseCommand):
         findings = gate.judge(run, limits)
         for finding in findings:
             self.stdout.write(_describe(finding))
+        counted = findings[0]
+        if counted.missing:
+            total = counted.missing + counted.errors + counted.invariant
+            self.stdout.write(
+                f"No usable reply: {counted.missing:,} of {total:,} items. J, detection and false "
+                "alarms leave them out."
+            )
         self.verdict = gate.worst(findings)
         if self.verdict is not Verdict.MET:
             raise SystemExit(self.verdict)
@@ -86,6 +93,8 @@ def _describe(finding: Finding) -> str:
     words = (
         f"{WORDS[finding.verdict]}: {one.title} {value}, {side} {finding.limit:g}, n {found.n:,}"
     )
+    if one.name == "min-j":
+        words += f" ({finding.errors:,} errors, {finding.invariant:,} score-invariant items)"
     if finding.verdict is Verdict.TOO_FEW and found.value is not None:
         if finding.would_do is None:
             return f"{words}. The figure is too close to the limit for any number of items."

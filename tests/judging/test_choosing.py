@@ -54,13 +54,30 @@ def test_runs_that_cannot_be_told_apart_share_a_letter_and_the_page_says_so(
     make_said(items, "U" * 12 + "D" * 10)
     page = shown(browser, "choose/")
     # Newcombe, from Wilson's .4677 and .9111 of 9 in 12, and 0 and .2775 of none in 10.
-    assert "Highest J: 2 · vanilla · judge-2, with 0.75 (0.35 to 0.91)." in page
+    assert (
+        "Highest J: 2 · vanilla · judge-2, with 0.75 (0.35 to 0.91), from 12 errors and 10 "
+        "score-invariant items."
+    ) in page
+    assert "no usable reply" not in page
     assert "No difference was shown between it and: 1 · vanilla · judge." in page
     assert [line[:3] for line in lines(page)] == [
         ["2 · vanilla judge-2", "0.75", "a"],
         ["1 · vanilla judge", "0.67", "a"],
         ["3 · vanilla judge-3", "−1.00", "b"],
     ]
+
+
+def test_the_page_says_how_much_is_missing(items: list[Item], browser: Client) -> None:
+    make_said(items, "D" * 12 + "U" * 9 + "-")
+    assert "Of its items, 4.5 % have no usable reply. J leaves them out." in shown(
+        browser, "choose/"
+    )
+    make_said(items, "-" * 11 + "U" + "U" * 10)
+    page = shown(browser, "choose/")
+    assert "from 12 errors and 9 score-invariant items." in page
+    # 11 of 22.
+    assert "Of the items of a run, up to 50.0 % have no usable reply." in page
+    assert "they could change which run is best: see the page Missing." in page
 
 
 def test_the_best_of_runs_that_only_guess_is_not_praised(

@@ -1,7 +1,7 @@
 """Which evaluator should I use? The table `evaluators`, one row per run: what it detects, how often
 it is wrong, what it costs and how long it takes. The first view of the page Choose an evaluator."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -170,29 +170,51 @@ EVALUATORS = Table(
 
 
 def _state_best(asked: PageQuery, rows: Rows) -> tuple[str, str]:
-    """What the first row is, and how far that is certain: two sentences, "" without a J."""
+    """What the first row is, and how far that is certain: two texts, "" without a J."""
     best = rows[0] if rows else {}
     if best.get("j") is None:
         return "", ""
     names = {row["run"]: cells.run_name(asked.runs_by_number[row["run"]]) for row in rows}
     j = cells.figure_cell(best, "j")
     ends = f" ({j.interval})" if j.interval else ""
-    found = f"Highest J: {names[best['run']]}, with {j.text}{ends}."
+    found = (
+        f"Highest J: {names[best['run']]}, with {j.text}{ends}, from {best['errors']:,} errors and "
+        f"{best['invariant']:,} score-invariant items."
+    )
+    return found, " ".join(filter(None, (_state_certainty(rows, names), _state_missing(rows))))
+
+
+def _state_certainty(rows: Rows, names: Mapping[int, str]) -> str:
+    """Whether the first row is better than chance, and than the others."""
+    best, others = rows[0], [row for row in rows[1:] if row["j"] is not None]
     if best["j_low"] is not None and best["j_low"] <= 0:
-        return found, "Not shown to be better than chance: the interval is not above 0."
-    if len([row for row in rows if row["j"] is not None]) == 1:
-        return found, "No other run here has a J, so there is nothing to compare it with."
+        return "Not shown to be better than chance: the interval is not above 0."
+    if not others:
+        return "No other run here has a J, so there is nothing to compare it with."
     letters = families.split_letters([row["letters"] or "" for row in rows])
     alike = [row for row, own in zip(rows, letters, strict=True) if own & letters[0]][1:]
     if not alike:
         return (
-            found,
             "Among the chosen runs, every other one with a J is lower by more than chance would "
-            "explain.",
+            "explain."
         )
     named = "; ".join(names[row["run"]] for row in alike[:5])
     more = f" and {len(alike) - 5} more" if len(alike) > 5 else ""
-    return found, f"No difference was shown between it and: {named}{more}."
+    return f"No difference was shown between it and: {named}{more}."
+
+
+def _state_missing(rows: Rows) -> str:
+    """How much of the runs with a J is missing; "" if nothing is."""
+    shares = [row["missing"] / row["total"] for row in rows if row["j"] is not None]
+    if not any(shares):
+        return ""
+    words = f"{written.share(max(shares))} have no usable reply. J leaves them out"
+    if len(shares) == 1:
+        return f"Of its items, {words}."
+    return (
+        f"Of the items of a run, up to {words}; counted in, they could change which run is best: "
+        "see the page Missing."
+    )
 
 
 _LINES = lines.Lines(

@@ -40,7 +40,7 @@ def _ends(*figures: str) -> tuple[str, ...]:
 
 METHODS: dict[str, Method] = {
     "sign-flip test": Method(
-        4,
+        5,
         {
             "compare": (
                 "low", "high", "p", "p_holm", "q", "standard_error", "shows", "letters_a",
@@ -75,7 +75,7 @@ METHODS: dict[str, Method] = {
             "detector_ranges": ("low", "high", "reason"),
             "doses": _interval_columns("penalty"),
             "penalties": _interval_columns("penalty"),
-            "sensitivity": _interval_columns("j", "d_prime"),
+            "sensitivity": _interval_columns("j"),
         },
     ),
     "intervals of rates": Method(
@@ -103,6 +103,7 @@ METHODS: dict[str, Method] = {
             ),
         },
     ),
+    "d′": Method(2, {"sensitivity": ("d_prime", *_interval_columns("d_prime"))}),
     "alternative annotator test": Method(
         2,
         {"alt_test": ("evaluator", "people", "p", "q", "wins", "passed", "reason")},

@@ -44,7 +44,7 @@ CHECK_ADDRESS = (
     "https://host/v1, not that of a web page. Check also whether the server works, then test again."
 )
 SET_PARAMETERS = (
-    "Change the parameters of this endpoint, or add another endpoint if runs use this one."
+    "Set that in the parameters of this endpoint, or add another endpoint if runs use this one."
 )
 # The maximum number of threads serving pages that may wait for evaluators at the same time.
 _slots = threading.BoundedSemaphore(2)

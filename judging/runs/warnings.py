@@ -197,7 +197,7 @@ def _summarize(run: Run, facts: ReplyFacts) -> Iterator[str]:
         if one.kind == "cut_prompts":
             yield "prompts were probably cut"
         elif one.replies == total:
-            yield "the replies name another model, which the figures may describe"
+            yield "all replies name another model, so the figures may describe that one"
         else:
             yield (
                 f"{one.replies:,} of {total:,} replies name another model, so the figures may "

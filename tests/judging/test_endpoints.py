@@ -209,7 +209,7 @@ def test_a_test_call_shows_reply_tokens_seconds_and_cost(
 @pytest.mark.parametrize(
     ("script", "words"),
     [
-        (Script(faults={"truncated": ""}), "Ask with a higher max_tokens. Change the parameters"),
+        (Script(faults={"truncated": ""}), "Ask with a higher max_tokens. Set that in the"),
         (Script(faults={"empty": ""}), "The reply is empty. Test again"),
         (Script(faults={"filtered": ""}), "the provider blocked the reply"),
         (Script(answers_as="cheap-model-0125"), "the reply names the model “cheap-model-0125”"),

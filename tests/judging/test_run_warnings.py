@@ -327,8 +327,8 @@ def test_result_pages_say_which_of_their_runs_have_warnings(page: str) -> None:
     assert (
         f'Warnings about these runs.</strong> <a href="{first}">Run 1</a>: 7 of 21 replies name '
         "another model, so the figures may describe a mixture of models. "
-        f'<a href="{second}">Run 2</a>: the replies name another model, which the figures may '
-        "describe; prompts were probably cut.</p>"
+        f'<a href="{second}">Run 2</a>: all replies name another model, so the figures may '
+        "describe that one; prompts were probably cut.</p>"
     ) in shown
     assert "Warnings about" not in client.get(address.split("?")[0] + "?run=4").content.decode()
 

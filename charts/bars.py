@@ -1,7 +1,7 @@
 """Bar chart with one bar per group. Each bar starts at 0 and has its number at the end."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -31,7 +31,7 @@ def draw_bars(found: Sequence[Bar], *, title: str, counted: str = "Items") -> di
     Values below 0 are not supported.
     """
     top = max((one.value for one in found), default=0) or 1
-    base = alt.Chart(marks.rows(map(asdict, found))).encode(
+    base = alt.Chart(marks.rows(map(marks.as_row, found))).encode(
         y=marks.row_axis("group", [one.group for one in found]),
         x=alt.X("value:Q")
         .scale(

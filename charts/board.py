@@ -1,7 +1,7 @@
 """Chart of categories: each category has one mark with its interval, next to the threshold."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -25,7 +25,7 @@ def draw_shares(found: Sequence[ShareInterval], *, title: str, bar: float) -> di
     """Return a Vega-Lite specification: groups from top to bottom in the given order, with a line
     at the threshold `bar`."""
     groups = [one.group for one in found]
-    base = alt.Chart(marks.rows(map(asdict, found))).encode(
+    base = alt.Chart(marks.rows(map(marks.as_row, found))).encode(
         y=marks.row_axis("group", groups),
         tooltip=[
             alt.Tooltip("group:N", title="Group"),

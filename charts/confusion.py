@@ -1,7 +1,7 @@
 """Confusion heatmap: how often one annotator says X and another says Y. Darker means more often."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -33,7 +33,7 @@ def draw_heatmap(
     `rows` and `columns` say whose answers they are. The shade shows the share of the row, and the
     number shows the count. Cells where both sides say the same have a thick border.
     """
-    values = [{**asdict(one), "said": _describe_pair(one)} for one in found]
+    values = [{**marks.as_row(one), "said": _describe_pair(one)} for one in found]
     base = alt.Chart(marks.rows(values)).encode(
         x=alt.X("column:N", title=columns, sort=list(answers)).axis(
             labelAngle=-30, labelLimit=120, orient="top", domain=False, ticks=False

@@ -1,7 +1,7 @@
 """Chart of J against cost: which evaluator tells errors apart, and what does it cost?"""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import ceil, floor, log10
 from typing import Any
 
@@ -41,7 +41,7 @@ def draw_costs(found: Sequence[CostPoint], *, title: str) -> dict[str, Any]:
     spots = [(at(one.cost), (1 - one.j) / (1 - least)) for one in found]
     words = [one.run.split(" · ")[0] for one in found]
     rows = [
-        {**asdict(one), "word": word, "right": right, "down": down}
+        {**marks.as_row(one), "word": word, "right": right, "down": down}
         for one, word, (right, down) in zip(
             found, words, labels.place_labels(spots, words, HEIGHT), strict=True
         )

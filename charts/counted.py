@@ -3,7 +3,7 @@ circle, sized by its count."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -72,7 +72,7 @@ def _fill_panel(panel: Mapping[str, Any], counts: Sequence[PairCount]) -> dict[s
         for layer in panel["layer"]
     ]
     title = {**panel["title"], "text": counts[0].panel.split(": ")}
-    data = {"values": [asdict(one) for one in counts]}
+    data = {"values": [marks.as_row(one) for one in counts]}
     return {**panel, "data": data, "layer": layers, "title": title}
 
 
@@ -108,7 +108,7 @@ def _panel(counts: Sequence[PairCount], values: dict[str, set[float]], area: alt
     first = counts[0]
     x = _axis(alt.X("people:Q"), "People", values[first.people_axis])
     y = _axis(alt.Y("evaluator:Q"), "Evaluator", values[first.evaluator_axis])
-    base = alt.Chart(marks.rows(map(asdict, counts))).encode(x=x, y=y, tooltip=_tooltip())
+    base = alt.Chart(marks.rows(map(marks.as_row, counts))).encode(x=x, y=y, tooltip=_tooltip())
     drawn = base.mark_circle(color=marks.COLOURS[0], opacity=0.35, stroke=marks.COLOURS[0])
     layers = [drawn.encode(size=area)]
     if first.people_axis == first.evaluator_axis:

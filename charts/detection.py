@@ -1,7 +1,7 @@
 """Dot plot of rates: one mark per run and ability, with its interval."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -51,7 +51,7 @@ def draw_dot_plot(
     """
     runs = list(dict.fromkeys(point.run for point in points))
     groups = list(dict.fromkeys(point.group for point in points))
-    base = alt.Chart(marks.rows(map(asdict, points))).encode(
+    base = alt.Chart(marks.rows(map(marks.as_row, points))).encode(
         y=marks.row_axis("group", groups),
         yOffset=alt.YOffset("run:N", sort=runs),
         tooltip=_tooltip(title, series, axis, ends),

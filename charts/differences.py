@@ -2,7 +2,7 @@
 0."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -32,7 +32,7 @@ def draw_differences(
 ) -> dict[str, Any]:
     """Return a Vega-Lite specification: pairs from top to bottom in the given order. Differences
     that are not in points need their own `title` and `axis`."""
-    base = alt.Chart(marks.rows(map(asdict, found))).encode(
+    base = alt.Chart(marks.rows(map(marks.as_row, found))).encode(
         y=marks.row_axis("pair", [one.pair for one in found]),
         tooltip=[
             alt.Tooltip("pair:N", title="Pair"),

@@ -1,7 +1,7 @@
 """Dose-response chart: one line per run over the number of errors, with intervals."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -38,7 +38,7 @@ def draw_lines(
     """
     runs = list(dict.fromkeys(one.run for one in found))
     doses = sorted({one.dose for one in found})
-    base = alt.Chart(marks.rows(map(asdict, found))).encode(
+    base = alt.Chart(marks.rows(map(marks.as_row, found))).encode(
         x=alt.X("dose:O", sort=doses)
         .scale(paddingInner=DOSE_GAP, paddingOuter=DOSE_GAP / 2)
         .axis(title="Errors in the answer", labelAngle=0),

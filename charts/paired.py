@@ -2,7 +2,7 @@
 mean."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -33,7 +33,7 @@ def draw_pairs(pairs: Sequence[MeanPair], *, title: str) -> dict[str, Any]:
     """
     runs = list(dict.fromkeys(one.run for one in pairs))
     groups = list(dict.fromkeys(one.group for one in pairs))
-    base = alt.Chart(marks.rows(map(asdict, pairs))).encode(
+    base = alt.Chart(marks.rows(map(marks.as_row, pairs))).encode(
         y=marks.row_axis("group", groups),
         yOffset=alt.YOffset("run:N", sort=runs),
         color=marks.colour_by("run", runs, "Run"),

@@ -2,7 +2,7 @@
 changes? One plane for all runs, or a small one for each run."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -36,7 +36,7 @@ def draw_plane(found: Sequence[SensitivityPoint]) -> dict[str, Any]:
     group of a point is in the tooltip. If there are more runs than colours, the marks over all
     items are labelled with the first word of their run, so that no label overlaps another."""
     runs = list(dict.fromkeys(one.run for one in found))
-    base = alt.Chart(marks.rows(map(asdict, found))).encode(
+    base = alt.Chart(marks.rows(map(marks.as_row, found))).encode(
         color=marks.colour_by("run", runs, "Run"), tooltip=_tooltip()
     )
     x, y = _x("false_alarm"), _y("detection")
@@ -78,7 +78,7 @@ def _fill_panel(
 ) -> dict[str, Any]:
     """The same panel for another run."""
     chance, *layers = panel["layer"]
-    data = {"values": [asdict(one) for one in found]}
+    data = {"values": [marks.as_row(one) for one in found]}
     return {
         **panel,
         "title": {**panel["title"], "text": _panel_title(run)},
@@ -95,7 +95,7 @@ def _panel_title(run: str) -> list[str]:
 def _panel(
     found: Sequence[SensitivityPoint], groups: Sequence[str]
 ) -> alt.LayerChart | alt.FacetChart:
-    base = alt.Chart(marks.rows(map(asdict, found))).encode(tooltip=_tooltip())
+    base = alt.Chart(marks.rows(map(marks.as_row, found))).encode(tooltip=_tooltip())
     x, y = _x("false_alarm", 2), _y("detection", 2)
     whole = base.transform_filter(alt.datum.whole)
     layers = alt.layer(
@@ -132,7 +132,7 @@ def _numbers(found: Sequence[SensitivityPoint], runs: Sequence[str]) -> alt.Char
     words = [one.run.split(" · ")[0] for one in whole]
     spots = [(one.false_alarm, 1 - one.detection) for one in whole]
     rows = [
-        {**asdict(one), "word": word, "right": right, "down": down}
+        {**marks.as_row(one), "word": word, "right": right, "down": down}
         for one, word, (right, down) in zip(
             whole, words, labels.place_labels(spots, words, HEIGHT), strict=True
         )

@@ -1,7 +1,7 @@
 """Chart of how figures change, such as with another prompt: one row per detector, next to 0."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -34,7 +34,7 @@ def draw_shifts(found: Sequence[Shift], *, title: str) -> dict[str, Any]:
     rows = list(dict.fromkeys(one.of for one in found))
     figures = list(dict.fromkeys(one.figure for one in found))
     axis = _axis(found)
-    base = alt.Chart(marks.rows(map(asdict, found))).encode(
+    base = alt.Chart(marks.rows(map(marks.as_row, found))).encode(
         y=marks.row_axis("of", rows),
         yOffset=alt.YOffset("figure:N", sort=figures),
         color=marks.colour_by("figure", figures, "Figure"),

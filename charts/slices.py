@@ -3,7 +3,7 @@ items."""
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -42,7 +42,7 @@ def draw_slices(found: Sequence[SliceRates]) -> dict[str, Any]:
     """
     names = [one.name for one in found]
     spec = deepcopy(_draw_layers(marks.count_lines(names)))
-    spec["data"] = {"values": [asdict(one) for one in found]}
+    spec["data"] = {"values": [marks.as_row(one) for one in found]}
     spec["height"] = max(1, len(found)) * marks.row_height(names, ROW_HEIGHT)
     for layer in spec["layer"]:
         layer["encoding"]["y"]["sort"] = names

@@ -2,7 +2,7 @@
 figure over all items, and the mean over groups."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -37,7 +37,7 @@ def draw_spread(found: Sequence[SpreadMark], *, title: str, axis: Axis) -> dict[
     """Return a Vega-Lite specification: rows from top to bottom. Each row has the figure of every
     group, the figure over all items with its interval, and the mean over groups."""
     rows = list(dict.fromkeys(one.row for one in found))
-    marked = [asdict(one) for one in found]
+    marked = [marks.as_row(one) for one in found]
     layers = alt.layer(
         *(layer for kind in _KINDS for layer in _kind_layers(marked, kind, rows, title, axis))
     )

@@ -1,7 +1,7 @@
 """Strip chart of score changes: for each group, the share of its items at each step."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -33,7 +33,7 @@ def draw_strips(
     The shade shows the share. If there is room, a number shows it too.
     """
     groups = list(dict.fromkeys(one.group for one in found))
-    base = alt.Chart(marks.rows(map(asdict, found))).encode(
+    base = alt.Chart(marks.rows(map(marks.as_row, found))).encode(
         x=alt.X("step:O", title=title, sort="ascending")
         .scale(domain=list(steps))
         .axis(labelAngle=0, labelExpr=SIGNED_EXPR),

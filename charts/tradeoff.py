@@ -2,7 +2,7 @@
 errors."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -39,7 +39,7 @@ def draw_tradeoff(found: Sequence[PrecisionRecall]) -> dict[str, Any]:
     lines of equal F1. If there are more detectors than colours, the name of the detector is next to
     each mark."""
     names = list(dict.fromkeys(one.detector for one in found))
-    base = alt.Chart(marks.rows(map(asdict, found))).encode(
+    base = alt.Chart(marks.rows(map(marks.as_row, found))).encode(
         color=marks.colour_by("detector", names, "Detector"), tooltip=_tooltip()
     )
     x, y = marks.x_channel("recall", "Recall"), marks.y_channel("precision", "Precision")

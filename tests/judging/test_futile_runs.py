@@ -327,7 +327,7 @@ def test_the_page_of_a_run_without_a_usable_answer_leads_to_a_higher_limit_if_mo
     assert ("Ask the unusable items again</a> with a higher <code>max_tokens" in page) is (
         is_mostly_cut
     )
-    assert ("Clone this run with another endpoint" in page) is not is_mostly_cut
+    assert ("lone this run with another endpoint" in page) is not is_mostly_cut
 
 
 def test_a_run_whose_first_replies_were_cut_off_says_to_ask_with_a_higher_limit(

@@ -399,8 +399,8 @@ def test_replies_that_are_all_usable_are_said_to_be(project: Project, browser: C
 def test_detection_stands_against_false_alarms(base: Run, browser: Client) -> None:
     [line, *_] = lines(shown(browser, "sensitivity/"))
     # Three of nine errors, and one of three score-invariant changes: J = 1/3 - 1/3.
-    # d' = z(3.5 / 10) - z(1.5 / 4).
-    assert line == ["All", "1 · vanilla judge", "33.3 % n 9", "33.3 % n 3", "0.00", "−0.07"]
+    # Equal rates: d' = z(5 / 14) - z(5 / 14).
+    assert line == ["All", "1 · vanilla judge", "33.3 % n 9", "33.3 % n 3", "0.00", "0.00"]
 
 
 def test_a_switch_brings_the_figures_alone(base: Run, browser: Client) -> None:

@@ -256,13 +256,19 @@ def test_an_estimate_says_what_is_left_of_the_cap_and_the_budget_if_that_is_less
     assert [one.limit for one in found.shortages] == ["budget"]
 
 
-def test_an_estimate_counts_each_later_call_of_a_chain(project: Project) -> None:
+def make_truncated_chain() -> Run:
+    """A finished run of a strategy with three steps over one item, whose first reply was cut."""
     project = CASES["score-chain"].project()
     run = make_run(project, make_endpoint(NOWHERE), "score-chain", limit=1)
     lifecycle.plan_calls(run)
     answer(run, "<RESULT>ants</RESULT>", finish="length")
     lifecycle.finish_if_done(run)
     run.refresh_from_db()
+    return run
+
+
+def test_an_estimate_counts_each_later_call_of_a_chain() -> None:
+    run = make_truncated_chain()
     found = supplements.estimate_supplement(run, MORE)
     assert (found.items, found.calls, found.to_ask) == (1, 3, 3)
 
@@ -417,12 +423,7 @@ def test_an_item_with_one_of_two_new_replies_keeps_its_result_if_its_supplement_
 
 def test_a_cancelled_chain_keeps_its_replies_and_the_item_its_original_result() -> None:
     """Of three steps the supplement has made the first."""
-    project = CASES["score-chain"].project()
-    run = make_run(project, make_endpoint(NOWHERE), "score-chain", limit=1)
-    lifecycle.plan_calls(run)
-    answer(run, "<RESULT>ants</RESULT>", finish="length")
-    lifecycle.finish_if_done(run)
-    run.refresh_from_db()
+    run = make_truncated_chain()
     assert results(run) == {"truncated": 1}
     supplements.ask_again(run, None, MORE)
     assert answer(run, "<RESULT>ants</RESULT>") == 1
@@ -633,12 +634,7 @@ def test_a_cancel_from_before_the_supplement_began_keeps_the_run_and_its_results
 def test_a_chain_of_a_supplement_that_was_just_cancelled_sends_no_further_call(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    project = CASES["score-chain"].project()
-    run = make_run(project, make_endpoint(NOWHERE), "score-chain", limit=1)
-    lifecycle.plan_calls(run)
-    answer(run, "<RESULT>ants</RESULT>", finish="length")
-    lifecycle.finish_if_done(run)
-    run.refresh_from_db()
+    run = make_truncated_chain()
     supplements.ask_again(run, None, MORE)
     go_on = outcomes._continue_chains
 

@@ -15,12 +15,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.fft import irfft, next_fast_len, rfft
-from scipy.special import bdtr, expit, gammaln, stdtr, stdtrit
+from scipy.special import bdtr, expit, gammaln, ndtri, stdtr, stdtrit
 
 from stats import sensitivity
 from stats.estimates import Estimate, PValue
 
-# The power with which the smallest difference that `shows` is found.
+# The power with which the smallest difference is found.
 POWER = 0.8
 # If the grid of possible sums has more points than this, p comes from random draws, or from
 # Student's t once enough clusters differ for its tail to be accurate.
@@ -45,6 +45,7 @@ _SHORT = 64
 NO_ITEMS = "no item that both parsed"
 ONE_CLUSTER = "one cluster"
 ALL_ALIKE = "all clusters differ alike"
+TOO_FEW = "too few questions to find any difference"
 
 # Where numbers are drawn from, or what makes it: most tests draw nothing.
 Generator = np.random.Generator | Callable[[], np.random.Generator]
@@ -56,16 +57,62 @@ Ints = NDArray[np.int_]
 class RateDifference(Estimate):
     """A difference of two rates, -1 to 1, with its interval and standard error.
 
-    `shows` is the smallest difference that is found with 80 % power. `n` counts items; `reason`
-    says why a value is None.
+    `n` counts items, `clusters` their clusters; `per_cluster` is the number of items of the cluster
+    of a random item. `step` is the smallest difference of an item that is not 0: 1, or less for
+    shares of repeats. `reason` says why a value is None.
     """
 
     standard_error: float | None = None
-    shows: float | None = None
+    clusters: int = 0
+    per_cluster: float = 1.0
+    step: float = 1.0
+
+    def find_smallest(
+        self, tests: int = 1, level: float = 0.95, times: float = 1.0
+    ) -> float | None:
+        """The smallest difference that `test_difference` finds with 80 % power, from 0 to 1.
+
+        alpha is 1 - level, divided by the number of tests in the family: what the first step of
+        Holm's correction, or of Benjamini and Hochberg's, asks of a difference that is the only
+        one. With n items and the standard error e, the sum of a true difference d varies by n e.
+        Flipping the signs of whole clusters takes d for variation too: by n (e^2 + d^2 q / n)^0.5,
+        where q is `per_cluster`. The sums that the exact test can reach are two steps apart, so it
+        loses one step s on average (for shares, at most that). So d is the smallest with
+
+            n d - s >= z n (e^2 + d^2 q / n)^0.5 + t n e
+
+        where z is the normal quantile of 1 - alpha / 2, and t Student's of 0.8 with `clusters` - 1
+        degrees of freedom. This is Miettinen's formula (1968) for pairs, with clusters and the
+        step. Simulated with clusters of one item, or of one to eight with a correlation up to .3,
+        rates of 25 to 95 %, differences of 5 to 20 points, and 1 or 45 tests: such a difference
+        was found in 77 to 97 % of sets; with few clusters it is more than 80 %.
+
+        `times` as many clusters of the same kind divide e^2 by that number. None without a standard
+        error, or if no difference can be found: if too few clusters can have so small a p, or the
+        difference would be over 1. Raises ValueError for a level outside (0, 1) or fewer tests
+        than 1.
+        """
+        if not 0 < level < 1:
+            raise ValueError(f"a level must be between 0 and 1, not {level}")
+        if tests < 1:
+            raise ValueError(f"a family has at least one test, not {tests}")
+        alpha, clusters, n = (1 - level) / tests, self.clusters * times, self.n * times
+        if self.standard_error is None or 1 - clusters > log(alpha, 2):
+            return None
+        error = n * self.standard_error / sqrt(times)
+        z = -float(ndtri(alpha / 2))
+        apart = self.step + float(stdtrit(clusters - 1, POWER)) * error
+        # (n d - apart)^2 = z^2 (error^2 + d^2 n q), solved for d.
+        square = n**2 - z**2 * n * self.per_cluster
+        if square <= 0:
+            return None
+        root = sqrt(max(0.0, (n * apart) ** 2 - square * (apart**2 - (z * error) ** 2)))
+        found = (n * apart + root) / square
+        return found if found <= 1 else None
 
 
 def estimate_difference(
-    differences: ArrayLike, clusters: ArrayLike, level: float = 0.95, tests: int = 1
+    differences: ArrayLike, clusters: ArrayLike, level: float = 0.95
 ) -> RateDifference:
     """The mean difference d of n items in m clusters, with its two-sided interval.
 
@@ -81,15 +128,10 @@ def estimate_difference(
     for 10 to 120 clusters, rates up to 0.98 and a correlation up to .3: it covers 93.5 % or more,
     where d +- t v^0.5 goes down to 85 %.)
 
-    `shows` is (t of 1 - alpha / 2 + t of 0.8) v^0.5 with m - 1 degrees of freedom, where alpha is 1
-    - level, divided by the number of tests in the family: what the first step of Holm's correction,
-    or of Benjamini and Hochberg's, asks of a difference that is the only one. There is no interval
-    with one cluster. Raises ValueError for a level outside (0, 1) or fewer tests than 1.
+    There is no interval with one cluster. Raises ValueError for a level outside (0, 1).
     """
     if not 0 < level < 1:
         raise ValueError(f"a level must be between 0 and 1, not {level}")
-    if tests < 1:
-        raise ValueError(f"a family has at least one test, not {tests}")
     each = np.asarray(differences, dtype=float)
     n = each.size
     if n == 0:
@@ -100,17 +142,27 @@ def estimate_difference(
     low, high = made.find_ends((1 - level) / 2)
     if made.variance is None:
         return RateDifference(made.value, low, high, n, ALL_ALIKE)
-    error = sqrt(made.variance)
-    found = float(stdtrit(made.m - 1, 1 - (1 - level) / 2 / tests) + stdtrit(made.m - 1, POWER))
-    return RateDifference(made.value, low, high, n, standard_error=error, shows=found * error)
+    size = np.abs(each)
+    return RateDifference(
+        made.value,
+        low,
+        high,
+        n,
+        standard_error=sqrt(made.variance),
+        clusters=made.m,
+        per_cluster=made.per_cluster,
+        step=float(size[size > 0].min()),
+    )
 
 
 class _Measured(NamedTuple):
-    """The mean difference over m clusters, its linearised variance (None if all clusters differ
-    alike), and the centre, standard error and degrees of freedom of its interval."""
+    """The mean difference over m clusters, the items of the cluster of a random item, its
+    linearised variance (None if all clusters differ alike), and the centre, standard error and
+    degrees of freedom of its interval."""
 
     value: float
     m: int
+    per_cluster: float
     variance: float | None
     centre: float
     error: float
@@ -134,8 +186,10 @@ def _measure(each: Floats, clusters: ArrayLike) -> _Measured | None:
     alike = residual <= _ROUNDING * float((sums**2).sum())
     variance = m / (m - 1) * residual / n**2
     ends = _bonett_price(each, m if alike else _count_independent(each, variance))
-    freedom = max(1.0, n**2 / float((items**2).sum()) - 1)
-    return _Measured(value, m, None if alike else variance, ends.centre, ends.error, freedom)
+    per_cluster = float((items**2).sum()) / n
+    freedom = max(1.0, n / per_cluster - 1)
+    found = None if alike else variance
+    return _Measured(value, m, per_cluster, found, ends.centre, ends.error, freedom)
 
 
 class _Adjusted(NamedTuple):

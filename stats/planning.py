@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri, stdtrit
 
-from stats.paired import POWER
+from stats.paired import POWER, RateDifference
 from stats.rates import ClusterSums, clustered_wilson, design_effect, repeat_clusters
 
 # More than so many times as many items as there are is no advice.
@@ -151,32 +151,25 @@ def items_for_width(sums: ClusterSums, width: float, level: float = 0.95) -> int
 
 
 def items_for_difference(
-    items: int,
-    clusters: int,
-    standard_error: float,
-    difference: float,
-    tests: int = 1,
-    level: float = 0.95,
+    found: RateDifference, difference: float, tests: int = 1, level: float = 0.95
 ) -> int | None:
     """The items with which a difference of this size would be found with 80 % power.
 
-    From the standard error of the difference of two runs over so many items in so many clusters, as
-    `paired.estimate_difference` gives it with `shows` for the present items: with k times as many
-    clusters it is divided by the root of k, and Student's quantiles have k clusters - 1 degrees of
-    freedom. May be fewer items than there are; None if no number is enough. Raises ValueError for
-    fewer than two clusters, a standard error or a difference that is not above 0.
+    From the difference of two runs as it is now: so many times as many clusters of the same kind
+    are needed that `RateDifference.find_smallest` is at most `difference`. May be fewer items than
+    there are. None without a standard error, or if no number is enough. Raises ValueError for a
+    difference that is not above 0.
     """
-    if clusters < 2 or standard_error <= 0 or difference <= 0:
-        raise ValueError(
-            f"{clusters} clusters, an error of {standard_error} and a difference of {difference}"
-        )
+    if difference <= 0:
+        raise ValueError(f"a difference of {difference} needs no items")
+    if found.standard_error is None:
+        return None
 
     def is_enough(times: float) -> bool:
-        freedom = clusters * times - 1
-        upper = stdtrit(freedom, 1 - (1 - level) / 2 / tests) + stdtrit(freedom, POWER)
-        return float(upper) * standard_error / sqrt(times) <= difference
+        smallest = found.find_smallest(tests, level, times)
+        return smallest is not None and smallest <= difference
 
-    return _count(items, find_times(is_enough, 2 / clusters))
+    return _count(found.n, find_times(is_enough, 2 / found.clusters))
 
 
 def items_for_two_rates(

@@ -40,7 +40,7 @@ def _ends(*figures: str) -> tuple[str, ...]:
 
 METHODS: dict[str, Method] = {
     "sign-flip test": Method(
-        5,
+        6,
         {
             "compare": (
                 "low", "high", "p", "p_holm", "q", "standard_error", "shows", "letters_a",

@@ -233,11 +233,6 @@ def points_cell(
     )
 
 
-def distance_cell(value: float | None) -> Cell:
-    """A cell with the distance between two rates in percentage points, without sign."""
-    return Cell(written.DASH if value is None else f"{100 * value:.1f}", value)
-
-
 def p_value_cell(value: float | None, reason: str | None = "") -> Cell:
     """A cell with a p to three decimals; if p is None, it has a reason."""
     if value is None:

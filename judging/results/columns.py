@@ -280,13 +280,17 @@ class Points(Column):
 
 @dataclass(frozen=True)
 class Distance(Column):
-    """The distance between two rates in percentage points, without sign."""
+    """The distance between two rates in percentage points, without sign, or why there is none."""
 
     _: KW_ONLY
     unit: str = cells.POINTS_UNIT
+    reason: str = "reason"
 
     def cell(self, row: Row, of: Leading) -> Cell:
-        return cells.distance_cell(row[self.name])
+        value = row[self.name]
+        if value is None:
+            return Cell(reason=row[self.reason] or "")
+        return Cell(f"{100 * value:.1f}", value)
 
 
 @dataclass(frozen=True)

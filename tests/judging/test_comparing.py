@@ -9,6 +9,7 @@ from pytest_django import DjangoAssertNumQueries
 from annotation.models import Item, Project
 from judging.models import Run
 from judging.results.tables import compare
+from stats import paired
 from tests.judging.builders_decided import CUT, make_replied, scores, verdicts
 from tests.judging.builders_judging import make_items
 from tests.judging.test_result_pages import lines, shown
@@ -36,12 +37,14 @@ def test_two_runs_differ_over_the_items_that_both_parsed(project: Project) -> No
     # Exact McNemar: 2 x (1 + 8) / 2^8
     assert row["p"] == row["p_holm"] == pytest.approx(18 / 256)
     assert row["low"] < 6 / 11 < row["high"]
-    # Student's quantiles of 10 degrees of freedom: 2.228139 at 0.975, 0.879058 at 0.8.
-    assert row["shows"] == pytest.approx((2.228139 + 0.879058) * row["standard_error"])
+    # 11 d - 1 = 1.959964 x 11 (e^2 + d^2 / 11)^.5 + 0.879058 x 11 e, of the one pair.
+    error = row["standard_error"]
+    flipped = 1.959964 * 11 * (error**2 + row["shows"] ** 2 / 11) ** 0.5
+    assert 11 * row["shows"] - 1 == pytest.approx(flipped + 0.879058 * 11 * error, abs=1e-5)
     assert (row["letters_a"], row["letters_b"]) == ("a", "a")
-    # Among three pairs: 2.870 at 1 - 0.05 / 6.
+    # Among three pairs it must be over 100 points.
     among_three = compare.compare([a, b, make_said(project, items, "D" * 13)])[0]
-    assert among_three["shows"] == pytest.approx((2.870 + 0.879) * row["standard_error"], rel=1e-3)
+    assert (among_three["shows"], among_three["reason"]) == (None, paired.TOO_FEW)
     assert (by_ability["ability"], by_ability["p"]) == ("factual", row["p"])
     assert (by_ability["p_holm"], by_ability["q"]) == (None, row["p"])
 
@@ -57,6 +60,13 @@ def test_runs_that_differ_share_no_letter_and_p_is_adjusted_for_all_pairs(
     ]  # fmt: skip
     # 2 / 2^10 for either pair that differs, three pairs.
     assert [row["p_holm"] for row in rows] == pytest.approx([1, 3 * 2 / 1024, 3 * 2 / 1024])
+
+
+def test_letters_begin_with_the_runs_that_detect_the_most(project: Project) -> None:
+    items = make_items(project, 10)
+    runs = [make_said(project, items, one * 10) for one in "UDD"]
+    found = {(row["letters_a"], row["letters_b"]) for row in compare.compare(runs)[:2]}
+    assert found == {("b", "a")}
 
 
 def test_p_is_exact_however_small_where_questions_have_several_items(project: Project) -> None:
@@ -215,9 +225,9 @@ def test_the_matrix_is_sorted_by_its_measure_and_leads_to_each_pair(
     page = shown(browser, "compare/")
     # 12 against 0: p = 3 x 2 / 2^12; 10 against 0: 2 x 2 / 2^10; 2 against 0: 1/2.
     assert lines(page) == [
-        ["2 · vanilla judge-2", "b", "", "+16.7", "+100.0 p 0.001"],
-        ["3 · vanilla judge-3", "b", "−16.7", "", "+83.3 p 0.004"],
-        ["1 · vanilla judge", "a", "−100.0 p 0.001", "−83.3 p 0.004", ""],
+        ["2 · vanilla judge-2", "a", "", "+16.7", "+100.0 p 0.001"],
+        ["3 · vanilla judge-3", "a", "−16.7", "", "+83.3 p 0.004"],
+        ["1 · vanilla judge", "b", "−100.0 p 0.001", "−83.3 p 0.004", ""],
     ]
     assert 'href="?view=pairs&amp;intervals=yes&amp;run_a=1&amp;run_b=3"' in page
     of_alarms = lines(shown(browser, "compare/?measure=false_alarm"))
@@ -244,7 +254,7 @@ def test_a_pair_keeps_the_p_of_the_matrix_that_led_to_it(project: Project, brows
     [before] = lines(shown(browser, "compare/?run=1&run=3&view=pairs"))
     matrix = shown(browser, "compare/?run=1&run=2&run=3&measure=difference")
     # 2 / 2^10, the second smallest of three.
-    assert ["3 · vanilla judge-3", "b", "−16.7", "", "+83.3 p 0.004"] in lines(matrix)
+    assert ["3 · vanilla judge-3", "a", "−16.7", "", "+83.3 p 0.004"] in lines(matrix)
     [href] = re.findall(r'href="(\?[^"]*run_a=1&amp;run_b=3)"', matrix)[:1]
     query = href.replace("&amp;", "&")
     assert query == "?run=1&run=2&run=3&view=pairs&intervals=yes&run_a=1&run_b=3"

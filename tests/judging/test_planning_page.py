@@ -131,13 +131,16 @@ def test_items_for_a_difference_follow_from_the_difference_now(
     make_said(items, "DU" * 20)
     rows = planning.tabulate_differences(Run.objects.for_results())
     first, alike, _ = rows
-    # A quarter each way: standard error (.5 / 39)^.5; (t of 1 - .05 / 6 + t of .8) of it.
+    # A quarter each way: standard error e = (.5 / 39)^.5; of three pairs.
     assert (first["n"], first["questions"], first["difference"]) == (40, 40, 0)
-    assert first["shows"] == pytest.approx((2.5007 + 0.8512) * (0.5 / 39) ** 0.5, rel=1e-3)
-    wanted = [40 * (first["shows"] / points) ** 2 for points in planning.POINTS.values()]
-    # Fewer by Student's t, whose quantiles come down.
-    for name, most in zip(planning.POINTS, wanted, strict=True):
-        assert 0.9 * most < first[name] <= 1.01 * most
+    error, shows = (0.5 / 39) ** 0.5, first["shows"]
+    flipped = 2.393980 * 40 * (error**2 + shows**2 / 40) ** 0.5
+    assert 40 * shows - 1 == pytest.approx(flipped + 0.850935 * 40 * error, abs=1e-4)
+    for name, points in planning.POINTS.items():
+        n = first[name]
+        reached = 2.393980 * (n * (0.5 / 39 * 40) + n * points**2 * n / n) ** 0.5
+        reached += 0.8416 * (n * (0.5 / 39 * 40)) ** 0.5
+        assert n * points - 1 == pytest.approx(reached, rel=0.01)
     assert (alike["items_5"], alike["reason"]) == (None, "all clusters differ alike")
     found = lines(shown(browser, "plan/?view=differences"))
     assert [line[:3] for line in found] == [

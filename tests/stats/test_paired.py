@@ -47,30 +47,70 @@ def test_a_difference_of_clusters_by_hand():
     found = estimate([(2, 2), (1, 0), (1, -1)])
     assert (found.value, found.n, found.reason) == (0.25, 4, "")
     assert found.standard_error == pytest.approx(math.sqrt(0.36328125))
-    # Student's quantiles of 2 degrees of freedom: 4.302653 at 0.975, 1.060660 at 0.8.
-    assert found.shows == pytest.approx((4.302653 + 1.060660) * math.sqrt(0.36328125))
+    # The items of the question of a random item: (4 + 1 + 1) / 4.
+    assert (found.clusters, found.per_cluster, found.step) == (3, 1.5, 1)
     # Student's quantile of 2 degrees of freedom is 4.30: wider than what there is.
     assert (found.low, found.high) == (-1, 1)
 
 
-def test_of_three_tests_a_difference_must_be_larger_to_be_found():
-    # Student's quantile of 2 degrees of freedom at q = 1 - 0.05 / 6: (2q - 1) / sqrt(2 q (1 - q)).
-    found = estimate([(2, 2), (1, 0), (1, -1)], tests=3)
-    assert found.shows == pytest.approx((7.648804 + 1.060660) * math.sqrt(0.36328125))
-    with pytest.raises(ValueError, match="family"):
-        estimate([(1, 0), (1, 1)], tests=0)
+def test_the_smallest_difference_by_hand():
+    # 40 items, a quarter each way: e = (.5 / 39)^.5; t of 39 at .8 is 0.850935.
+    found = estimate([(1, y) for y in [1, -1, 0, 0] * 10])
+    error = math.sqrt(0.5 / 39)
+    d = found.find_smallest()
+    flipped = 1.959964 * 40 * math.sqrt(error**2 + d**2 / 40)
+    assert 40 * d - 1 == pytest.approx(flipped + 0.850935 * 40 * error, abs=1e-5)
+    assert d == pytest.approx(0.3713, abs=1e-4)
+    # Of three tests it must be larger: the normal quantile of 1 - .05 / 6 is 2.393980.
+    d = found.find_smallest(tests=3)
+    flipped = 2.393980 * 40 * math.sqrt(error**2 + d**2 / 40)
+    assert 40 * d - 1 == pytest.approx(flipped + 0.850935 * 40 * error, abs=1e-5)
+    # Halves, as shares of two samples, can add up to sums that are nearer to each other.
+    halves = estimate([(1, y / 2) for y in [1, -1, 0, 0] * 10])
+    assert halves.find_smallest() == pytest.approx(found.find_smallest() / 2, abs=0.02)
+    for wrong in ({"tests": 0}, {"level": 1}):
+        with pytest.raises(ValueError, match=r"family|level"):
+            found.find_smallest(**wrong)
+
+
+def test_too_few_questions_can_show_no_difference():
+    # The least p of five questions is 2 / 2^5 = .0625, of six .03125.
+    values = [1, 0, 0, 0, 0, 0, 0, 0]
+    assert estimate([(1, y) for y in values[:5]]).find_smallest() is None
+    assert estimate([(1, y) for y in values]).find_smallest(tests=10) is None
+    assert 0.5 < estimate([(1, y) for y in values]).find_smallest() <= 1
+    # The difference would have to be over 100 points.
+    assert estimate([(1, y) for y in [1, -1] * 4]).find_smallest() is None
+
+
+def draw_pair(rng, clusters, rates, alike):
+    """The differences of two runs, and their questions of one to eight items, of which a share is
+    met by both with the same luck."""
+    cluster = np.repeat(np.arange(clusters), rng.integers(1, 9, clusters))
+    luck = rng.random((2, len(cluster)))
+    luck[1] = np.where(rng.random(len(cluster)) < alike, luck[0], luck[1])
+    hits = luck < np.array(rates)[:, None]
+    return hits[0].astype(float) - hits[1], cluster
 
 
 @pytest.mark.parametrize("tests", [1, 45])
-def test_a_difference_of_that_size_is_found_four_times_of_five(tests):
-    """Twenty clusters with normal differences: the test of t at the level of the family."""
-    rng, found, sets, m = np.random.default_rng(5), 0, 4_000, 20
-    made = estimate([(1, y) for y in rng.normal(size=m)], tests=tests)
-    apart = made.shows / made.standard_error / math.sqrt(m)  # in standard deviations
-    values = rng.normal(apart, 1, size=(sets, m))
-    p = scipy_stats.ttest_1samp(values, 0, axis=1).pvalue
-    found = (p <= 0.05 / tests).mean()
-    assert 0.78 < found < 0.84
+@pytest.mark.parametrize(
+    ("rates", "alike"), [((0.5, 0.3), 0), ((0.8, 0.7), 0), ((0.95, 0.75), 0.7)]
+)
+def test_a_difference_of_that_size_is_found_four_times_of_five(rates, alike, tests):
+    rng, sets = np.random.default_rng(5), 200
+    much = paired.estimate_difference(*draw_pair(rng, 4_000, rates, alike))
+    # So many questions that their smallest difference is the true one.
+    true = rates[0] - rates[1]
+    clusters = next(
+        m for m in range(6, 2_000) if (much.find_smallest(tests, times=m / 4_000) or 1) <= true
+    )
+    found = [
+        paired.test_difference(*draw_pair(rng, clusters, rates, alike), rng).p <= 0.05 / tests
+        for _ in range(sets)
+    ]
+    # Two standard errors of 200 sets are 5.7 points.
+    assert 0.8 - 0.057 < np.mean(found) <= 1
 
 
 def test_with_one_item_a_cluster_it_is_bonett_and_price_by_hand():
@@ -140,7 +180,8 @@ def test_the_standard_error_is_the_clustered_one_of_statsmodels(parts):
 def test_without_two_clusters_there_is_no_interval(pairs, value, reason):
     found = estimate(pairs)
     assert found.value == (None if value is None else pytest.approx(value))
-    assert (found.low, found.high, found.standard_error, found.shows) == (None,) * 4
+    assert (found.low, found.high, found.standard_error) == (None,) * 3
+    assert found.find_smallest() is None
     assert found.reason == reason
 
 
@@ -167,7 +208,7 @@ def test_runs_that_differ_alike_everywhere_have_an_interval_all_the_same(pairs, 
     found = estimate(pairs)
     assert found.value == pytest.approx(value)
     assert (found.low, found.high) == pytest.approx((low, high), abs=1e-6)
-    assert (found.standard_error, found.shows) == (None, None)
+    assert (found.standard_error, found.find_smallest()) == (None, None)
     assert found.reason == "all clusters differ alike"
 
 

@@ -79,7 +79,8 @@ def compare(runs: Iterable[Run]) -> list[dict[str, Any]]:
     exact, from random draws or from Student's t. `p_holm` is p adjusted for all pairs. If two runs
     share no letter, they differ: `p_holm` is below 0.05. Rows by ability are exploratory and have q
     (Benjamini and Hochberg) instead. `shows` is the smallest difference that would be found with
-    80 % power, if it were the only one, among as many tests.
+    80 % power, if it were the only one, among as many tests. Letters begin with the runs that
+    detect the most.
 
     `false_alarm` is a's rate of false alarms minus b's over `invariant` score-invariant items, with
     the same interval and test; they belong to the ability of the answer that they were made from.
@@ -106,8 +107,12 @@ def compare(runs: Iterable[Run]) -> list[dict[str, Any]]:
     _adjust(headline, "p_holm", families.holm([row["p"] for row in headline]))
     _adjust(exploratory, "q", families.benjamini_hochberg([row["p"] for row in exploratory]))
     apart = families.different_pairs([row["p_holm"] for row in headline], len(found))
+    # The letters go on from the run with the most detections to the one with the fewest.
+    best = _order_runs({(row["run_a"], row["run_b"]): row["difference"] for row in headline})
+    place = [best.index(one.run.number) for one in found] if pairs else []
+    apart = {(min(place[a], place[b]), max(place[a], place[b])) for a, b in apart}
     letters = families.compact_letters(len(found), apart)
-    for row, (a, b) in zip(headline, combinations(range(len(found)), 2), strict=True):
+    for row, (a, b) in zip(headline, combinations(place, 2), strict=True):
         row |= {"letters_a": letters[a], "letters_b": letters[b]}
     return [*headline, *exploratory]
 
@@ -162,7 +167,8 @@ def _row(pair: RunPair, tests: int) -> dict[str, Any]:
     a, b, ability = pair
     shared = share_items(a, b)
     differences, cluster = shared.of_kind(invariant=False)
-    made = paired.estimate_difference(differences, cluster, tests=tests)
+    made = paired.estimate_difference(differences, cluster)
+    shows = made.find_smallest(tests)
     make_rng = partial(arrays.make_generator, "compare", [a.run, b.run], ability)
     tested = paired.test_difference(differences, cluster, make_rng)
     calm = shared.of_kind(invariant=True)
@@ -190,10 +196,10 @@ def _row(pair: RunPair, tests: int) -> dict[str, Any]:
         "q": None,
         "test": tested.test or None,
         "standard_error": made.standard_error,
-        "shows": made.shows,
+        "shows": shows,
         "letters_a": None,
         "letters_b": None,
-        "reason": made.reason or tested.reason or None,
+        "reason": made.reason or tested.reason or (paired.TOO_FEW if shows is None else None),
         "invariant": alarms.n,
         **counted.figure_columns("false_alarm", alarms),
         "false_alarm_p": paired.test_difference(*calm, partial(make_rng, "false alarms and J")).p,
@@ -464,7 +470,13 @@ def build_matrix(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         for row, p in zip(rows, adjusted, strict=True)
     }
     by_pair |= {(b, a): _turn(row) for (a, b), row in by_pair.items()}
-    numbers = _order_runs(by_pair, measure)
+    sign = -1 if measure == ALARMS else 1
+    numbers = _order_runs(
+        {
+            pair: None if row[measure] is None else sign * row[measure]
+            for pair, row in by_pair.items()
+        }
+    )
     letters = {a: row["letters_a"] for (a, _), row in by_pair.items()}
     grid_lines = [
         GridLine(
@@ -516,15 +528,15 @@ def _turn(row: Row) -> Row:
     return {**row, **ends, **sides, **{name: turned(row[name]) for name in _PS}}
 
 
-def _order_runs(by_pair: Mapping[tuple[int, int], Row], measure: str) -> list[int]:
-    """The runs, the one with the most detections, the fewest false alarms or the highest J first,
-    by the mean of their differences from the others."""
-    found: dict[int, list[float]] = {a: [] for a, _ in by_pair}
-    for (a, _), row in by_pair.items():
-        if row[measure] is not None:
-            found[a].append(row[measure])
-    sign = 1 if measure == ALARMS else -1
-    return sorted(found, key=lambda one: (sign * float(np.mean(found[one] or [0])), one))
+def _order_runs(differences: Mapping[tuple[int, int], float | None]) -> list[int]:
+    """The runs of these pairs, from the highest to the lowest by the mean of their differences from
+    the others."""
+    found: dict[int, list[float]] = {run: [] for pair in differences for run in pair}
+    for (a, b), difference in differences.items():
+        if difference is not None:
+            found[a].append(difference)
+            found[b].append(-difference)
+    return sorted(found, key=lambda one: (-float(np.mean(found[one] or [0])), one))
 
 
 def _matrix_cell(asked: PageQuery, row: Row | None, measure: str) -> Cell:

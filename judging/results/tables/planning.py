@@ -120,29 +120,25 @@ def tabulate_differences(runs: Iterable[Run]) -> list[dict[str, Any]]:
 
 def _difference_row(a: RunArrays, b: RunArrays, tests: int) -> dict[str, Any]:
     differences, cluster = compare.share_items(a, b).of_kind(invariant=False)
-    made = paired.estimate_difference(differences, cluster, tests=tests)
-    questions = len(set(cluster.tolist()))
+    made = paired.estimate_difference(differences, cluster)
     errors = a.item[~a.invariant], b.item[~b.invariant]
     asked = len(np.intersect1d(errors[0], errors[1], assume_unique=True))
-    needed: dict[str, int | None] = dict.fromkeys(POINTS)
-    if made.standard_error is not None:
-        for name, points in POINTS.items():
-            usable = planning.items_for_difference(
-                made.n, questions, made.standard_error, points, tests
-            )
-            needed[name] = planning.items_to_ask(usable, made.n, asked)
+    shows = made.find_smallest(tests)
+    needed = {
+        name: planning.items_for_difference(made, size, tests) for name, size in POINTS.items()
+    }
     return {
         **compare.run_columns(a.run, "a"),
         **compare.run_columns(b.run, "b"),
         "asked": asked,
         "n": made.n,
-        "questions": questions,
+        "questions": len(set(cluster.tolist())),
         "difference": made.value,
         "low": made.low,
         "high": made.high,
-        "shows": made.shows,
-        **needed,
-        "reason": made.reason or None,
+        "shows": shows,
+        **{name: planning.items_to_ask(n, made.n, asked) for name, n in needed.items()},
+        "reason": made.reason or (paired.TOO_FEW if shows is None else None),
     }
 
 

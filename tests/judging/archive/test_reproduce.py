@@ -34,7 +34,7 @@ def test_what_a_changed_method_makes_is_told_apart_and_is_no_difference() -> Non
     assert compare_table("compare", EXACT, OLD, FIRST) == TableComparison(
         "compare",
         True,
-        "p, p_holm differ, because the method changed (sign-flip test, version 1 then and 5 now);"
+        "p, p_holm differ, because the method changed (sign-flip test, version 1 then and 6 now);"
         " all else is the same, 2 rows",
     )
 

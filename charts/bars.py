@@ -33,13 +33,15 @@ def draw_bars(found: Sequence[Bar], *, title: str, counted: str = "Items") -> di
     top = max((one.value for one in found), default=0) or 1
     base = alt.Chart(marks.rows(map(marks.as_row, found))).encode(
         y=marks.row_axis("group", [one.group for one in found]),
-        x=alt.X("value:Q")
-        .scale(
-            domainMin=0,
-            domainMax=alt.ExprRef(f"{top} * width / (width - {NUMBER_ROOM})"),
-            nice=False,
-        )
-        .axis(alt.Axis(labels=False, ticks=False, grid=False, title=title, titlePadding=8)),
+        x=alt.X(
+            "value:Q",
+            scale=alt.Scale(
+                domainMin=0,
+                domainMax=alt.ExprRef(f"{top} * width / (width - {NUMBER_ROOM})"),
+                nice=False,
+            ),
+            axis=alt.Axis(labels=False, ticks=False, grid=False, title=title, titlePadding=8),
+        ),
         tooltip=[
             alt.Tooltip("group:N", title="Of"),
             alt.Tooltip("said:N", title=title),

@@ -50,4 +50,4 @@ def draw_shares(found: Sequence[ShareInterval], *, title: str, bar: float) -> di
 
 def _rate(field: str, title: str) -> alt.X:
     axis = alt.Axis(format="%", tickCount=5, title=title, titlePadding=8)
-    return alt.X(f"{field}:Q").scale(domain=[0, 1], nice=False).axis(axis)
+    return alt.X(f"{field}:Q", scale=marks.SHARES, axis=axis)

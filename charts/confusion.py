@@ -35,15 +35,23 @@ def draw_heatmap(
     """
     values = [{**marks.as_row(one), "said": _describe_pair(one)} for one in found]
     base = alt.Chart(marks.rows(values)).encode(
-        x=alt.X("column:N", title=columns, sort=list(answers)).axis(
-            labelAngle=-30, labelLimit=120, orient="top", domain=False, ticks=False
+        x=alt.X(
+            "column:N",
+            title=columns,
+            sort=list(answers),
+            axis=alt.Axis(labelAngle=-30, labelLimit=120, orient="top", domain=False, ticks=False),
         ),
-        y=alt.Y("row:N", title=rows, sort=list(answers)).axis(
-            labelLimit=170, domain=False, ticks=False
+        y=alt.Y(
+            "row:N",
+            title=rows,
+            sort=list(answers),
+            axis=alt.Axis(labelLimit=170, domain=False, ticks=False),
         ),
         tooltip=_tooltip(rows, columns),
     )
-    deep = alt.Opacity("share:Q", legend=None).scale(domain=[0, 1], range=[0.03, DARKEST])
+    deep = alt.Opacity(
+        "share:Q", legend=None, scale=alt.Scale(domain=[0, 1], range=[0.03, DARKEST])
+    )
     shades = base.mark_rect(color=marks.COLOURS[0]).encode(opacity=deep)
     edges = base.mark_rect(filled=False, stroke=marks.OUTLINE).encode(
         strokeWidth=marks.when(alt.StrokeWidthValue, f"datum.said == '{SAME}'", 2.5, 0.5)

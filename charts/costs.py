@@ -37,7 +37,11 @@ def draw_costs(found: Sequence[CostPoint], *, title: str) -> dict[str, Any]:
     runs = [one.run for one in found]
     least = min([0.0, *(end for one in found for end in (one.j, one.low) if end is not None)])
     x, at = _cost_axis([one.cost for one in found], title)
-    y = alt.Y("j:Q").scale(domain=[least, 1], nice=False).axis(tickCount=5, title="J")
+    y = alt.Y(
+        "j:Q",
+        scale=alt.Scale(domain=[least, 1], nice=False),
+        axis=alt.Axis(tickCount=5, title="J"),
+    )
     spots = [(at(one.cost), (1 - one.j) / (1 - least)) for one in found]
     words = [one.run.split(" · ")[0] for one in found]
     rows = [
@@ -65,7 +69,6 @@ def draw_costs(found: Sequence[CostPoint], *, title: str) -> dict[str, Any]:
 def _cost_axis(costs: Sequence[float], title: str) -> tuple[alt.X, Callable[[float], float]]:
     """The axis of costs, and a function that places a cost on it, from 0 to 1."""
     low, high = min(costs, default=0), max(costs, default=0)
-    x = alt.X("cost:Q")
     axis = alt.Axis(title=title, titlePadding=8, tickCount=5, format=AMOUNT_FORMAT)
     if low > 0 and high > LOG_RATIO * low:
         ends = [low / 1.3, high * 1.3]
@@ -74,12 +77,11 @@ def _cost_axis(costs: Sequence[float], title: str) -> tuple[alt.X, Callable[[flo
         ticks = [step * 10.0**ten for ten in tens for step in (1, 2, 5)]
         axis.title = f"{title} (logarithmic scale)"
         axis.values = [one for one in ticks if ends[0] <= one <= ends[1]]
-        return x.axis(axis).scale(
-            type="log", domain=ends, nice=False
-        ), lambda one: (log10(one) - first) / width
-    x = x.axis(axis)
+        scale = alt.Scale(type="log", domain=ends, nice=False)
+        return alt.X("cost:Q", scale=scale, axis=axis), lambda one: (log10(one) - first) / width
     top = 1.05 * high or 1
-    return x.scale(domain=[0, top], nice=False), lambda one: one / top
+    scale = alt.Scale(domain=[0, top], nice=False)
+    return alt.X("cost:Q", scale=scale, axis=axis), lambda one: one / top
 
 
 def _chance_line(y: alt.Y) -> alt.Chart:

@@ -43,7 +43,8 @@ def draw_circles(counts: Sequence[PairCount]) -> dict[str, Any]:
     """
     values = _by_axis(counts)
     most = max((one.n for one in counts), default=1)
-    area = alt.Size("n:Q", legend=None).scale(domain=[0, most], range=[0, _largest(values)])
+    scale = alt.Scale(domain=[0, most], range=[0, _largest(values)])
+    area = alt.Size("n:Q", legend=None, scale=scale)
     panels: dict[str, list[PairCount]] = {}
     for one in counts:
         panels.setdefault(one.panel, []).append(one)
@@ -106,8 +107,8 @@ def _whole(values: set[float]) -> range | None:
 
 def _panel(counts: Sequence[PairCount], values: dict[str, set[float]], area: alt.Size) -> Any:
     first = counts[0]
-    x = _axis(alt.X("people:Q"), "People", values[first.people_axis])
-    y = _axis(alt.Y("evaluator:Q"), "Evaluator", values[first.evaluator_axis])
+    x = _axis(alt.X, "people:Q", "People", values[first.people_axis])
+    y = _axis(alt.Y, "evaluator:Q", "Evaluator", values[first.evaluator_axis])
     base = alt.Chart(marks.rows(map(marks.as_row, counts))).encode(x=x, y=y, tooltip=_tooltip())
     drawn = base.mark_circle(color=marks.COLOURS[0], opacity=0.35, stroke=marks.COLOURS[0])
     layers = [drawn.encode(size=area)]
@@ -127,13 +128,16 @@ def _equal(values: set[float], x: Any, y: Any) -> alt.Chart:
     return line.encode(x=x, y=y)
 
 
-def _axis(channel: Any, title: str, values: set[float]) -> Any:
+def _axis(channel: Any, field: str, title: str, values: set[float]) -> Any:
     """Return the axis; whole numbers get one tick each if there is room."""
     ticks = _whole(values)
     how = {"values": list(ticks), "format": "d"} if ticks else {"tickCount": 5}
     ends = [min(values), max(values)]
-    scale = {"domain": ends, "nice": False, "zero": False, "padding": PADDING}
-    return channel.scale(**scale).axis(alt.Axis(title=title, titlePadding=6, **how))
+    return channel(
+        field,
+        scale=alt.Scale(domain=ends, nice=False, zero=False, padding=PADDING),
+        axis=alt.Axis(title=title, titlePadding=6, **how),
+    )
 
 
 def _tooltip() -> list[alt.Tooltip]:

@@ -39,9 +39,12 @@ def draw_lines(
     runs = list(dict.fromkeys(one.run for one in found))
     doses = sorted({one.dose for one in found})
     base = alt.Chart(marks.rows(map(marks.as_row, found))).encode(
-        x=alt.X("dose:O", sort=doses)
-        .scale(paddingInner=DOSE_GAP, paddingOuter=DOSE_GAP / 2)
-        .axis(title="Errors in the answer", labelAngle=0),
+        x=alt.X(
+            "dose:O",
+            sort=doses,
+            scale=alt.Scale(paddingInner=DOSE_GAP, paddingOuter=DOSE_GAP / 2),
+            axis=alt.Axis(title="Errors in the answer", labelAngle=0),
+        ),
         xOffset=alt.XOffset("run:N", sort=runs),
         color=marks.colour_by("run", runs, series),
         tooltip=_tooltip(title, axis, series),

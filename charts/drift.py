@@ -43,7 +43,7 @@ def draw_drift(askings: Sequence[CanaryRun]) -> dict[str, Any]:
         for one in askings
     ]
     base = alt.Chart(marks.rows(values)).encode(
-        x=alt.X("run:N", title=None, sort=None).axis(labelAngle=0, labelOverlap=True),
+        x=alt.X("run:N", title=None, sort=None, axis=alt.Axis(labelAngle=0, labelOverlap=True)),
         tooltip=_tooltip(),
     )
     dots = base.mark_point(filled=True, size=75, opacity=1, color=marks.COLOURS[0])
@@ -56,7 +56,7 @@ def draw_drift(askings: Sequence[CanaryRun]) -> dict[str, Any]:
 
 def _share(field: str) -> alt.Y:
     axis = alt.Axis(format="%", tickCount=5, title="Changed")
-    return alt.Y(f"{field}:Q").scale(domain=[0, 1], nice=False).axis(axis)
+    return alt.Y(f"{field}:Q", scale=marks.SHARES, axis=axis)
 
 
 def _tooltip() -> list[alt.Tooltip]:

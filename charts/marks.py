@@ -2,6 +2,9 @@
 
 Colours of axes and texts are not set here: the page sets them from its style sheet, so that a
 chart follows the light or dark theme.
+
+Scales, axes and legends are arguments of a channel, not methods such as `alt.X(...).axis(...)`:
+each call of such a method makes its documentation anew, which takes a millisecond.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,19 +18,19 @@ from charts.axes import INTERVAL_ENDS, RATES, Axis
 
 def x_channel(field: str, title: str, axis: Axis = RATES) -> alt.X:
     """Return an x channel: values from left to right, over the whole axis."""
-    return (
-        alt.X(f"{field}:Q")
-        .scale(domain=[axis.low, axis.high], nice=False)
-        .axis(format=axis.ticks, tickCount=5, title=title, titlePadding=8)
+    return alt.X(
+        f"{field}:Q",
+        scale=alt.Scale(domain=[axis.low, axis.high], nice=False),
+        axis=alt.Axis(format=axis.ticks, tickCount=5, title=title, titlePadding=8),
     )
 
 
 def y_channel(field: str, title: str, axis: Axis = RATES) -> alt.Y:
     """Return a y channel: values from the bottom up, over the whole axis."""
-    return (
-        alt.Y(f"{field}:Q")
-        .scale(domain=[axis.low, axis.high], nice=False)
-        .axis(format=axis.ticks, tickCount=5, title=title)
+    return alt.Y(
+        f"{field}:Q",
+        scale=alt.Scale(domain=[axis.low, axis.high], nice=False),
+        axis=alt.Axis(format=axis.ticks, tickCount=5, title=title),
     )
 
 
@@ -52,6 +55,8 @@ def interval_tooltip(
 # request would take as long as the rest of the page.
 schemapi.disable_debug_mode()
 
+# Fractions of 1, from 0 to 100 %.
+SHARES = alt.Scale(domain=[0, 1], nice=False)
 # Each colour has a contrast of at least 3 : 1 on the light and the dark page (WCAG 1.4.11).
 # Neighbours differ in lightness or in the blue-yellow direction, a difference that nearly everybody
 # can see.
@@ -131,12 +136,12 @@ def whole(names: Sequence[str]) -> Any:
     return _Whole(names)
 
 
-def row_axis(field: str, names: Sequence[str]) -> alt.Y:
+def row_axis(field: str, names: Sequence[str], **more: Any) -> alt.Y:
     """Return an axis of groups from top to bottom in the given order, with names centred vertically
     in their rows."""
     middle = alt.condition(_HAS_LINES, alt.value("bottom"), alt.value("middle"))
     up = max(0, count_lines(names) - 2) * LINE_HEIGHT // 2
-    return alt.Y(f"{field}:N", title=None, sort=whole(names)).axis(
+    axis = alt.Axis(
         labelLimit=alt.ExprRef(_PART),
         labelPadding=8,
         ticks=False,
@@ -145,6 +150,7 @@ def row_axis(field: str, names: Sequence[str]) -> alt.Y:
         labelBaseline=middle,
         labelOffset=-up,
     )
+    return alt.Y(f"{field}:N", title=None, sort=whole(names), axis=axis, **more)
 
 
 def count_lines(names: Iterable[str]) -> int:

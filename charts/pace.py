@@ -59,8 +59,8 @@ def draw_choices(counts: Sequence[ChoiceCount], *, order: Sequence[str]) -> dict
         alt.Chart(marks.rows(places))
         .mark_bar()
         .encode(
-            x=alt.X("day:O", title=None).axis(labelAngle=-45, labelOverlap=True),
-            y=alt.Y("n:Q", title="Labels").axis(tickMinStep=1, format=",d"),
+            x=alt.X("day:O", title=None, axis=alt.Axis(labelAngle=-45, labelOverlap=True)),
+            y=_count_axis("n"),
             color=marks.colour_by("choice", list(order), "Answer"),
             order=alt.Order("place:Q"),
             tooltip=[
@@ -89,7 +89,7 @@ def draw_progress(
     """
     points = [{"day": one.day.isoformat(), "done": one.done} for one in done]
     base = alt.Chart(marks.rows(points)).encode(
-        x=alt.X("day:T", title=None), y=_progress_axis(), tooltip=_progress_tooltip()
+        x=alt.X("day:T", title=None), y=_count_axis("done"), tooltip=_progress_tooltip()
     )
     layers = [
         base.mark_line(interpolate="step-after", strokeWidth=2),
@@ -123,7 +123,8 @@ def draw_times(found: Sequence[LabelTime]) -> dict[str, Any]:
     )
     title = "Seconds per item"
     quartiles = base.mark_rule(strokeWidth=4, opacity=0.4, color=marks.COLOURS[0]).encode(
-        x=alt.X("low:Q", title=title).scale(zero=True).axis(tickCount=6), x2=alt.X2("high")
+        x=alt.X("low:Q", title=title, scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=6)),
+        x2=alt.X2("high"),
     )
     median = base.mark_point(filled=True, size=75, opacity=1, color=marks.COLOURS[0]).encode(
         x=alt.X("median:Q", title=title)
@@ -144,8 +145,8 @@ def _place(choice: object, order: Sequence[str]) -> int:
     return list(order).index(str(choice)) if choice in order else len(order)
 
 
-def _progress_axis() -> alt.Y:
-    return alt.Y("done:Q", title="Labels").axis(tickMinStep=1, format=",d")
+def _count_axis(field: str) -> alt.Y:
+    return alt.Y(f"{field}:Q", title="Labels", axis=alt.Axis(tickMinStep=1, format=",d"))
 
 
 def _progress_tooltip() -> list[alt.Tooltip]:
@@ -158,7 +159,7 @@ def _progress_tooltip() -> list[alt.Tooltip]:
 def _target_line(places: int) -> alt.Chart:
     """Return the horizontal line at the total, where no labels are left to do."""
     every = alt.Chart(marks.rows([{"done": places}]))
-    return every.mark_rule(strokeDash=[4, 4], color=marks.COLOURS[-1]).encode(y=_progress_axis())
+    return every.mark_rule(strokeDash=[4, 4], color=marks.COLOURS[-1]).encode(y=_count_axis("done"))
 
 
 def _forecast_layers(
@@ -182,6 +183,6 @@ def _forecast_layers(
         line = [{"day": begin, "done": last.done}, {"day": ends.isoformat(), "done": places}]
         drawn = alt.Chart(marks.rows(line)).mark_line(strokeDash=[6, 4], strokeWidth=2)
         layers.append(
-            drawn.encode(x=alt.X("day:T"), y=_progress_axis(), tooltip=_progress_tooltip())
+            drawn.encode(x=alt.X("day:T"), y=_count_axis("done"), tooltip=_progress_tooltip())
         )
     return layers

@@ -149,12 +149,12 @@ def _chance_line(ticks: int = 5) -> alt.Chart:
 
 def _x(field: str, ticks: int = 5) -> alt.X:
     axis = alt.Axis(format="%", tickCount=ticks, title="False alarms", titlePadding=8)
-    return alt.X(f"{field}:Q").scale(domain=[0, 1], nice=False).axis(axis)
+    return alt.X(f"{field}:Q", scale=marks.SHARES, axis=axis)
 
 
 def _y(field: str, ticks: int = 5) -> alt.Y:
     axis = alt.Axis(format="%", tickCount=ticks, title="Detection")
-    return alt.Y(f"{field}:Q").scale(domain=[0, 1], nice=False).axis(axis)
+    return alt.Y(f"{field}:Q", scale=marks.SHARES, axis=axis)
 
 
 def _tooltip() -> list[alt.Tooltip]:

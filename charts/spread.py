@@ -51,15 +51,15 @@ def _kind_layers(
 ) -> list[alt.Chart]:
     of_kind = [one for one in marked if one["kind"] == kind]
     base = alt.Chart(marks.rows(of_kind)).encode(
-        y=marks.row_axis("row", rows).scale(domain=marks.whole(rows)),
-        color=_encode_kind(alt.Color("kind:N"), _COLOURS),
+        y=marks.row_axis("row", rows, scale=alt.Scale(domain=marks.whole(rows))),
+        color=_encode_kind(alt.Color, _COLOURS),
         tooltip=_tooltip(title, axis),
     )
     place = _OFFSETS[kind]
     size, depth = (45, 0.75) if kind == GROUP else (95, 1)
     dots = base.mark_point(filled=kind != GROUP, size=size, opacity=depth, yOffset=place)
     shown = dots.encode(
-        x=marks.x_channel("value", title, axis), shape=_encode_kind(alt.Shape("kind:N"), _SHAPES)
+        x=marks.x_channel("value", title, axis), shape=_encode_kind(alt.Shape, _SHAPES)
     )
     rules = marks.intervals(base, strokeWidth=2, yOffset=place)
     # The intervals of many groups would hide each other; the tooltip and the table show them.
@@ -73,7 +73,8 @@ def _kind_layers(
 
 def _encode_kind(channel: Any, of: Sequence[str]) -> Any:
     legend = alt.Legend(**marks.LEGEND_BELOW, direction="vertical", title=None, symbolOpacity=1)
-    return channel.scale(domain=list(_KINDS), range=list(of)).legend(legend)
+    scale = alt.Scale(domain=list(_KINDS), range=list(of))
+    return channel("kind:N", scale=scale, legend=legend)
 
 
 def _tooltip(title: str, axis: Axis) -> list[alt.Tooltip]:

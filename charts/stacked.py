@@ -77,7 +77,7 @@ def _numbers(base: alt.Chart, kinds: Sequence[str]) -> alt.Chart:
 
 def _share(field: str, title: str | None) -> alt.X:
     axis = alt.Axis(format="%", tickCount=5, title=title, titlePadding=8)
-    return alt.X(f"{field}:Q").scale(domain=[0, 1], nice=False).axis(axis)
+    return alt.X(f"{field}:Q", scale=marks.SHARES, axis=axis)
 
 
 def _tooltip() -> list[alt.Tooltip]:

@@ -34,9 +34,13 @@ def draw_strips(
     """
     groups = list(dict.fromkeys(one.group for one in found))
     base = alt.Chart(marks.rows(map(marks.as_row, found))).encode(
-        x=alt.X("step:O", title=title, sort="ascending")
-        .scale(domain=list(steps))
-        .axis(labelAngle=0, labelExpr=SIGNED_EXPR),
+        x=alt.X(
+            "step:O",
+            title=title,
+            sort="ascending",
+            scale=alt.Scale(domain=list(steps)),
+            axis=alt.Axis(labelAngle=0, labelExpr=SIGNED_EXPR),
+        ),
         y=marks.row_axis("group", groups),
         tooltip=[
             alt.Tooltip("group:N", title="Items"),
@@ -45,7 +49,9 @@ def draw_strips(
             alt.Tooltip("n:Q", title="n", format=","),
         ],
     )
-    deep = alt.Opacity("share:Q", legend=None).scale(domain=[0, 1], range=[0.03, DARKEST])
+    deep = alt.Opacity(
+        "share:Q", legend=None, scale=alt.Scale(domain=[0, 1], range=[0.03, DARKEST])
+    )
     shades = base.mark_rect(color=marks.COLOURS[0], stroke=marks.OUTLINE, strokeWidth=0.5)
     numbers = base.mark_text(fontSize=11).encode(
         text=alt.Text("share:Q", format=".0%"),

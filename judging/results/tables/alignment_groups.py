@@ -256,11 +256,13 @@ def _draw_spread(
 
     measure = page.asked.switch_value(MEASURE_PARAMETER)
     several = len({row["metric"] for row in over}) > 1
-    found = [
-        (_row(page, row, several=several), *mark)
-        for row in over[: metric_lines.MOST_GROUPS]
-        for mark in _marks(page, row, grouped, pooled)
-    ]
+    by_key: dict[Key, list[Row]] = {}
+    for row in grouped:
+        by_key.setdefault(_key(row), []).append(row)
+    found = []
+    for row in over[: metric_lines.MOST_GROUPS]:
+        name = _row(page, row, several=several)
+        found += [(name, *mark) for mark in _marks(page, row, by_key.get(_key(row), ()), pooled)]
     shown = [
         spread.SpreadMark(name, kind, group, one.value, one.low, one.high, one.n)
         for name, kind, group, one in found
@@ -278,15 +280,14 @@ def _draw_spread(
 
 
 def _marks(
-    page: Metrics, row: Row, grouped: Rows, pooled: Mapping[Key, Row]
+    page: Metrics, row: Row, groups: Sequence[Row], pooled: Mapping[Key, Row]
 ) -> Iterator[tuple[str, str, Estimate]]:
     """The marks of a chart row: the kind, the items or groups that it covers, and the figure."""
     from charts import spread
 
     measure = row["figure"]
-    for one in grouped:
-        if _key(one) == _key(row):
-            yield spread.GROUP, page.group(one), read_estimate(one, measure)
+    for one in groups:
+        yield spread.GROUP, page.group(one), read_estimate(one, measure)
     if of_all := pooled.get(_key(row)):
         yield spread.POOLED, "all items", read_estimate(of_all, measure)
     yield spread.MEAN, "groups, equally weighted", Estimate(row["mean"], None, None, row["groups"])

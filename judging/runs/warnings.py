@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from django.db.models import Count, F, Max, Min, Q
+from django.db.models import Count, F, Max, Min, Q, prefetch_related_objects
 
 from judging.models import Call, Run, Tally
 
@@ -182,12 +182,19 @@ def list_warnings(asked: str, facts: ReplyFacts) -> list[RunWarning]:
 
 
 def load_summaries(runs: Sequence[Run]) -> list[tuple[Run, str]]:
-    """The runs with warnings, each with its warnings in few words, in one query. They come from the
-    stored counts, so a run without any has none."""
-    rows = Tally.objects.filter(kind=Tally.Kind.PROGRESS, run__in=[run.pk for run in runs])
+    """The runs with warnings, each with its warnings in few words, in one query; for combined runs
+    also the source runs with warnings, in two more. The warnings come from the stored counts, so a
+    run without any has none."""
+    combined = [run for run in runs if run.kind == Run.Kind.DERIVED]
+    prefetch_related_objects(combined, "sources")
+    sources = {source.pk: source for run in combined for source in run.sources.all()}
+    every = {run.pk: run for run in runs} | sources
+    rows = Tally.objects.filter(kind=Tally.Kind.PROGRESS, run__in=every)
     stored = dict(rows.values_list("run", "counts__facts"))
     facts = {pk: ReplyFacts(**counted) for pk, counted in stored.items() if counted}
-    said = [(run, "; ".join(_summarize(run, facts[run.pk]))) for run in runs if run.pk in facts]
+    said = [
+        (run, "; ".join(_summarize(run, facts[pk]))) for pk, run in every.items() if pk in facts
+    ]
     return [(run, words) for run, words in said if words]
 
 

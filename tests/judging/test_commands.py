@@ -115,8 +115,12 @@ def test_runs_of_one_seed_are_over_the_same_part(project: Project) -> None:
     ("option", "value", "words"),
     [
         ("--project", "q", "There is no project 'q'"),
-        ("--strategy", "nonsense", "There is no strategy 'nonsense'. Choose one of axis,"),
-        ("--endpoint", "nobody", "There is no endpoint 'nobody' (known: baseline)"),
+        ("--strategy", "nonsense", "There is no strategy 'nonsense'. Choose one of: axis,"),
+        (
+            "--endpoint",
+            "nobody",
+            "There is no endpoint 'nobody' that can be called",
+        ),
         ("--strategy", "vanilla", "Strategy vanilla needs an evaluator LLM"),
         ("--limit", "0", "--limit must be 1 or more"),
         ("--seed", "-1", "--seed must be between"),

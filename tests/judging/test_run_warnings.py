@@ -15,7 +15,8 @@ from annotation.models import Event, Project, Revision
 from judging.exporting import tables
 from judging.jobs import heartbeat
 from judging.models import Endpoint, Reply, Run, Tally
-from judging.runs import estimate, lifecycle, progress, selection
+from judging.runs import derived, estimate, lifecycle, progress, selection
+from judging.runs.choices import get_version
 from judging.runs.warnings import ReplyFacts, is_same_model, list_warnings, load_summaries
 from tests.builders import make_member, make_project
 from tests.judging.builders_decided import make_replied, scores
@@ -342,6 +343,21 @@ def test_summaries_of_warnings_take_one_query(django_assert_num_queries: Any) ->
         store_facts(run, models={"another": 1})
     with django_assert_num_queries(1):
         assert [run for run, _ in load_summaries(runs)] == runs
+
+
+@pytest.mark.django_db
+def test_a_combined_run_has_the_warnings_of_its_sources() -> None:
+    project = make_project()
+    items = make_items(project, 1)
+    sources = [make_replied(project, "vanilla", [(items[0], scores(9, 5))]) for _ in range(3)]
+    store_facts(sources[1], models={"another": 1})
+    combined = derived.derive_run(
+        project, strategy=get_version(project, "majority"), sources=sources
+    )
+    [(run, words)] = load_summaries([combined])
+    assert (run, words.startswith("all replies name another model")) == (sources[1], True)
+    # A source that is chosen too is named once.
+    assert load_summaries([combined, sources[1]]) == [(run, words)]
 
 
 def test_figures_of_a_run_describe_a_mixture_if_a_part_of_the_replies_names_another_model() -> None:

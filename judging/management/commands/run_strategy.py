@@ -9,13 +9,12 @@ from annotation.management.files import command_error
 from annotation.models import Project
 from judging.errors import Refused
 from judging.management import run_commands
-from judging.models import Endpoint, Run, StrategyVersion
+from judging.models import Run, StrategyVersion
 from judging.runs import choices, derived, start
 from judging.runs.amounts import format_estimate, format_range
 from judging.runs.lifecycle import RunConfig
 from judging.runs.run_config import RunOverrides
 from judging.runs.start import NewRuns, PlannedRun
-from judging.strategies import catalogue
 
 
 class Command(BaseCommand):
@@ -70,9 +69,9 @@ class Command(BaseCommand):
         if options["seed"] is not None and not 0 <= options["seed"] < 2**48:
             raise command_error("--seed must be between 0 and 2^48 - 1.")
         project = run_commands.get_project(options["project"])
-        strategy = _strategy(project, options["strategy"])
         over = run_commands.get_runs(project, options["over"] or [])
         try:
+            strategy = choices.get_version(project, options["strategy"])
             if strategy.strategy().frame == "fold":
                 _check_fold(options)
                 return derived.derive_run(
@@ -201,9 +200,11 @@ def _wish(
         examples=options["examples"],
         unlabelled=options["unlabelled"],
     )
+    if options["endpoint"] is None:
+        raise command_error("Choose an evaluator: --endpoint NAME.")
     return NewRuns(
         strategies=[strategy],
-        endpoints=[_endpoint(options["endpoint"])],
+        endpoints=[choices.get_endpoint(options["endpoint"])],
         config=RunConfig(
             seed=secrets.randbits(48) if options["seed"] is None else options["seed"],
             limit=options["limit"],
@@ -247,27 +248,3 @@ def _parse_weights(options: dict[str, Any]) -> dict[int, float]:
     if weights and len(weights) != len(set(over)):
         raise command_error("Give --weights one weight for each run of --over, and each run once.")
     return dict(zip(over, weights, strict=False))
-
-
-def _strategy(project: Project, slug: str) -> StrategyVersion:
-    found = catalogue.find_version(project, slug)
-    if found is None:
-        known = ", ".join(one.strategy.slug for one in catalogue.list_offered(project))
-        raise command_error(f"There is no strategy {slug!r}. Choose one of {known}.")
-    if found.retired_at:
-        raise command_error(f"Strategy {slug} is retired. Restore it first.")
-    return catalogue.store_version(found)
-
-
-def _endpoint(name: str | None) -> Endpoint:
-    known = choices.list_endpoints()
-    if name is None:
-        raise command_error("Choose an evaluator: --endpoint NAME.")
-    endpoint = known.named(name)
-    if endpoint is None:
-        names = ", ".join(known.values_list("name", flat=True))
-        raise command_error(
-            f"There is no endpoint {name!r} (known: {names}). A site admin can add one"
-            " under Endpoints."
-        )
-    return endpoint

@@ -142,8 +142,19 @@ def test_a_line_of_the_data_set_is_a_group(items: list[Item], browser: Client) -
     third = "1 33.3 % of 3"
     assert essay[:3] == ["essay", "1", "25.0 %"]
     assert sums[:6] == ["sums", "3", "75.0 %", third, third, third]
-    # “How many legs have 4 spiders?” are six words, as are “4 spiders have 32 legs.” five.
-    assert essay[6:] == ["5 n 1", "5 n 1", "6 n 1"]
+    # “How many legs have 4 spiders?” are six words, as are “4 spiders have 32 legs.” five. As many
+    # pieces stand between white space.
+    assert essay[6:] == [*["5 n 1"] * 4, *["6 n 1"] * 2]
+
+
+def test_tokens_stand_between_white_space_and_words_between_marks_too(
+    items: list[Item], browser: Client
+) -> None:
+    # 2, 5 and 7 are words, and so are legs and feet.
+    items[3].revisions.update(texts={"prompt": "2.5 to 7 legs/feet", "gold": "", "perturbed": "!"})
+    [essay, _] = lines(shown(browser, "data-set/?by=task"))
+    # Gold, perturbed, prompt; each in words, then in tokens.
+    assert essay[6:] == ["0 n 1", "0 n 1", "0 n 1", "1 n 1", "6 n 1", "4 n 1"]
 
 
 def test_figures_of_agreement_lead_to_their_items(

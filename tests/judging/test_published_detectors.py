@@ -155,6 +155,48 @@ def test_our_parser_of_the_phrases_reads_what_the_study_read(published: Publishe
     assert published.differing == 2
 
 
+# By task and response model: items, tokens of inputs and responses, then the percentages of error
+# categories (reasoning, instructions, context, knowledge) and of errors.
+TABLE_2 = """
+math_word_problem_generation gpt-4-0613 140 252 151 25.0 57.1 – – 62.1
+finegrained_fact_verification gpt-4-0613 140 523 83 25.7 5.7 45.0 – 62.9
+answerability_classification gpt-4-0613 140 119 75 22.1 – 8.6 40.7 62.1
+math_word_problem_generation meta-llama/Llama-2-70b-chat-hf 160 235 163 51.2 67.5 – – 80.0
+finegrained_fact_verification meta-llama/Llama-2-70b-chat-hf 160 511 168 56.9 44.4 45.6 – 80.6
+answerability_classification meta-llama/Llama-2-70b-chat-hf 160 119 96 48.1 – – 48.1 81.2
+"""
+ERRORS = (
+    *(
+        ("answers.error_type", kind)
+        for kind in (
+            "reasoning-correctness",
+            "instruction-following",
+            "context-faithfulness",
+            "parameterized-knowledge",
+        )
+    ),
+    ("label", "error"),
+)
+
+
+@pytest.mark.parametrize("printed", [line.split() for line in TABLE_2.strip().splitlines()])
+def test_table_2(published: Published, printed: list[str]) -> None:
+    """Its tokens are the pieces between white space."""
+    rows = results("dataset", "--project", "realmistake", "--by", ",".join(SET))
+    own = {
+        (row["of"], row["value"]): row
+        for row in rows
+        if [row["task"], row["response_model"]] == printed[:2]
+    }
+    tokens = [own["words", text]["mean_tokens"] for text in ("input", "response")]
+    shares = [100 * own[one]["share"] if one in own else None for one in ERRORS]
+    assert printed[2:] == [
+        str(own["label", "error"]["n"]),
+        *(f"{one:.0f}" for one in tokens),
+        *("–" if one is None else f"{one:.1f}" for one in shares),
+    ]
+
+
 @of_table("4")
 def test_table_4(published: Published, row: Printed) -> None:
     found = published.row(row)

@@ -35,6 +35,8 @@ from stats.rouge import unicode_words
 LABEL, CATEGORY, WORDS = "label", "category", "words"
 # Prefixes of the names of other answers, and of the items' own fields.
 ANSWERS, FIELDS = "answers.", "fields."
+# The mean lengths of a text, in words and in tokens, for rows that are not about a text.
+NO_MEANS = {"mean": None, "mean_tokens": None}
 AT_A_TIME = 500
 LONGEST_VALUE = 80
 
@@ -50,8 +52,9 @@ def tabulate(project: Project, by: Sequence[str]) -> list[dict[str, Any]]:
     is count / n. The same applies to fields such as `answers.error_type` and `fields.topic`; an
     item may have several of their values, so the shares can add up to more than 1. Texts, and
     fields with more than 50 values, have no such rows. For each text, `mean` is the mean number of
-    words over the `count` items that have the text. Texts are split into words as in ROUGE-L for
-    any script. Duplicates and items for qualification and control are left out. Raises
+    words and `mean_tokens` that of tokens, over the `count` items that have the text. Texts are
+    split into words as in ROUGE-L for any script, and into tokens at white space, as study 001
+    counts them (no tokens of any model). Duplicates and items for qualification and control are left out. Raises
     `UnknownField`.
     """
     named = detectors.check_groupings(project, by)
@@ -62,7 +65,7 @@ def tabulate(project: Project, by: Sequence[str]) -> list[dict[str, Any]]:
     labels = _group_counts(_count_items(held, keys, {"value": F("resolutions__value")}))
     categories = _group_counts(_count_items(items, keys, {"value": F("category")}))
     others = _merge_kinds(_count_answers(project, held, named), _count_fields(items, named))
-    words = _count_words(items, named)
+    lengths = _count_lengths(items, named)
     return [
         {**dict(zip(by, group, strict=True)), "n": n, **row}
         for group, n in sorted(sizes.items())
@@ -70,7 +73,7 @@ def tabulate(project: Project, by: Sequence[str]) -> list[dict[str, Any]]:
             *_share_rows(LABEL, labels[group] | _with_open(n, labels[group]), n),
             *_share_rows(CATEGORY, categories[group], n),
             *(row for of, counts in others[group] for row in _share_rows(of, counts, n)),
-            *_mean_rows(words[group]),
+            *_mean_rows(lengths[group]),
         )
     ]
 
@@ -104,7 +107,7 @@ def _with_open(n: int, labels: Counter[str | None]) -> Counter[str | None]:
 
 def _share_rows(of: str, counts: Counter[str | None], n: int) -> Iterator[dict[str, Any]]:
     for value, count in sorted(counts.items(), key=lambda one: (one[0] is None, one[0] or "")):
-        yield {"of": of, "value": value, "count": count, "share": count / n, "mean": None}
+        yield {"of": of, "value": value, "count": count, "share": count / n, **NO_MEANS}
 
 
 def _count_answers(project: Project, held: Any, named: Sequence[Grouping]) -> ValueCounts:
@@ -163,17 +166,19 @@ def _merge_kinds(*kinds: ValueCounts) -> dict[GroupKey, list[tuple[str, Counter[
     return found
 
 
-def _count_words(items: Any, named: Sequence[Grouping]) -> dict[GroupKey, dict[str, list[int]]]:
-    """Count, for each group and text, the items that have the text and the words in these texts."""
-    found: dict[GroupKey, dict[str, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
+def _count_lengths(items: Any, named: Sequence[Grouping]) -> dict[GroupKey, dict[str, list[int]]]:
+    """Count, for each group and text, the items that have the text, and the words and the tokens in
+    these texts."""
+    found: dict[GroupKey, dict[str, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0] * 3))
     current = Revision.objects.filter(item__in=items, number=F("item__revision_number"))
     groups = [one.expression("item__") for one in named]
     rows = current.order_by().values_list("texts", *groups).iterator(chunk_size=AT_A_TIME)
     for texts, *group in rows:
         for name, text in texts.items():
-            said = found[detectors.make_group_key(group)][name]
+            said, joined = found[detectors.make_group_key(group)][name], _join_text(text)
             said[0] += 1
-            said[1] += len(unicode_words(_join_text(text)))
+            said[1] += len(unicode_words(joined))
+            said[2] += len(joined.split())
     return found
 
 
@@ -182,15 +187,15 @@ def _join_text(text: Any) -> str:
     return "\n".join(map(str, text)) if isinstance(text, list) else str(text)
 
 
-def _mean_rows(words: dict[str, list[int]]) -> Iterator[dict[str, Any]]:
-    for name, (count, total) in sorted(words.items()):
-        mean = total / count
-        yield {"of": WORDS, "value": name, "count": count, "share": None, "mean": mean}
+def _mean_rows(lengths: dict[str, list[int]]) -> Iterator[dict[str, Any]]:
+    for name, (count, *totals) in sorted(lengths.items()):
+        means = dict(zip(NO_MEANS, (total / count for total in totals), strict=True))
+        yield {"of": WORDS, "value": name, "count": count, "share": None, **means}
 
 
 DATA_SET = Table(
     "dataset",
-    (columns.FIELDS, *columns.plain("n", "of", "value", "count", "share", "mean")),
+    (columns.FIELDS, *columns.plain("n", "of", "value", "count", "share", *NO_MEANS)),
     lambda project, runs, by: tabulate(project, by),
     group_by=detectors.BY_ITEM_FIELDS,
     of_items=True,
@@ -334,11 +339,13 @@ def label_title(value: str | None, labels: Mapping[str, str]) -> str:
 
 
 ABILITY = "ability"
+# The columns of mean lengths, by their unit.
+LENGTHS = {"words": "mean", "tokens": "mean_tokens"}
 EMPTY = "The project has no items yet. Import items to see this page."
 ITEMS_WORDS = (
     "Duplicates and qualification items are left out. Shares are of all items in the row, "
     "including open ones; an item may have several error categories. Words are counted with "
-    "the ROUGE-L tokeniser, in any script."
+    "the ROUGE-L tokeniser, in any script; tokens are what stands between white space."
 )
 SHARES_WORDS = (
     "Shares are of all items in the group. An item may have several values of a field, so "
@@ -363,13 +370,19 @@ def build_items(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         Header("Items", "n"),
         Header("Share of all", "share"),
         *(page.column(*one) for one in counted),
-        *(Header(str(name), f"words-{name}", "mean words") for name in texts),
+        *(
+            Header(str(name), f"{kind}-{name}", f"mean {kind}")
+            for name in texts
+            for kind in LENGTHS
+        ),
     )
 
     def line(group: GroupValues, rows: RowsOfGroup) -> GridLine:
         sizes = (page.count(group, rows), cells.percent_cell(get_size(rows) / every))
         shares = (page.share_of(group, rows, *one) for one in counted)
-        means = (_mean(rows.get((WORDS, name))) for name in texts)
+        means = (
+            _mean(rows.get((WORDS, name)), column) for name in texts for column in LENGTHS.values()
+        )
         return GridLine((*_heads(page, group), *sizes, *shares, *means))
 
     lines = [line(*one) for one in groups.items()]
@@ -485,10 +498,10 @@ def _block(
     )
 
 
-def _mean(row: Row | None) -> Cell:
+def _mean(row: Row | None, column: str) -> Cell:
     if row is None:
         return Cell(reason="no such text")
-    return Cell(written.number(row["mean"]), row["mean"], n=row["count"])
+    return Cell(written.number(row[column]), row[column], n=row["count"])
 
 
 def _draw_labels(page: GroupedItems, groups: Mapping[GroupValues, RowsOfGroup]) -> ChartSpec | None:
@@ -547,6 +560,7 @@ VIEWS = (
         slug="items",
         title="Items",
         asks=(TableQuery(DATA_SET),),
+        figures=("lengths",),
         build=build_items,
         studies={"001": study_figures("table 2", by=("task", "response_model"))},
         empty=EMPTY,

@@ -54,8 +54,8 @@ def tabulate(project: Project, by: Sequence[str]) -> list[dict[str, Any]]:
     fields with more than 50 values, have no such rows. For each text, `mean` is the mean number of
     words and `mean_tokens` that of tokens, over the `count` items that have the text. Texts are
     split into words as in ROUGE-L for any script, and into tokens at white space, as study 001
-    counts them (no tokens of any model). Duplicates and items for qualification and control are left out. Raises
-    `UnknownField`.
+    counts them (no tokens of any model). Duplicates and items for qualification and control are
+    left out. Raises `UnknownField`.
     """
     named = detectors.check_groupings(project, by)
     items = Item.objects.in_project(project).originals().of_tests()

@@ -38,7 +38,8 @@ from judging.archive import former_words
 from judging.archive.create import FORMAT, VERSION
 from judging.archive.tables import KEY_COLUMNS, PARTS, ArchivePart, related_model
 from judging.errors import Refused
-from judging.models import Run
+from judging.evaluators.ratings import check_ratings
+from judging.models import Endpoint, Run
 from judging.runs.run_config import SUPPLEMENTS_KEY
 
 AT_A_TIME = 2_000
@@ -93,6 +94,7 @@ def load_archive(path: Path) -> LoadedProject:
             if project is None:
                 raise FormatError(f"{path}: contains no project. Use an archive of results.")
             _check_supplements(path)
+            _check_ratings(path)
             _count_labels()
             _pin_diffs()
             Event.of_site(LOADED_EVENT, project.slug, None)
@@ -110,6 +112,16 @@ def _check_supplements(path: Path) -> None:
         )
         if not is_list or run.first < 0 or run.last > len(made):
             raise FormatError(f"{path}: run {run.number} has calls of supplements that it lacks.")
+
+
+def _check_ratings(path: Path) -> None:
+    """Raise FormatError for ratings of endpoints that figures cannot read."""
+    for name, ratings in Endpoint.objects.values_list("name", "ratings"):
+        try:
+            check_ratings(ratings)
+        except ValidationError as error:
+            said = " ".join(error.messages)
+            raise FormatError(f"{path}: the ratings of {name} cannot be used. {said}") from error
 
 
 def _count_labels() -> None:

@@ -240,7 +240,10 @@ PARTS: tuple[ArchivePart, ...] = (
     ),
     ArchivePart(
         "endpoints", Endpoint, ("name",),
-        ("name", "provider", "address", "model", "parameters", "api", "template", "json_mode"),
+        (
+            "name", "provider", "address", "model", "parameters", "api", "template", "json_mode",
+            "ratings",
+        ),
         _endpoints, always={"address": redact.public_address},
     ),
     ArchivePart(

@@ -33,9 +33,9 @@ from annotation.projects import access
 from judging.evaluators import endpoints, trial_call
 from judging.evaluators.forms import EndpointPageForm
 from judging.evaluators.keys import is_key_set
-from judging.evaluators.models import REQUEST_FIELDS
 from judging.evaluators.presets import load_presets
 from judging.evaluators.providers import merge_defaults
+from judging.evaluators.ratings import NAME_LENGTH, SOURCE_LENGTH
 from judging.evaluators.trial_call import TrialResult
 from judging.models import Endpoint
 
@@ -50,6 +50,15 @@ class CurrencyField(serializers.CharField):
         return settings.CURRENCY
 
 
+class RatingSerializer(serializers.Serializer[Any]):
+    """A rating of the model from elsewhere: its name, its value, where it is from, and its date."""
+
+    name = serializers.CharField(max_length=NAME_LENGTH)
+    value = serializers.FloatField()
+    source = serializers.CharField(max_length=SOURCE_LENGTH)  # type: ignore[assignment]
+    date = serializers.DateField()
+
+
 class EndpointSerializer(serializers.ModelSerializer[Endpoint]):
     """An evaluator. Prices are per million tokens in `currency`. `price_in` and `price_out` are
     null if unknown; `price_cached` and `price_reasoning` are null if such tokens cost as much as
@@ -58,12 +67,14 @@ class EndpointSerializer(serializers.ModelSerializer[Endpoint]):
     `sends` are the parameters of every request: the defaults, with the values in `parameters`
     taking precedence. `key_set`: whether the server finds a key in `key_variable`. `remaining`: the
     remaining limits in the provider's response headers, and when they were read. An archived
-    endpoint, with `archived_at`, takes no new runs.
+    endpoint, with `archived_at`, takes no new runs. `ratings` are those of the model from
+    elsewhere, with which results can compare precision and recall.
     """
 
     sends = serializers.SerializerMethodField()
     key_set = serializers.SerializerMethodField()
     currency = CurrencyField()
+    ratings = RatingSerializer(many=True, read_only=True)
     remaining = serializers.JSONField(read_only=True)
 
     class Meta:
@@ -89,6 +100,7 @@ class EndpointSerializer(serializers.ModelSerializer[Endpoint]):
             "price_cached",
             "price_reasoning",
             "currency",
+            "ratings",
             "paused_until",
             "remaining",
             "created_at",
@@ -109,15 +121,19 @@ class NewEndpointSerializer(FormSerializer):
     """
 
     form = EndpointPageForm
+    leaves = frozenset({"ratings"})
+    ratings = RatingSerializer(many=True, default=list)
 
 
 class ChangedEndpointSerializer(FormSerializer):
     """New values for some settings of an endpoint. Once runs use the endpoint, the settings that
     shape its requests are fixed: provider, address, model, parameters, api, template and json_mode.
+    Of an endpoint that makes no calls, such as one of recorded replies, only `ratings` can change.
     """
 
     form = EndpointPageForm
-    leaves = frozenset({"name"})
+    leaves = frozenset({"name", "ratings"})
+    ratings = RatingSerializer(many=True)
 
 
 class PresetSerializer(serializers.Serializer[Any]):
@@ -153,6 +169,7 @@ class TriedSerializer(serializers.Serializer[TrialResult]):
 
 
 RUNS_DEPEND = "Runs use this endpoint. Add a new endpoint instead."
+NO_CALLS = "This endpoint makes no calls, so only its ratings can change."
 
 
 class EndpointList(ListAPIView[Endpoint]):
@@ -236,10 +253,9 @@ def _update_endpoint(request: Request, found: Endpoint) -> None:
     check_if_match(request, shown)
     asked = validate_body(ChangedEndpointSerializer(data=request.data, partial=True))
     form = EndpointPageForm({**shown, **asked}, instance=found)
-    if form.resting and (
-        stays := [one for one in REQUEST_FIELDS if asked.get(one, shown[one]) != shown[one]]
-    ):
-        raise form_error({one: [RUNS_DEPEND] for one in stays})
+    stays = [one for one in asked if form.fields[one].disabled and asked[one] != shown[one]]
+    if stays:
+        raise form_error({one: [NO_CALLS if form.offline else RUNS_DEPEND] for one in stays})
     check_form(form)
     with transactions.transact():
         if _get_settings(Endpoint.objects.select_for_update().get(pk=found.pk)) != shown:

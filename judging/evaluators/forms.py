@@ -1,6 +1,6 @@
 """Forms for an endpoint, in the admin and on its own page."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import count
 from typing import Any, Self, cast
 
@@ -8,6 +8,9 @@ from django import forms
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.forms.fields import InvalidJSONInput
+from django.http import QueryDict
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
 
 from judging.evaluators.models import REQUEST_FIELDS
 from judging.evaluators.presets import Preset, load_presets
@@ -16,6 +19,7 @@ from judging.evaluators.providers import PROVIDERS, callable_providers
 from judging.evaluators.providers.addresses import check_base_url
 from judging.evaluators.providers.errors import ForbiddenAddress
 from judging.evaluators.providers.parameters import UNSTORABLE, is_storable, with_token_limit
+from judging.evaluators.ratings import NAME_LENGTH, RATING_FIELDS, SOURCE_LENGTH, clean_ratings
 from judging.models import Endpoint
 
 FIRST_PROVIDER = "openai_compatible"
@@ -25,6 +29,7 @@ FIELDSETS = {
     "How": ("api", "template", "json_mode", "parameters"),
     "Limits": ("in_flight", "per_minute", "tokens_per_minute", "timeout"),
     "Prices": ("price_in", "price_out", "price_cached", "price_reasoning"),
+    "Outside ratings": ("ratings",),
 }
 
 
@@ -46,10 +51,61 @@ class ParametersField(forms.JSONField):
             return InvalidJSONInput(data)
 
 
+class RatingsWidget(forms.Widget):
+    """A table with a row of inputs for each rating, and empty rows for more. A form's data may have
+    the ratings themselves instead, as those of the API do."""
+
+    empty_rows = 2
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> Any:
+        """Return the rows that are not empty."""
+        if name in data:
+            return data[name]
+        columns = [data.getlist(f"{name}-{one}") for one in RATING_FIELDS] if data else []
+        rows = (dict(zip(RATING_FIELDS, row, strict=True)) for row in zip(*columns, strict=False))
+        return [row for row in rows if any(value.strip() for value in row.values())]
+
+    def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
+        return name not in data and f"{name}-{RATING_FIELDS[0]}" not in data
+
+    def id_for_label(self, id_: str) -> str:
+        return f"{id_}-1-{RATING_FIELDS[0]}"
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+        """Return the table; the ids of its inputs have the number of the row."""
+        rows = value if isinstance(value, list) else []
+        known = Endpoint.objects.exclude(ratings=[]).values_list("ratings", flat=True)
+        context = {
+            "name": name,
+            "id": (attrs or {}).get("id", f"id_{name}"),
+            "rows": [*rows, *[{}] * self.empty_rows],
+            "longest": {"name": NAME_LENGTH, "source": SOURCE_LENGTH},
+            "known": sorted({one["name"] for ratings in known for one in ratings}),
+        }
+        return render_to_string("judging/_rating_inputs.html", context)
+
+
+class RatingsField(forms.Field):
+    """A field for outside ratings."""
+
+    widget = RatingsWidget
+
+    def to_python(self, value: Any) -> list[dict[str, Any]]:
+        """Return the ratings as they are stored."""
+        return clean_ratings(value)
+
+
 class EndpointForm(forms.ModelForm):
     """A form for an endpoint. It checks that the address may be called and the parameters can be
     sent.
     """
+
+    ratings = RatingsField(
+        required=False,
+        help_text="Ratings of the model from elsewhere, such as an Elo rating or a benchmark. "
+        "Results show how precision and recall go along with a rating. Use the same name for the "
+        "same rating of other endpoints.",
+    )
 
     def clean_address(self) -> str:
         """Return the address, "" if there is none. Raises `ValidationError` if the address must not
@@ -162,11 +218,15 @@ class EndpointPageForm(EndpointForm):
             provider = cast(forms.ChoiceField, self.fields["provider"])
             provider.choices = [(name, PROVIDERS[name].title) for name in callable_providers()]
             provider.initial = FIRST_PROVIDER
-        for name in REQUEST_FIELDS if self.resting else ():
+        self.offline = bool(self.instance.pk) and self.instance.is_offline
+        fixed: Iterable[str] = REQUEST_FIELDS if self.resting else ()
+        if self.offline:
+            fixed = self.fields.keys() - {"ratings"}
+        for name in fixed:
             self.fields[name].disabled = True
 
     @classmethod
-    def from_preset(cls, preset: Preset, typed: Mapping[str, str], before: str) -> Self:
+    def from_preset(cls, preset: Preset, sent: QueryDict, before: str) -> Self:
         """A new form with a preset's values in all fields that nobody has typed in: those that are
         empty, or as the form or the preset `before` had filled them."""
         empty = cls()
@@ -176,10 +236,11 @@ class EndpointPageForm(EndpointForm):
         # Texts that the fields show as they are, also where a field shows values as JSON.
         own = {
             name: InvalidJSONInput(text)
-            for name, text in typed.items()
-            if name in empty.fields and _normalize(text) not in ("", shown[name], filled[name])
+            for name, text in sent.items()
+            if name in empty.fields and _normalize(str(text)) not in ("", shown[name], filled[name])
         }
-        return cls(initial=_with_name(preset) | own)
+        ratings = RatingsWidget().value_from_datadict(sent, {}, "ratings")
+        return cls(initial=_with_name(preset) | own | {"ratings": ratings})
 
     def clean_name(self) -> str:
         """Raises `ValidationError` for a name that the path of another page uses."""

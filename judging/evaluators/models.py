@@ -15,6 +15,7 @@ from django.utils import timezone
 from judging.evaluators.prices import Prices
 from judging.evaluators.providers import PROVIDERS, build_body, provider_choices
 from judging.evaluators.providers.parameters import merge_parameters
+from judging.evaluators.ratings import check_ratings
 from judging.strategies.definitions import SECRET_NAME
 
 
@@ -135,6 +136,7 @@ class Endpoint(models.Model):
     price_out = _price_field("Price of a million output tokens.")
     price_cached = _price_field("Price of a million input tokens from the provider's cache.")
     price_reasoning = _price_field("Price of a million output tokens of thinking.")
+    ratings = models.JSONField(default=list, blank=True, validators=[check_ratings])
     paused_until = models.DateTimeField(null=True, blank=True)
     remaining = models.JSONField(
         default=dict,

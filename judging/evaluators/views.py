@@ -58,7 +58,7 @@ def new_endpoint(request: HtmxRequest) -> HttpResponse:
     preset = load_presets().get(sent.get("preset", ""))
     if preset is None:
         return _save_form(request, EndpointPageForm(request.POST or None), request.POST.get("from"))
-    form = EndpointPageForm.from_preset(preset, sent.dict(), sent.get("from", ""))
+    form = EndpointPageForm.from_preset(preset, sent, sent.get("from", ""))
     return _render_form(request, form, preset.slug)
 
 
@@ -121,7 +121,7 @@ def _render_form(
         "presets": load_presets().values(),
         "preset": load_presets().get(preset or ""),
     }
-    if form.resting:
+    if form.resting or form.offline:
         context |= _usage_context(form.instance)
     status = 422 if form.errors else 200
     return render(request, "judging/endpoint_edit.html", context, status=status)

@@ -99,6 +99,12 @@ def parse_time(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
+@register.filter
+def exact(value: float | str | None) -> str:
+    """Write a number with all its digits, 1251.0 as 1251; a text as it is, None as nothing."""
+    return f"{value:.15g}" if isinstance(value, int | float) else value or ""
+
+
 @register.simple_tag
 def table_cells(line: GridLine, *, intervals: bool) -> SafeString:
     """The cells of a row of a result table, with intervals or without. Tables have thousands of

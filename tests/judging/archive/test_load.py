@@ -15,7 +15,7 @@ from formats.rows import FormatError
 from formats.sealed import MANIFEST, ArchiveWriter
 from judging.archive import load
 from judging.errors import Refused
-from judging.models import Call, Outcome, Reading, Reply, Request, Run
+from judging.models import Call, Endpoint, Outcome, Reading, Reply, Request, Run
 from judging.runs import warnings
 from judging.runs.warnings import RunWarning
 from tests.builders import make_project
@@ -93,6 +93,32 @@ def test_an_archive_from_before_runs_had_names_is_read(frozen: Path) -> None:
     load.load_archive(frozen)
     run = Run.objects.get()
     assert (run.name, run.tags, run.note) == ("", [], "")
+
+
+ELO = {"name": "Elo", "value": 1251.0, "source": "LMSYS", "date": "2024-03-16"}
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_endpoints_keep_their_ratings(tmp_path: Path, is_old: bool) -> None:
+    with transaction.atomic():
+        project = make_project("fbi")
+        make_items(project, 2)
+        ask(project)
+        Endpoint.objects.update(ratings=[ELO])
+        path = archive(project, tmp_path / "results.zip")
+        transaction.set_rollback(True)
+    if is_old:
+        changed(path, "endpoints", lambda rows: [row.pop("ratings") for row in rows])
+    load.load_archive(path)
+    assert Endpoint.objects.get(name="asked").ratings == ([] if is_old else [ELO])
+
+
+@pytest.mark.parametrize("ratings", [[ELO | {"value": "high"}], [ELO, ELO], {"Elo": 3}, None])
+def test_ratings_that_no_figure_can_read_are_refused(frozen: Path, ratings: Any) -> None:
+    changed(frozen, "endpoints", lambda rows: [row.update(ratings=ratings) for row in rows])
+    with pytest.raises(FormatError, match="ratings"):
+        load.load_archive(frozen)
+    assert not Project.objects.exists()
 
 
 @pytest.mark.parametrize("is_old", [False, True])

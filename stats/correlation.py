@@ -8,18 +8,30 @@ undefined if no item has both numbers, or if either side is constant (task 034 o
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from itertools import permutations
+from math import atanh, factorial, sqrt, tanh
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
+from scipy.special import ndtri, stdtr
+from scipy.stats import rankdata
 
 from stats.bootstrap import Figure
+from stats.estimates import Estimate, PValue
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int_]
 
 NO_PAIR = "no item with both scores"
 CONSTANT = "one side is constant"
+# A correlation over fewer units than this is not given.
+FEWEST_UNITS = 4
+FEW_UNITS = f"fewer than {FEWEST_UNITS} evaluators"
+IN_STEP = "all lie on one line, or are in the same order"
+# With up to this many units, p of a rank correlation is over all their orders.
+MOST_ORDERED = 8
 # A variance below this share of the sum of squares is a rounding error.
 _ROUNDING = 1e-12
 
@@ -81,6 +93,73 @@ def kendall(one: ArrayLike, other: ArrayLike) -> Figure:
         return _ratio(2 * order, np.sqrt(x) * np.sqrt(y))
 
     return Figure(cells.terms, of, cells.used, NO_PAIR, CONSTANT)
+
+
+def pearson_of_units(one: ArrayLike, other: ArrayLike) -> tuple[Estimate, PValue]:
+    """Pearson's r over independent units, such as evaluators, with one number each on both sides.
+
+    The 95 % interval is tanh(atanh r +/- 1.96 / sqrt(n - 3)) (Fisher 1921); p is two-sided, from
+    Student's t with n - 2 degrees of freedom, at least 2 / n! as of all orders. `n` counts the
+    units with both numbers. Value and p are None with fewer than 4 of them or if one side is
+    constant, the interval alone if r is 1 or -1. Simulated with 4 to 20 units of bivariate normal
+    numbers: 94 to 96 % of the intervals contained r.
+    """
+    found = pearson(one, other).point()
+    return _of_units(found, 1.0, lambda r: _p_of_t(r, found.n))
+
+
+def spearman_of_units(one: ArrayLike, other: ArrayLike) -> tuple[Estimate, PValue]:
+    """Spearman's rho over independent units, as `pearson_of_units`.
+
+    The interval is tanh(atanh rho +/- 1.96 sqrt((1 + rho^2 / 2) / (n - 3))) (Bonett and Wright
+    2000); p with up to 8 units is the share of all their orders with a rho as far from 0, with more
+    it is as for Pearson's r. Simulated as there with 5 to 20 units: 95 to 99 % contained rho; with
+    4 nearly all.
+    """
+    x, y, used = paired_values(one, other)
+    found = spearman(x, y).point()
+
+    def p_of(rho: float) -> float:
+        if found.n > MOST_ORDERED:
+            return _p_of_t(rho, found.n)
+        return _p_of_orders(rankdata(x[used]), rankdata(y[used]))
+
+    variance = 1 + (found.value or 0.0) ** 2 / 2
+    return _of_units(found, variance, p_of)
+
+
+def _of_units(
+    found: Estimate, variance: float, p_of: Callable[[float], float]
+) -> tuple[Estimate, PValue]:
+    """Add interval and p to a correlation; `variance` is that of its atanh, times n - 3."""
+    if found.n < FEWEST_UNITS:
+        return Estimate(None, None, None, found.n, FEW_UNITS), PValue(None, found.n, FEW_UNITS)
+    if found.value is None:
+        return found, PValue(None, found.n, found.reason)
+    p = PValue(p_of(found.value), found.n)
+    if 1 - abs(found.value) < _ROUNDING:
+        return Estimate(found.value, None, None, found.n, IN_STEP), p
+    middle, half = atanh(found.value), ndtri(0.975) * sqrt(variance / (found.n - 3))
+    return Estimate(found.value, tanh(middle - half), tanh(middle + half), found.n), p
+
+
+def _p_of_t(r: float, n: int) -> float:
+    least = 2 / factorial(n)
+    if 1 - abs(r) < _ROUNDING:
+        return least
+    return max(least, 2 * float(stdtr(n - 2, -abs(r) * sqrt((n - 2) / (1 - r * r)))))
+
+
+def _p_of_orders(x: Floats, y: Floats) -> float:
+    """The share of all orders of y whose sum of products with x is as far from its mean."""
+    x, y = x - x.mean(), y - y.mean()
+    sums = np.abs(y[_orders(len(y))] @ x)
+    return float((sums >= abs(x @ y) - _ROUNDING * (x @ x)).mean())
+
+
+@cache
+def _orders(n: int) -> Ints:
+    return np.array(list(permutations(range(n))))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

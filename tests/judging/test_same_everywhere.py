@@ -35,7 +35,8 @@ pytestmark = pytest.mark.django_db
 # Which project fills a table; "fbi" the others.
 RATED = ("alignment", "alignment_groups", "ceiling", "alt_test", "by_score", "pairs", "points",
          "majority", "ratings")  # fmt: skip
-ERRORS = ("detector", "detector_ranges", "changes", "bias", "error_kinds", "corrected")
+ERRORS = ("detector", "detector_ranges", "changes", "bias", "error_kinds", "corrected", "strength",
+          "strength_points")  # fmt: skip
 COMPARED = ("pairwise", "pairwise_pairs", "pairwise_position")
 PROJECTS = (
     dict.fromkeys(RATED, "p") | dict.fromkeys(ERRORS, "errors") | dict.fromkeys(COMPARED, "c")
@@ -92,7 +93,8 @@ def make_replies(project: Project, items: list[Item]) -> None:
 def make_errors() -> Project:
     """The four prompts of a detector."""
     project = make_project("errors", task_type="error-detection")
-    items, endpoint = make_sets(project), make_endpoint("http://a")
+    rating = {"name": "Elo", "value": 1251.0, "source": "a_board", "date": "2024-03-16"}
+    items, endpoint = make_sets(project), make_endpoint("http://a", ratings=[rating])
     say_kinds(items[:4], ["reasoning-correctness"], ["reasoning-correctness"], [], [])
     for strategy, said in zip(
         ("detect-1a", "detect-1b", "detect-2a", "detect-2b"),

@@ -151,3 +151,72 @@ def test_the_interval_holds_the_value_and_knows_clusters(measure):
 def test_sides_of_unlike_length_are_refused():
     with pytest.raises(ValueError, match="not two scores per item"):
         correlation.pearson([1, 2], [1, 2, 3])
+
+
+UNITS = [correlation.pearson_of_units, correlation.spearman_of_units]
+
+
+def test_an_interval_of_pearson_over_units_by_hand():
+    # r 0.6 over 4 units (as above): atanh 0.6 = 0.6931 -/+ 1.96 / sqrt(1) is -1.2668 and 2.6531.
+    found, p = correlation.pearson_of_units([1, 2, 3, 4], [2, 1, 4, 3])
+    assert (found.value, found.low, found.high) == pytest.approx((0.6, -0.8529, 0.9901), abs=1e-4)
+    # t = 0.6 sqrt(2 / 0.64) = 1.0607; with 2 degrees of freedom P = 1 - t / sqrt(2 + t^2) = 0.4.
+    assert (found.n, p.n, p.p) == (4, 4, pytest.approx(0.4))
+
+
+def test_an_interval_of_spearman_over_units_by_hand():
+    # rho 0.6; variance 1 + 0.18, root 1.0863: atanh -1.4359 and 2.8222.
+    found, p = correlation.spearman_of_units([1, 2, 3, 4], [2, 1, 4, 3])
+    assert (found.low, found.high) == pytest.approx((-0.8929, 0.9929), abs=1e-4)
+    # Of 24 orders of four ranks sum d^2 is 0 in 1, 2 in 3, 4 in 1: rho 1, .8, .6; as many below 0.
+    assert p.p == pytest.approx(10 / 24)
+
+
+@given(st.lists(st.tuples(few_values, many_values), min_size=4, max_size=14))
+def test_p_of_units_equals_that_of_scipy(pairs):
+    x, y = np.array(pairs).T
+    if min(len(set(x)), len(set(y))) < 2:
+        return
+    for of, oracle in zip(UNITS, (scipy_stats.pearsonr, scipy_stats.spearmanr), strict=True):
+        found, p = of(x, y)
+        expected = oracle(x, y)
+        assert found.value == pytest.approx(expected.statistic, abs=1e-9)
+        if of is correlation.pearson_of_units or len(x) > correlation.MOST_ORDERED:
+            least = 2 / math.factorial(len(x))
+            assert p.p == pytest.approx(max(expected.pvalue, least), abs=1e-9)
+        if of is correlation.pearson_of_units and 1 - abs(found.value) > 1e-9:
+            ends = expected.confidence_interval()
+            assert (found.low, found.high) == pytest.approx((ends.low, ends.high), abs=1e-6)
+
+
+@pytest.mark.parametrize("n", [4, 5, 6, 7])
+def test_p_of_few_ranks_is_that_of_a_permutation_test(n):
+    rng = np.random.default_rng(n)
+    x, y = rng.integers(0, 4, n).astype(float), rng.random(n)
+    rho = scipy_stats.spearmanr(x, y).statistic
+
+    def statistic(one):
+        return scipy_stats.spearmanr(one, y).statistic
+
+    expected = scipy_stats.permutation_test(
+        (x,), statistic, permutation_type="pairings", n_resamples=np.inf, alternative="two-sided"
+    )
+    # Scipy doubles the smaller tail; here both are counted, which is the same for symmetric ones.
+    drawn = np.abs(expected.null_distribution)
+    _, p = correlation.spearman_of_units(x, y)
+    assert p.p == pytest.approx((drawn >= abs(rho) - 1e-9).mean())
+
+
+@pytest.mark.parametrize("of", UNITS)
+def test_a_correlation_over_units_that_does_not_exist_says_why(of):
+    few, p = of([1, 2, 3, NAN], [1, 2, 4, 5])
+    assert (few.value, few.n, few.reason) == (None, 3, correlation.FEW_UNITS)
+    assert (p.p, p.reason) == (None, correlation.FEW_UNITS)
+    flat, p = of([1, 2, 3, 4], [5, 5, 5, 5])
+    assert (flat.value, flat.reason, p.p) == (None, correlation.CONSTANT, None)
+    # On one line an interval would have no width, and p is that of the one order of 24, or its
+    # reverse.
+    line, p = of([1, 2, 3, 4], [-2, -4, -6, -8])
+    assert line.value == pytest.approx(-1)
+    assert (line.low, line.high, line.reason) == (None, None, correlation.IN_STEP)
+    assert p.p == pytest.approx(2 / 24)

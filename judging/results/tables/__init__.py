@@ -31,6 +31,7 @@ from judging.results.tables import (
     prompts,
     scores,
     sensitivity,
+    strength,
     undetected,
     verdicts,
 )
@@ -67,6 +68,8 @@ RESULT_TABLES: dict[str, Table] = {
         error_kinds.ERROR_KINDS,
         prompts.CHANGES,
         prompts.BIAS,
+        strength.STRENGTH,
+        strength.POINTS,
         alignment.ALIGNMENT,
         alignment_groups.ALIGNMENT_GROUPS,
         ceiling.CEILING,
@@ -146,7 +149,7 @@ PAGES: dict[str, ResultPage] = {
         title="Detector",
         question="How well are natural errors detected, and does the prompt matter?",
         picture="target",
-        views=detector.VIEWS,
+        views=(*detector.VIEWS, strength.VIEW),
         needs="error detection",
     ),
     "corrected": ResultPage(

@@ -220,3 +220,8 @@ def test_a_correlation_over_units_that_does_not_exist_says_why(of):
     assert line.value == pytest.approx(-1)
     assert (line.low, line.high, line.reason) == (None, None, correlation.IN_STEP)
     assert p.p == pytest.approx(2 / 24)
+
+
+def test_p_of_units_is_never_below_that_of_one_order_and_its_reverse():
+    _, p = correlation.pearson_of_units([1, 2, 3, 4], [1, 2, 3, 4.0001])
+    assert p.p == pytest.approx(2 / 24)

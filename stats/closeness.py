@@ -17,9 +17,6 @@ from stats.rates import RateBounds
 
 Floats = NDArray[np.float64]
 
-# Study 002 divides every metric's error by the range of the total (figure 9).
-STUDY_002_RANGE = 15
-
 
 def rmse(people: ArrayLike, evaluator: ArrayLike) -> Figure:
     """Root mean squared error sqrt(sum (e - p)^2 / n), in the unit of the scale, 0 at best."""
@@ -36,14 +33,17 @@ def bias(people: ArrayLike, evaluator: ArrayLike) -> Figure:
     return _mean_of(people, evaluator, _identity, _identity)
 
 
-def accuracy_002(people: ArrayLike, evaluator: ArrayLike) -> Figure:
-    """Study 002's accuracy in per cent, 100 - 100 RMSE / 15, for every metric alike (figure 9).
+def accuracy_002(people: ArrayLike, evaluator: ArrayLike, total_range: float) -> Figure:
+    """Study 002's accuracy in per cent, 100 - 100 RMSE / range of the total, for every metric alike
+    (figure 9).
 
-    15 is the range of the study's total, so the accuracy of a metric of 3 points cannot be below
-    80.
+    The total of the study runs from 0 to 15, so the accuracy of a metric of 3 points cannot be
+    below 80. Raises ValueError unless the range is positive.
     """
+    if not total_range > 0:
+        raise ValueError(f"the range of a total cannot be {total_range:g}")
     return _mean_of(
-        people, evaluator, np.square, lambda mean: 100 - 100 * np.sqrt(mean) / STUDY_002_RANGE
+        people, evaluator, np.square, lambda mean: 100 - 100 * np.sqrt(mean) / total_range
     )
 
 

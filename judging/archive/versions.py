@@ -103,6 +103,13 @@ METHODS: dict[str, Method] = {
             ),
         },
     ),
+    "accuracy of study 002": Method(
+        2,
+        {
+            "alignment": ("accuracy002", *_interval_columns("accuracy002")),
+            "alignment_groups": ("pooled", "mean", "sd", "groups", "undefined", "reason"),
+        },
+    ),
     "d′": Method(2, {"sensitivity": ("d_prime", *_interval_columns("d_prime"))}),
     "alternative annotator test": Method(
         2,

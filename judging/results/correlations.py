@@ -27,15 +27,16 @@ ERRORS: dict[str, Measure] = {
     RMSE: closeness.rmse,
     "mae": closeness.mae,
     "bias": closeness.bias,
-    "accuracy002": closeness.accuracy_002,
 }
+ACCURACY_002 = "accuracy002"
 MEANS = ("mean_people", "mean_evaluator")
 # The distance between the two means (study 003, table 1, last row).
 DISTANCE = "distance"
-WITH_INTERVAL = (*CORRELATIONS, *ERRORS, *MEANS)
+WITH_INTERVAL = (*CORRELATIONS, *ERRORS, ACCURACY_002, *MEANS)
 NOT_ASKED_REASON = "people are not asked for such a number"
 NO_SCALE_REASON = "the evaluator's numbers have no scale"
 OTHER_SCALE_REASON = "people and evaluator have different scales"
+NO_TOTAL_REASON = "there is no total, whose range this accuracy is relative to"
 
 
 def compute_points(sides: PairedScores) -> dict[str, Estimate]:
@@ -79,6 +80,14 @@ def build_figure(sides: PairedScores, name: str) -> Figure | str:
     if name in ERRORS:
         lacking = _why_incomparable(metric)
         return lacking or ERRORS[name](sides.people, sides.evaluator)
+    if name == ACCURACY_002:
+        if lacking := _why_incomparable(metric):
+            return lacking
+        if metric.total is None:
+            return NO_TOTAL_REASON
+        return closeness.accuracy_002(
+            sides.people, sides.evaluator, metric.total.high - metric.total.low
+        )
     of_people = name == MEANS[0]
     scale, given = (
         (metric.people, sides.people) if of_people else (metric.evaluator, sides.evaluator)

@@ -22,7 +22,8 @@ class ScoredMetric:
     """A metric with its scale on either side; None if a side has no scale.
 
     `parts` are people's fields (several for a total), and `titles` their titles in the strategy.
-    `value` is the name of the evaluator's number in outcomes.
+    `value` is the name of the evaluator's number in outcomes. `total` is people's scale of the
+    total that this metric is part of; None if there is no total.
     """
 
     name: str
@@ -31,6 +32,7 @@ class ScoredMetric:
     value: str
     people: Scale | None
     evaluator: Scale | None
+    total: Scale | None = None
 
     @property
     def is_comparable(self) -> bool:
@@ -76,7 +78,10 @@ def strategy_metrics(strategy: Strategy, task: TaskType) -> list[ScoredMetric]:
         for one in strategy.metrics
     ]
     has_total = strategy.frame == "rubric" or strategy.decides == TOTAL
-    return [*found, _total_metric(found)] if has_total and found else found
+    if not (has_total and found):
+        return found
+    total = _total_metric(found)
+    return [replace(one, total=total.people) for one in (*found, total)]
 
 
 def people_metrics(task: TaskType) -> list[ScoredMetric]:

@@ -1,5 +1,6 @@
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ from stats.rates import RateBounds
 
 NAN = math.nan
 scores = st.lists(st.tuples(st.integers(0, 15), st.integers(0, 15)), min_size=1, max_size=30)
-MEASURES = [closeness.rmse, closeness.mae, closeness.bias, closeness.accuracy_002]
+MEASURES = [
+    closeness.rmse, closeness.mae, closeness.bias, partial(closeness.accuracy_002, total_range=15),
+]  # fmt: skip
 
 
 def test_errors_by_hand():
@@ -28,8 +31,12 @@ def test_errors_by_hand():
 
 def test_accuracy_gives_the_study_s_cells_back():
     # Study 002: an RMSE of 5.75 in Llama-2's total (figure 7) is its 61.6 % (figure 9), cut.
-    accuracy = closeness.accuracy_002([0.0], [5.75]).point().value
+    accuracy = closeness.accuracy_002([0.0], [5.75], 15).point().value
     assert math.floor(10 * accuracy) / 10 == 61.6
+    # The same error of a total of -3 to 3 points.
+    assert closeness.accuracy_002([0.0], [1.5], 6).point().value == 75
+    with pytest.raises(ValueError, match="the range of a total cannot be 0"):
+        closeness.accuracy_002([0.0], [1.5], 0)
 
 
 @given(scores)

@@ -241,9 +241,10 @@ VIEWS = (
             ("n", "missing", *ERRORS),
             "Errors are in scale points and need the same scale on both sides. Bias: mean of "
             "evaluator minus people; above 0 the evaluator rates higher. Accuracy as in study "
-            "002: 100 − 100 × RMSE / 15 for every metric. 15 is the range of that study's total, "
-            "so a metric with few points cannot score low. The range below an RMSE: its bounds if "
-            "each missing number had its nearest or farthest value.",
+            "002: 100 − 100 × RMSE / range of the total, for every metric. The total of that "
+            "study has a range of 15; a metric with few points cannot score low. Without a total "
+            "there is no such accuracy. The range below an RMSE: its bounds if each missing "
+            "number had its nearest or farthest value.",
             _draw("compared with human ratings, with 95 % intervals."),
             select_ordered,
             Metrics,

@@ -134,6 +134,12 @@ def describe_answers(strategy: Strategy) -> str:
     return f"an explanation, then {said}" if strategy.explanation else said
 
 
+def describe_values(strategy: Strategy) -> str:
+    """The values that are recorded without the text of a reply, in the plural."""
+    named = {"score": "scores", "scores": "scores", "verdict": "verdicts", "detection": "verdicts"}
+    return named.get(strategy.output, "values")
+
+
 def describe_scale(scale: Scale | None) -> str:
     """A scale, as text."""
     if scale is None:

@@ -144,10 +144,10 @@ def test_everything_is_recorded_once(published: Published) -> None:
     assert "items with a verdict in all runs; 60 explanations added, 0 unchanged" in audit
     # 12 detectors with four prompts and with steps, three with self-consistency, one vote, of which
     # there are no texts.
-    told = "64 runs recorded with 9,150 replies and 140 values without a text"
-    assert f"{told}, 0 already imported" in zipped
-    assert "0 runs recorded with 0 replies, 64 already imported" in unpacked
-    assert "0 runs recorded with 0 replies, 1 already imported" in one_file
+    told = "9,150 replies and 140 values without a text recorded in 64 runs"
+    assert f"{told}; 0 already imported" in zipped
+    assert "nothing new; 64 already imported" in unpacked
+    assert "nothing new; 1 already imported" in one_file
 
 
 def test_our_parser_of_the_phrases_reads_what_the_study_read(published: Published) -> None:

@@ -73,7 +73,7 @@ def refused(path: Path, **options: Any) -> str:
 
 
 def test_a_file_of_replies_becomes_a_finished_run(project: Project, tmp_path: Path) -> None:
-    assert "1 runs recorded with 4 replies" in imported(written(tmp_path, *ROWS))
+    assert "4 replies recorded in 1 run" in imported(written(tmp_path, *ROWS))
     run = Run.objects.get()
     assert (run.kind, run.state, run.parser, run.number) == ("recorded", "finished", "stored", 1)
     assert (run.endpoint.name, run.endpoint.provider) == ("detector", "recorded")
@@ -91,7 +91,8 @@ def test_a_file_of_replies_becomes_a_finished_run(project: Project, tmp_path: Pa
 def test_replies_and_values_alone_are_counted_apart(project: Project, tmp_path: Path) -> None:
     only = {"item": "item-4", "value": "error"}
     said = imported(written(tmp_path, *ROWS[:2], only), dry_run=True)
-    assert "1 runs would be recorded with 2 replies and 1 value without a text, 0 already" in said
+    told = "2 replies and 1 verdict without a text would be recorded in 1 run; 0 already"
+    assert told in said
 
 
 def test_recorded_replies_to_some_of_the_items_are_a_part(project: Project, tmp_path: Path) -> None:
@@ -124,7 +125,7 @@ def test_the_same_file_again_adds_nothing(project: Project, tmp_path: Path) -> N
     imported(path)
     counts = [model.objects.count() for model in (Run, Call, Request, Reply, Reading, Outcome)]
     said = imported(written(tmp_path, *reversed(ROWS), name="renamed.jsonl"))
-    assert "0 runs recorded with 0 replies, 1 already imported" in said
+    assert "nothing new; 1 already imported" in said
     after = [model.objects.count() for model in (Run, Call, Request, Reply, Reading, Outcome)]
     assert after == counts
 
@@ -248,7 +249,7 @@ def test_what_is_not_told_by_the_file_must_be_said(project: Project, tmp_path: P
 
 def test_a_dry_run_counts_and_stores_nothing(project: Project, tmp_path: Path) -> None:
     said = imported(written(tmp_path, *ROWS), dry_run=True)
-    assert "1 runs would be recorded with 4 replies" in said
+    assert "4 replies would be recorded in 1 run" in said
     assert not Run.objects.exists()
     assert not Endpoint.objects.filter(name="detector").exists()
 
@@ -325,7 +326,7 @@ def test_output_and_error_file_of_a_batch_are_one_run(project: Project, tmp_path
     assert found == {"item-1": "", "item-2": "", "item-3": "rejected"}
     assert Request.objects.get(state="failed").message == "invalid_prompt: No."
     # The folder that holds both is the same again.
-    assert "0 runs recorded" in imported(tmp_path, format="openai-batch")
+    assert "nothing new" in imported(tmp_path, format="openai-batch")
 
 
 def test_requests_of_a_batch_are_no_answers_to_it(project: Project, tmp_path: Path) -> None:
@@ -358,7 +359,7 @@ def test_votes_are_recorded_as_what_they_came_to(project: Project, tmp_path: Pat
         {"item": "item-3", "value": None},
     ]
     said = imported(written(tmp_path, *rows), strategy="majority")
-    assert "1 runs recorded with 3 values without a text, 0 already imported" in said
+    assert "3 values recorded in 1 run; 0 already imported" in said
     found = Outcome.objects.order_by("item__key").values_list("result", "detail", "truth")
     assert list(found) == [
         ("detected", "error", "error"),
@@ -426,5 +427,5 @@ def test_somebody_who_brought_the_same_rows_meanwhile_leaves_nothing_to_do(
         return store(one, now)
 
     monkeypatch.setattr(storage, "store_part", after_another)
-    assert "0 runs recorded with 0 replies, 1 already imported" in imported(path)
+    assert "nothing new; 1 already imported" in imported(path)
     assert (Run.objects.count(), Request.objects.count()) == (1, 4)

@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.test import Client
 
 from annotation.models import Project
 from judging.models import Outcome
-from tests.builders import make_project
+from judging.results.tables import methods
+from tests.builders import make_member, make_project
 from tests.judging.builders_judging import make_items, make_responses
+from tests.judging.builders_rated import bring_scores, command
 
 pytestmark = pytest.mark.django_db
 
@@ -108,3 +111,36 @@ def test_a_score_beyond_its_scale_leaves_the_item_missing_and_is_kept(tmp_path: 
     outcome = recorded(tmp_path, "vanilla-score", *rows)
     assert (outcome.result, outcome.cause) == ("missing", "off_scale")
     assert outcome.values["off_scale"] == [{"role": "perturbed", "sample": 0, "said": -1}]
+
+
+def test_scores_alone_are_called_scores_by_command_page_and_methods_paragraph(
+    client: Client, tmp_path: Path
+) -> None:
+    task = make_project("p", task_type="rubric-scoring")
+    make_responses(task, ["1", "12", "4", "3", "15"])
+    client.force_login(make_member(task, role="researcher").account)
+    said = dict.fromkeys(M, 1)
+    run = bring_scores(tmp_path, task, "judge", "score-matrix-animals", [("item-1", said)])
+    path = tmp_path / "p-judge-score-matrix-animals.jsonl"
+    named = {"project": "p", "strategy": "score-matrix-animals", "format": "jsonl"}
+    told = command("import_replies", str(path), endpoint="other", **named)
+    assert "p: 1 score recorded in 1 run; 0 already imported." in told
+    page = " ".join(client.get(f"/projects/p/runs/{run.number}/").content.decode().split())
+    assert "<dt>Scores recorded</dt><dd>1 <small" in page
+    assert "Recorded scores</h2>" in page
+    assert "Requests answered" not in page
+    text = methods.write_methods(task, [run]).text
+    assert "5 of them have a final label" in text
+    assert "5: total 1 to 15, median 4." in text
+    assert "Run 1 uses scores recorded elsewhere" in text
+    assert "The recorded values are used as they are." in text
+    assert "Replies were parsed" not in text
+
+
+def test_replies_with_texts_are_called_replies(client: Client, tmp_path: Path) -> None:
+    of = project()
+    client.force_login(make_member(of, role="researcher").account)
+    recorded(tmp_path, "prometheus", {"text": "Well done. [RESULT] 5"})
+    page = " ".join(client.get("/projects/p/runs/1/").content.decode().split())
+    assert "<dt>Replies recorded</dt><dd>1</dd>" in page
+    assert "Recorded replies</h2>" in page

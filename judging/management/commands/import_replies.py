@@ -22,7 +22,7 @@ from judging.runs.recorded.record import ImportReport
 from judging.runs.recorded.storage import RecordedPart
 from judging.runs.recorded.transcripts import Transcript
 from judging.runs.recorded.verdicts import VERDICT_CHOICES
-from judging.strategies import catalogue
+from judging.strategies import catalogue, descriptions
 
 REASON = "Nothing was imported. Fix or remove these rows."
 
@@ -159,13 +159,17 @@ def _known(project: Project) -> str:
 
 def _summary(report: ImportReport, slug: str, dry_run: bool) -> Iterator[str]:
     verb = "would be recorded" if dry_run else "recorded"
-    told = [f"{report.replies:,} replies"] if report.replies or not report.values else []
+    told = []
+    if report.replies:
+        told.append(f"{report.replies:,} {'reply' if report.replies == 1 else 'replies'}")
     if report.values:
-        told.append(f"{report.values:,} value{'s' * (report.values != 1)} without a text")
-    yield (
-        f"{slug}: {len(report.runs):,} runs {verb} with {' and '.join(told)}, "
-        f"{len(report.known):,} already imported."
-    )
+        kinds = {descriptions.describe_values(run.pinned_strategy()) for run in report.runs}
+        named = kinds.pop() if len(kinds) == 1 else "values"
+        alone = " without a text" if report.replies else ""
+        told.append(f"{report.values:,} {named[:-1] if report.values == 1 else named}{alone}")
+    runs = f"{len(report.runs):,} run{'s' * (len(report.runs) != 1)}"
+    new = f"{' and '.join(told)} {verb} in {runs}" if told else "nothing new"
+    yield f"{slug}: {new}; {len(report.known):,} already imported."
     for run in report.otherwise:
         yield (
             f"{run.endpoint.name}, {run.strategy.slug}: its "

@@ -7,6 +7,7 @@ undefined, the text says so. The sentences are in `methods.toml`.
 
 import json
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,11 +17,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from django.conf import settings
-from django.db.models import Count, Max, Min
+from django.db.models import Count, Max, Min, QuerySet
 
+from annotation import tasktypes
 from annotation.items import taxonomy
 from annotation.models import Item, Label, Project, Resolution, Stage
 from annotation.reports import agreement, agreement_answers
+from annotation.tasktypes import main_field
 from formats.typeset import define_signs, escape_latex
 from judging.archive.versions import program_version
 from judging.evaluators import providers
@@ -33,6 +36,7 @@ from judging.results.tables.left_out import tabulate_left_out
 from judging.runs import run_config, supplements, warnings
 from judging.runs.amounts import format_estimate
 from judging.runs.models import UNLABELLED, OutcomeQuerySet
+from judging.runs.recorded.transcripts import STORED
 from judging.strategies import Strategy, descriptions
 from judging.strategies.replies.causes import name_cause
 from stats import bootstrap, paired
@@ -143,17 +147,29 @@ def _data_sentences(project: Project) -> Sentences:
     sources = _tally(held, "source")
     resolved = sum(sources.values())
     if resolved:
-        values = _tally(held, "value")
         told = {SOURCES[name]: number for name, number in sources.items()}
         yield format_sentence(
             "data",
             "resolved",
             number=resolved,
             sources=_format_counts(told),
-            values=_format_counts(values),
+            values=_describe_labels(project, held),
         )
     if resolved < sizes["items"]:
         yield format_sentence("data", "unresolved", number=sizes["items"] - resolved)
+
+
+def _describe_labels(project: Project, held: QuerySet[Resolution]) -> str:
+    """How often each final label was given; of numbers, their range and median."""
+    deciding = tasktypes.load_task_type(project).deciding
+    if not deciding.is_number:
+        return _format_counts(_tally(held, "value"))
+    rows = held.annotate(number=main_field.load_main_field(project).of_resolution())
+    counts = {float(value): n for value, n in _tally(rows, "number").items()}
+    told = {"low": min(counts), "median": np.median([*Counter(counts).elements()])}
+    name = "total" if deciding.is_summed else deciding.title
+    ends = {key: f"{number:g}" for key, number in {**told, "high": max(counts)}.items()}
+    return format_sentence("data", "numbers", what=name, **ends)
 
 
 def _people_sentences(project: Project) -> Sentences:
@@ -238,6 +254,7 @@ def _prompt_sentence(run: Run) -> str:
     return format_sentence(
         "run",
         str(run.kind),
+        what="replies" if run.calls.exists() else descriptions.describe_values(strategy),
         endpoint=run.pinned["name"],
         provider=providers.get_title(run.pinned["provider"]),
         model=run.pinned["model"],
@@ -271,7 +288,10 @@ def _reply_sentences(run: Run) -> Sentences:
     answers, how = descriptions.describe_answers(strategy), descriptions.describe_parsing(strategy)
     # Behind the version stand the settings of the strategy.
     version = run.parser.partition(" ")[0]
-    yield format_sentence("run", "parser", answers=answers, how=how, version=version)
+    if version == STORED:
+        yield format_sentence("run", "stored")
+    else:
+        yield format_sentence("run", "parser", answers=answers, how=how, version=version)
     for one in again:
         said = json.dumps(dict(one.parameters), sort_keys=True, ensure_ascii=False)
         told = {"asked": one.asked, "usable": one.usable, "parameters": said}

@@ -9,6 +9,7 @@ from judging.models import Outcome, Run
 from judging.runs.models import OutcomeQuerySet
 from judging.runs.recorded.transcripts import STORED
 from judging.runs.recorded.verdicts import DIFFERS_KEY, PARSED
+from judging.strategies import descriptions
 
 MAX_SHOWN = 20
 MAX_KINDS = 12
@@ -37,12 +38,16 @@ class Difference:
 class VerdictComparison:
     """The source files of a run's replies, and a comparison of the stored with the parsed verdicts.
 
+    `values` is the number of items with values that were recorded without a reply, `named` what
+    these values are.
     `compared` is the number of items with both verdicts; for `differing` items the two verdicts
     differ. `kinds` are the most frequent differences, empty for scores; `first` are the first
     differing items, in item order.
     """
 
     files: list[str]
+    values: int
+    named: str
     decides: str
     compared: int
     differing: int
@@ -55,9 +60,12 @@ def compare_verdicts(run: Run) -> VerdictComparison | None:
     if run.kind != Run.Kind.RECORDED:
         return None
     both = run.outcomes.filter(values__has_keys=[STORED, PARSED])
+    without_reply = run.outcomes.exclude(result=Outcome.Result.MISSING).filter(calls=None)
     differing = both.filter(**{f"values__{DIFFERS_KEY}": True})
     return VerdictComparison(
         files=run.pinned.get("recorded", {}).get("files", []),
+        values=without_reply.values("item").distinct().count(),
+        named=descriptions.describe_values(run.pinned_strategy()),
         decides=STORED if run.parser == STORED else PARSED,
         compared=both.count(),
         differing=differing.count(),

@@ -253,7 +253,7 @@ def test_runs_that_asked_nobody_say_where_they_are_from(project: Project) -> Non
     Run.objects.update(kind=Run.Kind.RECORDED)
     derived.derive_run(project, strategy=make_strategy("mean"), sources=[base, again])
     text = told(project)
-    assert "Run 1 uses replies recorded elsewhere (judge, model judge)" in text
+    assert "Run 1 uses scores recorded elsewhere (judge, model judge)" in text
     assert "Run 3 combines the runs 1, 2 with strategy mean, version 1, without calls." in text
     assert not said("run", "asked", text)
     assert not said("run", "weights", text)

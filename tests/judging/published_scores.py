@@ -83,3 +83,28 @@ def figure_3(study: str) -> Evaluation:
 
 def _signs(cell: str) -> dict[str, float]:
     return {name.lower(): float(value) for name, value in re.findall(r"(S\d): ?(-?\d)", cell)}
+
+
+def data_set(study: str, number: int) -> dict[str, tuple[str, str]]:
+    """Table A7, A8 or A9, the items of an evaluation: response and ground truth by item.
+
+    The text has one line of the three of DSI22's response in table A8 alone and one in A9 alone.
+    """
+    part = study[: study.index(f"Table A{number + 6} Dataset")]
+    part = part[part.rindex("Response\tGround Truth\n") :]
+    found: dict[str, tuple[str, str]] = {}
+    for line in part.splitlines()[1:]:
+        if not re.search(r"\t.*[a-z]", line):
+            continue
+        key, *cells = line.split("\t")[-3:]
+        if key := {"9ISQ": "DSI6"}.get(key, key.replace("aenb", "DSI")):
+            found[key] = cells[0].removeprefix("aenb5 "), cells[1]
+        else:
+            key, before = list(found.items())[-1]
+            found[key] = _join(before[0], cells[0]), _join(before[1], cells[1])
+    return found
+
+
+def _join(line: str, after: str) -> str:
+    """Two lines of a cell; a word that is hyphenated at the end of the first is whole again."""
+    return line[:-1] + after if line.endswith("-") and after else f"{line} {after}".strip()

@@ -39,10 +39,11 @@ def draw_strength(found: Sequence[RatedPoint], *, rating: str) -> dict[str, Any]
     figures = list(dict.fromkeys(one.figure for one in found))
     ratings = [one.rating for one in found]
     spare = MARGIN * (max(ratings) - min(ratings)) or 1
-    x = (
-        alt.X("rating:Q")
-        .scale(domain=[min(ratings) - spare, max(ratings) + spare], nice=False, zero=False)
-        .axis(title=rating, tickCount=5, titlePadding=8)
+    ends = [min(ratings) - spare, max(ratings) + spare]
+    x = alt.X(
+        "rating:Q",
+        scale=alt.Scale(domain=ends, nice=False, zero=False),
+        axis=alt.Axis(title=rating, tickCount=5, titlePadding=8),
     )
     first = _panel(found if len(by_group) == 1 else next(iter(by_group.values())), figures, x)
     if len(by_group) == 1:

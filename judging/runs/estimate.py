@@ -15,7 +15,7 @@ from django.db.models import Avg
 from annotation.models import Project, Revision
 from judging.evaluators.prices import BYTES_PER_TOKEN, bound_cost, compute_cost, estimate_tokens
 from judging.models import Budget, Endpoint, Reply, Request, Run, StrategyVersion
-from judging.runs import amounts, pinning, spending, start_checks
+from judging.runs import amounts, pinning, run_config, spending, start_checks
 from judging.runs.engine import calls
 from judging.runs.engine.digests import shuffle_keys
 from judging.runs.lifecycle import RunConfig
@@ -228,7 +228,8 @@ class RunEstimate(RequestsEstimate):
     `pilot_items` items sends the `pilot_calls` that are missing until then. `labelling` is the
     number of items still being labelled. `examples` are the keys of the items shown in every
     prompt. `same_items` says what became of the items of an earlier run, if the new run shall use
-    the same. `time` is None if no reply says how long a call takes.
+    the same. `axes` are those that the run would pin. `time` is None if no reply says how long a
+    call takes.
     """
 
     items: int
@@ -241,6 +242,7 @@ class RunEstimate(RequestsEstimate):
     examples: tuple[str, ...] = ()
     same_items: SameItems | None = None
     time: TimeEstimate | None = None
+    axes: tuple[str, ...] = ()
 
     @property
     def price(self) -> UsageRange | None:
@@ -298,6 +300,7 @@ def estimate_run(
         examples=tuple(row["key"] for row in drawn.examples),
         same_items=_compare_items(project, asked, config, drawn),
         time=estimate_time(strategy, endpoint, requests.to_ask),
+        axes=run_config.load_overrides(run.pinned).axes or (),
     )
 
 

@@ -15,7 +15,7 @@ from judging.errors import Refused
 from judging.models import Endpoint, Run, StrategyVersion
 from judging.runs import descriptions
 from judging.runs.amounts import format_amount
-from judging.runs.run_config import MAIN_AXIS, RunOverrides
+from judging.runs.run_config import ALL_AXES, MAIN_AXIS, RunOverrides
 from judging.strategies import Strategy, frames
 from judging.strategies.definitions import MAX_EXAMPLES, MAX_SAMPLES
 from judging.strategies.descriptions import FRAME_DESCRIPTIONS
@@ -316,7 +316,7 @@ class StartForm(DescriptionForm):
         said = self.cleaned_data
         return RunOverrides(
             parameters=said["parameters"],
-            axes=tuple(said["axes"]),
+            axes=tuple(said["axes"]) or None,
             votes={"repeats": False, "votes": True}.get(said["votes"]),
             examples=said["examples"],
             unlabelled=said["unlabelled"],
@@ -396,8 +396,12 @@ class StartForm(DescriptionForm):
     def _describe_calls(self, strategy: Strategy) -> str:
         if strategy.metric:
             return "free"
-        calls = frames.count_calls_per_item(strategy)
+        calls, chosen = frames.count_calls_per_axis(strategy), self._chosen("axes")
+        if strategy.axes and ALL_AXES in chosen:
+            calls *= len(strategy.axes)
         each = f"{calls} call{'s' * (calls > 1)} per item"
+        if strategy.axes and chosen - {ALL_AXES, MAIN_AXIS} and ALL_AXES not in chosen:
+            return f"{each} and axis"
         items = self.usable.get(frames.get_item_needs(strategy))
         return f"{each}, {items * calls:,} for {items:,} items" if items else each
 
@@ -436,7 +440,7 @@ class StartForm(DescriptionForm):
         named = {slug: title for slug, title in self._axes().items() if slug in fitting}
         if not named:
             return []
-        named = {MAIN_AXIS: self._axes()[MAIN_AXIS]} | named
+        named = {one: self._axes()[one] for one in (MAIN_AXIS, ALL_AXES)} | named
         return [Option("axes", slug, title, "", slug in chosen) for slug, title in named.items()]
 
     def _list_fitting_axes(self, slug: str) -> list[str]:
@@ -455,7 +459,8 @@ class StartForm(DescriptionForm):
     def _axes(self) -> dict[str, str]:
         named = {axis.slug: axis.title for one in self.known.values() for axis in one.axes}
         main = self.taxonomy.word_groups("The axis of each item's ability")
-        return {MAIN_AXIS: main} | named if named else {}
+        every = "All axes of a strategy"
+        return {MAIN_AXIS: main, ALL_AXES: every} | named if named else {}
 
     def _counted(self, name: str, titles: Mapping[str, str]) -> list[Option]:
         chosen = self._chosen(name)

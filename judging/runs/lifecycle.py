@@ -84,8 +84,9 @@ class RunConfig:
             if not 1 <= self.samples <= MAX_SAMPLES:
                 raise Refused(f"Choose 1 to {MAX_SAMPLES} samples per call.")
             values["samples"] = self.samples
+        own = run_config.choose_axes(strategy.strategy(), self.own)
         return pinning.draft_run(
-            project, strategy, endpoint, own=self.own, occasion=self.occasion, **values
+            project, strategy, endpoint, own=own, occasion=self.occasion, **values
         )
 
     def draw(self, project: Project, asked: Strategy, seed: int) -> DrawnItems:
@@ -111,7 +112,7 @@ class RunConfig:
             # The earlier run may have included duplicates.
             with_duplicates=self.with_duplicates or self.same_as is not None,
             only=only,
-            own=self.own,
+            own=run_config.choose_axes(asked, self.own),
         )
         if self.same_as and drawn.items == same:
             return replace(drawn, sample=self.same_as.pinned.get(run_config.SAMPLE_KEY))

@@ -15,7 +15,7 @@ from judging.evaluators.providers.parameters import UNSTORABLE, is_storable
 from judging.models import Endpoint, Outcome, Run, StrategyVersion
 from judging.runs import run_config
 from judging.runs.engine import digests
-from judging.runs.run_config import MAIN_AXIS, NO_OVERRIDES, RunOverrides
+from judging.runs.run_config import ALL_AXES, MAIN_AXIS, NO_OVERRIDES, RunOverrides
 from judging.runs.run_items import COPIED_COLUMNS, DrawnItems
 from judging.strategies import Strategy, StrategyError, criteria, frames, schema
 from judging.strategies.definitions import MAX_EXAMPLES, SECRET_NAME
@@ -25,7 +25,7 @@ from judging.strategies.replies import outputs
 def check_overrides(strategy: Strategy, own: RunOverrides, samples: int) -> None:
     """Raise `Refused` for overrides that do not fit the strategy; the message says what to do
     instead."""
-    _check_axes(strategy, own.axes)
+    _check_axes(strategy, own.axes or ())
     if own.votes and samples < 2:
         raise Refused("Votes need at least 2 samples per call.")
     if own.guidance and "guidance" not in _list_placeholders(strategy):
@@ -58,10 +58,10 @@ def _check_axes(strategy: Strategy, axes: tuple[str, ...]) -> None:
     known = [axis.slug for axis in strategy.axes]
     if axes and not known:
         raise Refused(f"Strategy {strategy.slug} has no axes. Choose none.")
-    if unknown := [axis for axis in axes if axis not in {*known, MAIN_AXIS}]:
+    if unknown := [axis for axis in axes if axis not in {*known, MAIN_AXIS, ALL_AXES}]:
         raise Refused(
             f"Strategy {strategy.slug} has no axis {unknown[0]!r}. Choose from {', '.join(known)}, "
-            f"or {MAIN_AXIS} for the axis of each item's ability."
+            f"{MAIN_AXIS} for the axis of each item's ability, or {ALL_AXES}."
         )
 
 

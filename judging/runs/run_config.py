@@ -1,6 +1,6 @@
 """The run settings that are pinned as JSON next to the endpoint, and how to load them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,14 +18,17 @@ TIMEOUT_KEY = "timeout"
 SAMPLE_KEY = "sample"
 # Stands for the axis of each item's own ability, regardless of the names of the axes.
 MAIN_AXIS = "main"
+ALL_AXES = "all"
 
 
 @dataclass(frozen=True)
 class RunOverrides:
     """The settings of its strategy and endpoint that a run overrides; by default none.
 
-    `parameters` override the parameters of both. `axes` are the axes to ask about, () for all;
-    MAIN_AXIS stands for the axis of each item's ability. `votes` is True if several samples are
+    `parameters` override the parameters of both. `axes` are the axes to ask about: MAIN_AXIS stands
+    for the axis of each item's ability, as study 000 asks, and is what None becomes if the strategy
+    has axes; ALL_AXES stands for all. () is all axes too, as runs pin that were started before
+    MAIN_AXIS was the default. `votes` is True if several samples are
     votes and False if they are repeats; `examples` is the number of few-shot examples shown. For
     both, None keeps the strategy's setting. `weights` are those of the members of a weighted vote,
     in the order of their run numbers. `guidance` are reviewers' remarks by item key, for
@@ -34,7 +37,7 @@ class RunOverrides:
     """
 
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    axes: tuple[str, ...] = ()
+    axes: tuple[str, ...] | None = None
     votes: bool | None = None
     examples: int | None = None
     guidance: Mapping[str, str] = field(default_factory=dict)
@@ -45,7 +48,7 @@ class RunOverrides:
         """The overrides in the form in which a run pins them; empty if there are none."""
         every = {
             "parameters": dict(self.parameters),
-            "axes": list(self.axes),
+            "axes": list(self.axes or ()),
             "votes": self.votes,
             "examples": self.examples,
             "weights": list(self.weights),
@@ -56,6 +59,24 @@ class RunOverrides:
 
 
 NO_OVERRIDES = RunOverrides()
+
+
+def choose_axes(strategy: Strategy, own: RunOverrides) -> RunOverrides:
+    """The overrides of a new run: if no axes were chosen, that of each item's ability."""
+    if own.axes is not None:
+        return own
+    return replace(own, axes=(MAIN_AXIS,) if strategy.axes else ())
+
+
+def describe_axes(strategy: Strategy, axes: Collection[str] | None) -> str:
+    """The axes about which a run with these overrides asks, in words; "" without any."""
+    titles = {one.slug: one.title for one in strategy.axes}
+    if not titles:
+        return ""
+    if not axes or ALL_AXES in axes:
+        return f"all axes ({len(titles)})"
+    own = ["each item's own axis"] if MAIN_AXIS in axes else []
+    return ", ".join([*own, *(title for slug, title in titles.items() if slug in axes)])
 
 
 def load_overrides(pinned: Mapping[str, Any]) -> RunOverrides:

@@ -108,7 +108,11 @@ def draw_items(
         if any(is_on_axes(own.axes, place) for place in build_places(strategy, row, known))
     ]
     if not asked:
-        raise Refused("No items use these axes. Choose other axes, or all.")
+        raise Refused(
+            f"No items use these axes: {run_config.describe_axes(strategy, own.axes)}. Choose "
+            "other axes, or all. An item has an axis of its own if it has an ability of the "
+            "project."
+        )
     kept = selection.sample_rows(asked, seed, limit)
     every = (place for row in kept for place in build_places(strategy, row, known))
     is_part = not whole <= {row["key"] for row in kept}
@@ -124,16 +128,18 @@ def _describe_sample(
     return {"items": len(kept), "of": len(asked), "seed": seed}
 
 
-def is_on_axes(axes: Collection[str], place: Mapping[str, Any]) -> bool:
-    """True if a place is on one of these axes, or if `axes` is empty."""
-    return not axes or place["axis"] in axes or (run_config.MAIN_AXIS in axes and place["main"])
+def is_on_axes(axes: Collection[str] | None, place: Mapping[str, Any]) -> bool:
+    """True if a place is on one of these axes, as in `RunOverrides`."""
+    if not axes or run_config.ALL_AXES in axes:
+        return True
+    return place["axis"] in axes or (run_config.MAIN_AXIS in axes and place["main"])
 
 
 def draw_for_check(
     base: Run, strategy: Strategy, *, seed: int, limit: int | None = None
 ) -> DrawnItems:
     """Draw the places of an explanation check: the items that a run scored equal to the gold
-    answer.
+    answer, each along its own axis alone, since no figure uses the others.
 
     Raises `Refused` for a run that is not finished, has several samples or no explanations, or
     scored no item equal.
@@ -149,7 +155,7 @@ def draw_for_check(
             f"Run {base.number} ({said.slug}) has no single explained score per item to check. "
             "Choose a run that scores each answer once, with an explanation."
         )
-    places = load_places(base.outcomes.filter(detail=EQUAL_DETAIL))
+    places = load_places(base.outcomes.main().filter(detail=EQUAL_DETAIL))
     if not places:
         raise Refused(
             f"In run {base.number}, no perturbed answer got the same score as its gold answer, so "

@@ -16,6 +16,7 @@ from judging.runs import canaries, descriptions, estimate, lifecycle, start_chec
 from judging.runs.amounts import format_amount
 from judging.runs.estimate import PILOT_CALLS, RunEstimate, Shortage
 from judging.runs.lifecycle import RunConfig
+from judging.runs.run_config import describe_axes
 
 # A request for more runs at once is probably a mistake.
 MAX_RUNS = 40
@@ -32,12 +33,18 @@ class NewRuns:
     canary: bool = False
 
     def config_for(self, strategy: StrategyVersion) -> RunConfig:
-        """The configuration of a run with this strategy."""
-        checks = not self.canary and strategy.strategy().frame == "explanation"
+        """The configuration of a run with this strategy. Axes chosen for several strategies are
+        those of the strategies that have axes."""
+        asked = strategy.strategy()
+        checks = not self.canary and asked.frame == "explanation"
+        own = self.config.own
+        if not asked.axes and any(one.strategy().axes for one in self.strategies):
+            own = replace(own, axes=None)
         return replace(
             self.config,
             limit=self.config.limit or (canaries.DEFAULT_ITEMS if self.canary else None),
             over=self.config.over if checks else None,
+            own=own,
         )
 
 
@@ -60,6 +67,11 @@ class PlannedRun:
     def title(self) -> str:
         """The strategy's title and the endpoint, to name a line of the estimate."""
         return f"{self.strategy.strategy().title} at {self.endpoint.name}"
+
+    @property
+    def along(self) -> str:
+        """The axes about which the run asks, in words; "" without any."""
+        return describe_axes(self.strategy.strategy(), self.foreseen.axes)
 
     @property
     def wants_pilot(self) -> bool:

@@ -122,9 +122,9 @@ def list_all_calls(strategy: Strategy) -> tuple[CallSpec, ...]:
     )
 
 
-def count_calls_per_item(strategy: Strategy) -> int:
-    """The number of calls for one item: every order, axis, step and sample."""
-    return len(list_all_calls(strategy)) * strategy.samples
+def count_calls_per_axis(strategy: Strategy) -> int:
+    """The number of calls for one item along one axis: every order, step and sample."""
+    return len(list_calls(strategy)) * (strategy.last_step + 1) * strategy.samples
 
 
 def can_show(strategy: Strategy, texts: Collection[str]) -> bool:

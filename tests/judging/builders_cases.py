@@ -80,9 +80,9 @@ def scored() -> Project:
 # Derived by hand: gold and perturbed answer are 2 calls an item, the two orders of a pair too, and
 # each is made along every one of four axes. Where an item's texts are its own, none is shared.
 CASES = {
-    "axis": Case(perturbed, 4 * 2 * ITEMS),
-    "axis-rubric": Case(perturbed, 4 * 2 * ITEMS),
-    "axis-rubric-5": Case(perturbed, 4 * 2 * ITEMS),
+    "axis": Case(perturbed, 2 * ITEMS),
+    "axis-rubric": Case(perturbed, 2 * ITEMS),
+    "axis-rubric-5": Case(perturbed, 2 * ITEMS),
     "detect-1a": Case(detectable, ITEMS),
     "detect-1b": Case(detectable, ITEMS),
     "detect-2a": Case(detectable, ITEMS),
@@ -110,12 +110,12 @@ CASES = {
     "mean": Case(perturbed, 0, over=("rubric", "rubric")),
     "minority-veto": Case(detectable, 0, over=("detect-1a", "detect-2a")),
     "pairwise": Case(perturbed, 2 * ITEMS),
-    "pairwise-axis": Case(perturbed, 4 * 2 * ITEMS),
-    "pairwise-axis-rules": Case(perturbed, 4 * 2 * ITEMS),
+    "pairwise-axis": Case(perturbed, 2 * ITEMS),
+    "pairwise-axis-rules": Case(perturbed, 2 * ITEMS),
     "pairwise-rules": Case(perturbed, 2 * ITEMS),
     "pairwise-verdict": Case(perturbed, 2 * ITEMS),
     "prometheus": Case(perturbed, ITEMS),
-    "prometheus-axis": Case(perturbed, 4 * ITEMS),
+    "prometheus-axis": Case(perturbed, ITEMS),
     "reference": Case(perturbed, ITEMS),
     "rouge-l": Case(perturbed, ITEMS, baseline=True),
     "rouge-l-response": Case(rated, ITEMS, SCORED, baseline=True),

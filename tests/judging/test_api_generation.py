@@ -128,6 +128,19 @@ def test_an_estimate_starts_nothing_and_a_pilot_gives_it_an_interval(
     assert program.get(API + "runs/").json()["results"] == []
 
 
+def test_a_run_along_axes_asks_the_own_axis_of_each_item_unless_all_are_chosen(
+    program: Client, project: Project, judge: Endpoint
+) -> None:
+    make_items(project, 2)
+    wish = {**WISH, "strategy": "axis"}
+    for axes, calls, pinned in (([], 4, ["main"]), (["all"], 16, ["all"])):
+        said = post(program, "runs/estimate/", {**wish, "axes": axes})
+        assert (said["calls"], said["axes"]) == (calls, pinned)
+        number = post(program, "runs/", {**wish, "axes": axes}, 201)["run"]["number"]
+        assert Run.objects.get(number=number).pinned["own"]["axes"] == pinned
+    assert post(program, "runs/estimate/", WISH)["axes"] == []
+
+
 def test_an_estimate_is_a_range_and_says_what_became_of_the_same_items(
     program: Client, project: Project, judge: Endpoint
 ) -> None:

@@ -13,6 +13,7 @@ from judging.models import Call, Outcome, Request, Run
 from judging.runs import lifecycle, progress
 from judging.runs.engine import outcomes, rendering, store
 from judging.runs.engine.store import CallResult
+from judging.runs.run_config import RunOverrides
 from tests.builders import make_project
 from tests.judging.builders_judging import (
     answer,
@@ -228,7 +229,7 @@ def test_each_axis_is_an_outcome_and_that_of_the_ability_is_the_item_s_own(
 ) -> None:
     make_items(project, 1)
     make_items(project, 1, "score-invariant", source_ability="reasoning")
-    run = planned(project, "axis")
+    run = planned(project, "axis", own=RunOverrides(axes=("all",)))
     own = run.outcomes.main().values_list("item__key", "axis")
     assert dict(own) == {"item-1": "hallucination", "item-2": "reasoning-accuracy"}
     assert run.outcomes.count() == 2 * len(make_strategy("axis").strategy().axes)

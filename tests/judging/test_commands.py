@@ -360,6 +360,10 @@ def test_a_run_by_command_takes_what_the_form_takes(project: Project, tmp_path: 
         "2 items, 12 calls, 12 different requests, 0 already answered, 12 to send"
     )
     assert "price unknown" in said
+    assert "Asks along each item's own axis\n" in said
+    every, _ = say("run_strategy", *words, "--axis", "all", "--estimate")
+    assert every.startswith("2 items, 48 calls, ")
+    assert "Asks along all axes (4)\n" in every
     assert not Run.objects.exists()
     assert say("run_strategy", *words)[0] == "Run 1 of p: 2 items\n"
     own = {"parameters": {"temperature": 0.5}, "axes": ["main"], "votes": True}

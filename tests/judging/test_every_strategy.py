@@ -17,14 +17,14 @@ def test_every_shipped_strategy_has_a_case_and_every_frame_is_run() -> None:
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("slug", CASES)
 def test_a_strategy_runs_in_its_frame_to_outcomes(evaluator: ScriptedEvaluator, slug: str) -> None:
-    case, strategy = CASES[slug], load_all()[slug]
+    case = CASES[slug]
     if case.over == ("vanilla",):
         # Who notices nothing scores every answer alike: only of such are explanations checked.
         evaluator.script = Script(judge=Judge(sees=0.0))
     run, _ = run_case(slug, lambda: make_endpoint(evaluator))
     assert run.state == "finished"
     assert results(run).keys() <= case.results
-    assert sum(results(run).values()) == ITEMS * max(1, len(strategy.axes))
+    assert sum(results(run).values()) == ITEMS
     assert run.outcomes.main().count() == ITEMS
     assert run.calls.count() == case.calls
     asked = [entry for entry in evaluator.log if entry["model"] == run.endpoint.model]

@@ -202,6 +202,27 @@ def test_an_estimate_starts_nothing(browser: Client, project: Project, judge: En
     assert not Run.objects.exists()
 
 
+def test_an_estimate_and_the_run_say_along_which_axes_they_ask(
+    browser: Client, project: Project, judge: Endpoint
+) -> None:
+    make_items(project, 1)
+    for number, (axes, calls, words) in enumerate(
+        [((), 2, "each item's own axis"), (("all",), 8, "all axes (4)")], 1
+    ):
+        said = shown(sent(browser, strategy="axis", axes=axes, foresee=1)).replace("&#x27;", "'")
+        assert f"axis, along {words}</small>" in said
+        # Calls, different requests, and requests to send.
+        assert said.count(f'<td class="number">{calls}</td>') == 3
+        sent(browser, strategy="axis", axes=axes)
+        page = shown(browser.get(reverse("run", args=["fbi", number]))).replace("&#x27;", "'")
+        assert f"<dt>Axes</dt><dd>{words.capitalize()}</dd>" in page
+    # So pin runs from before each item's own axis was the default.
+    Run.objects.filter(number=2).update(pinned={**Run.objects.get(number=2).pinned, "own": {}})
+    assert "<dd>All axes (4)</dd>" in shown(browser.get(reverse("run", args=["fbi", 2])))
+    sent(browser, strategy="vanilla")
+    assert "<dt>Axes</dt>" not in shown(browser.get(reverse("run", args=["fbi", 3])))
+
+
 def test_what_is_answered_already_is_free(
     browser: Client, project: Project, judge: Endpoint
 ) -> None:

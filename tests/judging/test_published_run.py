@@ -10,6 +10,7 @@ from django.core.management import call_command
 from rouge_score import rouge_scorer
 
 from judging.models import Outcome, Run
+from tests.judging.builders_judging import make_endpoint
 
 # Study 000, table 1.
 TABLE_1 = {
@@ -47,6 +48,14 @@ def test_the_published_archive_is_counted_and_scored_as_the_study_and_rouge_scor
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert list(rows[0]) == ["ability", "category", "items"]
     assert {row["category"]: row["items"] for row in rows} == TABLE_1 | REPEATED
+
+    make_endpoint("http://127.0.0.1:9/v1", name="judge")
+    for axes, requests in ((), "3137"), (("all",), "12548"):
+        call_command(
+            "run_strategy", project="fbi", strategy="axis", endpoint="judge", axis=axes,
+            estimate=True,
+        )  # fmt: skip
+        assert f" {requests} different requests" in capsys.readouterr().out
 
     call_command("run_strategy", project="fbi", strategy="rouge-l", endpoint="baseline", wait=True)
     assert Run.objects.get().state == Run.State.FINISHED

@@ -121,12 +121,20 @@ def test_calls_of_axes_steps_and_samples_are_counted() -> None:
     slugs = ("axis", "score-chain", "detect-self-consistency")
     form = start_form(strategies=[make_strategy(slug) for slug in slugs])
     options = {one.value: one.cost for _, _, found in form.strategy_groups() for one in found}
-    # Two answers along four axes; three steps; five samples.
+    # Two answers along the item's own axis; three steps; five samples.
     assert options == {
-        "axis": "8 calls per item",
+        "axis": "2 calls per item",
         "score-chain": "3 calls per item",
         "detect-self-consistency": "5 calls per item",
     }
+    for axes, cost in {
+        ("main",): "2 calls per item",
+        ("all",): "8 calls per item",
+        ("hallucination", "main"): "2 calls per item and axis",
+    }.items():
+        form = start_form({"axes": axes}, strategies=[make_strategy("axis")])
+        [(_, _, [option])] = form.strategy_groups()
+        assert option.cost == cost
 
 
 def test_without_an_evaluator_llm_its_strategies_cannot_be_ticked_and_say_why() -> None:
@@ -177,13 +185,13 @@ def test_axes_are_offered_only_where_they_are_about_the_projects_abilities() -> 
     [(_, _, [option])] = form.strategy_groups()
     assert "none of its axes is about this project's abilities" in option.note
     shipped = start_form(strategies=[axis])
-    assert len(shipped.axis_options()) == 5
+    assert len(shipped.axis_options()) == 6
     [(_, _, [option])] = shipped.strategy_groups()
     assert "axes" not in option.note
     # What a link has chosen is shown in any case.
     chosen = axis.strategy().axes[0].slug
     linked = start_form({"axes": [chosen]}, strategies=[axis], taxonomy=own)
-    assert [one.value for one in linked.axis_options()] == ["main", chosen]
+    assert [one.value for one in linked.axis_options()] == ["main", "all", chosen]
 
 
 def test_endpoints_say_whether_their_price_is_known() -> None:

@@ -32,6 +32,7 @@ from tests.judging.builders_judging import (
 pytestmark = pytest.mark.django_db
 
 NOBODY = "http://127.0.0.1:9/v1"
+EVERY_AXIS = {"content-quality", "hallucination", "task-quality", "reasoning-accuracy"}
 
 
 @pytest.fixture
@@ -129,13 +130,16 @@ def test_chosen_items_that_cannot_be_asked_about_are_refused(project: Project) -
 @pytest.mark.parametrize(
     "axes, asked",
     [
-        ((), {"content-quality", "hallucination", "task-quality", "reasoning-accuracy"}),
+        (None, {"hallucination"}),
+        (("all",), EVERY_AXIS),
+        # As runs pin that were started before each item's own axis was the default.
+        ((), EVERY_AXIS),
         (("main",), {"hallucination"}),
         (("task-quality", "main"), {"task-quality", "hallucination"}),
     ],
 )
 def test_an_item_is_judged_along_the_chosen_axes(
-    project: Project, axes: tuple[str, ...], asked: set[str]
+    project: Project, axes: tuple[str, ...] | None, asked: set[str]
 ) -> None:
     make_items(project, 2)
     run = make_run(project, make_endpoint(NOBODY), "axis", own=RunOverrides(axes=axes))
@@ -151,6 +155,43 @@ def test_axes_along_which_nothing_is_judged_are_refused(project: Project) -> Non
     make_items(project, 2, ability="", source_ability="")
     with pytest.raises(Refused, match="use these axes"):
         make_run(project, make_endpoint(NOBODY), "axis", own=RunOverrides(axes=("main",)))
+
+
+def test_a_run_pins_the_axes_that_it_asks_along(project: Project) -> None:
+    make_items(project, 1)
+    endpoint = make_endpoint(NOBODY)
+    assert make_run(project, endpoint, "axis").pinned["own"] == {"axes": ["main"]}
+    every = make_run(project, endpoint, "axis", own=RunOverrides(axes=("all",)))
+    assert every.pinned["own"] == {"axes": ["all"]}
+    assert "own" not in make_run(project, endpoint, "vanilla").pinned
+
+
+@pytest.mark.parametrize("as_pinned", [False, True])
+def test_a_run_from_before_the_default_is_cloned_along_all_axes(
+    project: Project, as_pinned: bool
+) -> None:
+    make_items(project, 2)
+    former = make_run(project, make_endpoint(NOBODY), "axis", own=RunOverrides(axes=()))
+    assert "own" not in former.pinned
+    copy = lifecycle.clone_run(former, None, as_pinned=as_pinned)
+    assert axes_of(copy) == EVERY_AXIS
+    assert copy.digest == former.digest
+
+
+def test_axes_chosen_for_several_strategies_are_those_of_strategies_with_axes(
+    project: Project,
+) -> None:
+    make_items(project, 1)
+    endpoint = make_endpoint(NOBODY)
+    both = NewRuns(
+        strategies=[make_strategy("vanilla"), make_strategy("axis")],
+        endpoints=[endpoint],
+        config=RunConfig(seed=1, own=RunOverrides(axes=("all",))),
+    )
+    assert [one.along for one in runs_start.estimate_runs(project, both)] == ["", "all axes (4)"]
+    vanilla, axis = runs_start.start_runs(project, both, None)
+    assert axes_of(vanilla) == {""}
+    assert axes_of(axis) == EVERY_AXIS
 
 
 def test_a_runs_own_parameters_make_other_requests(project: Project) -> None:
@@ -347,6 +388,19 @@ def test_an_explanation_check_has_the_items_of_its_own_run_only(project: Project
     wanted = wish("explanation-check", endpoints=[endpoint], over=run, same_as=run)
     with pytest.raises(Refused, match="Do not choose the items of another run as well"):
         runs_start.estimate_runs(project, wanted)
+
+
+@pytest.mark.parametrize("axes", [None, ("all",)])
+def test_an_explanation_check_is_along_the_axis_of_each_item_alone(
+    project: Project, axes: tuple[str, ...] | None
+) -> None:
+    make_items(project, 2)
+    base = make_run(project, make_endpoint(NOBODY), "axis", own=RunOverrides(axes=axes))
+    base.outcomes.update(result="undetected", detail="equal")
+    Run.objects.update(state="finished")
+    base.refresh_from_db()
+    check = make_run(project, base.endpoint, "explanation-check", over=base)
+    assert list(check.outcomes.values_list("axis", "main")) == [("hallucination", True)] * 2
 
 
 def test_the_same_items_include_duplicates_of_the_earlier_run_and_filters_choose_among_them(

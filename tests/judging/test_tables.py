@@ -16,12 +16,14 @@ from judging.exporting import tables
 from judging.models import Run
 from judging.results.tables import RESULT_TABLES
 from judging.runs import lifecycle
+from judging.runs.run_config import RunOverrides
 from tests.builders import make_project
 from tests.judging.builders_judging import answer, fail, make_endpoint, make_items, make_run
 
 pytestmark = pytest.mark.django_db
 
 # What tells the calls of a project apart.
+EVERY_AXIS = RunOverrides(axes=("all",))
 TOLD_APART = ("run", "item", "role", "order", "axis", "step", "sample")
 
 
@@ -93,7 +95,7 @@ def test_an_outcome_says_whether_figures_count_it(project: Project, run: Run) ->
 
 def test_outcomes_along_several_axes_of_an_item_say_which_they_are_of(project: Project) -> None:
     make_items(project, 2)
-    run = make_run(project, make_endpoint("https://judge.invalid/v1"), "axis")
+    run = make_run(project, make_endpoint("https://judge.invalid/v1"), "axis", own=EVERY_AXIS)
     lifecycle.plan_calls(run)
     answer(run)
     found = [(row["item"], row["axis"], row["counted"]) for row in tables.read_outcomes(project)]
@@ -110,9 +112,8 @@ def test_calls_along_axes_and_of_several_runs_are_told_apart_in_every_format(
 ) -> None:
     make_items(project, 2)
     for name in ("a", "b"):
-        lifecycle.plan_calls(
-            make_run(project, make_endpoint("https://judge.invalid/v1", name=name), "axis")
-        )
+        endpoint = make_endpoint("https://judge.invalid/v1", name=name)
+        lifecycle.plan_calls(make_run(project, endpoint, "axis", own=EVERY_AXIS))
     table = tables.EXPORT_TABLES["calls"]
     for form in ("csv", "jsonl", "parquet"):
         path = tmp_path / f"calls.{form}"

@@ -104,6 +104,8 @@ class Command(BaseCommand):
             price = f"{format_estimate(by_pilot.value)} ({interval})"
         requests = run_commands.format_requests(found, price)
         self.stdout.write(f"{found.items} items, {found.calls} calls, {requests}")
+        if asking.along:
+            self.stdout.write(f"Asks along {asking.along}")
         run_commands.write_shortages(self.stdout, asking.shortages, asking.refusal)
         if same := found.same_items:
             self.stdout.write(
@@ -144,8 +146,14 @@ def _add_asking(parser: ArgumentParser) -> None:
         action="store_true",
         help="count samples as votes (majority) instead of repeats (share)",
     )
-    only = "only these axes; main: the axis of the item's ability"
-    add("--axis", nargs="+", default=[], metavar="SLUG", help=only)
+    add(
+        "--axis",
+        nargs="+",
+        default=[],
+        metavar="SLUG",
+        help="only these axes; main (the default): the axis of the item's ability; all: every axis "
+        "of the strategy, with several times the requests",
+    )
     add(
         "--examples",
         type=int,
@@ -195,7 +203,7 @@ def _wish(
     chosen = run_commands.get_runs(project, [options["same_as"]] if options["same_as"] else [])
     own = RunOverrides(
         parameters=run_commands.parse_parameters(options["parameters"]),
-        axes=tuple(options["axis"]),
+        axes=tuple(options["axis"]) or None,
         votes=options["votes"] or None,
         examples=options["examples"],
         unlabelled=options["unlabelled"],

@@ -217,6 +217,7 @@ def _run_sentences(
     run: Run, left_out: Mapping[str, Any], sums: Mapping[str, Any] | None
 ) -> Sentences:
     yield _prompt_sentence(run)
+    yield from _axis_sentences(run)
     if run.kind == Run.Kind.DERIVED:
         rule = " ".join(descriptions.describe_decision(run.pinned_strategy()))
         yield format_sentence("run", "rule", rule=rule)
@@ -262,6 +263,15 @@ def _prompt_sentence(run: Run) -> str:
         scale=f", scale {scale.low:g} to {scale.high:g}" if scale else "",
         **told,
     )
+
+
+def _axis_sentences(run: Run) -> Sentences:
+    axes = run_config.load_overrides(run.pinned).axes
+    along = run_config.describe_axes(run.pinned_strategy(), axes)
+    if along and run.kind == Run.Kind.ASKED:
+        yield format_sentence("run", "axes", axes=along)
+        if axes != (run_config.MAIN_AXIS,):
+            yield format_sentence("run", "axes_more")
 
 
 def _reply_sentences(run: Run) -> Sentences:

@@ -89,7 +89,8 @@ class AskingSerializer(serializers.Serializer[PlannedRun]):
     token limit; both are null if a price is unknown. `by_pilot` has an interval once 30 calls are
     answered. `pilots` are the pilot runs that are still in progress. `refusal` says why the run
     cannot start, "" if it can, and `shortages` are the limits that the price may exceed.
-    `same_items` is null without `same_as`.
+    `same_items` is null without `same_as`. `axes` are those that the run will pin: "main" stands
+    for the axis of each item's ability, "all" for all; empty for a strategy without axes.
     """
 
     strategy = serializers.CharField(source="strategy.slug")
@@ -117,6 +118,7 @@ class AskingSerializer(serializers.Serializer[PlannedRun]):
     labelling = serializers.IntegerField(source="foreseen.labelling")
     examples = serializers.ListField(source="foreseen.examples", child=serializers.CharField())
     same_items = SameItemsSerializer(source="foreseen.same_items", allow_null=True)
+    axes = serializers.ListField(source="foreseen.axes", child=serializers.CharField())
 
     def get_pilots(self, asking: PlannedRun) -> list[int]:
         return [run.number for run in asking.pilots]

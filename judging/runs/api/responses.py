@@ -52,7 +52,7 @@ def _build_run_request(member: Membership, said: dict[str, Any]) -> NewRuns:
             items=choices.select_items(project, **filters),
             own=RunOverrides(
                 said["parameters"],
-                tuple(said["axes"]),
+                tuple(said["axes"]) or None,
                 said["votes"],
                 said["examples"],
                 unlabelled=said["unlabelled"],

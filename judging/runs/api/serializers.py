@@ -70,11 +70,13 @@ class StartSerializer(DescriptionSerializer):
 
     `categories`, `abilities` and `keys` filter the items; an empty list filters nothing. With
     `votes`, several `samples` are votes, otherwise repeats; null uses the strategy's default.
-    `parameters` override the endpoint's. `axes` may include "main", the axis of each item's
-    ability. An explanation check needs `over`, the run to check. With `same_as`, the number of a
-    run, the items are those of that run with their current texts, and the filters choose among
-    them. A `canary` sends answered requests again. With `unlabelled`, error detection also judges
-    items without a final label. Only a lead may include items that are still being labelled.
+    `parameters` override the endpoint's. Without `axes`, or with "main" among them, each item is
+    asked about along the axis of its ability, as in study 000. "all" asks along all axes of the
+    strategy, with several times the requests; figures use only the axis of an item's ability. An
+    explanation check needs `over`, the run to check. With `same_as`, the number of a run, the items
+    are those of that run with their current texts, and the filters choose among them. A `canary`
+    sends answered requests again. With `unlabelled`, error detection also judges items without a
+    final label. Only a lead may include items that are still being labelled.
     """
 
     strategy = serializers.CharField(max_length=80)

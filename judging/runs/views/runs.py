@@ -212,12 +212,14 @@ def render_run(
 def _outcomes_context(request: HttpRequest, run: Run) -> dict[str, Any]:
     narrowed = OutcomeFilter(request.GET, queryset=run.outcomes.for_list())
     pages = Paginator(narrowed.qs, ROWS_PER_PAGE)
+    strategy, own = run.strategy.strategy(), run_config.load_overrides(run.pinned)
     return {
         "filters": narrowed.offer(run.outcomes.kinds(), taxonomy.load_taxonomy(run.project)),
         "page": pages.get_page(request.GET.get("page")),
         "recorded": differences.compare_verdicts(run),
-        "strategy": run.strategy.strategy(),
-        "own": run_config.load_overrides(run.pinned),
+        "strategy": strategy,
+        "own": own,
+        "along": run_config.describe_axes(strategy, own.axes) if run.kind == Run.Kind.ASKED else "",
         "form": _describe_form(run),
     }
 

@@ -19,6 +19,7 @@ from judging.results import cache, figure_help, figures
 from judging.results.tables import methods
 from judging.runs import derived, pinning, supplements
 from judging.runs import lifecycle as running
+from judging.runs.run_config import RunOverrides
 from tests.builders import make_item, make_member, make_project, say, take
 from tests.judging import builders_decided
 from tests.judging.builders_decided import make_replied, scores
@@ -316,6 +317,24 @@ def test_every_sentence_is_made_of_names_that_the_program_fills_in() -> None:
         if name is not None
     }
     assert all(name.isidentifier() for name in names)
+
+
+def test_a_run_along_axes_says_which(project: Project) -> None:
+    make_items(project, 1)
+    chosen = {
+        (): "all axes (4)",
+        ("main",): "each item's own axis",
+        ("task-quality",): "Task quality",
+    }
+    for number, (axes, words) in enumerate(chosen.items(), 1):
+        run = make_run(
+            project, make_endpoint("http://127.0.0.1:9"), "axis", own=RunOverrides(axes=axes)
+        )
+        Run.objects.filter(pk=run.pk).update(state="finished")
+        text = told(project)
+        assert text.count("It asked along ") == number
+        assert f"It asked along {words}." in text
+    assert text.count("Only the axis of an item's ability counts in figures.") == 2
 
 
 def test_what_counts_as_detected_is_said_once_for_runs_with_the_same_rule(

@@ -44,6 +44,11 @@ def render_points(shown: Mapping[float, str]) -> str:
     return "\n".join(f"{value:g} = {shown[value]}" for value in sorted(shown))
 
 
+def render_rules(shown: Sequence[str]) -> str:
+    """Return one numbered line of text for each rule."""
+    return "\n".join(f"{number}. {rule}" for number, rule in enumerate(shown, 1))
+
+
 def render_metrics(shown: Sequence[Metric]) -> str:
     """The text for {{metrics}}: each metric with its key, its question, and its points."""
     return "\n\n".join(_metric(metric) for metric in shown)

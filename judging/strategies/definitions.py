@@ -48,6 +48,8 @@ def check_prompts(strategy: Strategy, source: str) -> None:
     for number in range(strategy.last_step + 1):
         step, key = strategy.step(number), _key(strategy, number)
         require("{{" not in step.system, source, f"{key}system", "move its placeholders to prompt")
+        # Other names of placeholders are never free, and {{rules}} is one only with rules.
+        require(step.name not in allowed, source, f"{key}name", "use another name")
         earlier = {before.name for before in strategy.steps[:number]}
         _check_known(step.prompt, allowed | earlier, source, f"{key}prompt")
         used |= schema.find_names(step.prompt)
@@ -56,13 +58,11 @@ def check_prompts(strategy: Strategy, source: str) -> None:
     require(not missing, source, key, f"does not use {_format_placeholders(missing)}; add it")
 
 
-def shows_rubric(definition: Mapping[str, Any]) -> bool:
-    """True if any prompt of the definition shows the rubric of an axis. The definition need not be
-    valid yet.
-    """
+def shows_name(definition: Mapping[str, Any], name: str) -> bool:
+    """True if any prompt of the definition shows {{name}}. The definition need not be valid yet."""
     steps = [step.get("prompt") for step in definition.get("steps", []) if isinstance(step, dict)]
     prompts = [definition.get("prompt"), *steps]
-    return any("rubric" in schema.find_names(one) for one in prompts if isinstance(one, str))
+    return any(name in schema.find_names(one) for one in prompts if isinstance(one, str))
 
 
 def _names(strategy: Strategy) -> tuple[frozenset[str], frozenset[str]]:
@@ -75,6 +75,8 @@ def _names(strategy: Strategy) -> tuple[frozenset[str], frozenset[str]]:
         needed.add("axis")
         if all(axis.points for axis in strategy.axes):
             allowed.add("rubric")
+        if all(axis.rules for axis in strategy.axes):
+            allowed.add("rules")
     if strategy.output == "scores":
         needed.add("metrics")
         (needed if strategy.metrics_from else allowed).add("form")
@@ -155,28 +157,32 @@ def read_scale(table: Mapping[str, Any], source: str, key: str = "scale") -> Sca
     return scale
 
 
-def resolve_axes(entries: Sequence[Any], scale: Scale | None, source: str) -> list[dict[str, Any]]:
+def resolve_axes(
+    entries: Sequence[Any], scale: Scale | None, source: str, *, with_rules: bool
+) -> list[dict[str, Any]]:
     """Return the entries of `axes` as tables: a name is replaced by the axis with this name in
     axes.toml.
 
     The tables become part of the definition, so that editing axes.toml changes no stored strategy.
-    Of the rubrics of an axis, only the rubric for `scale` is kept, and none without a scale.
+    Of the rubrics of an axis, only the rubric for `scale` is kept, and none without a scale. Its
+    rules are kept `with_rules`.
     """
     known, found = _load_shipped_axes(), []
     for number, entry in enumerate(entries):
         if isinstance(entry, str):
             require(entry in known, source, f"axes.{number}", f"use one of {format_names(known)}")
-            entry = _with_points(known[entry], scale)
+            left_out = {"rubrics"} if with_rules else {"rubrics", "rules"}
+            kept = {key: value for key, value in known[entry].items() if key not in left_out}
+            entry = kept | _find_points(known[entry], scale)
         require(isinstance(entry, dict), source, f"axes.{number}", "write a name or a table")
         found.append(dict(entry))
     return found
 
 
-def _with_points(shipped: Mapping[str, Any], scale: Scale | None) -> dict[str, Any]:
-    kept = {key: value for key, value in shipped.items() if key != "rubrics"}
+def _find_points(shipped: Mapping[str, Any], scale: Scale | None) -> dict[str, Any]:
     name = f"{scale.low:g}-{scale.high:g}" if scale else ""
     points = shipped["rubrics"].get(name)
-    return kept | ({"points": points} if points else {})
+    return {"points": points} if points else {}
 
 
 @cache
@@ -195,17 +201,21 @@ def read_axes(entries: Sequence[Mapping[str, Any]], source: str) -> tuple[Axis, 
 
 
 def _axis(entry: Mapping[str, Any], source: str, key: str) -> Axis:
-    _need_keys(entry, {"slug", "title", "text"}, {"abilities", "points"}, source, key)
+    _need_keys(entry, {"slug", "title", "text"}, {"abilities", "points", "rules"}, source, key)
     abilities = entry.get("abilities", [])
     right = isinstance(abilities, list) and all(isinstance(one, str) for one in abilities)
     require(right, source, f"{key}.abilities", "list slugs of abilities")
     points = _points(entry.get("points", {}), source, f"{key}.points")
+    rules = entry.get("rules", [])
+    right = isinstance(rules, list) and all(map(_is_plain, rules))
+    require(right, source, f"{key}.rules", "list sentences without {{")
     return Axis(
         slug=_slug(entry, source, key),
         title=_sentence(entry, "title", source, key),
         text=_sentence(entry, "text", source, key),
         abilities=tuple(abilities),
         points=points,
+        rules=tuple(rule.strip() for rule in rules),
     )
 
 
@@ -429,8 +439,9 @@ def from_definition(definition: Mapping[str, Any], source: str = "definition") -
     scale = _scale(definition, source)
     definition = dict(definition)
     if "axes" in definition:
-        shown = scale if shows_rubric(definition) else None
-        definition["axes"] = resolve_axes(definition["axes"], shown, source)
+        shown = scale if shows_name(definition, "rubric") else None
+        with_rules = shows_name(definition, "rules")
+        definition["axes"] = resolve_axes(definition["axes"], shown, source, with_rules=with_rules)
     plain = {key: definition[key] for key in _PLAIN_KEYS if key in definition}
     system = definition.get("system", "").strip()
     strategy = Strategy(

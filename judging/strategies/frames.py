@@ -220,7 +220,11 @@ def _build_strategy_values(strategy: Strategy, spec: CallSpec) -> dict[str, str]
     if not strategy.examples:
         values["examples"] = NO_EXAMPLES  # in case a run shows no examples
     if axis := strategy.axis(spec.axis):
-        values = {"axis": criteria.render_axis(axis), "rubric": criteria.render_points(axis.points)}
+        values = {
+            "axis": criteria.render_axis(axis),
+            "rubric": criteria.render_points(axis.points),
+            "rules": criteria.render_rules(axis.rules),
+        }
     if strategy.metrics:
         values["metrics"] = criteria.render_metrics(strategy.metrics)
         values["form"] = criteria.render_form(strategy)

@@ -3,9 +3,9 @@
 This module also has the names in double braces that a prompt may use, and fills them in.
 
 FRAME_PLACEHOLDERS lists the texts that each frame shows. A strategy adds names by what it declares:
-{{axis}} and {{rubric}} with axes, {{metrics}} and {{form}} with metrics, {{examples}} with
-examples, and in a chain the names of the earlier steps. {{guidance}} is the earlier attempt with
-the reviewer's remark about it; "" for the first attempt.
+{{axis}}, {{rubric}} and {{rules}} with axes, {{metrics}} and {{form}} with metrics, {{examples}}
+with examples, and in a chain the names of the earlier steps. {{guidance}} is the earlier attempt
+with the reviewer's remark about it; "" for the first attempt.
 """
 
 import math
@@ -125,7 +125,8 @@ class Axis:
     """An aspect that an evaluator judges separately. Its judgement decides the items of its
     `abilities`.
 
-    Title and text are shown as {{axis}}, `points` (the meaning of each score) as {{rubric}}.
+    Title and text are shown as {{axis}}, `points` (the meaning of each score) as {{rubric}}, and
+    `rules` (how to compare along the axis) as {{rules}}.
     """
 
     slug: str
@@ -133,6 +134,7 @@ class Axis:
     text: str
     abilities: tuple[str, ...] = ()
     points: Mapping[float, str] = field(default_factory=dict, hash=False)
+    rules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

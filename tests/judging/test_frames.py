@@ -277,6 +277,19 @@ def test_a_call_of_another_frame_a_missing_text_or_a_missing_part_is_an_error():
         render_prompt(load_all()["likert"], VALUES, CallSpec("response"))
 
 
+def test_each_axis_brings_rules_of_its_own():
+    strategy = load_all()["pairwise-axis-rules"]
+    shown = [
+        [rule for rule in axis.rules if f". {rule}\n" in rendered(strategy.slug, spec).user]
+        for axis in strategy.axes
+        for spec in list_calls(strategy, axis=axis.slug)
+    ]
+    assert shown == [[*axis.rules] for axis in strategy.axes for _ in (1, 2)]
+    assert len({rule for axis in strategy.axes for rule in axis.rules}) == 20
+    first = rendered(strategy.slug, CallSpec("pair", 1, "hallucination")).user
+    assert f"Keep to these rules:\n1. {strategy.axes[1].rules[0]}\n2. " in first
+
+
 def test_an_axis_strategy_makes_no_call_without_its_axis():
     with pytest.raises(ValueError, match="no call"):
         render_prompt(load_all()["axis"], TEXTS, CallSpec("gold"))

@@ -150,6 +150,22 @@ WRONG = [
     (axes(AXIS | {"text": "{{first}}"}), "axes.0.text"),
     (axes(AXIS | {"abilities": "factual"}), "axes.0.abilities"),
     (axes(AXIS | {"colour": "red"}), "axes.0.colour"),
+    (axes(AXIS | {"rules": "Taste both."}), "axes.0.rules"),
+    (axes(AXIS | {"rules": ["Taste both.", "{{first}}"]}), "axes.0.rules"),
+    # an axis without rules
+    (axes("hallucination", AXIS, prompt=PAIR["prompt"] + "{{axis}} {{rules}}"), "prompt"),
+    (
+        with_changes(
+            load_all()["axis"].definition,
+            prompt=None,
+            axes=[AXIS | {"rules": ["Taste both."]}],
+            steps=[
+                {"name": "rules", "output": "text", "prompt": "{{question}}"},
+                {"name": "end", "output": "score", "prompt": "{{response}} {{axis}} {{rules}}"},
+            ],
+        ),
+        "steps.0.name",
+    ),
     (axes({"slug": "taste", "title": "Taste"}), "axes.0.text"),
     (axes(AXIS, prompt=PAIR["prompt"]), "prompt"),
     # the pair has no scale, so its axes bring no rubric
@@ -243,6 +259,19 @@ def test_a_named_axis_is_kept_in_full_with_the_rubric_of_the_scale():
 
 def test_an_axis_whose_rubric_is_not_shown_is_kept_without_it():
     assert not any("points" in axis for axis in load_all()["axis"].definition["axes"])
+
+
+def test_the_rules_of_an_axis_are_kept_where_a_prompt_shows_them():
+    (factual,) = [
+        axis for axis in load_all()["pairwise-axis-rules"].axes if axis.slug == "hallucination"
+    ]
+    shown = axes("hallucination", prompt=PAIR["prompt"] + "{{axis}}\n{{rules}}")
+    strategy = from_definition(shown)
+    assert strategy.axes[0].rules == factual.rules
+    assert from_definition(strategy.definition).definition == strategy.definition
+    assert "rules" not in from_definition(axes("hallucination")).definition["axes"][0]
+    own = from_definition(axes(AXIS | {"rules": ["Taste both. "]}, prompt=shown["prompt"]))
+    assert own.axes[0].rules == ("Taste both.",)
 
 
 JUNK = st.recursive(

@@ -23,6 +23,11 @@ def rmse(people: ArrayLike, evaluator: ArrayLike) -> Figure:
     return _mean_of(people, evaluator, np.square, np.sqrt)
 
 
+def mse(people: ArrayLike, evaluator: ArrayLike) -> Figure:
+    """Mean squared error sum (e - p)^2 / n, 0 at best: for probabilities, the Brier score."""
+    return _mean_of(people, evaluator, np.square, _identity)
+
+
 def mae(people: ArrayLike, evaluator: ArrayLike) -> Figure:
     """Mean absolute error sum |e - p| / n, in the unit of the scale, 0 at best."""
     return _mean_of(people, evaluator, np.abs, _identity)

@@ -129,7 +129,9 @@ def write_cell(cell: Cell, *, head: bool, intervals: bool) -> str:
             small.append(f"no interval: {escape(cell.reason)}")
         if cell.n is not None:
             missing = f"{count(cell.missing)} missing"
-            link = f', <a href="{escape(cell.missing_href)}">{missing}</a>' if cell.missing else ""
+            if cell.missing_href:
+                missing = f'<a href="{escape(cell.missing_href)}">{missing}</a>'
+            link = f", {missing}" if cell.missing else ""
             whole = f"n {count(cell.n)}"
             if cell.n_href:
                 whole = f'<a href="{escape(cell.n_href)}">{whole}</a>'

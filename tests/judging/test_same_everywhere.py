@@ -36,7 +36,7 @@ pytestmark = pytest.mark.django_db
 RATED = ("alignment", "alignment_groups", "ceiling", "alt_test", "by_score", "pairs", "points",
          "majority", "ratings")  # fmt: skip
 ERRORS = ("detector", "detector_ranges", "changes", "bias", "error_kinds", "corrected", "strength",
-          "strength_points")  # fmt: skip
+          "strength_points", "soft_labels", "soft_shares")  # fmt: skip
 COMPARED = ("pairwise", "pairwise_pairs", "pairwise_position")
 PROJECTS = (
     dict.fromkeys(RATED, "p") | dict.fromkeys(ERRORS, "errors") | dict.fromkeys(COMPARED, "c")
@@ -104,6 +104,10 @@ def make_errors() -> Project:
         judge(items, said, strategy, endpoint=endpoint)
     bare = make_unlabelled(project, 3)
     judge_all([*items, *bare], "DDUUUUDUU", "detect-steps", endpoint=endpoint)
+    ann, bob = people_of(project, "ann", "bob")
+    for item in items:
+        make_label(item, ann, {"verdict": "error"})
+        make_label(item, bob, {"verdict": "error" if item.position % 2 else "no_error"})
     return project
 
 

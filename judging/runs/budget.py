@@ -9,6 +9,7 @@ from django.db.models import Sum
 from annotation.db import transactions
 from annotation.models import Account, Event, Membership, Project
 from judging.errors import Refused
+from judging.evaluators.prices import bound_cost
 from judging.models import Budget, Run
 from judging.runs import counts
 from judging.runs.amounts import format_amount
@@ -32,7 +33,12 @@ class RunSpending:
 
     @property
     def words(self) -> str:
-        """The cost of the run, in words. An unknown price is not shown as 0."""
+        """The cost of the run, in words. An unknown price is not shown as 0, and a run that can
+        cost nothing is free before its first reply."""
+        is_unspent = not self.paid.replies and not self.run.spent
+        # What a token in and one out cost at most.
+        if is_unspent and bound_cost(self.run.endpoint.prices(), 1, 1, max) == ZERO:
+            return "free"
         return format_spent(self.run.spent, self.paid)
 
 

@@ -90,7 +90,7 @@ def charge(reply: Reply | TrialResult) -> str:
 @register.filter
 def spent(run: Run) -> str:
     """Return what a run has spent; the run needs the annotation `counted`."""
-    return budget.format_spent(run.spent, run.counted.paid)
+    return budget.RunSpending(run, run.counted.paid).words
 
 
 @register.filter

@@ -156,6 +156,18 @@ def test_where_replies_tell_no_tokens_what_was_reserved_is_shown_as_counted(
     assert (said["spent"], Decimal(said["counted"])) == (None, Decimal("0.02048"))
 
 
+def test_a_run_that_can_cost_nothing_is_free_before_its_first_reply(
+    browser: Client, project: Project
+) -> None:
+    make_items(project, 1)
+    for price, words in ((0, "free"), (1, "0 USD"), (None, "0 USD")):
+        endpoint = make_endpoint("http://127.0.0.1:9/v1", price_in=price, price_out=price)
+        run = make_run(project, endpoint)
+        page = browser.get(f"/projects/fbi/runs/{run.number}/").content.decode()
+        assert f"<dt>Spent</dt><dd>{words}</dd>" in " ".join(page.split())
+    assert ">free</td>" in browser.get("/projects/fbi/runs/").content.decode()
+
+
 def test_what_costs_nothing_is_free_and_not_unknown(browser: Client, project: Project) -> None:
     asked(project, price=0)
     assert "<dt>Spent</dt><dd>free</dd>" in shown(browser)

@@ -41,7 +41,8 @@ class Progress:
     """Counts of a run's requests and items.
 
     `failures` counts requests without a usable answer by cause, most frequent first: failed
-    requests, and replies that were cut, refused or unparsable. `to_come` counts calls that are
+    requests, and replies that were cut, refused or unparsable, except those of items that have a
+    usable reply from a supplement. `to_come` counts calls that are
     still to be created, by planning or as later steps of chains; several calls may share a request.
     `in_flight` of the waiting requests are being sent now, or fewer if other runs share the
     endpoint: a worker holds more requests than it sends. `tries` counts failed tries by cause, most
@@ -333,13 +334,20 @@ def _count_calls_to_come(run: Run) -> int:
 
 
 def _failures(run: Run) -> dict[str, int]:
-    """Count the requests that failed or have a reply that could not be parsed, by cause."""
+    """Count the requests that failed or have a reply that could not be parsed, by cause, but not
+    those that a supplement repaired."""
+    later = run.calls.filter(
+        outcome=OuterRef("outcome"),
+        supplement__gt=OuterRef("supplement"),
+        outcome__result__in=set(Outcome.Result) - {Outcome.Result.MISSING, Outcome.Result.PENDING},
+    )
+    calls = run.calls.exclude(Exists(later))
     # Both queries start from the few failed or unusable rows, which have an index, and not from all
     # rows of the run.
     readings = Reading.objects.filter(parser=run.parser).exclude(cause="")
     useless = [
-        Request.objects.wanted_by(run).filter(state="failed"),
-        readings.filter(Exists(run.calls.filter(request=OuterRef("reply__request")))),
+        Request.objects.filter(Exists(calls.filter(request=OuterRef("pk"))), state="failed"),
+        readings.filter(Exists(calls.filter(request=OuterRef("reply__request")))),
     ]
     counts: Counter[str] = Counter()
     for found in useless:

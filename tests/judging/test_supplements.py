@@ -23,7 +23,15 @@ from judging.evaluators.providers.errors import Rejected, ServerError
 from judging.exporting import tables
 from judging.models import Budget, Call, Outcome, Reply, Request, Run
 from judging.results.tables import methods
-from judging.runs import canaries, derived, lifecycle, pinning, run_config, supplements
+from judging.runs import (
+    canaries,
+    derived,
+    lifecycle,
+    pinning,
+    progress,
+    run_config,
+    supplements,
+)
 from judging.runs.engine import outcomes, store
 from judging.runs.engine.store import CallResult
 from judging.runs.run_config import RunOverrides
@@ -84,6 +92,21 @@ def test_unusable_items_are_asked_again_and_counted_once(run: Run) -> None:
     assert Reply.objects.filter(request__calls__run=run).count() == 5
     [told] = supplements.list_supplements(run)
     assert (told.parameters, told.asked, told.usable) == (MORE, 2, 1)
+
+
+def test_what_a_supplement_repaired_is_no_longer_told_as_unusable(run: Run) -> None:
+    assert progress.count_progress(run).failures == {"unparsable": 2}
+    supplements.ask_again(run, None, MORE)
+    answer(run, number=1)
+    assert progress.count_progress(run).failures == {"unparsable": 1}
+    answer(run, "again no answer")
+    lifecycle.finish_if_done(run)
+    # Its first reply and its second.
+    assert progress.count_progress(run).failures == {"unparsable": 2}
+    run.refresh_from_db()
+    supplements.ask_again(run, None, {"max_tokens": 8192})
+    answer(run)
+    assert progress.count_progress(run).failures == {}
 
 
 def test_a_supplement_sends_the_changed_parameters(run: Run) -> None:

@@ -39,17 +39,20 @@ def draw_dot_plot(
     ends: tuple[str, str] = INTERVAL_ENDS,
     limits: Mapping[str, float] | None = None,
     limit_title: str = "",
+    runs: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return a Vega-Lite specification: groups from top to bottom, and in each group a row of marks
     per run.
 
-    Groups and runs are in the order in which they first occur in `points`. `title` says what the
+    Groups and runs are in the order in which they first occur in `points`, the runs named in `runs`
+    first, in that order. `title` says what the
     rate is, `series` what the runs are, and `ends` what the two ends of a line are. Without points,
     the chart has no marks. If there are more runs than colours, the first word of the run is next
     to each mark. `limits` are drawn as a vertical line across the row of each group that has one;
     `limit_title` says what they are.
     """
-    runs = list(dict.fromkeys(point.run for point in points))
+    drawn = dict.fromkeys(point.run for point in points)
+    runs = [run for run in dict.fromkeys([*runs, *drawn]) if run in drawn]
     groups = list(dict.fromkeys(point.group for point in points))
     base = alt.Chart(marks.rows(map(marks.as_row, points))).encode(
         y=marks.row_axis("group", groups),

@@ -24,13 +24,14 @@ def draw_dots(
     ends: tuple[str, str] = INTERVAL_ENDS,
     limits: Mapping[str, float] | None = None,
     limit_title: str = "",
+    runs: Sequence[str] = (),
 ) -> ChartSpec | None:
     """Draw a dot chart; `title` names the rate, and faint dots are published figures for
     comparison. The result is None if no dot has a value.
 
     Values that are not rates need their own `axis`, and lines that are not 95 % intervals need
     names of their `ends`. `limits` draws a line across the rows of these groups, which
-    `limit_title` names.
+    `limit_title` names. `runs` is the order of the runs where the dots have another.
     """
     # Imported here, since Altair takes a second and nothing else should wait for it.
     from charts import detection
@@ -51,6 +52,7 @@ def draw_dots(
         ends=ends,
         limits=limits,
         limit_title=limit_title,
+        runs=runs,
     )
     return ChartSpec(spec, caption)
 

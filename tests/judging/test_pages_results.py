@@ -232,3 +232,24 @@ def test_a_rate_is_never_rounded_to_all_or_none(browser: Client, project: Projec
     said = ["undetected"] + ["detected"] * 2000
     make_judged(project, zip(items, said, strict=True))
     assert rows(shown(browser))["Number errors"].startswith("&gt; 99.9 %")
+
+
+def test_the_legend_of_the_overview_has_the_order_of_its_table(
+    browser: Client, project: Project
+) -> None:
+    """The first run has no item of the first ability, so that its mark is not the first."""
+    facts, form = (
+        make_items(project, 1, category=category, ability=ability)
+        for category, ability in (("entity", "factual"), ("coherence", "long-form"))
+    )
+    first = make_judged(project, [(facts[0], "detected")])
+    second = make_judged(project, [(form[0], "detected"), (facts[0], "detected")])
+    page = browser.get(f"{INDEX}overview/?run={first.number}&run={second.number}").content.decode()
+    found = re.search(
+        r'<script id="figures-chart[^"]*" type="application/json">(.*?)</script>', page
+    )
+    assert found
+    dots = json.loads(found[1])["layer"][1]["encoding"]
+    legend = dots["color"]["scale"]["domain"]
+    lines = re.findall(r'<th scope="row">.*?/runs/(\d)/', page, re.DOTALL)
+    assert [name.split(" ")[0] for name in legend] == [f"{number}" for number in lines]

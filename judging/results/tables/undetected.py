@@ -234,7 +234,13 @@ def _draw_overview(asked: PageQuery, rows: Rows, measure: RateMeasure) -> ChartS
             " Published figures are faint, with plain Wilson intervals from the printed n, "
             "because their clusters are not known."
         )
-    return chart_parts.draw_dots(found, faint=faint, title=measure.rate.title, caption=caption)
+    return chart_parts.draw_dots(
+        found,
+        faint=faint,
+        title=measure.rate.title,
+        caption=caption,
+        runs=[cells.run_name(run) for run in asked.judging_runs],
+    )
 
 
 NAMES = ("ability", "category", "source_ability")

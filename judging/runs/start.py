@@ -58,7 +58,7 @@ class PlannedRun:
 
     strategy: StrategyVersion
     endpoint: Endpoint
-    foreseen: RunEstimate
+    estimate: RunEstimate
     pilots: list[Run]
     refusal: str
     shortages: Sequence[Shortage]
@@ -71,13 +71,13 @@ class PlannedRun:
     @property
     def along(self) -> str:
         """The axes about which the run asks, in words; "" without any."""
-        return describe_axes(self.strategy.strategy(), self.foreseen.axes)
+        return describe_axes(self.strategy.strategy(), self.estimate.axes)
 
     @property
     def wants_pilot(self) -> bool:
         """True if a pilot would improve the estimate. The calls of a pilot must be paid for."""
-        told = self.foreseen.pilot.is_enough or self.pilots
-        is_large = self.foreseen.to_ask > PILOT_CALLS and self.foreseen.pilot_calls > 0
+        told = self.estimate.pilot.is_enough or self.pilots
+        is_large = self.estimate.to_ask > PILOT_CALLS and self.estimate.pilot_calls > 0
         return not (told or self.endpoint.is_offline) and is_large
 
 
@@ -130,7 +130,7 @@ def start_pilots(project: Project, wish: NewRuns, member: Membership | None) -> 
             member=member,
             config=replace(
                 wish.config_for(one.strategy),
-                limit=one.foreseen.pilot_items,
+                limit=one.estimate.pilot_items,
                 # The items that were estimated, also without a seed.
                 seed=wish.config.seed or 0,
                 pilot=True,
@@ -186,19 +186,19 @@ def _is_compatible(strategy: StrategyVersion, endpoint: Endpoint) -> bool:
 def _estimate_each(project: Project, wish: NewRuns) -> Iterator[PlannedRun]:
     # Any unused occasion is good enough to estimate a canary, since no request with this occasion
     # was ever sent.
-    occasion = "foreseen" if wish.canary else ""
+    occasion = "estimate" if wish.canary else ""
     for strategy, endpoint in build_pairs(wish):
         config = replace(wish.config_for(strategy), occasion=occasion)
-        foreseen = estimate.estimate_run(
+        estimated = estimate.estimate_run(
             project, strategy=strategy, endpoint=endpoint, config=config
         )
         yield PlannedRun(
             strategy,
             endpoint,
-            foreseen,
+            estimated,
             _list_open_pilots(project, strategy, endpoint),
             _explain_refusal(project, endpoint, config),
-            _find_shortages(project, config, foreseen),
+            _find_shortages(project, config, estimated),
         )
 
 
@@ -212,11 +212,11 @@ def _explain_refusal(project: Project, endpoint: Endpoint, config: RunConfig) ->
     return ""
 
 
-def _find_shortages(project: Project, config: RunConfig, foreseen: RunEstimate) -> list[Shortage]:
+def _find_shortages(project: Project, config: RunConfig, estimated: RunEstimate) -> list[Shortage]:
     named = f"The cap of {format_amount(config.cap or Decimal(0))}"
     return [
-        *estimate.compare_cap(named, config.cap, foreseen.price),
-        *estimate.compare_budget(project, foreseen.price),
+        *estimate.compare_cap(named, config.cap, estimated.price),
+        *estimate.compare_budget(project, estimated.price),
     ]
 
 
@@ -233,7 +233,7 @@ def _check(
     """Raise `Refused` if `lifecycle.start_run` would refuse a run, before the first of several runs
     starts."""
     for one in wanted:
-        labelling, allowed = one.foreseen.labelling, wish.config.while_labelling
+        labelling, allowed = one.estimate.labelling, wish.config.while_labelling
         start_checks.check_labelling(labelling, allowed=allowed, member=member)
         if one.refusal:
             raise Refused(one.refusal)

@@ -13,7 +13,7 @@ function show() {
   const isStale = read() !== estimated;
   if (isStale) notice.textContent = "The form was changed after this estimate. Estimate again.";
   notice.hidden = !isStale;
-  const [start, again] = ["[data-start]", "#foreseen [name=foresee]"].map((one) => form.querySelector(one));
+  const [start, again] = ["[data-start]", "#estimate [name=estimate]"].map((one) => form.querySelector(one));
   // A run that cannot start has no button to start it.
   start?.toggleAttribute("disabled", isStale);
   const [main, other] = isStale || !start ? [again, start] : [start, again];

@@ -1,4 +1,4 @@
-"""Runs in the API that are foreseen, piloted, cloned, derived, read again, asked again."""
+"""Runs in the API that are estimated, piloted, cloned, derived, read again, asked again."""
 
 from decimal import Decimal
 from typing import Any

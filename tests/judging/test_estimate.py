@@ -1,4 +1,4 @@
-"""What is foreseen is what a run then asks."""
+"""A run asks what was estimated."""
 
 from dataclasses import replace
 from decimal import Decimal
@@ -32,10 +32,10 @@ def endpoint() -> Endpoint:
 def test_the_run_asks_the_requests_that_were_foreseen(project: Project, endpoint: Endpoint) -> None:
     said = {"strategy": selection.get_strategy_version("pairwise"), "endpoint": endpoint}
     said |= {"config": lifecycle.RunConfig(seed=8, limit=4)}
-    foreseen = estimate.estimate_run(project, **said)
+    estimated = estimate.estimate_run(project, **said)
     lifecycle.plan_calls(lifecycle.start_run(project, **said))
-    assert (foreseen.items, foreseen.calls) == (4, 8)
-    assert foreseen.requests == foreseen.to_ask == Request.objects.count()
+    assert (estimated.items, estimated.calls) == (4, 8)
+    assert estimated.requests == estimated.to_ask == Request.objects.count()
 
 
 def test_what_is_answered_already_is_not_asked_again(project: Project, endpoint: Endpoint) -> None:
@@ -45,10 +45,10 @@ def test_what_is_answered_already_is_not_asked_again(project: Project, endpoint:
     )
     lifecycle.plan_calls(run)
     answer(run, number=2)
-    foreseen = estimate.estimate_run(
+    estimated = estimate.estimate_run(
         project, strategy=strategy, endpoint=endpoint, config=lifecycle.RunConfig(seed=1)
     )
-    assert (foreseen.requests, foreseen.stored, foreseen.to_ask) == (6, 2, 4)
+    assert (estimated.requests, estimated.stored, estimated.to_ask) == (6, 2, 4)
 
 
 def test_what_is_answered_already_is_decided_as_soon_as_it_is_planned(
@@ -90,7 +90,9 @@ def test_the_cost_is_that_of_what_is_still_to_be_asked(
     assert after.cost == Decimal(0)
 
 
-def foresee(project: Project, endpoint: Endpoint, slug: str = "reference") -> estimate.RunEstimate:
+def estimate_at(
+    project: Project, endpoint: Endpoint, slug: str = "reference"
+) -> estimate.RunEstimate:
     strategy = selection.get_strategy_version(slug)
     config = lifecycle.RunConfig(seed=1)
     return estimate.estimate_run(project, strategy=strategy, endpoint=endpoint, config=config)
@@ -105,7 +107,7 @@ def test_before_any_reply_the_price_is_from_the_prompts_alone_to_the_token_limit
         price_out=Decimal(6),
         parameters={"max_tokens": 200},
     )
-    found = foresee(project, endpoint)
+    found = estimate_at(project, endpoint)
     # Six requests. 5 bytes of a prompt are a token at most, 3 at least.
     assert (found.tokens_out.low, found.tokens_out.high) == (0, 6 * 200)
     assert 0 < found.tokens_in.low < found.tokens_in.high
@@ -134,24 +136,24 @@ def test_replies_are_as_long_as_earlier_ones_of_the_endpoint_with_any_strategy(
     answer(run, number=1, tokens_out=10)
     answer(run, number=1, tokens_out=30)
     answer(run, number=1, tokens_out=None)
-    found = foresee(project, endpoint)
+    found = estimate_at(project, endpoint)
     # 20 tokens on average for each of six requests, at a price of 0.1 each.
     assert (found.tokens_out.low, found.tokens_out.high) == (120, 6 * 1024)
     assert found.price
     assert (found.price.low, found.price.high) == (12, Decimal("614.4"))
-    assert foresee(project, make_endpoint("http://127.0.0.1:9/v2")).tokens_out.low == 0
+    assert estimate_at(project, make_endpoint("http://127.0.0.1:9/v2")).tokens_out.low == 0
 
 
 def test_nothing_to_send_costs_nothing_also_without_a_price(project: Project) -> None:
     endpoint = make_endpoint("http://127.0.0.1:9/v1")
-    assert foresee(project, endpoint).price is None
+    assert estimate_at(project, endpoint).price is None
     strategy = selection.get_strategy_version("reference")
     run = lifecycle.start_run(
         project, strategy=strategy, endpoint=endpoint, config=lifecycle.RunConfig(seed=1)
     )
     lifecycle.plan_calls(run)
     answer(run)
-    found = foresee(project, endpoint)
+    found = estimate_at(project, endpoint)
     assert found.price
     assert (found.to_ask, found.price.low, found.price.high) == (0, 0, 0)
 

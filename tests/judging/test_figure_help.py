@@ -18,7 +18,8 @@ USED = {name for page in PAGES.values() for view in page.views for name in view.
 # Columns by whose titles a figure is known, in the titles of tables.
 TITLES = {
     "J": "j", "d′": "d_prime", "F1": "f1", "MCC": "f1", "Precision": "detector",
-    "RMSE": "distance", "Spearman ρ": ("correlation", "outside_ratings", "soft_correlation"), "Strength": "strength",
+    "RMSE": "distance", "Strength": "strength",
+    "Spearman ρ": ("correlation", "outside_ratings", "soft_correlation"),
     "Penalty": ("penalty", "trend"), "Detection": ("rate", "difference", "trend"),
     "Undetected rate": "rate",
     "Win rate": "rate",

@@ -106,7 +106,7 @@ def test_several_strategies_are_several_runs(
 ) -> None:
     make_items(project, 2)
     body = {"strategy": ["reference", "vanilla"]}
-    said = shown(sent(browser, **body, foresee=1))
+    said = shown(sent(browser, **body, estimate=1))
     assert "<b>2 runs</b> will start" in said
     assert "Start 2 runs" in said
     answered = sent(browser, **body)
@@ -194,7 +194,7 @@ def test_what_makes_no_sense_is_said_and_starts_nothing(
 
 def test_an_estimate_starts_nothing(browser: Client, project: Project, judge: Endpoint) -> None:
     make_items(project, 3)
-    said = shown(sent(browser, strategy="pairwise", limit=2, foresee=1))
+    said = shown(sent(browser, strategy="pairwise", limit=2, estimate=1))
     # Two items in both orders.
     assert said.count('<td class="number">4</td>') == 3
     # The same tokens at 10 and 20 a million, from no reply to 1,024 tokens for each of 4 calls.
@@ -209,7 +209,7 @@ def test_an_estimate_and_the_run_say_along_which_axes_they_ask(
     for number, (axes, calls, words) in enumerate(
         [((), 2, "each item's own axis"), (("all",), 8, "all axes (4)")], 1
     ):
-        said = shown(sent(browser, strategy="axis", axes=axes, foresee=1)).replace("&#x27;", "'")
+        said = shown(sent(browser, strategy="axis", axes=axes, estimate=1)).replace("&#x27;", "'")
         assert f"axis, along {words}</small>" in said
         # Calls, different requests, and requests to send.
         assert said.count(f'<td class="number">{calls}</td>') == 3
@@ -230,16 +230,16 @@ def test_what_is_answered_already_is_free(
     run = make_run(project, judge)
     lifecycle.plan_calls(run)
     answer(run, number=2)
-    said = shown(sent(browser, foresee=1))
+    said = shown(sent(browser, estimate=1))
     assert '<td class="number">2 <small class="hint">free</small></td>' in said
     answer(run)
-    assert "free" in shown(sent(browser, foresee=1))
+    assert "free" in shown(sent(browser, estimate=1))
 
 
 def test_an_unknown_price_is_called_unknown(browser: Client, project: Project) -> None:
     make_items(project, 1)
     make_endpoint(NOBODY, name="judge")
-    said = shown(sent(browser, foresee=1))
+    said = shown(sent(browser, estimate=1))
     assert "has no price, so its cost is unknown and a cap cannot be enforced." in said
 
 
@@ -248,21 +248,21 @@ def test_an_estimate_says_that_the_cap_or_the_budget_is_below_it(
 ) -> None:
     """Each of 2 calls costs at most 1,024 tokens at 20 a million, and its prompt at 10."""
     make_items(project, 2)
-    assert "enough" not in shown(sent(browser, foresee=1, cap="1"))
-    said = shown(sent(browser, foresee=1, cap="0.02"))
+    assert "enough" not in shown(sent(browser, estimate=1, cap="1"))
+    said = shown(sent(browser, estimate=1, cap="0.02"))
     assert "The cap of 0.02 USD may not be enough. The run then pauses until you" in said
-    said = shown(sent(browser, foresee=1, cap="0.0001"))
+    said = shown(sent(browser, estimate=1, cap="0.0001"))
     assert "The cap of 0.0001 USD will not be enough." in said
     held = Budget.objects.create(project=project, cap=Decimal(1), spent=Decimal("0.94"))
-    said = shown(sent(browser, foresee=1))
+    said = shown(sent(browser, estimate=1))
     assert "left of the project" not in said
     # One run costs less than 0.06, two together may cost more.
-    said = shown(sent(browser, foresee=1, strategy=["reference", "vanilla"]))
+    said = shown(sent(browser, estimate=1, strategy=["reference", "vanilla"]))
     assert "The 0.06 USD left of the project's budget may not be enough." in unescape(said)
     assert f'<a href="{reverse("budget", args=["fbi"])}">Budget</a>' in said
     held.reserved = Decimal("0.06")
     held.save()
-    said = unescape(shown(sent(browser, foresee=1)))
+    said = unescape(shown(sent(browser, estimate=1)))
     assert "The 0 USD left of the project's budget will not be enough." in said
 
 
@@ -272,9 +272,9 @@ def test_an_estimate_says_that_a_run_cannot_start_instead_of_offering_it(
     make_items(project, 40)
     make_endpoint(NOBODY, name="unpriced")
     both = {"endpoint": ["judge", "unpriced"]}
-    said = shown(sent(browser, **both, foresee=1))
+    said = shown(sent(browser, **both, estimate=1))
     assert ("Start 2 runs" in said, "Pilot" in said, "cannot start" in said) == (True, True, False)
-    said = shown(sent(browser, **both, cap="1", foresee=1))
+    said = shown(sent(browser, **both, cap="1", estimate=1))
     assert "<strong>These runs cannot start.</strong> unpriced has no price" in said
     assert ("data-start>" in said, "Pilot 30" in said) == (False, False)
     assert main_button(said) == "Estimate again"
@@ -284,7 +284,7 @@ def test_a_pilot_is_started_followed_and_gives_the_price_an_interval(
     browser: Client, project: Project, judge: Endpoint
 ) -> None:
     make_items(project, 40)
-    assert "Pilot 30 calls" in shown(sent(browser, foresee=1))
+    assert "Pilot 30 calls" in shown(sent(browser, estimate=1))
     said = shown(sent(browser, pilot=1))
     pilot = Run.objects.get()
     assert "0 of 0 calls answered" in said
@@ -295,7 +295,7 @@ def test_a_pilot_is_started_followed_and_gives_the_price_an_interval(
     followed = shown(browser.get(f"/projects/fbi/runs/pilots/?run={pilot.number}"))
     assert "30 of 30 calls answered" in followed
     assert "every 1500ms" not in followed
-    priced = shown(sent(browser, foresee=1))
+    priced = shown(sent(browser, estimate=1))
     # 10 calls are left, of 100 tokens in and 10 out: 10 x 0.0012.
     assert '0.012 USD <small class="hint">0.012 to 0.012 USD</small>' in priced
     assert "Pilot 30 calls" not in priced
@@ -305,9 +305,9 @@ def test_asking_by_htmx_brings_the_estimate_alone(
     browser: Client, project: Project, judge: Endpoint
 ) -> None:
     make_items(project, 1)
-    body = {"strategy": "reference", "endpoint": "judge", "seed": 1, "foresee": 1}
+    body = {"strategy": "reference", "endpoint": "judge", "seed": 1, "estimate": 1}
     said = shown(browser.post(NEW, body, headers=HTMX))
-    assert said.startswith('<section class="sheet stack" id="foreseen"')
+    assert said.startswith('<section class="sheet stack" id="estimate"')
 
 
 def test_only_a_lead_is_offered_items_that_are_being_labelled(
@@ -315,11 +315,11 @@ def test_only_a_lead_is_offered_items_that_are_being_labelled(
 ) -> None:
     [item] = make_items(project, 1)
     make_slot(item)
-    assert "only a lead can allow this" in shown(sent(browser, foresee=1))
+    assert "only a lead can allow this" in shown(sent(browser, estimate=1))
     assert "Wait until they are labelled" in shown(sent(browser, while_labelling="on"), 422)
     lead = Client()
     lead.force_login(make_member(project, role="lead").account)
-    assert "Tick “Include items" in shown(sent(lead, foresee=1))
+    assert "Tick “Include items" in shown(sent(lead, estimate=1))
     sent(lead, while_labelling="on")
     assert Run.objects.get().while_labelling
 
@@ -339,7 +339,7 @@ def test_an_explanation_check_is_over_a_run(
 
 def test_nothing_is_started_by_looking(browser: Client, project: Project, judge: Endpoint) -> None:
     make_items(project, 1)
-    shown(browser.get(NEW + "?strategy=reference&endpoint=judge&seed=1&foresee=1&pilot=1"))
+    shown(browser.get(NEW + "?strategy=reference&endpoint=judge&seed=1&estimate=1&pilot=1"))
     assert not Run.objects.exists()
 
 
@@ -352,7 +352,7 @@ def test_the_baseline_is_offered_although_nobody_set_it_up(
 
 
 def main_button(said: str) -> str:
-    form = said.split('id="foreseen"')[1]
+    form = said.split('id="estimate"')[1]
     return form.split('data-kind="primary"')[1].split(">")[1].split("<")[0]
 
 
@@ -361,8 +361,8 @@ def test_estimate_is_the_main_button_until_there_is_an_estimate(
 ) -> None:
     make_items(project, 1)
     assert main_button(shown(browser.get(NEW))) == "Estimate"
-    assert main_button(shown(sent(browser, foresee=1))) == "Start the run"
-    assert main_button(shown(sent(browser, samples=-1, foresee=1), 422)) == "Estimate"
+    assert main_button(shown(sent(browser, estimate=1))) == "Start the run"
+    assert main_button(shown(sent(browser, samples=-1, estimate=1), 422)) == "Estimate"
 
 
 def estimated(said: str) -> str:
@@ -373,7 +373,7 @@ def test_a_form_that_was_changed_after_the_estimate_starts_nothing_and_is_estima
     browser: Client, project: Project, judge: Endpoint
 ) -> None:
     make_items(project, 2)
-    first = estimated(shown(sent(browser, foresee=1)))
+    first = estimated(shown(sent(browser, estimate=1)))
     said = shown(sent(browser, limit=1, estimated=first), 409)
     assert "the form was changed after the estimate" in said
     assert not Run.objects.exists()
@@ -392,7 +392,7 @@ def test_the_items_of_an_earlier_run_are_used_again_and_what_became_of_them_is_t
     first = make_run(project, judge, limit=4, seed=9)
     same = set(first.outcomes.values_list("item", flat=True))
     body = {"strategy": "pairwise", "same_as": first.number}
-    assert f"uses all 4 items of run {first.number}." in shown(sent(browser, **body, foresee=1))
+    assert f"uses all 4 items of run {first.number}." in shown(sent(browser, **body, estimate=1))
     one, other = sorted(same)[:2]
     item = next(item for item in items if item.pk == one)
     texts = {**item.revisions.get().texts, "perturbed": "Spiders have six legs."}
@@ -400,10 +400,10 @@ def test_the_items_of_an_earlier_run_are_used_again_and_what_became_of_them_is_t
     # Labelled again in its new words.
     Resolution.objects.filter(item=one).update(revision=revision)
     Resolution.objects.filter(item=other).delete()
-    said = shown(sent(browser, **body, foresee=1))
+    said = shown(sent(browser, **body, estimate=1))
     assert f"uses 3 of the 4 items of run {first.number}. 1 of them has changed since" in said
     assert "1 is left out" in said
-    part = shown(sent(browser, **body, limit=2, foresee=1))
+    part = shown(sent(browser, **body, limit=2, estimate=1))
     assert f"uses 3 of the 4 items of run {first.number}, of which 2 are drawn." in part
     assert sent(browser, **body).status_code == 302
     run = Run.objects.exclude(pk=first.pk).get()
@@ -461,7 +461,7 @@ def test_the_sum_of_an_estimate_is_a_range_and_counts_what_has_no_price(
 ) -> None:
     make_items(project, 2)
     make_endpoint(NOBODY, name="unpriced")
-    said = shown(sent(browser, endpoint=["judge", "unpriced"], foresee=1))
+    said = shown(sent(browser, endpoint=["judge", "unpriced"], estimate=1))
     total = said.split('<p class="start-total">')[1].split("</p>")[0]
     assert "4 requests to send" in total
     assert total.endswith(", and 1 run of unknown price.")
@@ -473,7 +473,7 @@ def test_an_endpoint_without_replies_is_named_once_for_all_of_its_runs(
     browser: Client, project: Project, judge: Endpoint
 ) -> None:
     make_items(project, 1)
-    said = shown(sent(browser, strategy=["vanilla", "reference"], foresee=1))
+    said = shown(sent(browser, strategy=["vanilla", "reference"], estimate=1))
     assert said.count("judge</a> has no replies yet, so the time is unknown.") == 1
 
 
@@ -487,8 +487,8 @@ def test_the_times_of_runs_that_share_an_endpoint_are_added_up(
     Reply.objects.update(seconds=60.0)
     Endpoint.objects.update(in_flight=2)
     # Of four items 8 calls and 4, two at a time, a minute each.
-    said = shown(sent(browser, strategy=["vanilla", "reference"], foresee=1))
+    said = shown(sent(browser, strategy=["vanilla", "reference"], estimate=1))
     assert "All runs at judge together: about 6 min, because they share its 2 calls" in said
-    alone = shown(sent(browser, foresee=1))
+    alone = shown(sent(browser, estimate=1))
     assert "about 2 min with 2 calls at a time" in alone
     assert "together" not in alone

@@ -205,7 +205,7 @@ def test_a_run_starts_with_a_name_on_the_page_the_api_and_the_command(
         ("From the API", ["a-b"], ""),
         ("From the command", ["x", "y"], "n"),
     ]
-    again = browser.post("/projects/fbi/runs/new/", {**said, "foresee": "1"})
+    again = browser.post("/projects/fbi/runs/new/", {**said, "estimate": "1"})
     assert again.status_code == 422
     assert "Run 1 already has the name" in words(again.content.decode())
 

@@ -320,14 +320,14 @@ def test_a_pilot_is_asked_once_and_stays_out_of_lists_and_figures(project: Proje
     lifecycle.plan_calls(pilot)
     answer(pilot)
     lifecycle.finish_if_done(pilot)
-    [asking] = runs_start.estimate_runs(project, wanted)
+    [planned] = runs_start.estimate_runs(project, wanted)
     # 30 of the run's own 40 requests are paid for; the other 10 cost 100 tokens in and 10 out
     # each, at 10 and 20 a million: 0.0012. All alike, so the interval has no width.
-    assert (asking.foreseen.requests, asking.foreseen.to_ask) == (40, 10)
-    assert asking.foreseen.by_pilot
-    assert asking.foreseen.by_pilot.value == Decimal("0.012")
-    assert asking.foreseen.by_pilot.low == asking.foreseen.by_pilot.high == Decimal("0.012")
-    total = estimate.sum_prices([asking.foreseen, asking.foreseen])
+    assert (planned.estimate.requests, planned.estimate.to_ask) == (40, 10)
+    assert planned.estimate.by_pilot
+    assert planned.estimate.by_pilot.value == Decimal("0.012")
+    assert planned.estimate.by_pilot.low == planned.estimate.by_pilot.high == Decimal("0.012")
+    total = estimate.sum_prices([planned.estimate, planned.estimate])
     assert total
     assert total.low == total.high == Decimal("0.024")
 
@@ -351,17 +351,17 @@ def test_a_pilot_sends_what_is_missing_until_30_calls_are_answered(project: Proj
     lifecycle.plan_calls(first)
     before = answer(first)
     wanted = wish("vanilla-score", endpoints=[endpoint])
-    [asking] = runs_start.estimate_runs(project, wanted)
-    assert (asking.foreseen.requests, asking.foreseen.stored) == (50, before)
+    [planned] = runs_start.estimate_runs(project, wanted)
+    assert (planned.estimate.requests, planned.estimate.stored) == (50, before)
     [pilot] = runs_start.start_pilots(project, wanted, None)
     lifecycle.plan_calls(pilot)
     sent = answer(pilot)
-    assert sent == asking.foreseen.pilot_calls
+    assert sent == planned.estimate.pilot_calls
     # An item needs two requests at most.
     assert before + sent in (30, 31)
     lifecycle.finish_if_done(pilot)
-    [asking] = runs_start.estimate_runs(project, wanted)
-    assert (asking.foreseen.pilot.is_enough, asking.wants_pilot) == (True, False)
+    [planned] = runs_start.estimate_runs(project, wanted)
+    assert (planned.estimate.pilot.is_enough, planned.wants_pilot) == (True, False)
 
 
 def test_a_few_calls_need_no_pilot(project: Project) -> None:
@@ -374,7 +374,7 @@ def test_a_total_is_that_of_the_runs_whose_price_is_known(project: Project) -> N
     make_items(project, 1)
     dear = make_endpoint(NOBODY, price_in=Decimal(1), price_out=Decimal(1))
     wanted = wish("reference", endpoints=[make_endpoint(NOBODY), dear])
-    unknown, known = (one.foreseen for one in runs_start.estimate_runs(project, wanted))
+    unknown, known = (one.estimate for one in runs_start.estimate_runs(project, wanted))
     assert unknown.price is None
     assert known.price
     assert estimate.sum_prices([unknown]) is None
@@ -428,11 +428,11 @@ def test_a_canary_asks_anew_what_was_answered(project: Project) -> None:
     lifecycle.plan_calls(run)
     answer(run)
     wanted = wish("reference", endpoints=[endpoint], canary=True)
-    [asking] = runs_start.estimate_runs(project, wanted)
+    [planned] = runs_start.estimate_runs(project, wanted)
     [canary] = runs_start.start_runs(project, wanted, None)
     lifecycle.plan_calls(canary)
     # 20 items are enough for a canary, and none of their 20 requests is taken from the run.
-    assert (asking.foreseen.items, asking.foreseen.to_ask) == (
+    assert (planned.estimate.items, planned.estimate.to_ask) == (
         canaries.DEFAULT_ITEMS,
         canaries.DEFAULT_ITEMS,
     )
@@ -457,7 +457,7 @@ def test_only_a_lead_starts_runs_over_items_that_are_being_labelled(project: Pro
     [run] = runs_start.start_runs(project, allowed, make_member(project, role="lead"))
     assert run.while_labelling
     assert Event.objects.get(kind="run started").data == {"items": 2, "labelling": 1}
-    assert runs_start.estimate_runs(project, wanted)[0].foreseen.labelling == 1
+    assert runs_start.estimate_runs(project, wanted)[0].estimate.labelling == 1
 
 
 def test_recorded_and_derived_runs_refuse_what_needs_an_evaluator(project: Project) -> None:

@@ -494,9 +494,9 @@ def test_calls_that_timed_out_are_sent_again_with_more_time(
     lifecycle.resume(work(run), None)
     run.refresh_from_db()
     assert (run.state, results(run)) == (Run.State.FINISHED, {"timed_out": 2})
-    foreseen = supplements.estimate_supplement(run, {}, 30)
-    assert (foreseen.items, foreseen.calls) == (2, 2)
-    assert foreseen.cost
+    estimated = supplements.estimate_supplement(run, {}, 30)
+    assert (estimated.items, estimated.calls) == (2, 2)
+    assert estimated.cost
     before = run.digest
     assert supplements.ask_again(run, None, {}, 30) == 2
     run = work(run)

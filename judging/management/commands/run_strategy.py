@@ -95,18 +95,18 @@ class Command(BaseCommand):
         except Refused as error:
             raise command_error(str(error)) from error
 
-    def _say(self, asking: PlannedRun) -> None:
+    def _say(self, planned: PlannedRun) -> None:
         """Print how many requests a run would send and what it would cost."""
-        found, by_pilot = asking.foreseen, asking.foreseen.by_pilot
+        found, by_pilot = planned.estimate, planned.estimate.by_pilot
         price = ""
         if by_pilot and found.price and found.price.high:
             interval = format_range(found.price.low, found.price.high)
             price = f"{format_estimate(by_pilot.value)} ({interval})"
         requests = run_commands.format_requests(found, price)
         self.stdout.write(f"{found.items} items, {found.calls} calls, {requests}")
-        if asking.along:
-            self.stdout.write(f"Asks along {asking.along}")
-        run_commands.write_shortages(self.stdout, asking.shortages, asking.refusal)
+        if planned.along:
+            self.stdout.write(f"Asks along {planned.along}")
+        run_commands.write_shortages(self.stdout, planned.shortages, planned.refusal)
         if same := found.same_items:
             self.stdout.write(
                 f"{same.used} of the {same.items} items of run {same.number} can be used,"

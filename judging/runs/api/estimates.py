@@ -80,7 +80,7 @@ class SameItemsSerializer(serializers.Serializer[Any]):
     left_out = serializers.IntegerField()
 
 
-class AskingSerializer(serializers.Serializer[PlannedRun]):
+class PlannedRunSerializer(serializers.Serializer[PlannedRun]):
     """What a run would request. `stored` is the number of its `requests` that are already answered
     and cost nothing.
 
@@ -96,48 +96,48 @@ class AskingSerializer(serializers.Serializer[PlannedRun]):
     strategy = serializers.CharField(source="strategy.slug")
     strategy_version = serializers.IntegerField(source="strategy.number")
     endpoint = serializers.CharField(source="endpoint.name")
-    items = serializers.IntegerField(source="foreseen.items")
-    calls = serializers.IntegerField(source="foreseen.calls")
-    requests = serializers.IntegerField(source="foreseen.requests")
-    stored = serializers.IntegerField(source="foreseen.stored")
-    to_ask = serializers.IntegerField(source="foreseen.to_ask")
+    items = serializers.IntegerField(source="estimate.items")
+    calls = serializers.IntegerField(source="estimate.calls")
+    requests = serializers.IntegerField(source="estimate.requests")
+    stored = serializers.IntegerField(source="estimate.stored")
+    to_ask = serializers.IntegerField(source="estimate.to_ask")
     cost = serializers.DecimalField(
-        source="foreseen.cost", max_digits=20, decimal_places=6, allow_null=True
+        source="estimate.cost", max_digits=20, decimal_places=6, allow_null=True
     )
-    price = PriceRangeSerializer(source="foreseen.price", allow_null=True)
-    tokens_in = TokenRangeSerializer(source="foreseen.tokens_in")
-    tokens_out = TokenRangeSerializer(source="foreseen.tokens_out")
+    price = PriceRangeSerializer(source="estimate.price", allow_null=True)
+    tokens_in = TokenRangeSerializer(source="estimate.tokens_in")
+    tokens_out = TokenRangeSerializer(source="estimate.tokens_out")
     currency = CurrencyField()
-    time = TimeSerializer(source="foreseen.time", allow_null=True)
-    pilot = PilotSerializer(source="foreseen.pilot")
-    by_pilot = AmountSerializer(source="foreseen.by_pilot", allow_null=True)
+    time = TimeSerializer(source="estimate.time", allow_null=True)
+    pilot = PilotSerializer(source="estimate.pilot")
+    by_pilot = AmountSerializer(source="estimate.by_pilot", allow_null=True)
     wants_pilot = serializers.BooleanField()
     pilots = serializers.SerializerMethodField()
     refusal = serializers.CharField(allow_blank=True)
     shortages = ShortageSerializer(many=True)
-    labelling = serializers.IntegerField(source="foreseen.labelling")
-    examples = serializers.ListField(source="foreseen.examples", child=serializers.CharField())
-    same_items = SameItemsSerializer(source="foreseen.same_items", allow_null=True)
-    axes = serializers.ListField(source="foreseen.axes", child=serializers.CharField())
+    labelling = serializers.IntegerField(source="estimate.labelling")
+    examples = serializers.ListField(source="estimate.examples", child=serializers.CharField())
+    same_items = SameItemsSerializer(source="estimate.same_items", allow_null=True)
+    axes = serializers.ListField(source="estimate.axes", child=serializers.CharField())
 
-    def get_pilots(self, asking: PlannedRun) -> list[int]:
-        return [run.number for run in asking.pilots]
+    def get_pilots(self, planned: PlannedRun) -> list[int]:
+        return [run.number for run in planned.pilots]
 
 
-@extend_schema(request=StartSerializer, responses={200: AskingSerializer, **REFUSAL_RESPONSES})
+@extend_schema(request=StartSerializer, responses={200: PlannedRunSerializer, **REFUSAL_RESPONSES})
 @api_view(["POST"])
 def estimate(request: Request, slug: str) -> Response:
     """Estimate what a run would request and cost. Nothing is started."""
     member = access.member_for(request, slug, right="run")
     wish = parse_run_body(member, request.data)
-    [asking] = call_or_422(lambda: start.estimate_runs(member.project, wish))
-    return Response(AskingSerializer(asking).data)
+    [planned] = call_or_422(lambda: start.estimate_runs(member.project, wish))
+    return Response(PlannedRunSerializer(planned).data)
 
 
 @extend_schema(
     parameters=[KEY_PARAMETER],
     request=StartSerializer,
-    responses={200: AskingSerializer, **IDEMPOTENT_RESPONSES},
+    responses={200: PlannedRunSerializer, **IDEMPOTENT_RESPONSES},
 )
 @api_view(["POST"])
 @make_idempotent("run", takes_long=True)
@@ -150,8 +150,8 @@ def pilot(request: Request, slug: str) -> Response:
         lambda: start.start_pilots(member.project, wish, access.ensure_membership(member))
     ):
         tasks.notify_workers(begun.endpoint_id)
-    [asking] = start.estimate_runs(member.project, wish)
-    return Response(AskingSerializer(asking).data)
+    [planned] = start.estimate_runs(member.project, wish)
+    return Response(PlannedRunSerializer(planned).data)
 
 
 urlpatterns = [

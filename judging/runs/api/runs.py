@@ -168,8 +168,8 @@ def estimate_supplement(request: Request, slug: str, number: int) -> Response:
     member = access.member_for(request, slug, right="run")
     asked = get_run_or_404(member, number)
     said = validate_body(SupplementSerializer(data=request.data))
-    foreseen = call_or_422(lambda: supplements.estimate_supplement(asked, **said))
-    return Response(SupplementEstimateSerializer(foreseen).data)
+    estimated = call_or_422(lambda: supplements.estimate_supplement(asked, **said))
+    return Response(SupplementEstimateSerializer(estimated).data)
 
 
 class OutcomeList(ProjectRowList[Outcome]):

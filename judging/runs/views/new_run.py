@@ -32,7 +32,7 @@ MOST_PILOTS = 40
 _PLAIN_FIELDS = ("seed", "limit", "with_duplicates", "samples", "cap", *descriptions.FIELDS)
 # Fields that do not change what a run asks, so that an estimate still holds when they change.
 NOT_ESTIMATED = frozenset(
-    {"csrfmiddlewaretoken", "estimated", "foresee", "pilot", *descriptions.FIELDS}
+    {"csrfmiddlewaretoken", "estimated", "estimate", "pilot", *descriptions.FIELDS}
     | {f"initial-{name}" for name in descriptions.FIELDS}
 )
 
@@ -45,18 +45,18 @@ def new_run(request: HtmxRequest, slug: str) -> HttpResponse:
     runs."""
     member = access.member_for(request, slug, right="run")
     form = _build_form(request, member)
-    askings: list[PlannedRun] = []
+    planned: list[PlannedRun] = []
     is_stale = False
     if request.method == "POST" and form.is_valid():
         try:
             wish = _build_request(member, form)
-            if not {"foresee", "pilot"} & request.POST.keys():
+            if not {"estimate", "pilot"} & request.POST.keys():
                 is_stale = request.POST.get("estimated", "") not in ("", _digest(request.POST))
                 if not is_stale:
                     return _start_runs(request, member, wish)
             if "pilot" in request.POST:
                 _start_pilots(member, wish)
-            askings = start.estimate_runs(member.project, wish)
+            planned = start.estimate_runs(member.project, wish)
         except Refused as problem:
             form.add_error(None, str(problem))
     context = {
@@ -66,11 +66,11 @@ def new_run(request: HtmxRequest, slug: str) -> HttpResponse:
         "is_stale": is_stale,
         "estimated": _digest(request.POST),
         "not_estimated": " ".join(sorted(NOT_ESTIMATED)),
-        **_estimate_context(member.project, askings),
+        **_estimate_context(member.project, planned),
     }
     status = 422 if form.errors else 409 if is_stale else 200
     if request.htmx:
-        return render(request, "judging/run_new.html#foreseen", context, status=status)
+        return render(request, "judging/run_new.html#estimate", context, status=status)
     context["items"] = selection.count_items(member.project, "values")
     context["any_items"] = Item.objects.in_project(member.project).live().exists()
     return render(request, "judging/run_new.html", context, status=status)
@@ -98,55 +98,55 @@ def _digest(sent: QueryDict) -> str:
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
-def _estimate_context(project: Project, askings: list[PlannedRun]) -> dict[str, Any]:
+def _estimate_context(project: Project, planned: list[PlannedRun]) -> dict[str, Any]:
     """Build the template context of the estimates."""
-    foreseen = [one.foreseen for one in askings]
-    total = estimate.sum_prices(foreseen)
-    refusals = list(dict.fromkeys(one.refusal for one in askings if one.refusal))
+    estimates = [one.estimate for one in planned]
+    total = estimate.sum_prices(estimates)
+    refusals = list(dict.fromkeys(one.refusal for one in planned if one.refusal))
     return {
         "refusals": refusals,
         "short_of_cap": [
             (one.title, short.message)
-            for one in askings
+            for one in planned
             for short in one.shortages
             if short.limit == "cap"
         ],
         # The budget must do for all runs together.
         "short_of_budget": estimate.compare_budget(project, total),
-        "askings": askings,
-        "to_ask": sum(one.to_ask for one in foreseen),
+        "planned": planned,
+        "to_ask": sum(one.to_ask for one in estimates),
         "total": total,
-        "unpriced": sum(one.price is None for one in foreseen),
+        "unpriced": sum(one.price is None for one in estimates),
         "unpriced_endpoints": sorted(
             {
                 one.endpoint.name
-                for one in askings
-                if one.foreseen.cost is None and one.foreseen.to_ask
+                for one in planned
+                if one.estimate.cost is None and one.estimate.to_ask
             }
         ),
         "untimed_endpoints": sorted(
             {
                 one.endpoint.name
-                for one in askings
-                if not (one.foreseen.time or one.endpoint.is_offline) and one.foreseen.to_ask
+                for one in planned
+                if not (one.estimate.time or one.endpoint.is_offline) and one.estimate.to_ask
             }
         ),
-        "shared_times": _sum_times(askings),
-        "pilots": [progress.load_status(run) for one in askings for run in one.pilots],
+        "shared_times": _sum_times(planned),
+        "pilots": [progress.load_status(run) for one in planned for run in one.pilots],
         "pilot_calls": (
-            0 if refusals else sum(one.foreseen.pilot_calls for one in askings if one.wants_pilot)
+            0 if refusals else sum(one.estimate.pilot_calls for one in planned if one.wants_pilot)
         ),
     }
 
 
-def _sum_times(askings: list[PlannedRun]) -> list[tuple[Endpoint, float]]:
+def _sum_times(planned: list[PlannedRun]) -> list[tuple[Endpoint, float]]:
     """The seconds of all runs together at each endpoint that several runs share: it takes no more
     calls at the same time for them than for one."""
     found: dict[str, tuple[Endpoint, list[float]]] = {}
-    for one in askings:
-        if one.foreseen.time:
+    for one in planned:
+        if one.estimate.time:
             _, seconds = found.setdefault(one.endpoint.name, (one.endpoint, []))
-            seconds.append(one.foreseen.time.seconds)
+            seconds.append(one.estimate.time.seconds)
     return [(endpoint, sum(each)) for endpoint, each in found.values() if len(each) > 1]
 
 

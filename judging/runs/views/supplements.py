@@ -45,7 +45,7 @@ def supplement_run(request: HttpRequest, slug: str, number: int) -> HttpResponse
                 items = "1 item" if asked == 1 else f"{asked:,} items"
                 messages.success(request, f"Asking {items} of run {number} again.")
                 return redirect("run", slug=slug, number=number)
-            context["foreseen"] = supplements.estimate_supplement(run, **changes)
+            context["estimate"] = supplements.estimate_supplement(run, **changes)
         except ValidationError as error:
             context["problem"] = " ".join(error.messages)
         except Refused as error:

@@ -91,10 +91,10 @@ def test_tokens_of_a_minute_are_foreseen_and_then_settled():
 
     async def run():
         turn = await enter(ledger, 1000)  # 100 tokens a second, 50 ms to catch up
-        foreseen = (await enter(ledger)).wait
+        expected = (await enter(ledger)).wait
         ledger.leave(turn, None, used=100)
         settled = (await enter(ledger)).wait
-        return foreseen, settled
+        return expected, settled
 
     assert asyncio.run(run()) == pytest.approx((9.95, 0.95))
 

@@ -8,6 +8,7 @@ from judging import results
 FOLDER = Path(results.__file__).parent / "published"
 DETECTORS, BIAS = FOLDER / "001-detectors.csv", FOLDER / "001-bias.csv"
 FIGURES = ("f1", "precision", "recall", "accuracy")
+RATINGS, STRENGTH = FOLDER / "001-ratings.csv", FOLDER / "001-strength.csv"
 # The set whose replies are at hand.
 SET = {"task": "math_word_problem_generation", "response_model": "gpt-4-0613"}
 

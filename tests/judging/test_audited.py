@@ -61,3 +61,51 @@ def test_deleted_explanations_are_no_part(run: Run) -> None:
     audit.items.filter(pk=first.pk).update(deleted_at=run.created_at)
     [row] = audits.tabulate(run.project, [run])
     assert (row["total"], row["correct"], row["wrong"]) == (1, 0, 1)
+
+
+def test_classes_of_explanations_are_shares_of_all_that_are_judged(run: Run) -> None:
+    make_audit(
+        run, (True, "correct"), (True, "none"), (True, ""), (False, "wrong"), (False, "none")
+    )
+    rows = list(audits.tabulate_classes(run.project, [run]))
+    assert {(row["total"], row["missing"], row["n"]) for row in rows} == {(5, 1, 4)}
+    # The classes of the study, those without an item too; sorted as there.
+    assert [(row["verdict"], row["quality"], row["count"], row["rate"]) for row in rows] == [
+        ("right", "correct", 1, 0.25), ("right", "insufficient", 0, 0), ("right", "wrong", 0, 0),
+        ("right", "none", 1, 0.25), ("wrong", "none", 1, 0.25), ("wrong", "insufficient", 0, 0),
+        ("wrong", "wrong", 1, 0.25),
+    ]  # fmt: skip
+    # Wilson of 1 of 4: (1 + 1.92) / (4 + 3.84) -/+ 1.96 / 7.84 x root of (1 x 3 / 4 + .96) is
+    # .3725 -/+ .3269.
+    assert (rows[0]["low"], rows[0]["high"]) == pytest.approx((0.0456, 0.6994), abs=1e-4)
+
+
+def test_a_correct_explanation_of_a_wrong_verdict_has_a_row_where_there_is_one(run: Run) -> None:
+    make_audit(run, (True, "correct"), (False, "correct"))
+    *_, last = audits.tabulate_classes(run.project, [run])
+    assert (last["verdict"], last["quality"], last["rate"]) == ("wrong", "correct", 0.5)
+
+
+def test_an_item_with_several_explanations_has_a_share_of_each_class(run: Run) -> None:
+    audit = make_audit(run, (True, "correct"), (False, "wrong"), (True, "correct"), (True, ""))
+    first = audit.items.order_by("position").first()
+    assert first
+    for item in audit.items.order_by("position")[1:4]:
+        item.fields |= {"item": first.fields["item"], "sample": 2}
+        item.save()
+    rows = list(audits.tabulate_classes(run.project, [run]))
+    found = {(row["verdict"], row["quality"]): row["count"] for row in rows}
+    # Three of the four explanations of the item are judged.
+    assert (rows[0]["total"], rows[0]["missing"], rows[0]["n"]) == (1, 0, 1)
+    assert found["right", "correct"] == pytest.approx(2 / 3)
+    assert found["wrong", "wrong"] == pytest.approx(1 / 3)
+    assert (rows[0]["low"], rows[0]["reason"]) == (None, "one cluster")
+
+
+def test_classes_of_runs_without_audits_are_none(run: Run) -> None:
+    assert list(audits.tabulate_classes(run.project, [run])) == []
+    make_audit(run, (True, ""))
+    rows = list(audits.tabulate_classes(run.project, [run]))
+    assert {(row["missing"], row["n"], row["rate"], row["reason"]) for row in rows} == {
+        (1, 0, None, "no items")
+    }

@@ -9,9 +9,10 @@ outputs, 7 what evaluation steps change against prompt 1-A, in points.
 import io
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from statistics import pstdev
 from typing import Any
@@ -19,14 +20,18 @@ from typing import Any
 import numpy as np
 import pytest
 from django.core.management import call_command
+from scipy.stats import binomtest
 
+from annotation.labelling import queue
+from annotation.models import Project, Stage
 from formats import archives
 from formats.rows import Limits
-from judging.models import Run
+from judging.models import Endpoint, Run
 from judging.results import detectors as results_detectors
 from judging.results.tables import prompts
 from stats import corrected
 from stats.estimates import Estimate
+from tests.builders import make_member, take
 from tests.judging import published_tables
 from tests.judging.published_tables import FIGURES, SET, Printed
 
@@ -141,7 +146,7 @@ def test_everything_is_recorded_once(published: Published) -> None:
     items, zipped, majority, audit, unpacked, one_file = published.said
     assert "900 rows: 900 imported" in items
     assert "140 items" in majority
-    assert "items with a verdict in all runs; 60 explanations added, 0 unchanged" in audit
+    assert "items with a verdict in all runs; 100 explanations added, 0 unchanged" in audit
     # 12 detectors with four prompts and with steps, three with self-consistency, one vote, of which
     # there are no texts.
     told = "9,150 replies and 140 values without a text recorded in 64 runs"
@@ -236,6 +241,74 @@ def test_table_6_as_derived_from_the_twelve_runs(published: Published, row: Prin
 def test_table_7(published: Published, row: Printed) -> None:
     found = {name: published.change(row, name)["difference"] for name in FIGURES}
     assert_to_the_digit(row, found)
+
+
+@pytest.mark.parametrize("rating", ["Elo", "MMLU"])
+def test_table_9_of_the_set_at_hand_to_the_digit(published: Published, rating: str) -> None:
+    """From the replies, with the ratings of table 10; no printed rate is rounded on the way."""
+    rated = published_tables.rows(published_tables.RATINGS)
+    for endpoint in Endpoint.objects.all():
+        endpoint.ratings = [
+            {
+                "name": row["rating"],
+                "value": float(row["value"]),
+                "source": row["source"],
+                "date": row["date"] or "2024-03-16",
+            }
+            for row in rated
+            if row["model"] == endpoint.name
+        ]
+        endpoint.full_clean(exclude=["provider"])
+        endpoint.save()
+    words = ("--by", ",".join(SET), "--only", f"rating={rating}", "strategy=mean")
+    found = {row["measure"]: row for row in results("strength", "--project", "realmistake", *words)}
+    printed = [
+        row
+        for row in published_tables.rows(published_tables.STRENGTH)
+        if row["rating"] == rating and SET.items() <= row.items()
+    ]
+    assert len(printed) == len(found) == 2
+    for row in printed:
+        own = found[row["figure"]]
+        assert own["n"] == int(row["n"])
+        for kind in ("pearson", "rho"):
+            assert f"{own[kind]:.2f}" == row[kind]
+            assert (own[f"{kind}_p"] < 0.05) == (kind in row["starred"].split(";"))
+
+
+# The seven classes of figure 6.
+CLASSES = {
+    "right": ("correct", "insufficient", "wrong", "none"),
+    "wrong": ("none", "insufficient", "wrong"),
+}
+
+
+def test_figure_6_counts_what_people_label(published: Published) -> None:
+    """A person labels the explanations of the study's five detectors, 20 each. The study's labels
+    are not published; these go round the classes."""
+    audit = Project.objects.get(slug="explanations")
+    member, said = make_member(audit), Counter[tuple[int, str, str]]()
+    turns = {verdict: cycle(classes) for verdict, classes in CLASSES.items()}
+    for _ in range(100):
+        offer = take(member)
+        verdict = "right" if offer.item.fields["verdict_is_right"] else "wrong"
+        quality = next(turns[verdict])
+        queue.store_label(member, offer.submission({"quality": quality}), stage=Stage.LABEL)
+        said[offer.item.fields["run"], verdict, quality] += 1
+    rows = results("audit_classes", "--project", "realmistake")
+    found = {(row["run"], row["verdict"], row["quality"]): row for row in rows}
+    detectors = {row["endpoint"] for row in rows}
+    assert len(detectors) == 5
+    assert len(found) == len(rows) == 5 * 7
+    assert {key: row["count"] for key, row in found.items() if row["count"]} == said
+    assert {(verdict, quality) for _, verdict, quality in said} == {
+        (verdict, quality) for verdict, classes in CLASSES.items() for quality in classes
+    }
+    for row in rows:
+        assert (row["total"], row["missing"], row["n"]) == (20, 0, 20)
+        ends = binomtest(row["count"], 20).proportion_ci(method="wilson")
+        assert row["rate"] == row["count"] / 20
+        assert (row["low"], row["high"]) == pytest.approx((ends.low, ends.high))
 
 
 def test_bias_of_section_4_3(published: Published) -> None:

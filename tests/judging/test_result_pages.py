@@ -290,6 +290,20 @@ def test_audits_are_shown_by_whether_the_verdict_was_right(base: Run, browser: C
     ]  # fmt: skip
 
 
+@pytest.mark.usefixtures("charts_fit_their_schema")
+def test_audits_are_shown_by_class_as_shares_of_all_explanations(
+    base: Run, browser: Client
+) -> None:
+    make_audit(base, (True, "correct"), (True, "correct"), (True, ""), (False, "none"))
+    page = shown(browser, "explanations/?view=audits&show=classes")
+    found = [line[1:] for line in lines(page)]
+    assert found[0] == ["right", "Correct", "2", "66.7 % n 3, 1 missing"]
+    assert found[4] == ["wrong", "None", "1", "33.3 % n 3, 1 missing"]
+    assert len(found) == 7
+    assert "audited=right-correct" in " ".join(links(page, "audited"))
+    assert '<script id="figures-chart" type="application/json">' in page
+
+
 def test_a_rate_has_its_range_had_labels_been_wrong(base: Run, browser: Client) -> None:
     page = shown(browser, "overview/?wrong=10")
     # Of eight factual items six are parsed and two detected: (2/6 - .1) / .9 to 2/6 / .9.

@@ -20,7 +20,7 @@ from judging.results.tables import strength
 from tests.builders import make_member, make_project
 from tests.judging.builders_detecting import judge, make_sets
 from tests.judging.builders_judging import make_endpoint
-from tests.judging.published_tables import DETECTORS, FOLDER, rows
+from tests.judging.published_tables import DETECTORS, RATINGS, STRENGTH, rows
 from tests.judging.test_same_everywhere import plain
 
 SET = ("task", "response_model")
@@ -42,7 +42,7 @@ def printed_points(nudged: dict[str, float] | None = None) -> list[dict[str, Any
             "recall": (float(row["recall"]) + (nudged or {}).get(row["model"], 0)) / 100,
         }
         for row in means
-        for rated in rows(FOLDER / "001-ratings.csv")
+        for rated in rows(RATINGS)
         if rated["model"] == row["model"]
     ]
 
@@ -60,7 +60,7 @@ def find(found: list[dict[str, Any]], printed: dict[str, str]) -> dict[str, Any]
 
 # Where models are tied in a printed recall, or it lies on the edge of rounding.
 NUDGES = {"pearson": {"claude-3-opus-20240229": -0.04}, "rho": {"gpt-4-0613": 0.01}}
-TABLE_9 = rows(FOLDER / "001-strength.csv")
+TABLE_9 = rows(STRENGTH)
 
 
 @pytest.mark.parametrize("printed", TABLE_9, ids=lambda row: "-".join([*row.values()][2:6]))

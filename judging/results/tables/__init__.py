@@ -84,6 +84,7 @@ RESULT_TABLES: dict[str, Table] = {
         majority.MAJORITY,
         data_set.DATA_SET,
         audits.AUDITS,
+        audits.AUDIT_CLASSES,
         agreement.AGREEMENT,
         agreement.CONFUSION,
         agreement.PACE,

@@ -1,11 +1,12 @@
-"""How good are the explanations of evaluators, according to people? The table `audits` (study 001,
-figure 6), and its view of the page Explanations."""
+"""How good are the explanations of evaluators, according to people? The tables `audits` and
+`audit_classes` (study 001, figure 6), and their view of the page Explanations."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 from django.db.models import Count
 from django.db.models.fields.json import KT
 
@@ -15,13 +16,25 @@ from judging.results import cells, chart_parts, columns, counted, explanation_au
 from judging.results.cells import Row
 from judging.results.columns import Table
 from judging.results.page_parts import (
+    INTERVAL_WORDS,
     ChartSpec,
     PageQuery,
     ResultView,
     Rows,
+    StudyFigure,
+    Switch,
     TableQuery,
-    study_figures,
+    ViewContent,
 )
+from stats import rates
+
+# The classes of explanations by verdict and quality, in the order of study 001's figure 6. The last
+# one is not in the study: a verdict is wrong, but people find nothing wrong with its explanation.
+CLASSES = (
+    *(("right", quality) for quality in ("correct", "insufficient", "wrong", "none")),
+    *(("wrong", quality) for quality in ("none", "insufficient", "wrong", "correct")),
+)
+STUDIED = CLASSES[:-1]
 
 
 def tabulate(project: Project, runs: Sequence[Run]) -> list[dict[str, Any]]:
@@ -65,6 +78,53 @@ def _row(run: Run, verdict: str, found: dict[str, Fraction]) -> dict[str, Any]:
     }
 
 
+def tabulate_classes(project: Project, runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
+    """The table `audit_classes`: for each run with audited explanations, the share of each class of
+    explanations, by verdict and quality, among the `n` items with a judged explanation; over all
+    classes the shares add up to 1.
+
+    `total` counts the items with an explanation in an audit, `missing` those of which none is
+    judged yet. An item with several judged explanations counts with its share of each class in
+    `count`. `low` and `high` are the 95 % interval over source questions. A wrong verdict with a
+    correct explanation, which study 001 does not have, has a row only if there is one. Makes one
+    query.
+    """
+    found: dict[str, dict[str, list[tuple[str, str, str]]]] = defaultdict(lambda: defaultdict(list))
+    rows = explanation_audits.judged_explanations().filter(fields__project=project.slug)
+    rows = rows.annotate(run=KT("fields__run"), item=KT("fields__item"))
+    columns_of = ("run", "item", "cluster", "verdict", "quality")
+    for run, item, *said in rows.order_by("pk").values_list(*columns_of):
+        found[str(run)][item].append(tuple(said))
+    for run in runs:
+        if items := found.get(str(run.number)):
+            yield from _class_rows(run, list(items.values()))
+
+
+def _class_rows(run: Run, items: Sequence[list[tuple[str, str, str]]]) -> Iterator[dict[str, Any]]:
+    """The rows of a run; each item is given by the cluster, verdict and quality of its
+    explanations."""
+    clusters, classes = [], []
+    for item in items:
+        judged = [one for one in item if one[2] != explanation_audits.UNJUDGED]
+        if judged:
+            clusters.append(judged[0][0])
+            classes.append([one[1:] for one in judged])
+    for verdict, quality in CLASSES:
+        hits = np.array([own.count((verdict, quality)) / len(own) for own in classes])
+        if (verdict, quality) not in STUDIED and not hits.any():
+            continue
+        yield {
+            **counted.run_columns(run),
+            "total": len(items),
+            "missing": len(items) - len(classes),
+            "verdict": verdict,
+            "quality": quality,
+            "n": len(classes),
+            "count": counted.round_sum(hits.sum()),
+            **counted.estimate_columns(rates.estimate_rate(hits, clusters)),
+        }
+
+
 def _audited(quality: str = "") -> columns.Link:
     """The outcomes whose explanation has this quality, or all outcomes of the verdict."""
     return columns.items(audited=f"{{verdict}}-{quality}" if quality else "{verdict}")
@@ -87,6 +147,31 @@ AUDITS = Table(
     # This table is never cached: it depends on other projects, and their changes are not counted
     # here.
     at_once=None,
+)
+
+
+AUDIT_CLASSES = Table(
+    "audit_classes",
+    (
+        columns.RunNumber("run", "Run"),
+        *columns.plain("endpoint", "strategy", "total", "missing"),
+        columns.Text("verdict", "The verdict was"),
+        columns.Text(
+            "quality",
+            "The explanation is",
+            write=lambda row: row["quality"].capitalize(),
+            place=lambda row: CLASSES.index((row["verdict"], row["quality"])),
+        ),
+        columns.Count("count", "Items", columns.items(audited="{verdict}-{quality}")),
+        columns.Rate("rate", "Share of all explanations", n="n"),
+        *columns.plain("n", "low", "high", "reason"),
+    ),
+    lambda project, runs, by: tabulate_classes(project, runs),
+    # Never cached, as `audits`.
+    at_once=None,
+)
+SHOW_SWITCH = Switch(
+    "show", "Shares of", {"verdicts": "Right and wrong verdicts", "classes": "All explanations"}
 )
 
 
@@ -117,23 +202,64 @@ def _draw(asked: PageQuery, rows: Rows) -> ChartSpec | None:
     return chart_parts.draw_bars(named, kinds, "Share of explanations", caption)
 
 
+def _draw_classes(asked: PageQuery, rows: Rows) -> ChartSpec | None:
+    dots = [
+        (
+            cells.run_name(asked.runs_by_number[row["run"]]),
+            f"Verdict {row['verdict']}: {row['quality']}",
+            AUDIT_CLASSES.rate("rate").estimate(row),
+        )
+        for place in CLASSES
+        for row in rows
+        if (row["verdict"], row["quality"]) == place
+    ]
+    caption = (
+        "The share of each class among the audited explanations of a run, with 95 % intervals."
+    )
+    return chart_parts.draw_dots(dots, title="Share of all explanations", caption=caption)
+
+
+_WORDS = (
+    "A sample of explanations was audited by people. Correct: everything relevant is checked and "
+    "true; insufficient: something is left out; wrong: a step is false; none: only a verdict. An "
+    "audit uses the same items for every run. Each item counts once: if it has several "
+    "explanations, such as one per sample, they share its weight equally."
+)
+_BY_VERDICT = lines.Lines(
+    AUDITS,
+    "Quality of explanations",
+    ("run", "verdict", "total", "missing", *explanation_audits.QUALITIES),
+    _WORDS,
+    _draw,
+    _with_parsed,
+    _Runs,
+)
+_BY_CLASS = lines.Lines(
+    AUDIT_CLASSES,
+    "Classes of explanations",
+    ("run", "verdict", "quality", "count", "rate"),
+    f"{_WORDS} Shares are of all audited explanations of a run, with right and wrong verdicts. "
+    f"{INTERVAL_WORDS}",
+    _draw_classes,
+    lambda asked, tables: tables[1],
+    _Runs,
+)
+
+
+def build(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+    """A line per run and verdict, or one per run and class."""
+    is_by_class = asked.switch_value(SHOW_SWITCH.name) == "classes"
+    return (_BY_CLASS if is_by_class else _BY_VERDICT)(asked, tables)
+
+
 VIEW = ResultView(
     slug="audits",
     title="Audits",
-    asks=(TableQuery(AUDITS, ""),),
-    build=lines.Lines(
-        AUDITS,
-        "Quality of explanations",
-        ("run", "verdict", "total", "missing", *explanation_audits.QUALITIES),
-        "A sample of explanations was audited by people. Correct: everything relevant is "
-        "checked and true; insufficient: something is left out; wrong: a step is false; "
-        "none: only a verdict. An audit uses the same items for every run. Each item counts once: "
-        "if it has several explanations, such as one per sample, they share its weight equally.",
-        _draw,
-        _with_parsed,
-        _Runs,
-    ),
-    studies={"001": study_figures("figure 6")},
+    asks=(TableQuery(AUDITS, ""), TableQuery(AUDIT_CLASSES, "")),
+    figures=("audit_classes",),
+    build=build,
+    switches=(SHOW_SWITCH,),
+    studies={"001": (StudyFigure("figure 6", query={"show": "classes"}),)},
     empty=(
         "No explanations of the chosen runs have been audited. Create an audit with “manage.py "
         "make_audit” and have its items labelled."

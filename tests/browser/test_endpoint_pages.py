@@ -88,3 +88,33 @@ def test_what_runs_rest_on_cannot_be_edited(open_page: OpenPage, project: Projec
     expect(page.get_by_label("Model")).to_have_count(0)
     expect(page.get_by_label("Timeout (seconds)")).to_be_enabled()
     checked(page)
+
+
+@pytest.mark.parametrize("width, scheme", LOOKS)
+def test_ratings_of_recorded_replies_are_entered_and_removed(
+    open_page: OpenPage, width: int, scheme: str
+) -> None:
+    Endpoint.objects.create(name="published", provider="recorded", model="gemma-7b-it")
+    boss = make_account("boss", is_superuser=True)
+    page = open_page(boss, "/endpoints/published/", **look(width, scheme))
+    page.get_by_role("link", name="Edit").click()
+    expect(page.get_by_label("Timeout (seconds)")).to_have_count(0)
+    page.get_by_label("Name of rating 1").fill("Elo")
+    page.get_by_label("Value of rating 1").fill("high")
+    page.get_by_label("Source of rating 1").fill("LMSYS")
+    page.get_by_label("Date of rating 1").fill("2024-03-16")
+    page.get_by_role("button", name="Save endpoint").click()
+    expect(page.get_by_role("alert")).to_contain_text("Enter the value as a number")
+    page.get_by_role("alert").get_by_role("link").click()
+    expect(page.get_by_label("Name of rating 1")).to_be_focused()
+    checked(page)
+    page.get_by_label("Value of rating 1").fill("1029")
+    page.get_by_role("button", name="Save endpoint").click()
+    expect(page.get_by_role("row", name="Elo")).to_contain_text("16 Mar 2024")
+    checked(page)
+    page.get_by_role("link", name="Edit").click()
+    for part in ("Name", "Value", "Source", "Date"):
+        page.get_by_label(f"{part} of rating 1").fill("")
+    page.get_by_role("button", name="Save endpoint").click()
+    expect(page.get_by_role("status").first).to_contain_text("Endpoint published saved.")
+    expect(page.get_by_text("Outside ratings")).to_have_count(0)

@@ -76,6 +76,7 @@ METHODS: dict[str, Method] = {
             "doses": _interval_columns("penalty"),
             "penalties": _interval_columns("penalty"),
             "sensitivity": _interval_columns("j"),
+            "soft_labels": _interval_columns("pearson", "rho", "brier"),
         },
     ),
     "intervals of rates": Method(
@@ -85,7 +86,7 @@ METHODS: dict[str, Method] = {
                 (
                     "undetected", "verdicts", "order_effect", "error_kinds", "detector_ranges",
                     "by_score", "majority", "agreement", "pairwise", "pairwise_pairs",
-                    "pairwise_position",
+                    "pairwise_position", "audit_classes", "soft_shares",
                 ),
                 ("low", "high"),
             ),
@@ -98,6 +99,8 @@ METHODS: dict[str, Method] = {
             "making": _ends("share"),
             "penalties": _ends("detection"),
             "repeats": ("low", "high", *_ends("first", "changing")),
+            "soft_labels": _ends("agreement", "people", "highest"),
+            "strength_points": _ends("precision", "recall"),
             **dict.fromkeys(
                 ("evaluators", "sensitivity"), _ends("detection", "false_alarm", "j")
             ),
@@ -108,6 +111,14 @@ METHODS: dict[str, Method] = {
         {
             "alignment": ("accuracy002", *_interval_columns("accuracy002")),
             "alignment_groups": ("pooled", "mean", "sd", "groups", "undefined", "reason"),
+        },
+    ),
+    "correlations over evaluators": Method(
+        1,
+        {
+            "strength": (
+                *_interval_columns("pearson", "rho"), "pearson_p", "rho_p",
+            )
         },
     ),
     "d′": Method(2, {"sensitivity": ("d_prime", *_interval_columns("d_prime"))}),

@@ -8,6 +8,7 @@
 #   make test-services      the tests that start servers and workers, and end them
 #   make test-llm           every strategy over one item with that model, half an hour
 #   make check              format, lint, types, import contracts, templates, migrations, deployment
+#   make pictures           take the pictures of the README anew
 #   make soak  [ARGS=...]   try an installation under random kills; ARGS="--database sqlite --seconds 120"
 #   make bench              measure what must stay fast
 #   make bench-large        the same of a million items, and of millions of outcomes
@@ -49,7 +50,7 @@ PRODUCTION = DEBUG=0 SITE_URL=https://blindspot.example ALLOWED_HOSTS=blindspot.
 	SECRET_KEY=$(RANDOM_KEY)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-llm serve test test-postgresql test-services test-llm check soak bench bench-large format audit lock clean python
+.PHONY: help setup demo demo-llm serve test test-postgresql test-services test-llm check pictures soak bench bench-large format audit lock clean python
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -90,6 +91,9 @@ check: $(VENV)/dev.stamp
 	$(BIN)/djade --check $(DJADE)
 	$(MANAGE) makemigrations --check --dry-run
 	$(PRODUCTION) $(MANAGE) check --deploy --fail-level WARNING
+
+pictures: $(VENV)/dev.stamp
+	WRITE_PICTURES=1 $(PYTEST) -n 0 tests/browser/test_readme_pictures.py
 
 soak: $(VENV)/dev.stamp
 	$(CACHED_PYTHON) -m benchmarks.soak $(ARGS)

@@ -207,3 +207,20 @@ def test_a_run_at_its_cap_goes_on_once_a_higher_one_is_entered(
 
 def decided(page: Page) -> Locator:
     return page.locator("#progress .stats dd").first
+
+
+def test_the_filter_of_outcomes_is_one_row_at_1280(
+    open_page: OpenPage, project: Project, member: Membership
+) -> None:
+    run = judged(project)
+    size = {"width": 1280, "height": 720}
+    page = open_page(member.account, address("run", run.number), viewport=size)
+    buttons = page.locator(".outcome-filter .button")
+    fields = page.locator(".outcome-filter > .field")
+    assert fields.count() == 8
+    [bottom] = {
+        round(one["y"] + one["height"])
+        for one in (place.bounding_box() for place in [*fields.all(), *buttons.all()])
+        if one
+    }
+    assert bottom

@@ -41,6 +41,11 @@ const AXIS = 60;
 const GAP = 20;
 
 function fitted(spec, width) {
+  // Plots one above the other are as wide as the page, which Vega-Lite does for a single plot alone.
+  if (spec.vconcat) {
+    const across = Math.max(100, width - AXIS - GAP);
+    return { ...spec, vconcat: spec.vconcat.map((plot) => ({ ...plot, width: across })) };
+  }
   if (!spec.concat) return spec;
   const panel = spec.concat[0].width + AXIS + (spec.spacing ?? GAP);
   return { ...spec, columns: Math.max(1, Math.min(spec.columns, Math.floor(width / panel))) };

@@ -3,6 +3,7 @@ command and the API."""
 
 import csv
 import io
+import json
 import re
 from html import unescape
 from itertools import count
@@ -126,10 +127,11 @@ def test_intervals_are_shown_on_demand(browser: Client) -> None:
     assert re.fullmatch(r"0\.80 0\.\d\d to 0\.\d\d", row[4])
 
 
-def test_errors_with_study_002_s_accuracy(browser: Client) -> None:
+def test_errors_without_study_002_s_accuracy_where_there_is_no_total(browser: Client) -> None:
     rows = table(browser, "view=closeness&metric=correctness")
-    # 4 of 12 are 1 apart, as often up as down: RMSE = sqrt(1/3), 100 - 100 x 0.577 / 15 = 96.15.
-    assert rows[0][4:] == ["0.58", "0.33", "0.00", "96.15"]
+    # 4 of 12 are 1 apart, as often up as down: RMSE = sqrt(1/3).
+    why = "— there is no total, whose range this accuracy is relative to"
+    assert rows[0][4:] == ["0.58", "0.33", "0.00", why]
     # The one that is missing could be right, or 2 away from its 3: 2 / sqrt(60) = 0.26.
     assert rows[1][4] == "0.00 0.00 to 0.26 with missing"
     assert rows[2][4:] == ["— people and evaluator have different scales"] * 4
@@ -144,6 +146,25 @@ def test_mean_ratings_are_scaled_and_lie_apart_by_group(browser: Client) -> None
     [of_measure] = table(browser, "view=means&metric=correctness&run=3")
     # People 2 of 1..3, the measure 2/4 of 0..1.
     assert of_measure[-3:] == ["50.0 %", "50.0 %", "0.0"]
+
+
+def test_correlations_stand_above_mean_ratings_by_task(browser: Client) -> None:
+    rows = table(browser, "view=tasks&metric=correctness&run=1&by=task")
+    assert [row[0] for row in rows] == ["t1", "t2"]
+    # Within a task, two pairs are turned round and four are equal: rho = -0.2.
+    assert [row[5:] for row in rows] == [["−0.20", "8.3 %", "8.3 %", "0.0"],
+                                         ["−0.20", "91.7 %", "91.7 %", "0.0"]]  # fmt: skip
+    address = f"{PAGE}?view=tasks&metric=correctness&run=1&by=task"
+    found = re.search(
+        r'<script id="figures-chart" type="application/json">(.*?)</script>',
+        browser.get(address).content.decode(),
+    )
+    assert found
+    values = [
+        (one["group"], round(one["correlation"], 2), round(one["people"], 3), one["n"])
+        for one in json.loads(found[1])["data"]["values"]
+    ]
+    assert values == [("t1", -0.2, 0.083, 30), ("t2", -0.2, 0.917, 30)]
 
 
 def test_a_reversal_within_groups_is_said(browser: Client) -> None:

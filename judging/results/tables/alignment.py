@@ -196,14 +196,11 @@ def cut_note(rows: Rows, labelled: Sequence[tuple[str, Row]]) -> str:
     return f" The first {metric_lines.MOST_GROUPS} groups; the table has them all."
 
 
-_MODEL, _TASK = ("model",), ("task", "language")
-# The strategies behind three figures and tables of study 003.
+_MODEL = ("model",)
+# The strategies behind three tables and figures of study 003.
 _OVERLAP = ("rouge-l-unicode-response", "rouge-l-response")
 ASKED = (_OVERLAP, ("likert",), ("likert-no-gold",))
-CORRELATION_FIGURES = (
-    *(StudyFigure(f"figure {n}, correlations", of, _TASK) for n, of in enumerate(ASKED, 1)),
-    *(StudyFigure(f"table {n}", of, _MODEL) for n, of in enumerate(ASKED, 3)),
-)
+CORRELATION_FIGURES = tuple(StudyFigure(f"table {n}", of, _MODEL) for n, of in enumerate(ASKED, 3))
 CLOSENESS_FIGURES = (
     *study_figures("figure 4", "figure 6", "figure 7"),
     StudyFigure("figure 9", query={"measure": "accuracy002"}),

@@ -169,6 +169,45 @@ def _distance(page: Metrics, row: Row) -> GridLine:
     return GridLine((*heads, *(Cell("") for _ in range(4)), found), "group")
 
 
+def _draw_ratings(asked: PageQuery, rows: Rows) -> ChartSpec | None:
+    # Imported here, since Altair takes a second and nothing else should wait for it.
+    from charts import upright
+
+    page = Metrics(asked, rows)
+    labelled = page.labelled(rows)
+    found = [
+        upright.GroupRating(
+            metric_lines.run_name(page.runs[row["run"]]),
+            label.replace(": ", ", "),
+            *(row[name] for name in ("rho", "rho_low", "rho_high", *MEANS, "n")),
+        )
+        for label, row in labelled
+        if row["n"]
+    ]
+    title = alignment.COEFFICIENTS["rho"]
+    axis = measure_axis("rho", (read_estimate(row, "rho") for _, row in labelled))
+    caption = (
+        f"{title} with human ratings, with 95 % intervals (above), and mean ratings of people (open"
+        " circles) and of evaluators (squares), scaled to 0 to 100 % (below). Groups without a "
+        f"mark above have no defined correlation.{cut_note(rows, labelled)}"
+    )
+    return (
+        ChartSpec(upright.draw_upright(found, title=title, axis=axis), caption) if found else None
+    )
+
+
+_RATINGS = lines.Lines(
+    ALIGNMENT,
+    "Correlations and mean ratings",
+    ("n", "missing", "rho", *MEANS, _APART),
+    "Spearman's ρ and both means of each group, over the items that have both numbers. Means are "
+    "scaled by each side's own scale: (mean − lowest) / (highest − lowest).",
+    _draw_ratings,
+    select_ordered,
+    Metrics,
+)
+
+
 GROUP_MEASURES = {
     name: alignment.MEASURES[name] for name in ("rho", "pearson", "tau", "rmse", "bias")
 }
@@ -302,12 +341,9 @@ def _row(page: Metrics, row: Row, *, several: bool) -> str:
     return f"{cells.run_name(run, ': ')}: {what}" if what else cells.run_name(run, ": ")
 
 
-RATING_FIGURES = (
-    StudyFigure("table 1", ("likert",), ("model",)),
-    *(
-        StudyFigure(f"figure {n}, ratings", of, ("task", "language"))
-        for n, of in enumerate(alignment.ASKED, 1)
-    ),
+RATING_FIGURES = (StudyFigure("table 1", ("likert",), ("model",)),)
+TASK_FIGURES = tuple(
+    StudyFigure(f"figure {n}", of, ("task", "language")) for n, of in enumerate(alignment.ASKED, 1)
 )
 
 
@@ -319,6 +355,15 @@ VIEWS = (
         figures=("means",),
         build=build_means,
         studies={"002": study_figures("section 7.4"), "003": RATING_FIGURES},
+    ),
+    metric_view(
+        slug="tasks",
+        title="Correlations above mean ratings",
+        asks=(TableQuery(ALIGNMENT),),
+        figures=("correlation", "means"),
+        build=_RATINGS,
+        studies={"003": TASK_FIGURES},
+        grouped=True,
     ),
     metric_view(
         slug="groups",

@@ -224,3 +224,23 @@ def test_the_filter_of_outcomes_is_one_row_at_1280(
         if one
     }
     assert bottom
+
+
+@pytest.mark.parametrize("name", ["runs", "run", "items", "strategies", "endpoints"])
+def test_lists_do_not_scroll_sideways_on_a_phone(
+    open_page: OpenPage, project: Project, name: str
+) -> None:
+    run = judged(project)
+    lead = make_member(project, role="lead")
+    args = {"run": ("fbi", run.number), "endpoints": ()}.get(name, ("fbi",))
+    size = {"width": 390, "height": 844}
+    page = open_page(lead.account, reverse(name, args=args), viewport=size)
+    lists = page.locator('.table-scroll:has([data-kind="list"])')
+    assert lists.count()
+    wide = "lists => lists.filter(one => one.scrollWidth > one.clientWidth).length"
+    assert lists.evaluate_all(wide) == 0
+    checked(page)
+    # What a screen reader is told stays a table.
+    assert page.get_by_role("table").first.get_by_role("row").count() > 1
+    if name == "items":
+        expect(page.get_by_label("Tick all items on this page")).to_be_visible()

@@ -321,13 +321,13 @@ def test_runs_are_compared_on_what_both_parsed(judged: Project, browser: Client)
     # every odd one: 9 in both, none by run 1 alone, 3, 7 and 11 by run 4 alone.
     # Variance (3 - 1) / 81 x 9/8, that of 8 independent items: (1 - 11/3) / 10, variance (14/3 / 10
     # - .2667^2) / 10, 2.31 of its roots either way (t of 8); p of McNemar for 0 against 3 is 2 / 8;
-    # 2.31 + 0.89 standard errors of 16.7 points would be found.
+    # 9 d - 1 = 1.96 x 9 (.1667^2 + d^2 / 9)^.5 + 0.889 x 9 x .1667 would be found: 97.5 points.
     assert line[:7] == [
         "All", "1 · vanilla judge", "4 · reference judge", "9 3 missing", "−33.3 −72.5 to +19.2",
         "0.250", "a | a",
     ]  # fmt: skip
     assert line[10:13] == ["0", "3", "0.250"]
-    assert line[14] == "53.2"
+    assert line[14] == "97.5"
 
 
 def test_runs_are_compared_by_ability(judged: Project, browser: Client) -> None:

@@ -226,7 +226,9 @@ def test_the_filter_of_outcomes_is_one_row_at_1280(
     assert bottom
 
 
-@pytest.mark.parametrize("name", ["runs", "run", "items", "strategies", "endpoints"])
+@pytest.mark.parametrize(
+    "name", ["runs", "run", "items", "strategies", "endpoints", "members", "jobs", "budget"]
+)
 def test_lists_do_not_scroll_sideways_on_a_phone(
     open_page: OpenPage, project: Project, name: str
 ) -> None:

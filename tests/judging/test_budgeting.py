@@ -131,7 +131,7 @@ def test_replies_of_an_unknown_price_are_said_to_be_unknown(
     assert "<dt>Spent</dt><dd>unknown (300 tokens)</dd>" in page
     assert "2 of 2 replies have an unknown cost" in page
     assert "what was reserved" not in page
-    assert '<td class="number">unknown (300 tokens)</td>' in page
+    assert '<td class="number" data-title="Spent">unknown (300 tokens)</td>' in page
     number = Run.objects.get().number
     for address in ("/projects/fbi/runs/", f"/projects/fbi/runs/{number}/"):
         assert "unknown (300 tokens)" in browser.get(address).content.decode()
@@ -149,7 +149,7 @@ def test_where_replies_tell_no_tokens_what_was_reserved_is_shown_as_counted(
     words = "unknown, at most 0.02048 USD counted"
     page = shown(browser)
     assert f"<dt>Spent</dt><dd>{words}</dd>" in page
-    assert f'<td class="number">{words}</td>' in page
+    assert f'<td class="number" data-title="Spent">{words}</td>' in page
     assert "the amount reserved for the reply counts instead" in page
     assert words in browser.get("/projects/fbi/runs/1/").content.decode()
     [said] = browser.get(API).json()["runs"]

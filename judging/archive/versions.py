@@ -84,12 +84,13 @@ METHODS: dict[str, Method] = {
         {
             **dict.fromkeys(
                 (
-                    "undetected", "verdicts", "order_effect", "error_kinds", "detector_ranges",
+                    "verdicts", "order_effect", "error_kinds", "detector_ranges",
                     "by_score", "majority", "agreement", "pairwise", "pairwise_pairs",
                     "pairwise_position", "audit_classes", "soft_shares",
                 ),
                 ("low", "high"),
             ),
+            "undetected": ("low", "high", *_ends("both_good")),
             "blindspots": ("low", "high", "rest_low", "rest_high"),
             "board": (
                 *_ends("share", "corrected", "surgicality", "detectability"), "more",

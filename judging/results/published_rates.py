@@ -4,13 +4,14 @@ Checkboxes add them. They have lines and marks of their own.
 """
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from annotation.items.taxonomy import Taxonomy
 from annotation.labelling.models.labels import SI_ITEM
+from judging import strategies
 from judging.models import Run
 from judging.results.cells import Cell, GridLine, Row
 from judging.results.chart_parts import Dot
@@ -54,9 +55,11 @@ class PublishedRate:
         return self.table, self.strategy, self.model
 
     @property
-    def invariant(self) -> bool:
-        """True if the rate is about score-invariant items."""
-        return self.ability == SI_ITEM
+    def column(self) -> str:
+        """The column in which the rate stands: that of its ability. Of pairs of score-invariant
+        items, the study asks that both answers be called good (section 5.4)."""
+        is_pair = strategies.load_all()[self.strategy].frame == "pair"
+        return BOTH_GOOD if self.ability == SI_ITEM and is_pair else self.ability
 
     def estimate(self) -> Estimate:
         """The rate with Wilson's plain interval on its own n, since clusters are not printed.
@@ -93,8 +96,26 @@ def _to_published_rate(row: dict[str, str]) -> PublishedRate:
 PUBLISHED_PARAMETER = "published"
 SAME_STRATEGIES = "same"
 SeriesKey = tuple[str, str, str]
-# Our rows by ability and run number.
-OwnRows = dict[str, dict[int, Row]]
+BOTH_GOOD = "both_good_rate"
+
+
+@dataclass(frozen=True)
+class RateColumn:
+    """A column of the page: one rate of our runs, whose rows are by run number, in one ability."""
+
+    title: str
+    note: str
+    rate: Rate
+    rows: Mapping[int, Row]
+
+    @property
+    def group(self) -> str:
+        """The name of the column in a chart."""
+        return f"{self.title}: {self.note}" if self.note else self.title
+
+
+# By ability, or BOTH_GOOD.
+RateColumns = dict[str, RateColumn]
 
 
 def covers(known: Taxonomy) -> bool:
@@ -120,17 +141,17 @@ def series_title(series: SeriesKey) -> str:
 
 
 def select_series(asked: PageQuery) -> dict[SeriesKey, dict[str, PublishedRate]]:
-    """The chosen published rates, by series and ability."""
+    """The chosen published rates, by series and column."""
     said = set(asked.query.getlist(PUBLISHED_PARAMETER))
     ours = {run.strategy.slug for run in asked.runs} if SAME_STRATEGIES in said else set()
     found: dict[SeriesKey, dict[str, PublishedRate]] = {}
     for one in load_overview():
         if "/".join(one.series) in said or one.strategy in ours:
-            found.setdefault(one.series, {})[one.ability] = one
+            found.setdefault(one.series, {})[one.column] = one
     return found
 
 
-def build_lines(asked: PageQuery, ours: OwnRows, rate: Rate) -> list[GridLine]:
+def build_lines(asked: PageQuery, shown: RateColumns) -> list[GridLine]:
     """One line per series, with a note for each chosen run with the same strategy on whether the
     rate is inside our interval."""
     return [
@@ -143,7 +164,7 @@ def build_lines(asked: PageQuery, ours: OwnRows, rate: Rate) -> list[GridLine]:
                     is_number=False,
                 ),
                 Cell(reason="not printed"),
-                *(_published_cell(asked, found.get(one), ours, rate) for one in ours),
+                *(_published_cell(asked, found.get(name), one) for name, one in shown.items()),
             ),
             kind="published",
         )
@@ -151,32 +172,32 @@ def build_lines(asked: PageQuery, ours: OwnRows, rate: Rate) -> list[GridLine]:
     ]
 
 
-def build_dots(asked: PageQuery, title: dict[str, str], rate: Rate) -> Iterable[Dot]:
-    """The chosen published rates as marks in a chart; `title` maps abilities to the chart's
-    groups."""
-    rate = replace(rate, bad="")
+def build_dots(asked: PageQuery, shown: RateColumns) -> Iterable[Dot]:
+    """The chosen published rates as marks in a chart."""
     for series, found in select_series(asked).items():
-        for ability, one in found.items():
-            if ability in title:
-                yield series_title(series), title[ability], rate.estimate(_to_row(one))
+        for name, one in found.items():
+            if name in shown:
+                of = shown[name]
+                yield series_title(series), of.group, of.rate.estimate(_to_row(one, of.rate))
 
 
-def _to_row(one: PublishedRate) -> Row:
+def _to_row(one: PublishedRate, rate: Rate) -> Row:
     """The columns that a rate is read from."""
     found = one.estimate()
-    ends = {"rate": found.value, "low": found.low, "high": found.high, "parsed": found.n}
-    return {**ends, "reason": found.reason}
+    ends = {"low": found.low, "high": found.high, "reason": found.reason}
+    named = {f"{rate.prefix}{end}": value for end, value in ends.items()}
+    return {rate.name: found.value, rate.n: found.n, **named}
 
 
-def _published_cell(asked: PageQuery, one: PublishedRate | None, ours: OwnRows, rate: Rate) -> Cell:
+def _published_cell(asked: PageQuery, one: PublishedRate | None, of: RateColumn) -> Cell:
     if one is None:
         return Cell(reason="not printed")
-    row = _to_row(one)
-    said = list(_compare_intervals(asked.runs, one, ours))
-    if one.reason and one.reason != row["reason"]:
+    said = list(_compare_intervals(asked.runs, one, of))
+    if one.reason and one.reason != one.estimate().reason:
         said.append(one.reason)
-    found = replace(rate, link=None, missing="", missing_link=None, bad="")
-    return replace(found.cell(row, Leading(asked, ())), note="; ".join(said))
+    rate = replace(of.rate, link=None, missing="", missing_link=None, bad="")
+    cell = rate.cell(_to_row(one, rate), Leading(asked, ()))
+    return replace(cell, note="; ".join(said))
 
 
 def _denominators(found: dict[str, PublishedRate]) -> str:
@@ -184,23 +205,26 @@ def _denominators(found: dict[str, PublishedRate]) -> str:
     return f"study 000; {', '.join(DENOMINATORS[name] for name in said)}"
 
 
-def _compare_intervals(runs: Iterable[Run], one: PublishedRate, ours: OwnRows) -> Iterable[str]:
+def _compare_intervals(runs: Iterable[Run], one: PublishedRate, of: RateColumn) -> Iterable[str]:
     """Notes that compare a rate with our intervals. They never say "agrees": a rate inside an
     interval may still differ."""
+    rate = replace(of.rate, rest=False)
     for run in runs:
-        row = ours.get(one.ability, {}).get(run.number)
-        if run.strategy.slug == one.strategy and row and row["low"] is not None:
-            yield _compare_with(one.estimate(), row, f"our interval of {run.mention}")
+        row = of.rows.get(run.number)
+        if run.strategy.slug == one.strategy and row:
+            ours = rate.estimate(row)
+            if ours.low is not None and ours.high is not None:
+                yield _compare_with(one.estimate(), ours, f"our interval of {run.mention}")
 
 
-def _compare_with(printed: Estimate, row: Row, interval: str) -> str:
+def _compare_with(printed: Estimate, ours: Estimate, interval: str) -> str:
     """Whether the printed rate is inside our interval. If it is not, also whether its own error
     could explain that: Newcombe's interval of the difference of both rates then contains 0."""
-    value = printed.value
-    assert value is not None
-    if row["low"] <= value <= row["high"]:
+    assert printed.value is not None
+    assert ours.low is not None
+    assert ours.high is not None
+    if ours.low <= printed.value <= ours.high:
         return f"inside {interval}"
-    ours = Estimate(row["rate"], row["low"], row["high"], row["parsed"])
     # J is such a difference of two rates.
     apart = youden_j(ours, printed)
     if apart.low is None or apart.high is None:

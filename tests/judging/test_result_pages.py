@@ -456,7 +456,7 @@ def test_published_figures_stand_beside_with_their_own_n_and_interval(
 
 
 def test_a_published_figure_outside_our_interval_has_an_error_of_its_own() -> None:
-    ours = {"rate": 0.5, "low": 0.45, "high": 0.55, "parsed": 400}
+    ours = Estimate(0.5, 0.45, 0.55, 400)
 
     def told(value: float, low: float | None, high: float | None) -> str:
         return published_rates._compare_with(Estimate(value, low, high, 50), ours, "our interval")
@@ -467,6 +467,43 @@ def test_a_published_figure_outside_our_interval_has_an_error_of_its_own() -> No
     # .5 - .7: -.2 + (.05^2 + .13^2)^.5 = -.061.
     assert told(0.7, 0.57, 0.8) == "outside our interval, by more than its own error explains"
     assert told(0.7, None, None) == "outside our interval; its own error is not known"
+
+
+def invariant_pairs(project: Project, *said: str) -> Run:
+    """A run of pairs: one error that is detected, and score-invariant items with these verdicts."""
+    items = make_items(project, 1) + make_items(project, len(said), "score-invariant")
+    replies = map(builders_decided.verdicts, ("G", *said))
+    return make_replied(project, "pairwise", zip(items, replies, strict=True))
+
+
+def test_pairs_of_score_invariant_items_have_both_good_beside_left_unmoved(
+    project: Project, browser: Client
+) -> None:
+    invariant_pairs(project, "G", "both_good", "first_twice", "P")
+    make_replied(project, "vanilla", [(one, scores(9, 5)) for one in project.items.all()])
+    for measure, unmoved in (("undetected", "75.0 %"), ("detection", "25.0 %")):
+        page = shown(browser, f"overview/?measure={measure}")
+        name = {"undetected": "no false alarm", "detection": "false alarms"}[measure]
+        for note in (name, "both good"):
+            assert f"<small>{note}</small>" in page
+        pair, single = lines(page)
+        # One of four pairs was called a false alarm, and one was called equally good.
+        assert pair[-2].startswith(unmoved)
+        assert pair[-1].startswith("25.0 %")
+        assert single[-1] == "— not a pair"
+        assert "leaves 15 of 16 pairs unmoved, but calls both answers good in 1 of 16" in page
+    assert "both good" not in shown(browser, "overview/?run=2").split("Both good</h3>")[0]
+
+
+def test_a_published_figure_of_score_invariant_pairs_stands_in_both_good(
+    project: Project, browser: Client
+) -> None:
+    invariant_pairs(project, *["both_good"] * 9, "P", "P", "P")
+    for query, both in (("", "74.0 %"), ("&measure=undetected", "74.0 %")):
+        line = next(published(browser, f"published=3/pairwise/gpt-4-turbo{query}"))
+        assert line[-2] == "— not printed"
+        assert line[-1].startswith(both)
+        assert "inside our interval of run 1" in line[-1]
 
 
 def test_published_figures_turn_round_with_the_measure(base: Run, browser: Client) -> None:

@@ -29,7 +29,12 @@ from judging.results.page_parts import (
     TableQuery,
     ViewContent,
 )
+from judging.results.published_rates import RateColumn
+from stats.estimates import Estimate
 from stats.rates import bound_wrong_labels, clustered_wilson
+
+PAIR_FRAME = "pair"
+NO_PAIR = Estimate(None, None, None, 0, "not a pair")
 
 
 def tabulate_undetected(
@@ -40,10 +45,11 @@ def tabulate_undetected(
     rate = undetected / parsed; for score-invariant items this is the share left unchanged.
     `undetected_rate` is the same, and `detection_rate` = 1 - rate, for score-invariant items the
     false-alarm rate; `low` and `high` belong to `rate`. If nothing was parsed, the rates are None
-    with a reason. `total` = parsed + missing. An item with
-    repeats counts in `undetected` by the share of its repeats, so that `undetected` and `detected`
-    may be fractional. The intervals take clusters into account. If `by` is empty, there is one row
-    per run.
+    with a reason. `total` = parsed + missing. An item with repeats counts in `undetected` by the
+    share of its repeats, so that `undetected` and `detected` may be fractional. For pairs,
+    `both_good_rate` is the share of the parsed ones whose answers were called equally good in both
+    orders: what an evaluator should say of score-invariant items (study 000, section 5.4). The
+    intervals take clusters into account. If `by` is empty, there is one row per run.
 
     An outcome counts only if the revision that it judged has a current resolution, and if there are
     several axes, only the axis of the item's ability counts. Outcomes that must not be summed
@@ -53,7 +59,12 @@ def tabulate_undetected(
     Detectors and ratings have no such rate and no row. Raises `UnknownField`.
     """
     rated, _ = frames.split_by_rate(runs)
+    asked = counted.load_strategies(rated)
+    pairs = {run.pk for run in rated if asked[run.pk].frame == PAIR_FRAME}
     rates = {"undetected": (counted.PARSED_SQL, counted.UNDETECTED_SQL)}
+    if pairs:
+        both = counted.one_if("o.detail = 'both_good'")
+        rates["both_good"] = (counted.PARSED_SQL, both)
     return [
         {
             **found.head(),
@@ -61,10 +72,17 @@ def tabulate_undetected(
             "detected": counted.round_sum(found.parsed - found.rates["undetected"].y),
             "undetected": found.rates["undetected"].y,
             **counted.undetected_columns(clustered_wilson(found.rates["undetected"])),
+            **_both_good_columns(found, is_pair=found.run.pk in pairs),
             "score_invariant": found.invariant,
         }
         for found in counted.sum_outcomes(rated, by, rates=rates)
     ]
+
+
+def _both_good_columns(found: counted.GroupSums, *, is_pair: bool) -> dict[str, Any]:
+    one = clustered_wilson(found.rates["both_good"]) if is_pair else NO_PAIR
+    columns_of = counted.estimate_columns(one)
+    return {f"both_good_{name}": value for name, value in columns_of.items()}
 
 
 def _note_invariant(row: Row) -> str:
@@ -88,7 +106,38 @@ UNDETECTED = columns.summed_table(
         note=_note_invariant,
     ),
     *columns.NAMED_RATES,
-    *columns.plain("low", "high", "reason", "score_invariant"),
+    *columns.plain("low", "high", "reason"),
+    *columns.plain("both_good_rate", "both_good_low", "both_good_high", "both_good_reason"),
+    *columns.plain("score_invariant"),
+)
+
+
+class _BothGood(columns.Rate):
+    """The share of pairs whose answers were called equally good."""
+
+    def cell(self, row: Row | None, of: columns.Leading) -> Cell:
+        if row and row["both_good_reason"] == NO_PAIR.reason:
+            return Cell(reason=NO_PAIR.reason)
+        return super().cell(row, of)
+
+
+# On the page Overview, how study 000 reads pairs of score-invariant items (section 5.4).
+BOTH_GOOD = _BothGood(
+    "both_good_rate",
+    "Both good",
+    columns.items(result="parsed", detail="both_good"),
+    n_link=columns.items(result="parsed"),
+    prefix="both_good_",
+    # The column beside it lists what is missing.
+    missing="",
+    bad="low",
+)
+_BOTH_GOOD_WORDS = (
+    " Pairs of score-invariant items have two columns. Both good is how study 000 reads them "
+    "(section 5.4): the share of pairs whose two answers the run called equally good in both "
+    "orders; high is good. A false alarm is only the gold answer chosen in both orders, and every "
+    "other pair counts as left unmoved. An evaluator that draws one of the four verdicts at random "
+    "leaves 15 of 16 pairs unmoved, but calls both answers good in 1 of 16."
 )
 
 
@@ -134,7 +183,7 @@ MEASURES = {
         "no false alarm",
         "high",
         "Share of error items in which the run did not detect the error: low is good. On "
-        "score-invariant items it is the share without a false alarm: high is good."
+        "score-invariant items it is the share without a false alarm, left unmoved: high is good."
         f"{_READING_NOTE}",
     ),
 }
@@ -176,24 +225,23 @@ def _get_measure(asked: PageQuery) -> RateMeasure:
 
 
 def build_overview(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """One line per run: its rate over all error items and by ability, including false alarms."""
+    """One line per run: its rate over all error items and by ability, including false alarms and,
+    for pairs of score-invariant items, how many were called equally good."""
     measure = _get_measure(asked)
     leading = columns.Leading(asked, tables[1])
     runs = {run.number: run for run in asked.judging_runs}
     alone: dict[int, Row] = {row["run"]: row for row in tables[0]}
     rows = [row for row in tables[1] if row["run"] in runs]
-    rows.sort(key=lambda row: asked.categories.order_of({"ability": row["ability"]}))
-    by_ability: dict[str, dict[int, Row]] = {}
-    for row in rows:
-        by_ability.setdefault(row["ability"], {})[row["run"]] = row
+    shown = _list_overview_columns(asked, measure, rows)
     told = {row["run"] for row in rows}
     found = [
         GridLine(
             (
                 cells.run_cell(run),
+                _suppose_wrong(asked, measure.rate.cell(alone.get(number), leading)),
                 *(
-                    _suppose_wrong(asked, measure.rate.cell(of.get(number), leading))
-                    for of in (alone, *by_ability.values())
+                    _suppose_wrong(asked, one.rate.cell(one.rows.get(number), leading))
+                    for one in shown.values()
                 ),
             )
         )
@@ -201,33 +249,48 @@ def build_overview(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         if number in told
     ]
     headers = [Header("Run", "run", is_number=False), Header("All errors", "all")]
-    headers += [
-        Header(
-            asked.group_title("ability", one), one, measure.on_invariant if one == SI_ITEM else ""
-        )
-        for one in by_ability
-    ]
-    published = published_rates.build_lines(asked, by_ability, measure.rate) if found else []
+    headers += [Header(one.title, name, one.note) for name, one in shown.items()]
+    published = published_rates.build_lines(asked, shown) if found else []
     blocks = (LineBlock(tuple(found)), LineBlock(tuple(published), "published"))
     grid = Grid(f"{measure.rate.title} by run and ability", tuple(headers), blocks)
-    words = measure.words + _explain_wrong(asked)
-    return ViewContent(grid, _draw_overview(asked, rows, measure), words, SHADES)
+    words = measure.words + (_BOTH_GOOD_WORDS if published_rates.BOTH_GOOD in shown else "")
+    words += _explain_wrong(asked)
+    return ViewContent(grid, _draw_overview(asked, shown, measure), words, SHADES)
 
 
-def _draw_overview(asked: PageQuery, rows: Rows, measure: RateMeasure) -> ChartSpec | None:
-    def group(row: Row) -> str:
-        title = asked.group_title("ability", row["ability"])
-        return f"{title}: {measure.on_invariant}" if columns.is_invariant(row) else title
+def _list_overview_columns(
+    asked: PageQuery, measure: RateMeasure, rows: Sequence[Row]
+) -> published_rates.RateColumns:
+    """The columns of the page by ability, in the order of the taxonomy. Pairs of score-invariant
+    items have a second one."""
+    by_ability: dict[str, dict[int, Row]] = {}
+    for row in sorted(rows, key=lambda row: asked.categories.order_of({"ability": row["ability"]})):
+        by_ability.setdefault(row["ability"], {})[row["run"]] = row
+    shown: published_rates.RateColumns = {}
+    for ability, of in by_ability.items():
+        title = asked.group_title("ability", ability)
+        note = measure.on_invariant if ability == SI_ITEM else ""
+        shown[ability] = RateColumn(title, note, measure.rate, of)
+        if ability == SI_ITEM and any(
+            row["both_good_reason"] != NO_PAIR.reason for row in of.values()
+        ):
+            shown[published_rates.BOTH_GOOD] = RateColumn(title, "both good", BOTH_GOOD, of)
+    return shown
 
+
+def _draw_overview(
+    asked: PageQuery, shown: published_rates.RateColumns, measure: RateMeasure
+) -> ChartSpec | None:
     found = [
-        (cells.run_name(asked.runs_by_number[row["run"]]), group(row), measure.rate.estimate(row))
-        for row in rows
+        (cells.run_name(asked.runs_by_number[number]), one.group, one.rate.estimate(row))
+        for one in shown.values()
+        for number, row in one.rows.items()
     ]
-    groups = {row["ability"]: group(row) for row in rows}
-    faint = list(published_rates.build_dots(asked, groups, measure.rate))
+    faint = list(published_rates.build_dots(asked, shown))
+    both = " and both good" if published_rates.BOTH_GOOD in shown else ""
     caption = (
         f"{measure.rate.title} by ability, with 95 % intervals; for score-invariant items"
-        f" {measure.on_invariant}. The table has the same figures."
+        f" {measure.on_invariant}{both}. The table has the same figures."
     )
     if faint:
         caption += (
@@ -377,7 +440,7 @@ OVERVIEW = (
         slug="abilities",
         title="By ability",
         asks=(TableQuery(UNDETECTED, ""), TableQuery(UNDETECTED, "ability")),
-        figures=("rate",),
+        figures=("rate", "both_good"),
         build=build_overview,
         studies={
             "000": (

@@ -195,7 +195,7 @@ def _published_cell(asked: PageQuery, one: PublishedRate | None, of: RateColumn)
     said = list(_compare_intervals(asked.runs, one, of))
     if one.reason and one.reason != one.estimate().reason:
         said.append(one.reason)
-    rate = replace(of.rate, link=None, missing="", missing_link=None, bad="")
+    rate = replace(of.rate, link=None, n_link=None, missing="", missing_link=None, bad="")
     cell = rate.cell(_to_row(one, rate), Leading(asked, ()))
     return replace(cell, note="; ".join(said))
 

@@ -479,7 +479,7 @@ def invariant_pairs(project: Project, *said: str) -> Run:
 def test_pairs_of_score_invariant_items_have_both_good_beside_left_unmoved(
     project: Project, browser: Client
 ) -> None:
-    invariant_pairs(project, "G", "both_good", "first_twice", "P")
+    invariant_pairs(project, "G", "both_good", "both_good", "P")
     make_replied(project, "vanilla", [(one, scores(9, 5)) for one in project.items.all()])
     for measure, unmoved in (("undetected", "75.0 %"), ("detection", "25.0 %")):
         page = shown(browser, f"overview/?measure={measure}")
@@ -487,9 +487,9 @@ def test_pairs_of_score_invariant_items_have_both_good_beside_left_unmoved(
         for note in (name, "both good"):
             assert f"<small>{note}</small>" in page
         pair, single = lines(page)
-        # One of four pairs was called a false alarm, and one was called equally good.
+        # One of four pairs is a false alarm, and two were called equally good.
         assert pair[-2].startswith(unmoved)
-        assert pair[-1].startswith("25.0 %")
+        assert pair[-1].startswith("50.0 %")
         assert single[-1] == "— not a pair"
         assert "leaves 15 of 16 pairs unmoved, but calls both answers good in 1 of 16" in page
     assert "both good" not in shown(browser, "overview/?run=2").split("Both good</h3>")[0]

@@ -33,7 +33,7 @@ RETRY_STATES = frozenset({Run.State.RUNNING, Run.State.PAUSED, Run.State.FINISHE
 MOVABLE_STATES = frozenset({Run.State.PAUSED, Run.State.FINISHED})
 # For each kind of run that calls no evaluator, the reason why.
 UNASKED_REASONS: dict[str, str] = {
-    Run.Kind.RECORDED: "contains imported replies",
+    Run.Kind.RECORDED: "was imported",
     Run.Kind.DERIVED: "is combined from other runs and sends no requests",
 }
 # The maximum number of different messages about failed requests to read.

@@ -134,7 +134,7 @@ def test_what_asked_nobody_is_not_cloned(
     make_items(project, 1)
     run = ended(project, judge)
     Run.objects.filter(pk=run.pk).update(kind="recorded")
-    assert "contains imported replies, so it cannot be cloned" in shown(
+    assert "was imported, so it cannot be cloned" in shown(
         browser.post(page("run-clone", 1), {}), 422
     )
     said = shown(browser.get(page("run", 1)))

@@ -463,7 +463,7 @@ def test_only_a_lead_starts_runs_over_items_that_are_being_labelled(project: Pro
 def test_recorded_and_derived_runs_refuse_what_needs_an_evaluator(project: Project) -> None:
     make_items(project, 1)
     run, there = make_run(project, make_endpoint(NOBODY)), make_endpoint(NOBODY)
-    for kind, why in (("recorded", "imported replies"), ("derived", "is combined from other runs")):
+    for kind, why in (("recorded", "was imported"), ("derived", "is combined from other runs")):
         Run.objects.filter(pk=run.pk).update(kind=kind, state="finished")
         run.refresh_from_db()
         steps = (

@@ -8,6 +8,7 @@ from annotation.models import Membership, Project, digest_texts
 from judging.evaluators.providers.errors import Rejected
 from judging.models import Reading, Reply, Request, Run
 from judging.runs import derived, lifecycle
+from judging.runs.run_config import RunOverrides
 from tests.builders import make_member, make_project, make_revision
 from tests.judging.builders_judging import (
     answer,
@@ -26,9 +27,11 @@ pytestmark = pytest.mark.django_db
 HOSTILE = '<script>alert("caught")</script>'
 
 
-def planned(project: Project, strategy: str = "reference", number: int = 1) -> Run:
+def planned(
+    project: Project, strategy: str = "reference", number: int = 1, **values: object
+) -> Run:
     make_items(project, number)
-    run = make_run(project, make_endpoint("http://127.0.0.1:9/v1"), strategy)
+    run = make_run(project, make_endpoint("http://127.0.0.1:9/v1"), strategy, **values)
     lifecycle.plan_calls(run)
     run.refresh_from_db()
     return run
@@ -142,7 +145,7 @@ def test_the_item_page_tells_adjudicators_nothing_of_evaluators(
 
 
 def test_each_axis_of_an_item_is_a_page_of_its_own(browser: Client, project: Project) -> None:
-    run = planned(project, "axis")
+    run = planned(project, "axis", own=RunOverrides(axes=("all",)))
     answer_as(run, lambda body: '{"score": 2}')
     page = shown(browser)
     # The item is factual: the axis of hallucination decides it, and is shown first.

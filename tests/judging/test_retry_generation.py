@@ -320,7 +320,7 @@ def test_the_page_says_what_is_the_runs_own(
         own=RunOverrides(parameters={"top_p": 0.9}, axes=("main",), votes=True),
     )
     said = shown(browser.get(page("run", run.number)))
-    for words in ("<code>main</code>", "3, as votes", "<code>top_p = 0.9</code>"):
+    for words in ("Each item&#x27;s own axis", "3, as votes", "<code>top_p = 0.9</code>"):
         assert words in said
 
 

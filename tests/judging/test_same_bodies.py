@@ -44,13 +44,13 @@ WAYS: dict[str, Mapping[str, Any]] = {
 # model, parameters and body. Recorded before models were told apart by what they take. A strategy
 # that is added or reworded changes them all; nothing else may.
 RECORDED = {
-    "chat": "ac3385ccc969c351469a81988ec78ace36f9c364ea6ac3366e6a2564b741db85",
-    "chat with parameters": "2339ec0ed912b0385aa8f1f13d2ef067359a5d59072affcb2fb5fb063ced4cf9",
-    "chat in JSON": "7e1ceeff0bb4d079c26357403cdb889f5a7c34f4c49e971e3f9447baab6d5c3b",
-    "completions": "b092e7ce1cae37cf1461b93fb246c5f1d27c8eede76f0e725f6dbc81386acb10",
-    "anthropic": "2f670d4a846da9e5c6ef599f30d7c05bacd078f4bf41a31d9927fac8512c63bf",
-    "anthropic by schema": "38299d4e9175a84d218900c5c38c0c64a4fd7e6004450090d7981cb8725e88eb",
-    "gemini": "0bf737c692344b97cacf25146dec1a735d652cff7b38be83927f77502540be3d",
+    "chat": "9096b000aaa3431634577620b46cd416fa7fd92cfb344b82c1247af75f9683ec",
+    "chat with parameters": "ca5dd9798df1641cc6deb4afec6550ec1f5af122093794680bd8ccb9e70b1946",
+    "chat in JSON": "74e7669c4da73b244b98d82aee821e26fd6b1b5283ddd32cc5b6d0a600f98e22",
+    "completions": "82a5db4c00696cff9c8b36f19208fe67196363b728f1d093b3bef27a1b83f548",
+    "anthropic": "a7efc33b5c02a6acb712a4e595a533f2a593d079581387a13e34265cea1c8f90",
+    "anthropic by schema": "55142123d368b504519e98550c511ff984474414b64bcd2241155b0499011ccb",
+    "gemini": "c1c3c2a60d5a8b59e98c5bfee2dc1fed3fcc08891310b44d3fe3af78c06de31a",
 }
 
 

@@ -146,7 +146,9 @@ def test_results_print_a_table_as_json_with_unrounded_rates(
     names = "run endpoint strategy run_name ability category total missing parsed"
     assert found["columns"] == [
         *(*names.split(), "detected", "undetected", "rate", "detection_rate", "undetected_rate"),
-        *("low", "high", "reason", "score_invariant"),
+        *("low", "high", "reason"),
+        *(f"both_good_{one}" for one in ("rate", "low", "high", "reason")),
+        "score_invariant",
     ]
     (row,) = found["rows"]
     assert row | {"low": 0, "high": 0} == {
@@ -154,7 +156,8 @@ def test_results_print_a_table_as_json_with_unrounded_rates(
         "ability": "factual", "category": "number-errors",
         "total": 4, "missing": 1, "parsed": 3, "detected": 2, "undetected": 1,
         "rate": 1 / 3, "undetected_rate": 1 / 3, "detection_rate": 1 - 1 / 3,
-        "low": 0, "high": 0, "reason": None, "score_invariant": False,
+        "low": 0, "high": 0, "reason": None, "both_good_rate": None, "both_good_low": None,
+        "both_good_high": None, "both_good_reason": "not a pair", "score_invariant": False,
     }  # fmt: skip
     assert 0 < row["low"] < 1 / 3 < row["high"] < 1
 

@@ -71,6 +71,7 @@ def test_there_is_a_file_for_each_kind_of_work() -> None:
         "rating",
         "rubric-scoring",
         "rubric-matrix",
+        "rubric-one-score",
         "explanation-audit",
         "pairwise",
     }

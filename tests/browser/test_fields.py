@@ -19,6 +19,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 TEXTS: dict[str, dict[str, Any]] = {
     "rating": {"prompt": "A colour?", "gold": ["red", "blue"], "response": "Green."},
     "rubric-scoring": {"prompt": "Which animal?", "gold": "A lynx.", "response": "A cat."},
+    "rubric-one-score": {"prompt": "Which animal?", "gold": "A lynx.", "response": "A cat."},
     "rubric-matrix": {"prompt": "Which animal?", "gold": "A lynx.", "response": "A cat."},
     "error-detection": {"input": "2 + 2?", "response": "5"},
     "explanation-audit": {

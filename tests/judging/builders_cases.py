@@ -69,6 +69,12 @@ def matrix() -> Project:
     return project
 
 
+def one_score() -> Project:
+    project = make_project(task_type="rubric-one-score")
+    make_responses(project, ["2"] * ITEMS, score=2)
+    return project
+
+
 def scored() -> Project:
     """Three more than are asked about: a strategy may show them as examples."""
     project = make_project(task_type="rubric-scoring")
@@ -127,6 +133,7 @@ CASES = {
     "score-chain": Case(matrix, 3 * ITEMS, SCORED),
     "score-matrix": Case(scored, ITEMS, SCORED),
     "score-matrix-animals": Case(scored, ITEMS, SCORED),
+    "score-rubric": Case(one_score, ITEMS, SCORED),
     "string-match": Case(rated, ITEMS, SCORED, baseline=True),
     "vanilla": Case(perturbed, 2 * ITEMS),
     "vanilla-score": Case(perturbed, 2 * ITEMS),

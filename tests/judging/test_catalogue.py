@@ -96,6 +96,7 @@ def test_the_text_of_a_version_is_its_own_or_its_files_or_is_written_out(project
         ("error-detection", ["detect-1a", "detect-self-consistency"]),
         ("rating", ["likert", "likert-no-gold"]),
         ("rubric-matrix", ["score-matrix"]),
+        ("rubric-one-score", ["score-matrix"]),
         ("rubric-scoring", ["score-matrix"]),
         ("gold-verification", ["generate-gold"]),
         # No built-in strategy is compared with these labels.

@@ -219,7 +219,7 @@ def test_strategies_that_read_alike_share_a_parser_name_and_others_do_not():
         "vanilla-score",
     ]
     names = {slug: get_parser_version(load_all()[slug]) for slug in slugs}
-    assert names["vanilla"] == names["reference"] == "parse-3 score 1..10/1 explained"
+    assert names["vanilla"] == names["reference"] == "parse-4 score 1..10/1 explained"
     assert len({*names.values(), get_parser_version(HALVES), get_parser_version(TWO_WAY)}) == 8
     assert all(len(name) <= 80 for name in names.values())
 

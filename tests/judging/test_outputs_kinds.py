@@ -145,6 +145,28 @@ def test_a_metric_off_its_scale_or_unread_takes_none_of_the_others_along(text, v
 
 
 @pytest.mark.parametrize(
+    "text, value",
+    [
+        ("Feedback: no family. [RESULT] 1", 1.0),
+        ("[RESULT] 0\nNo: [result] 1.", 1.0),
+        ("<RESULT>S1: 1</RESULT>", 1.0),
+        ("[RESULT] S1: 1", 1.0),
+        ('{"s1": 0} [RESULT] 1', 1.0),
+        ("S1: 1, since it fits", 1.0),
+        ("Feedback: good. [RESULT] 7", None),
+        ("Feedback: a score of 1.", None),
+    ],
+)
+def test_a_single_metric_is_read_after_result(text, value):
+    single = replace(RUBRIC, metrics=PARTS[:1])
+    assert parse_reply(single, text).value == (None if value is None else {"s1": value})
+
+
+def test_several_metrics_are_not_read_after_a_result_without_their_names():
+    assert parse_reply(RUBRIC, "[RESULT] 1").cause == "unparsable"
+
+
+@pytest.mark.parametrize(
     "text, cause",
     [
         ('{"s1": 4, "s2": 9, "s3": 7}', "off_scale"),
@@ -213,8 +235,8 @@ def test_parser_names_differ_where_readings_may_and_fit_their_column():
     names = [get_parser_version(strategy) for strategy in unlike]
     assert len(set(names)) == len(names)
     assert all(len(name) <= 80 for name in names)
-    assert get_parser_version(DETECTION) == "parse-3 detection strict explained"
-    assert get_parser_version(PHRASES) == "parse-3 detection phrases-001 explained"
+    assert get_parser_version(DETECTION) == "parse-4 detection strict explained"
+    assert get_parser_version(PHRASES) == "parse-4 detection phrases-001 explained"
     assert get_parser_version(
         replace(DETECTION, parser=PARSERS["detection"][0])
     ) == get_parser_version(DETECTION)

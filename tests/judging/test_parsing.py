@@ -30,7 +30,7 @@ def said(answer):
 
 
 def test_the_parser_version_is_the_same_under_both_names():
-    assert outputs.PARSER == "parse-3"
+    assert outputs.PARSER == "parse-4"
 
 
 @pytest.mark.parametrize(
@@ -101,6 +101,13 @@ def test_a_key_that_stands_twice_elsewhere_does_no_harm():
     [
         ('{"explanation": "Clear.", "score": 7}', "Clear."),
         ('{"explanation": ["Clear."], "score": 7}', ""),
+        ('{"reasoning": "Clear.", "score": 7}', "Clear."),
+        ('{"Feedback": "Clear.", "score": 7}', "Clear."),
+        ('So: {"score": 7, "rationale": "Clear."}', "Clear."),
+        (
+            '{"rationale": "Second.", "explanation": " ", "reasoning": "First.", "score": 7}',
+            "First.",
+        ),
         ("Clear.\nScore: 7", "Clear."),
         ("[[7]] since it is clear", "since it is clear"),
         ("Score: 7", ""),

@@ -5,7 +5,6 @@ People's scores come in as labels, the models' as recorded replies, by the comma
 would use.
 """
 
-import copy
 import csv
 import math
 from collections.abc import Iterable
@@ -16,15 +15,12 @@ from typing import Any
 import pytest
 from scipy import stats as scipy_stats
 
-from annotation import tasktypes
 from annotation.models import Project
-from annotation.projects import creation
 from judging.results.tables import paired_answers
 from judging.results.tables.alignment import tabulate_alignment
 from judging.runs import estimate, lifecycle
 from judging.runs.run_config import RunOverrides
 from stats import groups
-from tests.builders import make_project
 from tests.judging import published_scores
 from tests.judging.builders_judging import make_endpoint, make_strategy
 from tests.judging.builders_rated import bring_items, bring_labels, bring_scores, only, runs_of
@@ -196,25 +192,11 @@ def test_errors_of_figure_6(shared_data: Path, tmp_path: Path) -> None:
     assert (phi["rmse"], phi["accuracy002"]) == (0.5, pytest.approx(100 - 100 * 0.5 / 6))
 
 
-def one_score() -> Project:
-    """A task type of one field, of 0 to 3 points, as evaluation 1 asks."""
-    definition = copy.deepcopy(tasktypes.load_definitions()["rubric-matrix"])
-    field = definition["fields"][0] | {"name": "score", "title": "Score"}
-    option = field["choices"][0]
-    field["choices"] = [option | {"value": n, "key": str(n), "title": str(n)} for n in range(4)]
-    definition |= {"slug": "one-score", "fields": [field]}
-    project = make_project("one-score", task_type="rubric-matrix")
-    project.task_type = creation.store_task_type(definition, "")
-    project.save()
-    return project
-
-
 @pytest.mark.django_db
 def test_errors_of_figure_4(shared_data: Path, tmp_path: Path) -> None:
     """Where no score was available the study has -1, which is off its scale."""
-    one_score()
     study = published_scores.figure_3(published_scores.text(shared_data))
-    project = bring(tmp_path, "one-score", study, "one-score", "score-matrix")
+    project = bring(tmp_path, "rubric-one-score", study, "rubric-one-score", "score-rubric")
     rows = alignment(project)
     for row in printed(ALIGNMENT, table="figure 4"):
         value = as_printed(rows, row)["rmse"]

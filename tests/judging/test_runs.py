@@ -102,7 +102,7 @@ def test_a_run_pins_what_it_rests_on_under_one_digest(project: Project) -> None:
     endpoint = make_endpoint(NOWHERE, parameters={"seed": 7})
     first, again = (make_run(project, endpoint) for _ in range(2))
     assert first.pinned == endpoint.pinned()
-    assert first.parser == "parse-3 score 1..10/1 explained"
+    assert first.parser == "parse-4 score 1..10/1 explained"
     assert (first.number, again.number) == (1, 2)
     assert first.digest == again.digest
     endpoint.parameters = {"seed": 8}

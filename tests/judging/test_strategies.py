@@ -45,7 +45,8 @@ STUDIES = {
         "detect-self-consistency", "majority",
         "generate-requirements", "generate-claims", "generate-planted", "generate-response",
     },
-    "002": {"score-matrix", "score-matrix-animals", "score-chain", "matching", "string-match"},
+    "002": {"score-matrix", "score-matrix-animals", "score-chain", "score-rubric", "matching",
+        "string-match"},
     "003": {
         "likert", "likert-no-gold", "rouge-l", "rouge-l-unicode", "rouge-l-response",
         "rouge-l-unicode-response",

@@ -21,7 +21,7 @@ from tests.judging import published_scores
 from tests.judging.builders_judging import make_endpoint, make_strategy, work
 from tests.judging.builders_rated import bring_items, bring_labels, only, runs_of
 from tests.judging.published_scores import Evaluation
-from tests.judging.test_published_scores import ALIGNMENT, digits, one_score, printed
+from tests.judging.test_published_scores import ALIGNMENT, digits, printed
 from tests.services.scripted_evaluator import Script, ScriptedEvaluator
 from tests.services.scripted_judge import Judge
 
@@ -47,7 +47,8 @@ class StudyRow:
 
 ROWS = {
     # Where Llama-3's score was not available, the study has -1.
-    "1": StudyRow(1, published_scores.figure_3, "one-score", "score-matrix", 4, ("figure 4",), 4,
+    "1": StudyRow(1, published_scores.figure_3, "rubric-one-score", "score-rubric", 4,
+                  ("figure 4",), 4,
                   {("Meta-Llama-3-8B-Instruct", metric): 2 for metric in ("score", "total")}),
     # The 25 items have 14 different responses, whose words are picked out and sorted once, and
     # scored against each ground truth.
@@ -84,8 +85,6 @@ class PrintedJudge(Judge):
 
 def bring_study(folder: Path, row: StudyRow, study: str) -> Project:
     """The project of an evaluation: its items, with the study's person as annotator."""
-    if row.task_type == "one-score":
-        one_score()
     told, texts = row.scores(study), published_scores.data_set(study, row.number)
     items = [
         {"key": key, "prompt": QUESTION, "response": texts[key][0], "gold": texts[key][1]}

@@ -2,9 +2,10 @@
 
 In JSON each metric is a key (its slug or title), at the top level or under "scores". Its value is a
 number, or an object with a "score" and reasons. In prose the value follows the metric's name: `S1:
-1, S2: 0`. If the reply has `<RESULT>...</RESULT>`, only the content of the last one counts. If a
-metric has several numbers, the last number counts. A metric that is not mentioned, or whose value
-cannot be used, has a cause instead of a number; all other metrics still count.
+1, S2: 0`. If the reply has `<RESULT>...</RESULT>`, only the content of the last one counts. For a
+single metric, `[RESULT] 2` is enough. If a metric has several numbers, the
+last number counts. A metric that is not mentioned, or whose value cannot be used, has a cause
+instead of a number; all other metrics still count.
 """
 
 import re
@@ -20,6 +21,9 @@ from judging.strategies.schema import Metric, Strategy
 Scores = dict[str, float | str]
 
 SCORES_KEY, SCORE_KEY = "scores", "score"
+_RESULT = parsing.build_last_finder(
+    re.compile(r"\[RESULT\]\s{0,4}(?=([^\n]{1,60}))", re.IGNORECASE)
+)
 # the more informative cause comes first
 _CAUSES = ("off_scale", "unparsable")
 
@@ -32,10 +36,16 @@ def list_answer_keys(strategy: Strategy) -> frozenset[str]:
 
 
 def build_patterns(strategy: Strategy) -> AnswerPatterns:
-    """Build the patterns for tags, or for a reply in which some metric has a value."""
+    """Build the patterns for tags, or for a reply in which some metric has a value. With a single
+    metric, `[RESULT]` counts too."""
     return AnswerPatterns(
-        marked=parsing.find_tagged, loose=(_build_mention_finder(strategy.metrics),)
+        marked=_find_single if len(strategy.metrics) == 1 else parsing.find_tagged,
+        loose=(_build_mention_finder(strategy.metrics),),
     )
+
+
+def _find_single(text: str, start: int) -> MarkedPhrase | None:
+    return parsing.find_tagged(text, start) or _RESULT(text, start)
 
 
 def parse_scores(raw: Fields | str, strategy: Strategy) -> tuple[Scores | None, str]:
@@ -56,6 +66,8 @@ def _collect_scores(raw: Fields | str, metrics: tuple[Metric, ...]) -> Fields:
     """
     names = _names(metrics)
     if isinstance(raw, str):
+        if len(metrics) == 1 and not _pattern(metrics).search(raw):
+            return {metrics[0].slug: raw}
         pairs: Iterator[tuple[str, Any]] = _mentions(raw, metrics)
     else:
         nested = raw.get(SCORES_KEY)

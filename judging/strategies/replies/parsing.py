@@ -12,7 +12,7 @@ pattern   a mark: `[[7]]`, `[RESULT] 7`, `<RESULT>7</RESULT>`, `Score: 7` (`Verd
 If one way finds several answers, the last answer counts. A mark after the last object takes
 precedence over that object. Keys match in any case, with spaces, hyphens or underscores between
 words. A key that occurs twice in one object has no value, since choosing either value would be a
-guess; the object still decides.
+guess; the object still decides. The explanation is under one of the keys in EXPLANATIONS.
 
 Every search does a bounded amount of work for each character, even on hostile replies.
 """
@@ -26,9 +26,10 @@ from typing import NamedTuple, TypeVar
 from judging.strategies.replies import json_objects
 from judging.strategies.replies.json_objects import Fields, FoundObject, TooTangledError
 
-PARSER = "parse-3"
+PARSER = "parse-4"
 
-EXPLANATION = "explanation"
+# The keys of an explanation, in the order of preference.
+EXPLANATIONS = ("explanation", "reasoning", "feedback", "rationale")
 
 Any_ = TypeVar("Any_")
 
@@ -127,7 +128,7 @@ def find_answer(text: str, keys: frozenset[str], patterns: AnswerPatterns) -> Fo
     """
     fields = json_objects.parse_whole(text)
     if keys & fields.keys():
-        return FoundAnswer(fields, "strict", _explanation(fields))
+        return FoundAnswer(fields, "strict", _explanation(fields, keys))
     try:
         return (
             _find_in_objects(text, keys, patterns)
@@ -148,7 +149,7 @@ def _find_in_objects(
     mark = patterns.marked(text, found.end)
     if mark:
         return _build_marked_answer(text, mark)
-    return FoundAnswer(found.fields, _path(text, found), _explanation(found.fields))
+    return FoundAnswer(found.fields, _path(text, found), _explanation(found.fields, keys))
 
 
 def _find_in_repaired(
@@ -191,6 +192,7 @@ def _build_marked_answer(text: str, mark: MarkedPhrase) -> FoundAnswer:
     return FoundAnswer(mark.phrase, "pattern", explanation)
 
 
-def _explanation(fields: Fields) -> str:
-    explanation = fields.get(EXPLANATION)
-    return explanation if isinstance(explanation, str) else ""
+def _explanation(fields: Fields, keys: frozenset[str]) -> str:
+    """The text under the first key of an explanation that has one; keys of the answer have none."""
+    said = (fields.get(name) for name in EXPLANATIONS if name not in keys)
+    return next((text for text in said if isinstance(text, str) and text.strip()), "")

@@ -136,7 +136,7 @@ def test_a_run_says_who_was_asked_how_and_when(project: Project) -> None:
     assert 'Each request was sent with the parameters {"temperature": 0}.' in text
     assert "Replies were collected from 2026-02-27 to 2026-03-01 (UTC)." in text
     assert "Replies were parsed for a score from 1 to 10" in text
-    assert "(JSON first, then markers in the text; version parse-3 of the parser)." in text
+    assert "(JSON first, then markers in the text; version parse-4 of the parser)." in text
     assert "It evaluated 3 items from 3 source questions (with an error (valid) 3)." in text
 
 

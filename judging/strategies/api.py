@@ -28,7 +28,15 @@ from annotation.projects import access
 from judging import errors
 from judging.models import StrategyVersion
 from judging.runs import choices
-from judging.strategies import catalogue, descriptions, editing, frames, preview, retirement
+from judging.strategies import (
+    catalogue,
+    definitions,
+    descriptions,
+    editing,
+    frames,
+    preview,
+    retirement,
+)
 from judging.strategies.editing import (
     MAX_NOTE_LENGTH,
     MAX_SLUG_LENGTH,
@@ -94,6 +102,7 @@ class StrategySerializer(StrategyVersionSerializer):
     definition = serializers.JSONField()
     offers = serializers.SerializerMethodField()
     decides = serializers.SerializerMethodField()
+    warnings = serializers.SerializerMethodField()
     calls = serializers.SerializerMethodField()
 
     def get_title(self, version: StrategyVersion) -> str:
@@ -110,6 +119,9 @@ class StrategySerializer(StrategyVersionSerializer):
 
     def get_decides(self, version: StrategyVersion) -> list[str]:
         return descriptions.describe_decision(version.strategy())
+
+    def get_warnings(self, version: StrategyVersion) -> list[str]:
+        return definitions.list_warnings(version.strategy())
 
     def get_calls(self, version: StrategyVersion) -> list[dict[str, str]]:
         strategy = version.strategy()

@@ -58,6 +58,29 @@ def check_prompts(strategy: Strategy, source: str) -> None:
     require(not missing, source, key, f"does not use {_format_placeholders(missing)}; add it")
 
 
+def list_warnings(strategy: Strategy) -> list[str]:
+    """What the prompts of a strategy leave to their own wording, as sentences with the remedy."""
+    if strategy.output != "scores" or not (strategy.metrics or strategy.metrics_from):
+        return []
+    used = set().union(
+        *(schema.find_names(strategy.step(n).prompt) for n in range(strategy.last_step + 1))
+    )
+    warnings = []
+    if "metrics" not in used:
+        warnings.append(
+            "The prompt does not use {{metrics}}, so its own wording must say what is scored. The "
+            "metrics are not checked against it. Add {{metrics}} to show them."
+        )
+    if "form" not in used and not strategy.worded:
+        names = format_names(metric.slug for metric in strategy.metrics) or "the metrics' names"
+        warnings.append(
+            "The prompt does not use {{form}}, so its own wording must ask for the answer: a JSON "
+            f"object with the keys {names}, or each name with its number. Add {{{{form}}}} to ask "
+            "for it."
+        )
+    return warnings
+
+
 def shows_name(definition: Mapping[str, Any], name: str) -> bool:
     """True if any prompt of the definition shows {{name}}. The definition need not be valid yet."""
     steps = [step.get("prompt") for step in definition.get("steps", []) if isinstance(step, dict)]
@@ -78,8 +101,7 @@ def _names(strategy: Strategy) -> tuple[frozenset[str], frozenset[str]]:
         if all(axis.rules for axis in strategy.axes):
             allowed.add("rules")
     if strategy.output == "scores":
-        needed.add("metrics")
-        (needed if strategy.metrics_from else allowed).add("form")
+        allowed |= {"metrics", "form"}
     if strategy.examples:
         needed.add("examples")
     return frozenset(needed), frozenset(needed | allowed)

@@ -1,12 +1,13 @@
 """Strategies in the API: read, copied, written in versions, previewed, replies read."""
 
+import html
 from typing import Any
 
 import pytest
 from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
 
-from annotation.models import Project
+from annotation.models import Membership, Project
 from judging import strategies
 from judging.models import Run, StrategyVersion
 from tests.judging.builders_judging import make_endpoint, make_items, make_responses, make_run
@@ -53,6 +54,22 @@ def test_one_strategy_says_its_text_and_its_calls(program: Client) -> None:
     assert told["decides"] == ["Detected if the gold answer is chosen in both orders."]
     assert [one["name"] for one in told["calls"]] == ["pair.1..0", "pair.2..0"]
     assert (told["created_at"], told["made_from"]) == (None, None)
+
+
+def test_a_prompt_of_scores_in_its_own_words_is_saved_and_its_pages_warn(
+    program: Client, client: Client, member: Membership
+) -> None:
+    assert member.account
+    client.force_login(member.account)
+    copied(program, strategy="score-rubric")
+    toml = program.get(f"{API}ours/").json()["toml"].replace("{{metrics}}", "3 is best.")
+    sent = post(program, "ours/versions/", toml=toml, base=1)
+    assert (sent.status_code, program.get(f"{API}score-rubric/").json()["warnings"]) == (201, [])
+    (warning,) = sent.json()["warnings"]
+    assert "does not use {{metrics}}" in warning
+    for page in ("", "edit/"):
+        shown = client.get(f"/projects/fbi/strategies/ours/{page}")
+        assert html.escape(warning) in shown.content.decode()
 
 
 def test_a_copy_is_made_and_written_on(program: Client, project: Project) -> None:

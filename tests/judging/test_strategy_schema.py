@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judging.strategies import FOLDER, StrategyError, from_definition, load, load_all
+from judging.strategies.definitions import list_warnings
 
 PAIR = {
     "slug": "some-pair",
@@ -180,8 +181,7 @@ WRONG = [
     (with_changes(RUBRIC, metrics_from="file"), "metrics_from"),
     (with_changes(RUBRIC, metrics=[METRIC, METRIC]), "metrics"),
     (with_changes(RUBRIC, metrics=["m1"]), "metrics.0"),
-    (with_changes(RUBRIC, prompt="{{response}}"), "prompt"),
-    (with_changes(RUBRIC, metrics=None, metrics_from="task"), "prompt"),
+    (with_changes(RUBRIC, prompt="{{metrics}}"), "prompt"),
     (with_changes(RUBRIC, decides="m2"), "decides"),
     (metric(slug="M 1"), "metrics.0.slug"),
     (metric(slug="total"), "metrics.0.slug"),
@@ -310,6 +310,27 @@ def test_points_make_a_scale_and_uneven_ones_admit_nothing_between():
 def test_a_step_has_the_system_of_the_strategy_unless_it_has_its_own():
     first, second = from_definition(chain({"system": "Look well."}, system="Be fair.")).steps
     assert (first.system, second.system) == ("Look well.", "Be fair.")
+
+
+@pytest.mark.parametrize(
+    "changes, warned",
+    [
+        ({"prompt": "{{response}} {{metrics}} {{form}}"}, []),
+        ({"prompt": "{{response}} {{metrics}}", "worded": True}, []),
+        ({"prompt": "{{response}} {{form}}"}, ["{{metrics}}"]),
+        ({"prompt": "{{response}}", "worded": True}, ["{{metrics}}"]),
+        ({"prompt": "{{response}}"}, ["{{metrics}}", "{{form}}"]),
+        (
+            {"prompt": "{{response}}", "metrics": None, "metrics_from": "task"},
+            ["{{metrics}}", "{{form}}"],
+        ),
+    ],
+)
+def test_a_prompt_may_say_itself_what_is_scored_with_a_warning(changes, warned):
+    strategy = from_definition(with_changes(RUBRIC, **changes))
+    said = list_warnings(strategy)
+    assert len(said) == len(warned)
+    assert all(name in one and "Add" in one for name, one in zip(warned, said, strict=True))
 
 
 def test_only_an_input_can_need_a_context():

@@ -24,7 +24,7 @@ from annotation.projects import access
 from judging import errors
 from judging.models import StrategyVersion
 from judging.runs import choices
-from judging.strategies import catalogue, descriptions, editing, preview
+from judging.strategies import catalogue, definitions, descriptions, editing, preview
 from judging.strategies.editing import MAX_NOTE_LENGTH, MAX_SLUG_LENGTH, StrategyDraft
 from judging.strategies.replies import outputs
 from judging.strategies.replies.causes import describe_cause
@@ -264,6 +264,7 @@ def _editor_context(
         "wish": wish,
         "shown": wish.shown or newest.number,
         "draft": draft,
+        "warnings": definitions.list_warnings(draft.strategy) if draft.strategy else [],
         "endpoints": choices.list_endpoints(),
         "finishes": descriptions.FINISH_DESCRIPTIONS,
         "placeholders": sorted(

@@ -14,7 +14,7 @@ from annotation.models import Membership, Project
 from annotation.projects import access
 from judging.errors import Refused
 from judging.models import StrategyVersion
-from judging.strategies import catalogue, descriptions, preview, retirement
+from judging.strategies import catalogue, definitions, descriptions, preview, retirement
 
 STEP_MESSAGES = {
     "retire": "{strategy} is retired. New runs cannot use it; existing runs stay as they are.",
@@ -105,6 +105,7 @@ def _version_context(project: Project, version: StrategyVersion) -> dict[str, An
         "offers": descriptions.describe_answers(asked),
         "decides": descriptions.describe_decision(asked),
         "reads": descriptions.describe_parsing(asked),
+        "warnings": definitions.list_warnings(asked),
         "steps": [asked.step(number) for number in range(asked.last_step + 1)],
     }
 

@@ -39,10 +39,10 @@ def set_slug(source: str, slug: str) -> str:
     return set_value(source, "slug", slug)
 
 
-def set_value(source: str, key: str, text: str) -> str:
+def set_value(source: str, key: str, value: str | bool) -> str:
     """Set a one-line value for a key of the text's top-level table. A new key is added on the first
     line."""
-    line, at = f"{key} = {_quote_value(text)}", find_line(source, (key,))
+    line, at = f"{key} = {_quote_value(value)}", find_line(source, (key,))
     if at is None:
         return f"{line}\n{source}"
     lines = source.split("\n")

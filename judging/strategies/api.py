@@ -34,6 +34,7 @@ from judging.strategies import (
     descriptions,
     editing,
     frames,
+    markers,
     preview,
     retirement,
 )
@@ -103,6 +104,7 @@ class StrategySerializer(StrategyVersionSerializer):
     offers = serializers.SerializerMethodField()
     decides = serializers.SerializerMethodField()
     warnings = serializers.SerializerMethodField()
+    protection = serializers.SerializerMethodField()
     calls = serializers.SerializerMethodField()
 
     def get_title(self, version: StrategyVersion) -> str:
@@ -123,6 +125,10 @@ class StrategySerializer(StrategyVersionSerializer):
     def get_warnings(self, version: StrategyVersion) -> list[str]:
         return definitions.list_warnings(version.strategy())
 
+    def get_protection(self, version: StrategyVersion) -> dict[str, bool]:
+        prompts = version.strategy().prompts
+        return {"markers": markers.has_markers(prompts), "guard": markers.has_guard(prompts)}
+
     def get_calls(self, version: StrategyVersion) -> list[dict[str, str]]:
         strategy = version.strategy()
         return [
@@ -140,6 +146,11 @@ class StrategyCopySerializer(serializers.Serializer[Any]):
     strategy = serializers.CharField(max_length=MAX_SLUG_LENGTH)
     version = serializers.IntegerField(default=None, allow_null=True, min_value=1)
     slug = serializers.CharField(max_length=MAX_SLUG_LENGTH)
+    leave_out = serializers.ChoiceField(
+        choices=list(editing.LEFT_OUT),
+        default="",
+        help_text="guard: the sentence against injected instructions; markers: it and the markers",
+    )
     title = serializers.CharField(default="", allow_blank=True, max_length=LONGEST_TITLE)
     note = serializers.CharField(default="", allow_blank=True, max_length=MAX_NOTE_LENGTH)
 

@@ -90,9 +90,14 @@ def render_form(strategy: Strategy) -> str:
 PART_TITLES = {"question": "Question", "reference": "Ground truth", "response": "Answer"}
 
 
-def render_example(number: int, parts: Mapping[str, str], said: str) -> str:
-    """Return a resolved item as an example, between marker lines with its number."""
+def render_example(
+    number: int, parts: Mapping[str, str], said: str, *, markers: bool = True
+) -> str:
+    """Return a resolved item as an example, between marker lines with its number; without
+    `markers`, below a heading."""
     shown = "\n\n".join(f"{name}:\n{text}" for name, text in parts.items())
+    if not markers:
+        return f"Example {number}\n\n{shown}\n\nGiven:\n{said}"
     return f"[BEGIN EXAMPLE {number}]\n{shown}\n\nGiven:\n{said}\n[END EXAMPLE {number}]"
 
 

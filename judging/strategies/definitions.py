@@ -10,13 +10,14 @@ import math
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from annotation.items import taxonomy
-from judging.strategies import schema
+from judging.strategies import markers, schema
 from judging.strategies.schema import (
     FRAME_PLACEHOLDERS,
     RESERVED_NAMES,
@@ -437,12 +438,14 @@ _KEYS: dict[str, tuple[type | tuple[type, ...], bool]] = {
     "worded": (bool, False),
     "category": (str, False),
     "needs_context": (bool, False),
+    "markers": (bool, False),
+    "guard": (bool, False),
 }
 # used unchanged after the checks
 _PLAIN_KEYS = (
     "slug", "title", "study", "frame", "output", "explanation", "metric", "metrics_from",
     "samples", "votes", "parameters", "examples", "fold", "parser", "decides", "about", "worded",
-    "category", "needs_context",
+    "category", "needs_context", "markers", "guard",
 )  # fmt: skip
 _DEFAULTS = {"metric": ""}
 
@@ -465,17 +468,27 @@ def from_definition(definition: Mapping[str, Any], source: str = "definition") -
         with_rules = shows_name(definition, "rules")
         definition["axes"] = resolve_axes(definition["axes"], shown, source, with_rules=with_rules)
     plain = {key: definition[key] for key in _PLAIN_KEYS if key in definition}
-    system = definition.get("system", "").strip()
+    right = plain.get("markers", True) or not plain.get("guard", True)
+    require(right, source, "markers", "the sentence speaks of the markers; write guard = false too")
+    worded = partial(
+        markers.leave_out, markers=plain.get("markers", True), guard=plain.get("guard", True)
+    )
+    system = worded(definition.get("system", "")).strip()
     strategy = Strategy(
         **_DEFAULTS | plain,
         system=system,
-        prompt=definition.get("prompt", "").strip(),
+        prompt=worded(definition.get("prompt", "")).strip(),
         scale=scale,
         top=_top(definition, scale, source),
         verdicts=_verdicts(definition, source),
         axes=read_axes(definition.get("axes", []), source),
         metrics=read_metrics(definition.get("metrics", []), source),
-        steps=read_steps(definition.get("steps", []), definition["output"], system, source),
+        steps=tuple(
+            replace(step, system=worded(step.system), prompt=worded(step.prompt))
+            for step in read_steps(
+                definition.get("steps", []), definition["output"], system, source
+            )
+        ),
         definition=definition,
     )
     _check_parts(strategy, source)

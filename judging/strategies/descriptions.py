@@ -4,7 +4,7 @@ decides. All functions are pure.
 
 from typing import NamedTuple
 
-from judging.strategies import frames
+from judging.strategies import frames, markers
 from judging.strategies.frames import CallSpec
 from judging.strategies.schema import TOTAL, Scale, Strategy
 
@@ -164,6 +164,30 @@ def describe_parsing(strategy: Strategy) -> str:
     if strategy.metric or strategy.frame == "fold":
         return "there is no reply to read"
     return _PARSER_DESCRIPTIONS[strategy.parser]
+
+
+def describe_protection(strategy: Strategy) -> str:
+    """Whether the prompts mark the texts that they show, and what that means, as sentences."""
+    marked, guarded = markers.has_markers(strategy.prompts), markers.has_guard(strategy.prompts)
+    lines = "The texts stand between marker lines" if marked else "There are no marker lines"
+    sentence = "a sentence says" if guarded else "no sentence says"
+    more = "less" if marked and guarded else "more"
+    return (
+        f"{lines}, and {sentence} that instructions inside the texts are not to be followed. So an "
+        f"evaluator is {more} likely to obey a text that speaks to it. Both are part of the "
+        "wording, and wording moves figures; markers = false and guard = false leave them out."
+    )
+
+
+def describe_wording(strategy: Strategy) -> str:
+    """Whose words the prompts of a shipped strategy are, as sentences; "" if it has no prompt or is
+    of no study."""
+    if not (strategy.study and strategy.prompts):
+        return ""
+    return (
+        f"The prompts are reworded after study {strategy.study[:3]}, not copied from it. Wording "
+        "moves figures, so compare with the study's only with care, or import the study's prompts."
+    )
 
 
 def _describe_output(strategy: Strategy) -> str:

@@ -21,6 +21,8 @@ MAX_SOURCE_LENGTH = 200_000
 MAX_SLUG_LENGTH = 80
 MAX_NOTE_LENGTH = 2_000
 
+# What a copy leaves out of the prompts -> the keys that are set to false.
+LEFT_OUT = {"": (), "guard": ("guard",), "markers": ("markers", "guard")}
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _UNKNOWN_PLACEHOLDER = re.compile(r"unknown placeholder (\{\{\w*(?:\}\})?)")
 # For an error in one of these lists, the key contains the number of the entry: steps.0.prompt.
@@ -95,9 +97,11 @@ def copy_strategy(
     slug: str,
     title: str = "",
     note: str = "",
+    leave_out: str = "",
     member: Membership,
 ) -> StrategyVersion:
-    """Create the project's own strategy as a copy of another one.
+    """Create the project's own strategy as a copy of another one, without what `leave_out` names
+    (see LEFT_OUT).
 
     Raises `Refused` for a slug that is invalid or in use, and if the copy is not valid.
     """
@@ -105,6 +109,8 @@ def copy_strategy(
     source = catalogue.get_source(parent)
     if title:
         source = toml_text.set_value(source, "title", title)
+    for key in LEFT_OUT[leave_out]:
+        source = toml_text.set_value(source, key, False)
     draft = parse_source(source, slug, taxonomy.load_taxonomy(project))
     if draft.strategy is None:
         raise Refused(f"The copy cannot be used: {draft.problems[0].text}")

@@ -186,7 +186,12 @@ def render_examples(strategy: Strategy, shown: Sequence[tuple[Mapping[str, Any],
             criteria.PART_TITLES[name]: format_text(texts, sources[name], spec) for name in names
         }
         made.append(
-            criteria.render_example(len(made) + 1, parts, criteria.render_truth(strategy, truth))
+            criteria.render_example(
+                len(made) + 1,
+                parts,
+                criteria.render_truth(strategy, truth),
+                markers=strategy.markers,
+            )
         )
     return "\n\n".join(made)
 

@@ -180,8 +180,10 @@ class Strategy:
     from the run. `parser` is a named parser, "" for the default; `decides` the metric (or "total")
     that decides the item; `about` whose explanation is checked: "perturbed" or "gold". With
     `worded` the answer is not JSON. `category` is what a generator of perturbations generates, ""
-    for others. With `needs_context` an input without its context is incomplete. `abilities` and
-    `made` come from the project, see `with_categories`.
+    for others. With `needs_context` an input without its context is incomplete. `markers` and
+    `guard` are False if the prompts leave out marker lines and the sentence against injected
+    instructions (see `markers`). `abilities` and `made` come from the project,
+    see `with_categories`.
     """
 
     slug: str
@@ -213,6 +215,8 @@ class Strategy:
     worded: bool = False
     category: str = ""
     needs_context: bool = False
+    markers: bool = True
+    guard: bool = True
     abilities: tuple[Ability, ...] = ()
     made: Category | None = None
 
@@ -241,6 +245,12 @@ class Strategy:
         if self.steps:
             return self.steps[number]
         return (Step("", self.system, self.prompt, self.output),)[number]
+
+    @property
+    def prompts(self) -> list[str]:
+        """The system and user texts of every step."""
+        asked = [self.step(number) for number in range(self.last_step + 1)]
+        return [text for step in asked for text in (step.system, step.prompt) if text]
 
     def axis(self, slug: str) -> Axis | None:
         """The axis with this slug; None if there is none."""

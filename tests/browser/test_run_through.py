@@ -90,7 +90,7 @@ def test_from_the_price_to_the_archive(
     choose(page, "Error detection", "detect-1a", "judge")
 
     page.get_by_role("button", name="Estimate").click()
-    row = page.get_by_role("row", name="Error detection 1-A at judge")
+    row = page.get_by_role("row", name="Error detection after 1-A at judge")
     expect(row).to_contain_text(" to ")
     expect(page.get_by_text("out by the token limit")).to_be_visible()
     checked(page)
@@ -102,7 +102,7 @@ def test_from_the_price_to_the_archive(
     checked(page)
 
     page.get_by_role("button", name="Start the run").click()
-    expect(page.get_by_role("heading", name="Run 2: Error detection 1-A")).to_be_visible()
+    expect(page.get_by_role("heading", name="Run 2: Error detection after 1-A")).to_be_visible()
     expect(page.locator("#progress")).to_contain_text("In flight")
     state = page.locator("#progress [role=status]")
     expect(state).to_have_text("finished", timeout=20_000)

@@ -217,7 +217,7 @@ def test_votes_are_one_verdict_and_have_no_share(project: Project) -> None:
     make_responses(other, ["error"])
     run = planned(other, "detect-self-consistency")
     assert run.samples == 5
-    assert run.pinned["parameters"] == {"temperature": 0.5}
+    assert run.pinned["parameters"] == {"temperature": 0.5, "max_tokens": 4096}
     answer(run, "Therefore, the model response contains an error.", number=3)
     answer(run, "Therefore, the model response contains no error.")
     outcome = run.outcomes.get()

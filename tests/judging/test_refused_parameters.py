@@ -319,9 +319,12 @@ def test_self_consistency_says_that_such_a_model_cannot_be_asked_so() -> None:
     with pytest.raises(Refused, match=r"claude-opus-4-7 does not accept temperature = 0.5, which"):
         make_run(project, endpoint, slug)
     run = make_run(project, endpoint, slug, own=RunOverrides(parameters={"temperature": None}))
-    assert run.sends() == {"max_tokens": 1024}
+    assert run.sends() == {"max_tokens": 4096}
     # An unknown model is asked, and so is one of which somebody says that it takes it.
-    assert make_run(project, make_endpoint(NOBODY), slug).sends() == {"temperature": 0.5}
+    assert make_run(project, make_endpoint(NOBODY), slug).sends() == {
+        "temperature": 0.5,
+        "max_tokens": 4096,
+    }
     told = RunOverrides(parameters={"temperature": 0.7})
     assert make_run(project, endpoint, slug, own=told).sends()["temperature"] == 0.7
 

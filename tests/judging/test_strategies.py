@@ -120,7 +120,7 @@ def test_the_second_wording_offers_valid_and_not_valid(slug):
 def test_self_consistency_is_five_votes_at_a_temperature():
     strategy = load_all()["detect-self-consistency"]
     assert (strategy.samples, strategy.votes) == (5, True)
-    assert strategy.parameters == {"temperature": 0.5}
+    assert strategy.parameters == {"temperature": 0.5, "max_tokens": 4096}
     assert strategy.prompt == load_all()["detect-1a"].prompt
 
 

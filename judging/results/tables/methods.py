@@ -37,7 +37,7 @@ from judging.runs import run_config, supplements, warnings
 from judging.runs.amounts import format_estimate
 from judging.runs.models import UNLABELLED, OutcomeQuerySet
 from judging.runs.recorded.transcripts import STORED
-from judging.strategies import Strategy, descriptions
+from judging.strategies import Strategy, descriptions, markers
 from judging.strategies.replies.causes import name_cause
 from stats import bootstrap, paired
 
@@ -217,6 +217,7 @@ def _run_sentences(
     run: Run, left_out: Mapping[str, Any], sums: Mapping[str, Any] | None
 ) -> Sentences:
     yield _prompt_sentence(run)
+    yield from _protection_sentences(run.pinned_strategy(), run.kind)
     yield from _axis_sentences(run)
     if run.kind == Run.Kind.DERIVED:
         rule = " ".join(descriptions.describe_decision(run.pinned_strategy()))
@@ -263,6 +264,19 @@ def _prompt_sentence(run: Run) -> str:
         scale=f", scale {scale.low:g} to {scale.high:g}" if scale else "",
         **told,
     )
+
+
+def _protection_sentences(strategy: Strategy, kind: str) -> Sentences:
+    """What the prompts of an asked run lack against instructions inside the texts."""
+    if kind != Run.Kind.ASKED or strategy.generates or not strategy.prompts:
+        return
+    lacking = []
+    if not markers.has_markers(strategy.prompts):
+        lacking.append("no marker lines around the texts")
+    if not markers.has_guard(strategy.prompts):
+        lacking.append("no sentence against instructions inside the texts")
+    if lacking:
+        yield format_sentence("run", "unprotected", lacking=" and ".join(lacking))
 
 
 def _axis_sentences(run: Run) -> Sentences:

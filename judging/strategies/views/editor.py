@@ -46,6 +46,17 @@ class CopyForm(forms.Form):
         widget=forms.TextInput({"autocomplete": "off", "autocapitalize": "none"}),
     )
     title = forms.CharField(label="Title", max_length=LONGEST_TITLE)
+    leave_out = forms.ChoiceField(
+        label="Instructions inside the texts",
+        required=False,
+        choices=[
+            ("", "As in the original"),
+            ("guard", "Leave out the sentence against them"),
+            ("markers", "Leave out the sentence and the marker lines"),
+        ],
+        help_text="A sentence in shipped prompts says that instructions between the marker lines "
+        "are not to be followed. Leave it out to measure what it does.",
+    )
     note = forms.CharField(
         label="Note",
         max_length=MAX_NOTE_LENGTH,

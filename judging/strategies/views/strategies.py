@@ -105,6 +105,8 @@ def _version_context(project: Project, version: StrategyVersion) -> dict[str, An
         "offers": descriptions.describe_answers(asked),
         "decides": descriptions.describe_decision(asked),
         "reads": descriptions.describe_parsing(asked),
+        "protection": descriptions.describe_protection(asked) if asked.prompts else "",
+        "wording": "" if version.project_id else descriptions.describe_wording(asked),
         "warnings": definitions.list_warnings(asked),
         "steps": [asked.step(number) for number in range(asked.last_step + 1)],
     }

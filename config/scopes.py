@@ -27,7 +27,7 @@ WRITE_ROUTES = {
         " api-run"
         " api-run-ask-without api-run-canary api-run-reparse api-run-reparse-preview api-strategies"
         " api-strategy-retire api-strategy-delete api-strategy-back api-strategy-versions"
-        " api-strategy-preview api-strategy-parse api-endpoint-test"
+        " api-strategy-preview api-strategy-parse api-strategy-import api-endpoint-test"
     ),
     "manage": (
         "api-known api-known-release api-assignments api-assignments-back api-priorities"

@@ -60,6 +60,7 @@ strategy_urls = [
     path("delete/", strategies.change_strategy, {"step": "delete"}, name="strategy-delete"),
     path("back/", strategies.change_strategy, {"step": "back"}, name="strategy-back"),
     path("copy/", editor.copy_strategy, name="strategy-copy"),
+    path("import/", editor.import_strategy, name="strategy-import"),
     path("edit/", editor.edit_strategy, name="strategy-edit"),
     path("preview/", editor.preview_strategy, name="strategy-preview"),
     path("parse/", editor.parse_reply, name="strategy-parse"),

@@ -8,7 +8,7 @@ from django.core.files.uploadhandler import FileUploadHandler, SkipFile, StopUpl
 # Key in the request's META that marks a file over the limit.
 TOO_LARGE_KEY = "blindspot.too_large"
 # The names of the routes that accept files.
-UPLOAD_URLS = frozenset({"imports", "api-imports", "categories"})
+UPLOAD_URLS = frozenset({"imports", "api-imports", "categories", "strategy-import"})
 
 
 class BoundedUploadHandler(FileUploadHandler):

@@ -36,6 +36,7 @@ from judging.strategies import (
     frames,
     markers,
     preview,
+    prompt_files,
     retirement,
 )
 from judging.strategies.editing import (
@@ -152,6 +153,17 @@ class StrategyCopySerializer(serializers.Serializer[Any]):
         help_text="guard: the sentence against injected instructions; markers: it and the markers",
     )
     title = serializers.CharField(default="", allow_blank=True, max_length=LONGEST_TITLE)
+    note = serializers.CharField(default="", allow_blank=True, max_length=MAX_NOTE_LENGTH)
+
+
+class StrategyImportSerializer(serializers.Serializer[Any]):
+    """A file of prompts that becomes the project's own strategy. Lines such as === system ===,
+    === prompt === or === step NAME === divide it into parts; without them all of it is the
+    prompt."""
+
+    prompts = serializers.CharField(max_length=MAX_SOURCE_LENGTH, trim_whitespace=False)
+    slug = serializers.CharField(max_length=MAX_SLUG_LENGTH)
+    title = serializers.CharField(max_length=LONGEST_TITLE)
     note = serializers.CharField(default="", allow_blank=True, max_length=MAX_NOTE_LENGTH)
 
 
@@ -367,6 +379,25 @@ def parse_reply(request: Request, slug: str, strategy: str) -> Response:
     return Response(StrategyReadingSerializer(reading).data)
 
 
+@extend_schema(
+    parameters=[KEY_PARAMETER],
+    request=StrategyImportSerializer,
+    responses={201: StrategySerializer, **REFUSAL_RESPONSES, **REPEATED_RESPONSE},
+)
+@api_view(["POST"])
+@make_idempotent("run")
+def import_strategy(request: Request, slug: str, strategy: str) -> Response:
+    """Import a file of prompts as the project's own strategy, in every other respect like this
+    one."""
+    member = access.member_for(request, slug, right="run")
+    like = _get_newest_or_404(member, strategy)
+    body = validate_body(StrategyImportSerializer(data=request.data))
+    made = prompt_files.import_strategy(
+        member.project, like, body.pop("prompts"), **body, member=access.ensure_membership(member)
+    )
+    return Response(StrategySerializer(made).data, status=201)
+
+
 @extend_schema(request=None, responses={204: None, **REFUSAL_RESPONSES})
 @api_view(["POST"])
 def change_strategy(request: Request, slug: str, strategy: str, step: str) -> Response:
@@ -453,6 +484,7 @@ urlpatterns = [
         STRATEGY_PATH + "delete/", change_strategy, {"step": "delete"}, name="api-strategy-delete"
     ),
     path(STRATEGY_PATH + "back/", change_strategy, {"step": "back"}, name="api-strategy-back"),
+    path(STRATEGY_PATH + "import/", import_strategy, name="api-strategy-import"),
     path(STRATEGY_PATH + "versions/", versions, name="api-strategy-versions"),
     path(STRATEGY_PATH + "preview/", preview_strategy, name="api-strategy-preview"),
     path(STRATEGY_PATH + "parse/", parse_reply, name="api-strategy-parse"),

@@ -105,15 +105,29 @@ def copy_strategy(
 
     Raises `Refused` for a slug that is invalid or in use, and if the copy is not valid.
     """
-    _check_slug(slug)
+    check_slug(slug)
     source = catalogue.get_source(parent)
     if title:
         source = toml_text.set_value(source, "title", title)
     for key in LEFT_OUT[leave_out]:
         source = toml_text.set_value(source, key, False)
     draft = parse_source(source, slug, taxonomy.load_taxonomy(project))
+    return create(project, draft, parent, slug=slug, note=note, member=member)
+
+
+def create(
+    project: Project,
+    draft: StrategyDraft,
+    parent: StrategyVersion,
+    *,
+    slug: str,
+    note: str,
+    member: Membership | None,
+) -> StrategyVersion:
+    """Store a draft as the first version of the project's own strategy; `member` is None for
+    commands. Raises `Refused` if the draft has problems, or if the slug is in use."""
     if draft.strategy is None:
-        raise Refused(f"The copy cannot be used: {draft.problems[0].text}")
+        raise Refused(f"The strategy cannot be used: {draft.problems[0].text}")
     parent = catalogue.store_version(parent)
     with transactions.transact():
         _lock(project)
@@ -207,7 +221,8 @@ def _parse_key(key: str) -> Place:
     return (first, int(number) if number.isdecimal() else number, *inner)
 
 
-def _check_slug(slug: str) -> None:
+def check_slug(slug: str) -> None:
+    """Raise `Refused` unless the slug may be that of a project's own strategy."""
     if len(slug) > MAX_SLUG_LENGTH or not _SLUG.fullmatch(slug):
         raise Refused(
             f"Use small letters, digits and single hyphens for the name, at most {MAX_SLUG_LENGTH} "
@@ -227,7 +242,7 @@ def _store(
     draft: StrategyDraft,
     parent: StrategyVersion,
     number: int,
-    member: Membership,
+    member: Membership | None,
     note: str,
 ) -> StrategyVersion:
     version = draft.version()
@@ -235,6 +250,10 @@ def _store(
     version.member, version.note = member, note.strip()
     version.save()
     Event.record(
-        "strategy", str(version), project_id=project.pk, member_id=member.pk, parent=str(parent)
+        "strategy",
+        str(version),
+        project_id=project.pk,
+        member_id=member.pk if member else None,
+        parent=str(parent),
     )
     return version

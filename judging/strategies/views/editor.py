@@ -24,11 +24,11 @@ from annotation.projects import access
 from judging import errors
 from judging.models import StrategyVersion
 from judging.runs import choices
-from judging.strategies import catalogue, definitions, descriptions, editing, preview
+from judging.strategies import catalogue, definitions, descriptions, editing, preview, prompt_files
 from judging.strategies.editing import MAX_NOTE_LENGTH, MAX_SLUG_LENGTH, StrategyDraft
 from judging.strategies.replies import outputs
 from judging.strategies.replies.causes import describe_cause
-from judging.strategies.schema import FRAME_PLACEHOLDERS
+from judging.strategies.schema import FRAME_PLACEHOLDERS, FramePlaceholders
 from judging.strategies.views.strategies import get_strategy_or_404
 
 SAID_PREFIX = "said-"
@@ -112,6 +112,30 @@ def parse_editor_input(data: QueryDict) -> EditorInput:
 LONGEST_REPLY = 200_000
 
 
+class ImportForm(forms.Form):
+    """A file of prompts with the name and title of the strategy that is made of it."""
+
+    file = forms.FileField(
+        label="File of prompts",
+        help_text="Text in UTF-8. Without headings, all of it is the prompt. Lines such as "
+        "=== system ===, === prompt === or === step extract === divide it into parts.",
+    )
+    slug = forms.CharField(
+        label="Name",
+        max_length=MAX_SLUG_LENGTH,
+        help_text="Small letters, digits and hyphens. It cannot be changed later; runs are listed "
+        "under it.",
+        widget=forms.TextInput({"autocomplete": "off", "autocapitalize": "none"}),
+    )
+    title = forms.CharField(label="Title", max_length=LONGEST_TITLE)
+    note = forms.CharField(
+        label="Note",
+        max_length=MAX_NOTE_LENGTH,
+        required=False,
+        help_text="Where the prompts are from. Shown with its first version.",
+    )
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def copy_strategy(request: HttpRequest, slug: str, strategy: str) -> HttpResponse:
@@ -134,6 +158,40 @@ def copy_strategy(request: HttpRequest, slug: str, strategy: str) -> HttpRespons
     context = {"project": member.project, "member": member, "parent": parent, "form": form}
     status = 422 if form.errors else 200
     return render(request, "judging/strategy_copy.html", context, status=status)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def import_strategy(request: HttpRequest, slug: str, strategy: str) -> HttpResponse:
+    """Import a file of prompts as the project's own strategy, in every other respect like another
+    one."""
+    member = access.member_for(request, slug, right="run")
+    like = _get_version_or_404(member, strategy, request.GET.get("version", ""))
+    form = ImportForm(request.POST or None, request.FILES or None)
+    if request.method == "POST" and form.is_valid():
+        values = form.cleaned_data
+        content = values.pop("file").read(prompt_files.MAX_BYTES + 1)
+        try:
+            version = prompt_files.import_strategy(
+                member.project, like, content, **values, member=access.ensure_membership(member)
+            )
+        except Refused as problem:
+            form.add_error(None, str(problem))
+        else:
+            messages.success(request, f"{version} created from the file. Check it below.")
+            return redirect("strategy-edit", slug=slug, strategy=version.slug)
+    strategy_asked = like.strategy()
+    shown = FRAME_PLACEHOLDERS.get(strategy_asked.frame, FramePlaceholders(frozenset()))
+    context = {
+        "project": member.project,
+        "member": member,
+        "like": like,
+        "form": form,
+        "can_import": not strategy_asked.metric and strategy_asked.frame != "fold",
+        "needed": sorted(shown.needed),
+    }
+    status = 422 if form.errors else 200
+    return render(request, "judging/strategy_import.html", context, status=status)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -9,7 +9,9 @@ import pytest
 from annotation import tasktypes
 from annotation.importing import item_rows as drafts_of
 from annotation.items import taxonomy
+from annotation.projects import guidelines
 from formats.rows import BadRow, Row
+from tests.builders import make_member, make_project
 
 FILE = Path(__file__).parents[1] / "examples" / "items.jsonl"
 FIELDS = ["key", "category", "source_ability", "origin", "cluster"]
@@ -108,12 +110,37 @@ def test_the_checks_look_like_the_other_items_and_repeat_none() -> None:
 
 def test_the_guidelines_define_each_choice_as_the_task_type_does() -> None:
     """Study 000, appendix A: what is changed, but not in this category, is not relevant."""
-    guidelines = (FILE.parent / "guidelines.md").read_text(encoding="utf-8")
-    table = re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", guidelines, flags=re.MULTILINE)
+    text = (FILE.parent / "guidelines.md").read_text(encoding="utf-8")
+    table = re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", text, flags=re.MULTILINE)
     task = tasktypes.parse_definition(tasktypes.load_definitions()["perturbation-vetting"])
     choices = {option.title: option.help for option in task.deciding.options}
     assert dict(table) == {"choose": "when"} | choices
     assert choices["Not relevant"] == "There is a change, but it does not belong to this category."
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("task_of_study", ["mathgen", "fgfactv", "anscls"])
+def test_guidelines_of_study_001_define_verdicts_and_name_categories_of_the_task_type(
+    task_of_study: str,
+) -> None:
+    text = (FILE.parent / f"guidelines-{task_of_study}.md").read_text(encoding="utf-8")
+    table = re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", text, flags=re.MULTILINE)
+    task = tasktypes.parse_definition(tasktypes.load_definitions()["error-detection"])
+    assert dict(table) == {"choose": "when"} | {
+        option.title: option.help for option in task.deciding.options
+    }
+    kinds = {
+        option.title
+        for field in task.fields
+        if field.name == "error_type"
+        for option in field.options
+    }
+    named = set(re.findall(r"^- \*\*(.+?)\*\*:", text, flags=re.MULTILINE))
+    assert len(named) >= 2
+    assert named <= kinds
+    lead = make_member(make_project(task_type="error-detection"), role="lead")
+    published = guidelines.publish(lead.project, text, {}, "", lead)
+    assert published.text.startswith("## What you look at")
 
 
 def test_every_item_with_a_known_answer_can_be_imported() -> None:

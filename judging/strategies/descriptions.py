@@ -185,8 +185,8 @@ def describe_wording(strategy: Strategy) -> str:
     if not (strategy.study and strategy.prompts):
         return ""
     return (
-        f"The prompts are reworded after study {strategy.study[:3]}, not copied from it. Wording "
-        "moves figures, so compare with the study's only with care, or import the study's prompts."
+        f"The prompts are reworded after study {strategy.study[:3]}, not copied from it. "
+        "Compare with its figures only with care, or import the study's own prompts."
     )
 
 

@@ -44,13 +44,13 @@ WAYS: dict[str, Mapping[str, Any]] = {
 # model, parameters and body. Recorded before models were told apart by what they take. A strategy
 # that is added or reworded changes them all; nothing else may.
 RECORDED = {
-    "chat": "9096b000aaa3431634577620b46cd416fa7fd92cfb344b82c1247af75f9683ec",
-    "chat with parameters": "ca5dd9798df1641cc6deb4afec6550ec1f5af122093794680bd8ccb9e70b1946",
-    "chat in JSON": "74e7669c4da73b244b98d82aee821e26fd6b1b5283ddd32cc5b6d0a600f98e22",
-    "completions": "82a5db4c00696cff9c8b36f19208fe67196363b728f1d093b3bef27a1b83f548",
-    "anthropic": "a7efc33b5c02a6acb712a4e595a533f2a593d079581387a13e34265cea1c8f90",
-    "anthropic by schema": "55142123d368b504519e98550c511ff984474414b64bcd2241155b0499011ccb",
-    "gemini": "c1c3c2a60d5a8b59e98c5bfee2dc1fed3fcc08891310b44d3fe3af78c06de31a",
+    "chat": "e12d89d45f4043badc4830bc21bf372524842aadd95d2c15d8bfa8711c125f85",
+    "chat with parameters": "5752817521209ea4916ab9198481cbb98601c22ab808f40df7155030947cf071",
+    "chat in JSON": "77d61c1a3a2fb61ee73b046e19f4e2202de4971e276fc8becc0a96dcf43e8903",
+    "completions": "799089772bd420c0f6811c94ac67cd3bdc71ea4357caf89da601689e18a90e3b",
+    "anthropic": "28f585a9da23c246fa04a53eb8f3d5080981261b885eb75fff55e1e2e500f4a3",
+    "anthropic by schema": "e353eb22b7d686d309e4c4665d85ecfe78ee2b39002b242cbbe3d14066ccc58b",
+    "gemini": "3275d305f6ea31905278661bc2d930312c6a8579b6d0d8592843ae3564120fd3",
 }
 
 

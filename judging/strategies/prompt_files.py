@@ -8,7 +8,7 @@ The file is text in UTF-8. Without headings all of it is the prompt. Headings pa
 === step NAME ===    in place of a prompt, the steps of a chain; each may show {{NAME}} of an
                      earlier one
 
-A reply is asked for as JSON only if the last prompt speaks of JSON or has {{form}}.
+A judgement is asked for as JSON only if the last prompt speaks of JSON or has {{form}}.
 """
 
 import re
@@ -20,7 +20,7 @@ from annotation.models import Membership, Project
 from annotation.tasktypes import toml_text
 from judging import strategies
 from judging.models import StrategyVersion
-from judging.strategies import StrategyError, editing, schema
+from judging.strategies import Strategy, StrategyError, editing, schema
 
 MAX_BYTES = 4 * editing.MAX_SOURCE_LENGTH
 
@@ -72,7 +72,7 @@ def read_file(content: bytes | str, like: StrategyVersion) -> dict[str, Any]:
     parts = _split(text)
     dropped = set(_OF_PROMPTS) | (set() if "{{examples}}" in text else {"examples"})
     kept = {key: value for key, value in like.definition.items() if key not in dropped}
-    definition = kept | _build_changes(parts, strategy.output)
+    definition = kept | _build_changes(parts, strategy)
     try:
         strategies.from_definition(definition)
     except StrategyError as error:
@@ -146,7 +146,7 @@ def _check_names(parts: list[Part]) -> None:
         raise Refused("The file has no prompt. Add a line === prompt === and the prompt below it.")
 
 
-def _build_changes(parts: list[Part], output: str) -> dict[str, Any]:
+def _build_changes(parts: list[Part], like: Strategy) -> dict[str, Any]:
     """The keys of the definition that the file gives."""
     changes: dict[str, Any] = {part.name: part.text for part in parts if " " not in part.name}
     steps = [part for part in parts if " " in part.name]
@@ -154,13 +154,14 @@ def _build_changes(parts: list[Part], output: str) -> dict[str, Any]:
         changes["steps"] = [
             {
                 "name": part.name.removeprefix("step "),
-                "output": output if part is steps[-1] else "text",
+                "output": like.output if part is steps[-1] else "text",
                 "prompt": part.text,
             }
             for part in steps
         ]
     last = steps[-1].text if steps else changes["prompt"]
-    if "json" not in last.lower() and "{{form}}" not in last:
+    # Only an object can hold the parts of a generated text.
+    if not like.generates and "json" not in last.lower() and "{{form}}" not in last:
         changes["worded"] = True
     return changes
 

@@ -68,6 +68,9 @@ def test_json_is_asked_for_only_where_the_prompt_speaks_of_it(member: Membership
     assert imported(member, text, like="vanilla").strategy().schema is None
     text += ' Reply in JSON: {"score": N}'
     assert imported(member, text, like="vanilla", slug="more").strategy().schema is not None
+    text = "{{question}} {{reference}} {{guidance}} Change it."
+    made = imported(member, text, like="generate-entity", slug="made").strategy()
+    assert made.schema is not None
 
 
 def test_examples_are_shown_only_where_the_file_has_a_place_for_them(member: Membership) -> None:

@@ -61,7 +61,9 @@ class RatingsWidget(forms.Widget):
         """Return the rows that are not empty."""
         if name in data:
             return data[name]
-        columns = [data.getlist(f"{name}-{one}") for one in RATING_FIELDS] if data else []
+        if not isinstance(data, QueryDict):
+            return []
+        columns = [data.getlist(f"{name}-{one}") for one in RATING_FIELDS]
         rows = (dict(zip(RATING_FIELDS, row, strict=True)) for row in zip(*columns, strict=False))
         return [row for row in rows if any(value.strip() for value in row.values())]
 

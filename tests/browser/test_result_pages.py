@@ -26,9 +26,11 @@ from tests.judging.builders_detecting import (
     judge_all,
     make_sets,
     make_unlabelled,
+    rate_endpoint,
     say_kinds,
+    say_softly,
 )
-from tests.judging.builders_judging import make_endpoint, make_items
+from tests.judging.builders_judging import make_items
 from tests.judging.test_people_page import make_rated
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -79,11 +81,12 @@ def make_detected(folder: Path) -> Project:
     items = make_sets(project, 10, 4)
     say_kinds(items[:10], *[["reasoning-correctness"], ["instruction-following"]] * 5)
     for name in ("first", "second"):
-        endpoint = make_endpoint(f"http://{name}", name=name)
+        endpoint = rate_endpoint(name, elo=1000 + len(name))
         for place, slug in enumerate((*PROMPTS, "detect-steps")):
             judge(items, "D" * (4 + place) + "U" * (9 - place) + "-", slug, endpoint=endpoint)
     bare = make_unlabelled(project, 6)
     judge_all([*items, *bare], "DU" * 10, "detect-steps", endpoint=endpoint)
+    say_softly(items[:4], people_of(project, "ann", "bob"), ["en", "ee", "nn", "ee"])
     return project
 
 

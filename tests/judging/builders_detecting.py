@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from annotation.models import Item, Label, Membership, Project, Resolution, Stage
-from judging.models import Run
+from judging.models import Endpoint, Run
 from judging.runs.run_config import RunOverrides
+from tests.annotation.test_agreement import make_label
 from tests.builders import make_slot
-from tests.judging.builders_judging import make_items, make_judged
+from tests.judging.builders_judging import make_endpoint, make_items, make_judged
 
 
 def make_sets(project: Project, errors: int = 4, others: int = 2, **fields: Any) -> list[Item]:
@@ -41,6 +42,23 @@ def say_kinds(items: Sequence[Item], *kinds: list[str]) -> None:
     """What people said each error is."""
     for item, said in zip(items, kinds, strict=True):
         item.resolutions.update(values={"verdict": "error", "error_type": said})
+
+
+def rate_endpoint(name: str, **ratings: float) -> Endpoint:
+    """An evaluator whose model has these outside ratings."""
+    given = [
+        {"name": one, "value": value, "source": "a paper", "date": "2024-03-16"}
+        for one, value in ratings.items()
+    ]
+    return make_endpoint("https://judge.invalid/v1", name=name, ratings=given)
+
+
+def say_softly(items: Sequence[Item], people: Sequence[Membership], said: Sequence[str]) -> None:
+    """What each person says of each item: e is an error, n none, and ? not sure."""
+    words = {"e": "error", "n": "no_error", "?": "not_sure"}
+    for item, row in zip(items, said, strict=True):
+        for person, one in zip(people, row, strict=False):
+            make_label(item, person, {"verdict": words[one]})
 
 
 def label_blind(member: Membership, items: Sequence[Item], choices: Sequence[str]) -> None:

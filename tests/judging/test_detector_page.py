@@ -12,8 +12,16 @@ from django.test import Client
 from annotation.models import Item, Project
 from judging.models import Outcome
 from judging.results.tables import PAGES
+from tests.annotation.test_agreement import people_of
 from tests.builders import make_member, make_project
-from tests.judging.builders_detecting import judge, label_blind, make_sets, say_kinds
+from tests.judging.builders_detecting import (
+    judge,
+    label_blind,
+    make_sets,
+    rate_endpoint,
+    say_kinds,
+    say_softly,
+)
 from tests.judging.builders_judging import make_endpoint
 
 pytestmark = pytest.mark.django_db
@@ -40,7 +48,7 @@ def items(project: Project) -> list[Item]:
 def judged(project: Project, items: list[Item]) -> Project:
     """One evaluator asked by all four prompts and with steps, another by prompt 1-A alone, and a
     person."""
-    a, b = (make_endpoint(f"http://{name}", name=name) for name in "ab")
+    a, b = (rate_endpoint(name, elo=1000 + place) for place, name in enumerate("ab"))
     said = {
         "detect-1a": "D" * 9 + "UUU" + "DUUUUU",
         "detect-1b": "D" * 6 + "U" * 6 + "U" * 6,
@@ -52,6 +60,7 @@ def judged(project: Project, items: list[Item]) -> Project:
         judge(items, results, slug, endpoint=a)
     judge(items, "D" + "U" * 17, "detect-1a", endpoint=b)
     label_blind(make_member(project), items[10:14], ["error"] * 2 + ["no_error"] * 2)
+    say_softly(items[:4], people_of(project, "ann", "bob"), ["en", "ee", "nn", "ee"])
     return project
 
 

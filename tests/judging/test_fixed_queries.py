@@ -17,8 +17,16 @@ from tests.builders import make_account, make_project
 from tests.judging import builders_decided
 from tests.judging.builders_compared import make_compared
 from tests.judging.builders_decided import make_audit, make_replied, scores
-from tests.judging.builders_detecting import judge, judge_all, make_sets, make_unlabelled, say_kinds
-from tests.judging.builders_judging import make_endpoint, make_items
+from tests.judging.builders_detecting import (
+    judge,
+    judge_all,
+    make_sets,
+    make_unlabelled,
+    rate_endpoint,
+    say_kinds,
+    say_softly,
+)
+from tests.judging.builders_judging import make_items
 from tests.judging.test_people_page import make_rated
 from tests.judging.test_same_everywhere import PROJECTS
 
@@ -77,12 +85,13 @@ def make_errors(size: int) -> None:
     items = make_sets(project, ITEMS[size] - 3, 3)
     say_kinds(items, *[["reasoning-correctness"]] * len(items))
     bare = make_unlabelled(project, size)
-    for _ in range(size):
-        endpoint = make_endpoint("http://a")
+    for number in range(size):
+        endpoint = rate_endpoint(f"rated-{size}-{number}", elo=1000 + number)
         for slug in ("1a", "1b", "2a", "2b", "steps"):
             said = "".join(one for one, _ in zip(cycle("DDU-U"), items, strict=False))
             judge(items, said, f"detect-{slug}", endpoint=endpoint)
         judge_all([*items, *bare], "D" * len([*items, *bare]), "detect-steps", endpoint=endpoint)
+    say_softly(items[: 4 * size], people_of(project, "ann", "bob"), ["en", "ee", "nn", "ee"] * size)
 
 
 def looks(browser: Client, path: str, words: str = "") -> int:

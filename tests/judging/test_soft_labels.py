@@ -12,15 +12,14 @@ from scipy import stats as scipy_stats
 from annotation.models import Item, Membership, Project
 from judging.models import Run
 from judging.results import tables
-from tests.annotation.test_agreement import make_label, people_of
+from tests.annotation.test_agreement import people_of
 from tests.builders import make_member, make_project
-from tests.judging.builders_detecting import judge_all, make_sets, make_unlabelled
+from tests.judging.builders_detecting import judge_all, make_sets, make_unlabelled, say_softly
 from tests.judging.builders_judging import make_endpoint
 from tests.judging.test_result_pages import lines
 
 pytestmark = pytest.mark.django_db
 
-ANSWERS = {"e": "error", "n": "no_error", "?": "not_sure"}
 # What three people say of each item, and what the run says. The last two have one vote or none.
 SAID = ("eee", "een", "enn", "nnn", "en?", "ee", "e??", "")
 RUN = "DDUU-UDD"
@@ -34,12 +33,6 @@ def project() -> Project:
 @pytest.fixture
 def people(project: Project) -> list[Membership]:
     return people_of(project, "ann", "bob", "cid")
-
-
-def give(items: list[Item], people: list[Membership], said: tuple[str, ...] = SAID) -> None:
-    for item, row in zip(items, said, strict=True):
-        for person, one in zip(people, row, strict=False):
-            make_label(item, person, {"verdict": ANSWERS[one]})
 
 
 def judge(items: list[Item], results: str, **values: Any) -> Run:
@@ -57,7 +50,7 @@ def judged(project: Project, people: list[Membership]) -> list[Item]:
     """Four items with a final label, four on which people have not agreed."""
     items = [*make_sets(project, 2, 2), *make_unlabelled(project, 4)]
     judge(items, RUN)
-    give(items, people)
+    say_softly(items, people, SAID)
     return items
 
 
@@ -103,7 +96,7 @@ def test_samples_count_by_the_share_that_says_error(
 ) -> None:
     items = make_unlabelled(project, 2)
     run = judge(items, "DU")
-    give(items, people, ("een", "nnn"))
+    say_softly(items, people, ("een", "nnn"))
     run.outcomes.filter(item=items[0]).update(share=0.6)
     [row] = rows(project, "soft_labels")
     assert row["alarms"] == pytest.approx(0.3)
@@ -115,7 +108,7 @@ def test_labels_given_in_sight_of_others_and_of_old_texts_do_not_count(
 ) -> None:
     items = make_unlabelled(project, 3)
     judge(items, "DDD")
-    give(items, people, ("eee", "een", "enn"))
+    say_softly(items, people, ("eee", "een", "enn"))
     items[0].labels.filter(member__in=people[1:]).update(informed=True)
     items[1].duplicate_of = items[2]
     items[1].save()
@@ -126,7 +119,7 @@ def test_labels_given_in_sight_of_others_and_of_old_texts_do_not_count(
 def test_groups_and_intervals_of_many_items(project: Project, people: list[Membership]) -> None:
     sums, facts = make_unlabelled(project, 12), make_unlabelled(project, 3, task="facts")
     judge([*sums, *facts], "DDUUDU" * 2 + "DDU")
-    give([*sums, *facts], people, ("een", "eee", "nnn") * 5)
+    say_softly([*sums, *facts], people, ("een", "eee", "nnn") * 5)
     found = {row["task"]: row for row in rows(project, "soft_labels", "task")}
     assert {task: row["n"] for task, row in found.items()} == {"sums": 12, "facts": 3}
     for name in ("pearson", "rho", "brier"):
@@ -139,7 +132,7 @@ def test_a_run_that_always_says_the_same_has_no_correlation(
 ) -> None:
     items = make_unlabelled(project, 2)
     judge(items, "DD")
-    give(items, people, ("een", "nnn"))
+    say_softly(items, people, ("een", "nnn"))
     [row] = rows(project, "soft_labels")
     assert (row["pearson"], row["pearson_reason"]) == (None, "one side is constant")
     assert row["agreement"] == pytest.approx((2 / 3 + 0) / 2)

@@ -18,8 +18,7 @@ from judging.results import cache
 from judging.results.columns import Table
 from judging.results.tables import strength
 from tests.builders import make_member, make_project
-from tests.judging.builders_detecting import judge, make_sets
-from tests.judging.builders_judging import make_endpoint
+from tests.judging.builders_detecting import judge, make_sets, rate_endpoint
 from tests.judging.published_tables import DETECTORS, RATINGS, STRENGTH, rows
 from tests.judging.test_same_everywhere import plain
 
@@ -88,14 +87,6 @@ def test_table_9_has_48_correlations_of_which_three_need_what_was_not_printed() 
     assert sum(bool(row["reason"]) for row in TABLE_9) == 3
 
 
-def rate(name: str, **ratings: float) -> Endpoint:
-    given = [
-        {"name": one, "value": value, "source": "a paper", "date": "2024-03-16"}
-        for one, value in ratings.items()
-    ]
-    return make_endpoint("https://judge.invalid/v1", name=name, ratings=given)
-
-
 @pytest.fixture
 def project(db: None) -> Project:
     """Five evaluators over four errors and two others of one task: recall 1/4, 2/4 ... falls in the
@@ -107,7 +98,7 @@ def project(db: None) -> Project:
         ratings = {"elo": 1000.0 + 10 * number} if number < 4 else {}
         if number == 0:
             ratings["mmlu"] = 60.0
-        judge(items, verdicts, endpoint=rate(f"e{number}", **ratings))
+        judge(items, verdicts, endpoint=rate_endpoint(f"e{number}", **ratings))
     return project
 
 

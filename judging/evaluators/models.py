@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from judging.evaluators.prices import Prices
 from judging.evaluators.providers import PROVIDERS, build_body, provider_choices
-from judging.evaluators.providers.parameters import merge_parameters
+from judging.evaluators.providers.parameters import fit_token_limit, merge_parameters
 from judging.evaluators.ratings import check_ratings
 from judging.strategies.definitions import SECRET_NAME
 
@@ -245,14 +245,17 @@ class Endpoint(models.Model):
             return Prices(Decimal(0), Decimal(0))
         return Prices(self.price_in, self.price_out, self.price_cached, self.price_reasoning)
 
-    def pinned(self, *over: Mapping[str, Any]) -> dict[str, Any]:
+    def pinned(
+        self, strategy: Mapping[str, Any] | None = None, own: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
         """Return the settings that a run pins: everything that shapes a request, without the key.
-        The parameters are those of the endpoint with the changes in `over`, under the names that
-        the model's family uses.
+        The parameters are those of the endpoint, changed by those of the `strategy` and by the
+        run's `own`, under the names that the model's family uses.
         """
         shapes = {name: getattr(self, name) for name in REQUEST_FIELDS}
         defaults = PROVIDERS[self.provider].default_parameters
-        layers = (self.parameters, *over)
+        of_strategy = fit_token_limit(self.model, self.parameters, strategy or {})
+        layers = (self.parameters, of_strategy, own or {})
         shapes["parameters"] = merge_parameters(self.provider, self.model, defaults, *layers)
         return {"name": self.name} | shapes
 

@@ -88,6 +88,24 @@ def merge_parameters(
     return dict.fromkeys((name for name in family.refuses if name in defaults), None) | found
 
 
+def fit_token_limit(
+    model: str, endpoint: Mapping[str, Any], strategy: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The parameters of a strategy, with its token limit, if it has one, under the name that the
+    endpoint uses for its own. A model that thinks keeps the larger of the two limits: its thinking
+    counts too, and a strategy says how long an answer may be.
+    """
+    limit = next((strategy[name] for name in TOKEN_LIMIT_NAMES if name in strategy), None)
+    name = next((name for name in TOKEN_LIMIT_NAMES if name in endpoint), "")
+    if limit is None or not name:
+        return dict(strategy)
+    rest = {one: value for one, value in strategy.items() if one not in TOKEN_LIMIT_NAMES}
+    own, thinks = endpoint[name], find_family(model).longest_answer > DEFAULT_MAX_TOKENS
+    if thinks and isinstance(own, int) and isinstance(limit, int):
+        limit = max(limit, own)
+    return {**rest, name: limit}
+
+
 def with_token_limit(
     provider: str, model: str, defaults: Mapping[str, Any], parameters: Mapping[str, Any]
 ) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from judging.evaluators.providers.parameters import (
     _load_families,
     find_family,
     find_refused,
+    fit_token_limit,
     merge_parameters,
     with_token_limit,
 )
@@ -159,3 +160,26 @@ def test_a_refusal_whose_field_stands_beside_its_words_names_it() -> None:
     assert parse_error_body(body)[0] == "`temperature` is deprecated."
     body = b'{"error": {"message": "Too long: the temperature rose.", "param": "messages"}}'
     assert find_refused(parse_error_body(body)[0], ["temperature"]) == ""
+
+
+@pytest.mark.parametrize(
+    ("model", "of_endpoint", "sent"),
+    [
+        # The strategy's limit holds, under the endpoint's name.
+        ("gpt-4o", {}, {"max_tokens": 4096}),
+        ("gpt-4o", {"max_tokens": 8192}, {"max_tokens": 4096}),
+        ("ours", {"max_completion_tokens": 500}, {"max_completion_tokens": 4096}),
+        # A model that thinks keeps a larger one of its endpoint.
+        ("o3", {"max_completion_tokens": 8192}, {"max_completion_tokens": 8192}),
+        ("o3", {"max_completion_tokens": 1024}, {"max_completion_tokens": 4096}),
+        ("gemini-3-pro", {"max_tokens": 8192}, {"max_tokens": 8192}),
+        # An endpoint that sends no limit is told the strategy's.
+        ("o3", {"max_completion_tokens": None}, {"max_completion_tokens": 4096}),
+    ],
+)
+def test_the_token_limit_of_a_strategy_leaves_room_for_thinking(
+    model: str, of_endpoint: dict[str, Any], sent: dict[str, Any]
+) -> None:
+    strategy = {"temperature": 0.5, "max_tokens": 4096}
+    assert fit_token_limit(model, of_endpoint, strategy) == {"temperature": 0.5} | sent
+    assert fit_token_limit(model, of_endpoint, {"top_p": 1}) == {"top_p": 1}

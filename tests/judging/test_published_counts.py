@@ -94,6 +94,23 @@ def test_abilities_are_the_sums_of_their_categories() -> None:
                 assert sum(counts(row)[name] for row in parts) == count, whole
 
 
+def test_tables_3_to_5_are_the_rates_of_the_detailed_tables() -> None:
+    """But for score-invariant items and scales from 1 to 5, of which no counts are printed."""
+    every = [row for _, rows in _every() for row in rows if not row["category"]]
+    rates = {
+        (row["strategy"], row["model"], row["ability"]): row["rate"]
+        for row in every
+        if row["denominator"] != "explanations"
+    }
+    counted: Counter[str] = Counter()
+    for row in published_tables.rows(FILES["000-overview"]):
+        of = row["strategy"], row["model"], row["ability"]
+        if row["ability"] != "score-invariant" and not row["strategy"].endswith("-5"):
+            assert rates[of] == row["rate"]
+            counted[row["table"]] += 1
+    assert counted == {"3": 44, "4": 44, "5": 8}
+
+
 def _every() -> Iterator[tuple[str, Rows]]:
     for name in COUNTED:
         yield from ((name, rows) for rows in of_table(FILES[name]).values())

@@ -72,3 +72,21 @@ def _ratio(sums: NDArray[np.float64]) -> NDArray[np.float64]:
     """The mean from each row of sums, nan where no item was drawn."""
     total, n = sums[:, 0], sums[:, 1]
     return np.divide(total, n, out=np.full(n.shape, np.nan), where=n > 0)
+
+
+def clustered_sd(values: ArrayLike) -> Figure:
+    """The standard deviation of one value per item, with n - 1 below; missing values are nan. It
+    does not exist with under two values. Pass it to `bootstrap.estimate` for an interval."""
+    x = np.asarray(values, dtype=float)
+    there = ~np.isnan(x)
+    # Centred, so that the difference of squares below loses no digits.
+    apart = np.where(there, x - (x[there].mean() if there.any() else 0.0), 0.0)
+    terms = csr_array(np.column_stack([apart, apart**2, there]))
+    return Figure(terms, _sd, there, "no values", "one value")
+
+
+def _sd(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    total, squares, n = sums[:, 0], sums[:, 1], sums[:, 2]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = np.maximum(squares - total**2 / n, 0.0) / (n - 1)
+    return np.where(n > 1, np.sqrt(variance), np.nan)

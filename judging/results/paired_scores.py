@@ -254,12 +254,14 @@ def _classify_lengths(runs: Sequence[Run]) -> dict[int, str]:
     """Find out by item id whether the expected answer is short or long."""
     judged = Outcome.objects.filter(run__in=runs).values("revision")
     texts = Revision.objects.filter(pk__in=judged).order_by().values_list("item", "texts")
-    words = {item: _mean_words(one) for item, one in texts.iterator(AT_A_TIME)}
+    words = {item: mean_words(one) for item, one in texts.iterator(AT_A_TIME)}
     middle = float(np.median(list(words.values()))) if words else 0.0
     return {item: SHORT if n <= middle else LONG for item, n in words.items()}
 
 
-def _mean_words(texts: Mapping[str, Any]) -> float:
+def mean_words(texts: Mapping[str, Any]) -> float:
+    """The number of words of the expected answer, as a mean over several; of the response without
+    one."""
     answer = texts.get("gold") or texts.get("response") or ""
     several = answer if isinstance(answer, list) else [answer]
     return sum(len(unicode_words(str(one))) for one in several) / len(several)

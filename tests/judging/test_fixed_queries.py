@@ -38,13 +38,15 @@ ITEMS = {FEW: 10, MANY: 40}
 VIEWS = [(slug, view.slug) for slug, page in PAGES.items() for view in page.views]
 # Which project a page is of and which runs a view: "vanilla" ones of "fbi" for the others.
 OTHERWISE = {"detector": "errors", "corrected": "errors", "people": "p", "pairwise": "c"}
+OF_WORDS = "rouge-l-response"
 KINDS = {
     ("verdicts", "verdicts"): "pairwise",
     ("verdicts", "order"): "pairwise",
     ("reference", "bins"): "reference",
+    ("people", "overlap"): OF_WORDS,
 }
 # The same of tables, whose projects are those of other tests.
-STRATEGIES = {"verdicts": "pairwise", "order_effect": "pairwise"}
+STRATEGIES = {"verdicts": "pairwise", "order_effect": "pairwise", "overlap": OF_WORDS}
 LISTS = (
     "", "items/", "runs/", "runs/?archived=on", "runs/1/", "strategies/", "results/", "budget/",
     "results/views/", "archives/", "board/", "pace/", "agreement/", "answer-key/", "mentions/",
@@ -106,7 +108,7 @@ def looks(browser: Client, path: str, words: str = "") -> int:
 def chosen(slug: str, strategy: str) -> list[Run]:
     """So many runs of each kind as the project is for."""
     runs = Run.objects.for_results().filter(project__slug=slug)
-    if slug.startswith("fbi"):
+    if slug.startswith("fbi") or strategy == OF_WORDS:
         return list(runs.filter(strategy__slug=strategy))
     return list(runs)[: int(slug[-1])] if slug.startswith("p-") else list(runs)
 

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.django_db
 
 # Which project fills a table; "fbi" the others.
 RATED = ("alignment", "alignment_groups", "ceiling", "alt_test", "by_score", "pairs", "points",
-         "majority", "ratings")  # fmt: skip
+         "majority", "ratings", "overlap")  # fmt: skip
 ERRORS = ("detector", "detector_ranges", "changes", "bias", "error_kinds", "corrected", "strength",
           "strength_points", "soft_labels", "soft_shares")  # fmt: skip
 COMPARED = ("pairwise", "pairwise_pairs", "pairwise_position")

@@ -1,0 +1,48 @@
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from annotation.management.files import command_error
+from annotation.models import Project
+from judging.models import Run
+from judging.results.counted import UnknownField
+from judging.results.tables.overlap import tabulate_overlap
+from stats import tasks
+
+
+class Command(BaseCommand):
+    help = "Draw tasks evenly over low and high mean and SD of ROUGE-L and length of the reference."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--project", required=True, metavar="SLUG")
+        parser.add_argument("--run", required=True, type=int, metavar="NUMBER", help="of ROUGE-L")
+        parser.add_argument("--by", default="task", metavar="FIELD", help="default: task")
+        parser.add_argument("--number", type=int, default=20, help="how many tasks; default: 20")
+        parser.add_argument("--seed", type=int, default=1, help="of the draw; default: 1")
+        parser.add_argument("--keep", nargs="+", action="extend", default=[], metavar="TASK")
+        parser.add_argument("--leave-out", nargs="+", action="extend", default=[], metavar="TASK")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        project = Project.objects.filter(slug=options["project"]).first()
+        if project is None:
+            raise command_error(f"There is no project {options['project']!r}.")
+        by, runs = options["by"], Run.objects.filter(project=project, number=options["run"])
+        try:
+            rows = list(tabulate_overlap(project, list(runs), [by]))
+            if not rows:
+                raise command_error(f"Run {options['run']} has no ROUGE-L. Choose a run of it.")
+            # A task with one score has no SD, so it cannot be placed in a cell.
+            figures = {
+                row[by]: (row["mean"], row["sd"], row["words"])
+                for row in rows
+                if row["sd"] is not None
+            }
+            if alone := sorted(row[by] for row in rows if row[by] not in figures):
+                self.stderr.write(f"Left out, with a single score: {', '.join(alone)}")
+            drawn = tasks.draw_tasks(
+                figures, options["number"], options["seed"], options["keep"], options["leave_out"]
+            )
+        except (UnknownField, ValueError) as error:
+            raise command_error(str(error)) from error
+        self.stdout.write("\n".join(drawn))

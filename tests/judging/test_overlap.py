@@ -1,0 +1,60 @@
+"""ROUGE-L by task: the table, its view, and the command that draws tasks."""
+
+import io
+from statistics import fmean, stdev
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from judging.models import Run
+from judging.results.tables.overlap import tabulate_overlap
+from tests.builders import make_project
+from tests.judging.builders_judging import make_items, make_run, work
+
+
+@pytest.fixture
+def run() -> Run:
+    project = make_project("p")
+    for task in range(4):
+        make_items(project, 12 if task else 1, fields={"task": f"t{task}"})
+    return work(make_run(project))
+
+
+def draw(*words: str) -> list[str]:
+    out = io.StringIO()
+    call_command("draw_tasks", "--project", "p", *words, stdout=out)
+    return out.getvalue().split()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_each_task_has_mean_and_sd_of_its_scores(run: Run) -> None:
+    rows = {row["task"]: row for row in tabulate_overlap(run.project, [run], ["task"])}
+    outcomes = run.outcomes.filter(item__fields__task="t1")
+    scores = [one.values["perturbed"] for one in outcomes]
+    row: dict[str, Any] = rows["t1"]
+    assert (row["n"], row["mean"]) == (12, pytest.approx(fmean(scores)))
+    assert row["sd"] == pytest.approx(stdev(scores), abs=1e-9)
+    # "2 spiders have 16 legs."
+    assert row["words"] == 5
+    assert (rows["t0"]["n"], rows["t0"]["sd"], rows["t0"]["sd_reason"]) == (1, None, "one value")
+    assert "under 10 clusters" in rows["t0"]["mean_reason"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_tasks_are_drawn_from_the_figures_of_a_run(run: Run) -> None:
+    assert draw("--run", "1", "--number", "3") == ["t1", "t2", "t3"]
+    assert draw("--run", "1", "--number", "1", "--keep", "t2") == ["t2"]
+    assert draw("--run", "1", "--number", "2", "--leave-out", "t2") == ["t1", "t3"]
+    with pytest.raises(CommandError, match="from 1 to 3"):
+        draw("--run", "1")
+    with pytest.raises(CommandError, match="Run 7 has no ROUGE-L"):
+        draw("--run", "7")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_page_shows_the_table_and_names_the_command(run: Run, admin_client: Any) -> None:
+    address = f"/projects/{run.project.slug}/results/people/?view=overlap&by=task"
+    page = admin_client.get(address).text
+    assert "ROUGE-L by group" in page
+    assert "draw_tasks" in page

@@ -77,6 +77,18 @@ def test_each_step_of_the_chain_is_read_for_the_next():
     ]
 
 
+@pytest.mark.parametrize(
+    ("reply", "value"),
+    [
+        ("Feedback: the class is right. [RESULT] 1", {"score": 1}),
+        ("Feedback: all of it. <RESULT>3</RESULT>", {"score": 3}),
+        ("Feedback: off the scale. [RESULT] 4", None),
+    ],
+)
+def test_one_number_after_result_is_the_score_of_the_rubric(reply, value):
+    assert parse_reply(STRATEGIES["score-rubric"], reply).value == value
+
+
 def test_the_examples_in_the_chain_are_answers_that_would_be_read():
     chain = STRATEGIES["score-chain"]
     for spec in list_all_calls(chain):
@@ -88,7 +100,7 @@ def test_the_examples_in_the_chain_are_answers_that_would_be_read():
 
 
 def test_a_strategy_that_is_none_of_these_is_a_baseline_or_a_fold():
-    covered = {*IN_JSON, *DETECTORS, "prometheus", "prometheus-axis", "score-chain"}
+    covered = {*IN_JSON, *DETECTORS, "prometheus", "prometheus-axis", "score-chain", "score-rubric"}
     covered |= {"generate-gold", "generate-response"}
     left = [one for slug, one in STRATEGIES.items() if slug not in covered]
     assert all(one.metric or one.frame == "fold" for one in left)

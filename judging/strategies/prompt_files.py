@@ -81,9 +81,13 @@ def read_file(content: bytes | str, like: StrategyVersion) -> dict[str, Any]:
 
 
 def _decode(content: bytes | str) -> str:
+    too_long = f"The file is too long. Shorten it to {editing.MAX_SOURCE_LENGTH:,} characters."
+    # Before it is decoded: of a longer file only a part was read, which may end within a character.
+    if len(content) > MAX_BYTES:
+        raise Refused(too_long)
     if isinstance(content, bytes):
         try:
-            text = content[: MAX_BYTES + 1].decode("utf-8-sig")
+            text = content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             line = content.count(b"\n", 0, error.start) + 1
             raise Refused(f"Line {line}: this is not UTF-8. Save the file as UTF-8.") from error
@@ -91,9 +95,7 @@ def _decode(content: bytes | str) -> str:
         text = content
     text = text.replace("\r\n", "\n")
     if len(text) > editing.MAX_SOURCE_LENGTH:
-        raise Refused(
-            f"The file is too long. Shorten it to {editing.MAX_SOURCE_LENGTH:,} characters."
-        )
+        raise Refused(too_long)
     if found := _CONTROL.search(text):
         line = text.count("\n", 0, found.start()) + 1
         raise Refused(f"Line {line}: remove the control character U+{ord(found[0]):04X}.")

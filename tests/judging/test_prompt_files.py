@@ -114,6 +114,7 @@ def test_a_hostile_file_stays_text(member: Membership, client: Client) -> None:
         (b"Good\n\xff\xfe", "Line 2: this is not UTF-8. Save"),
         ("a\nb\0c", r"Line 2: remove the control character U\+0000"),
         ("x" * 200_001, "too long. Shorten it to 200,000"),
+        (("ß" * 400_001).encode()[:800_001], "too long. Shorten it to 200,000"),
         ("Why?\n{question} {{response}}", r"Line 2: write \{\{question\}\} in place of"),
         ("=== prompt ===\n{{question}}", r"Line 1: the text below does not use \{\{response\}\}"),
         ("{{question}}\n{{response}}\n{{a}}", r"Line 3: unknown placeholder \{\{a\}\}; use"),

@@ -35,8 +35,8 @@ SAID_PREFIX = "said-"
 LONGEST_TITLE = 120
 
 
-class CopyForm(forms.Form):
-    """A copy: its slug in the project, a title, and a note on why it was made."""
+class NewStrategyForm(forms.Form):
+    """The slug and title of a new strategy of the project."""
 
     slug = forms.CharField(
         label="Name",
@@ -46,6 +46,11 @@ class CopyForm(forms.Form):
         widget=forms.TextInput({"autocomplete": "off", "autocapitalize": "none"}),
     )
     title = forms.CharField(label="Title", max_length=LONGEST_TITLE)
+
+
+class CopyForm(NewStrategyForm):
+    """A copy: its slug in the project, a title, and a note on why it was made."""
+
     leave_out = forms.ChoiceField(
         label="Instructions inside the texts",
         required=False,
@@ -112,7 +117,7 @@ def parse_editor_input(data: QueryDict) -> EditorInput:
 LONGEST_REPLY = 200_000
 
 
-class ImportForm(forms.Form):
+class ImportForm(NewStrategyForm):
     """A file of prompts with the name and title of the strategy that is made of it."""
 
     file = forms.FileField(
@@ -120,20 +125,13 @@ class ImportForm(forms.Form):
         help_text="Text in UTF-8. Without headings, all of it is the prompt. Lines such as "
         "=== system ===, === prompt === or === step extract === divide it into parts.",
     )
-    slug = forms.CharField(
-        label="Name",
-        max_length=MAX_SLUG_LENGTH,
-        help_text="Small letters, digits and hyphens. It cannot be changed later; runs are listed "
-        "under it.",
-        widget=forms.TextInput({"autocomplete": "off", "autocapitalize": "none"}),
-    )
-    title = forms.CharField(label="Title", max_length=LONGEST_TITLE)
     note = forms.CharField(
         label="Note",
         max_length=MAX_NOTE_LENGTH,
         required=False,
         help_text="Where the prompts are from. Shown with its first version.",
     )
+    field_order = ("file", "slug", "title", "note")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -65,6 +65,19 @@ class RunGroups(Leading):
         return [*found, cells.run_cell(self.runs[row["run"]])] if self.has_run else found
 
 
+class RunFields(Leading):
+    """The run, and the value of each item field that the reader groups by."""
+
+    def headers(self) -> list[Header]:
+        titles = self.asked.groups
+        fields = [Header(titles.get(one, one), one, is_number=False) for one in self.asked.fields()]
+        return [Header("Run", "run", is_number=False), *fields]
+
+    def cells(self, row: Row) -> list[Cell]:
+        fields = (self.asked.group_title(one, row[one]) for one in self.asked.fields())
+        return [cells.run_cell(self.runs[row["run"]]), *map(cells.text_cell, fields)]
+
+
 def group_fields(rows: Iterable[Row]) -> list[str]:
     """The fields that the rows are grouped by, the narrowest first."""
     first: Row = next(iter(rows), {})

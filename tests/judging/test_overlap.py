@@ -11,6 +11,7 @@ from judging.models import Run
 from judging.results.tables.overlap import tabulate_overlap
 from tests.builders import make_project
 from tests.judging.builders_judging import make_items, make_run, work
+from tests.judging.test_result_pages import lines
 
 
 @pytest.fixture
@@ -48,7 +49,9 @@ def test_tasks_are_drawn_from_the_figures_of_a_run(run: Run) -> None:
     assert draw("--run", "1", "--number", "2", "--leave-out", "t2") == ["t1", "t3"]
     with pytest.raises(CommandError, match="from 1 to 3"):
         draw("--run", "1")
-    with pytest.raises(CommandError, match="Run 7 has no ROUGE-L"):
+    with pytest.raises(CommandError, match="t0: only one score"):
+        draw("--run", "1", "--number", "2", "--keep", "t0")
+    with pytest.raises(CommandError, match="p has no run 7"):
         draw("--run", "7")
 
 
@@ -57,4 +60,5 @@ def test_the_page_shows_the_table_and_names_the_command(run: Run, admin_client: 
     address = f"/projects/{run.project.slug}/results/people/?view=overlap&by=task"
     page = admin_client.get(address).text
     assert "ROUGE-L by group" in page
+    assert [row[1] for row in lines(page)] == ["t0", "t1", "t2", "t3"]
     assert "draw_tasks" in page

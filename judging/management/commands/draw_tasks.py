@@ -4,8 +4,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from annotation.management.files import command_error
-from annotation.models import Project
-from judging.models import Run
+from judging.management import run_commands
 from judging.results.counted import UnknownField
 from judging.results.tables.overlap import tabulate_overlap
 from stats import tasks
@@ -24,14 +23,11 @@ class Command(BaseCommand):
         parser.add_argument("--leave-out", nargs="+", action="extend", default=[], metavar="TASK")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        project = Project.objects.filter(slug=options["project"]).first()
-        if project is None:
-            raise command_error(f"There is no project {options['project']!r}.")
-        by, runs = options["by"], Run.objects.filter(project=project, number=options["run"])
+        by, run = options["by"], run_commands.get_run(options["project"], options["run"])
         try:
-            rows = list(tabulate_overlap(project, list(runs), [by]))
+            rows = list(tabulate_overlap(run.project, [run], [by]))
             if not rows:
-                raise command_error(f"Run {options['run']} has no ROUGE-L. Choose a run of it.")
+                raise command_error(f"Run {run.number} has no ROUGE-L. Choose a run of it.")
             # A task with one score has no SD, so it cannot be placed in a cell.
             figures = {
                 row[by]: (row["mean"], row["sd"], row["words"])
@@ -40,6 +36,11 @@ class Command(BaseCommand):
             }
             if alone := sorted(row[by] for row in rows if row[by] not in figures):
                 self.stderr.write(f"Left out, with a single score: {', '.join(alone)}")
+            if kept := sorted({*options["keep"]}.intersection(alone)):
+                raise command_error(
+                    f"{', '.join(kept)}: only one score, so no standard deviation. Take it without "
+                    "a draw."
+                )
             drawn = tasks.draw_tasks(
                 figures, options["number"], options["seed"], options["keep"], options["leave_out"]
             )

@@ -1,9 +1,8 @@
 """How does the overlap with the reference differ by task? The table `overlap`, a view of the page
 Against people (study 003, section 3.1)."""
 
-import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import nan
 from typing import Any
 
@@ -40,8 +39,7 @@ def tabulate_overlap(
     """The table `overlap`: the mean and the standard deviation of ROUGE-L in each group of items,
     and the mean number of words of the reference. Raises `UnknownField`."""
     named = detectors.check_groupings(project, by)
-    said = ("item", "item__cluster", "revision", "values")
-    fields = (*said, *(one.expression("item__") for one in named))
+    fields = ("item__cluster", "revision", "values", *(one.expression("item__") for one in named))
     found = Outcome.objects.counted().main().filter(item__duplicate_of=None)
     for run in runs:
         if run.strategy.strategy().metric not in METRICS:
@@ -51,7 +49,7 @@ def tabulate_overlap(
         texts = Revision.objects.filter(pk__in=mine.order_by().values("revision"))
         words = {pk: mean_words(one) for pk, one in texts.values_list("pk", "texts")}
         groups: dict[GroupKey, list[tuple[str, float, float]]] = defaultdict(list)
-        for _, cluster, revision, values, *group in outcomes:
+        for cluster, revision, values, *group in outcomes:
             key = detectors.make_group_key(group)
             groups[key].append((cluster, _score(values), words[revision]))
         for key, rows in sorted(groups.items()):
@@ -64,9 +62,8 @@ def tabulate_overlap(
             }
 
 
-def _score(values: Any) -> float:
-    said = json.loads(values) if isinstance(values, str) else values or {}
-    return next((float(said[one]) for one in _SCORES if said.get(one) is not None), nan)
+def _score(values: Mapping[str, Any]) -> float:
+    return next((float(values[one]) for one in _SCORES if values.get(one) is not None), nan)
 
 
 def _row(run: Run, key: GroupKey, rows: Sequence[tuple[str, float, float]]) -> dict[str, Any]:
@@ -130,6 +127,7 @@ VIEWS = (
             "The command draw_tasks draws tasks evenly over low and high values of the three "
             "(study 003, section 3.1).",
             _draw,
+            leading=lines.RunFields,
         ),
         studies={"003": study_figures("section 3.1, choice of tasks", by=("task",))},
         empty="None of the chosen runs measures ROUGE-L. Start a run of ROUGE-L.",

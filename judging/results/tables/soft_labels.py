@@ -29,7 +29,7 @@ from judging.results import (
     progress,
 )
 from judging.results.arrays import Floats
-from judging.results.cells import Cell, Header, Row
+from judging.results.cells import Row
 from judging.results.columns import Table
 from judging.results.detectors import VERDICT_BY_ANSWER, GroupKey
 from judging.results.page_parts import (
@@ -280,19 +280,6 @@ SOFT_SHARES = Table(
 SHOW_SWITCH = Switch("show", "Show", {"agreement": "Agreement", "shares": "Errors called"})
 
 
-class _Groups(columns.Leading):
-    """The run, and the value of each field that items are grouped by."""
-
-    def headers(self) -> list[Header]:
-        titles = self.asked.groups
-        fields = [Header(titles.get(one, one), one, is_number=False) for one in self.asked.fields()]
-        return [Header("Run", "run", is_number=False), *fields]
-
-    def cells(self, row: Row) -> list[Cell]:
-        fields = (self.asked.group_title(one, row[one]) for one in self.asked.fields())
-        return [cells.run_cell(self.runs[row["run"]]), *map(cells.text_cell, fields)]
-
-
 def _draw_agreement(asked: PageQuery, rows: Rows) -> ChartSpec | None:
     labels = [_label(asked, row) for row in rows]
     room = detector_lines.select_first(labels)
@@ -354,7 +341,7 @@ _BY_AGREEMENT = lines.Lines(
     "possible: what no verdict can exceed, as people disagree. The Brier score is the mean squared "
     f"distance of verdict and share, 0 at best. {INTERVAL_WORDS}",
     _draw_agreement,
-    leading=_Groups,
+    leading=lines.RunFields,
 )
 _BY_SHARE = lines.Lines(
     SOFT_SHARES,
@@ -364,7 +351,7 @@ _BY_SHARE = lines.Lines(
     f"of an item say error. {INTERVAL_WORDS}",
     _draw_shares,
     lambda asked, tables: tables[1],
-    _Groups,
+    lines.RunFields,
 )
 
 

@@ -34,10 +34,12 @@ INTERVAL_WORDS = "95 % intervals are clustered by question."
 
 @dataclass(frozen=True)
 class TableQuery:
-    """A table and its fields; None means the fields in the URL, else the view's default."""
+    """A table and its fields; None means the fields in the URL, else the view's default. `file` is
+    the table that readers get as a file, if it is another one."""
 
     table: Table
     by: str | None = None
+    file: Table | None = None
 
 
 @dataclass(frozen=True)
@@ -170,7 +172,8 @@ class ResultPage:
         since rows and URLs need unique names."""
         views = [view for view in self.views if view.groups]
         asks = [ask for view in views for ask in view.asks]
-        held = (name for ask in asks for name in ask.table.list_file_columns(()))
+        tables = [table for ask in asks for table in (ask.table, ask.file) if table]
+        held = (name for table in tables for name in table.list_file_columns(()))
         switches = (one.name for view in views for one in view.switches)
         return frozenset(
             (

@@ -138,4 +138,4 @@ def test_a_column_of_files_alone_is_on_no_page() -> None:
 def test_tables_are_listed_under_their_own_names() -> None:
     assert all(name == table.name for name, table in tables.RESULT_TABLES.items())
     asks = [ask for page in tables.PAGES.values() for view in page.views for ask in view.asks]
-    assert {ask.table.name for ask in asks} <= {*tables.RESULT_TABLES}
+    assert {(ask.file or ask.table).name for ask in asks} <= {*tables.RESULT_TABLES}

@@ -18,7 +18,7 @@ from annotation.models import Project, Resolution
 from judging.evaluators.providers import Target, baseline
 from judging.results import correlations, paired_scores, tables
 from judging.results.counted import UnknownField
-from judging.results.tables import alignment_groups, ceiling, majority, paired_answers
+from judging.results.tables import alignment_groups, ceiling, majority, paired_answers, rated_items
 from judging.results.tables.alignment import tabulate_alignment
 from judging.runs import lifecycle as running
 from tests.builders import make_member
@@ -143,7 +143,7 @@ def test_three_different_ratings_give_2_and_count_as_no_majority(rated: Project)
     given = labels(rated, "correctness")
     split = [key for key, values in given.items() if len(set(values)) == 3]
     assert split
-    found = list(paired_answers.tabulate_points(rated, runs_of(rated)[:1], []))
+    found = list(rated_items.tabulate_points(rated, runs_of(rated)[:1], []))
     points = {row["item"]: row for row in found if row["metric"] == "correctness"}
     assert {(points[key]["people"], points[key]["decided"]) for key in split} == {(2, False)}
     row = only(majority.tabulate_majority(rated, []), metric="correctness")
@@ -336,7 +336,7 @@ def test_what_could_not_be_read_is_missing_and_bounds_the_error(tmp_path: Path) 
     # As it was recorded: 9 where people gave 2.
     assert (kept["off_scale"], kept["missing"]) == ("kept", 1)
     assert kept["rmse"] == pytest.approx(((1 + 0 + 49) / 3) ** 0.5)
-    rows = list(paired_answers.tabulate_points(project, runs_of(project), []))
+    rows = list(rated_items.tabulate_points(project, runs_of(project), []))
     last = only(rows, item="i3", metric="correctness")
     assert (last["evaluator"], last["off_scale"]) == (9, True)
     second = only(rows, item="i1", metric="correctness")

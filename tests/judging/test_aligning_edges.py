@@ -13,7 +13,7 @@ from annotation.models import Project
 from judging.errors import Refused
 from judging.models import Run
 from judging.results import correlations
-from judging.results.tables import alignment, majority, paired_answers
+from judging.results.tables import alignment, majority, paired_answers, rated_items
 from judging.results.tables.ceiling import tabulate_alt_test, tabulate_ceiling
 from judging.runs import derived, pinning
 from stats import ceiling
@@ -93,7 +93,7 @@ def test_the_distance_of_two_means_lacks_what_either_of_them_lacks(tmp_path: Pat
 def test_ratings_that_were_taken_as_they_are_have_no_raters(tmp_path: Path) -> None:
     project = bring_rated(tmp_path, [3, 2])
     judge(tmp_path, project, [3, None])
-    rows = list(paired_answers.tabulate_points(project, runs_of(project), []))
+    rows = list(rated_items.tabulate_points(project, runs_of(project), []))
     first, second = (only(rows, item=key, metric="correctness") for key in ("i0", "i1"))
     assert (first["people"], first["raters"], first["mean"], first["decided"]) == (3, 0, None, None)
     assert (second["evaluator"], second["cause"]) == (None, "unparsable")

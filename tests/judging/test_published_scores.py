@@ -16,7 +16,7 @@ import pytest
 from scipy import stats as scipy_stats
 
 from annotation.models import Project
-from judging.results.tables import paired_answers
+from judging.results.tables import rated_items
 from judging.results.tables.alignment import tabulate_alignment
 from judging.runs import estimate, lifecycle
 from judging.runs.run_config import RunOverrides
@@ -157,7 +157,7 @@ def test_the_score_above_its_scale_is_flagged_with_figures_both_ways(
     # People gave it 1: 9 of the squares' sum of 57 are that item's.
     assert kept["rmse"] == pytest.approx(math.sqrt(57 / 25))
     assert left_out["rmse"] == pytest.approx(math.sqrt(48 / 24))
-    points = list(paired_answers.tabulate_points(project, runs_of(project), []))
+    points = list(rated_items.tabulate_points(project, runs_of(project), []))
     flagged = [row for row in points if row["off_scale"]]
     assert {(row["item"], row["metric"], row["evaluator"]) for row in flagged} == {
         ("DSI12", "m5", 4), ("DSI12", "total", 14),

@@ -30,6 +30,7 @@ from judging.results.tables import (
     pairwise,
     planning,
     prompts,
+    rated_items,
     scores,
     sensitivity,
     soft_labels,
@@ -80,7 +81,7 @@ RESULT_TABLES: dict[str, Table] = {
         ceiling.ALT_TEST,
         paired_answers.BY_SCORE,
         paired_answers.PAIRS,
-        paired_answers.POINTS,
+        rated_items.POINTS,
         majority.RATINGS,
         majority.MAJORITY,
         overlap.OVERLAP,
@@ -103,9 +104,10 @@ RESULT_TABLES: dict[str, Table] = {
 
 
 def find_table(name: str) -> Table:
-    """A table of figures, or one of the methods paragraph, which is stored in the same way. Raises
+    """A table of figures, or one that only a page shows, which is stored in the same way. Raises
     KeyError for any other name."""
-    return RESULT_TABLES.get(name) or {one.name: one for one in methods.METHODS}[name]
+    shown = (*methods.METHODS, rated_items.PAIRS_OF_ITEMS)
+    return RESULT_TABLES.get(name) or {one.name: one for one in shown}[name]
 
 
 PAGES: dict[str, ResultPage] = {
@@ -173,6 +175,7 @@ PAGES: dict[str, ResultPage] = {
             *alignment.VIEWS,
             *alignment_groups.VIEWS,
             *paired_answers.VIEWS,
+            *rated_items.VIEWS,
             *ceiling.VIEWS,
             *majority.VIEWS,
             *overlap.VIEWS,

@@ -1,13 +1,9 @@
-"""How do both numbers differ, item by item? The tables `points`, `pairs` and `by_score`, and their
-views of the page Against people."""
+"""Which pairs of numbers do people and an evaluator give? The tables `pairs` and `by_score`, and
+their views of the page Against people."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
-
-import numpy as np
-from django.urls import reverse
 
 from annotation.models import Project
 from judging.models import Run
@@ -16,11 +12,9 @@ from judging.results import (
     chart_parts,
     columns,
     correlations,
-    counted,
     lines,
     metric_lines,
     paired_scores,
-    raters,
 )
 from judging.results.cells import Cell, Row
 from judging.results.columns import Table
@@ -30,38 +24,9 @@ from judging.results.page_parts import (
     PageQuery,
     Rows,
     TableQuery,
-    ViewContent,
     study_figures,
 )
-from judging.results.paired_scores import PairedScores
 from stats import majority
-
-
-def tabulate_points(
-    project: Project, runs: Sequence[Run], by: Sequence[str]
-) -> Iterator[dict[str, Any]]:
-    """The table `points`: a row per item and metric with a number from people.
-
-    `people` is the final value, `mean` the mean over the labels of `raters` annotators, and
-    `decided` whether more than half of them gave the same number. A recorded number off the scale
-    is still shown in `evaluator`, and `off_scale` marks it. A missing number has a `cause`. Raises
-    `UnknownField`.
-    """
-    people = raters.load_raters(project)
-    for one in paired_scores.load_paired_scores(project, runs, by):
-        table = people.numbers_of(one.metric, one.position)
-        decided = majority.majority_values(table).decided
-        for row in np.flatnonzero(~np.isnan(one.people)).tolist():
-            given = table[row][~np.isnan(table[row])]
-            yield {
-                **counted.run_columns(one.run),
-                **dict(zip(by, one.groups[one.group[row]], strict=True)),
-                "metric": one.metric.name,
-                "raters": len(given),
-                "mean": float(given.mean()) if len(given) else None,
-                "decided": bool(decided[row]) if len(given) > 1 else None,
-                **_point_row(one, row),
-            }
 
 
 def tabulate_pairs(
@@ -107,92 +72,26 @@ def tabulate_by_score(
             }
 
 
-def _point_row(one: PairedScores, row: int) -> dict[str, Any]:
-    given = float(one.given[row])
-    number = given if not np.isnan(given) else float(one.evaluator[row])
-    return {
-        "item": one.key[row],
-        "people": float(one.people[row]),
-        "evaluator": None if np.isnan(number) else number,
-        "off_scale": not np.isnan(given),
-        "cause": one.cause[row] or None,
-    }
-
-
-def _number(value: float | None) -> Cell:
+def write_number(value: float | None) -> Cell:
     """A number with at most three significant digits."""
     text = Cell().text if value is None else f"{value:.3g}".replace("-", "−")
     return Cell(text, value)
 
 
-def _short(name: str, title: str) -> columns.Custom:
+def short_number(name: str, title: str) -> columns.Custom:
     """A number with at most three significant digits."""
-    return columns.Custom(name, title, make=lambda row, of: _number(row[name]))
-
-
-def _item_cell(row: Row, of: columns.Leading) -> Cell:
-    run = of.runs[row["run"]]
-    page = reverse("run-item", args=[run.project.slug, run.number, row["item"]])
-    return Cell(row["item"], row["item"], href=page, is_number=False)
-
-
-def _mean_cell(row: Row, of: columns.Leading) -> Cell:
-    if row["mean"] is None:
-        return Cell(reason="no counted labels")
-    return Cell(cells.number_cell(row["mean"]).text, row["mean"], note=f"of {row['raters']}")
-
-
-def _decided_cell(row: Row, of: columns.Leading) -> Cell:
-    if row["decided"] is None:
-        return Cell(reason="under two labels", is_number=False)
-    return cells.text_cell("yes" if row["decided"] else "no")
-
-
-def _evaluator_cell(row: Row, of: columns.Leading) -> Cell:
-    if row["evaluator"] is None:
-        return Cell(reason=(row["cause"] or "no number").replace("_", " "))
-    note = "off the scale" if row["off_scale"] else ""
-    return Cell(_number(row["evaluator"]).text, row["evaluator"], note=note)
-
-
-def _difference(run: Run, row: Row) -> float | None:
-    """The result is None without the evaluator's number, and for a strategy with a scale of its
-    own."""
-    if row["evaluator"] is None or run.strategy.strategy().frame == "matching":
-        return None
-    return float(row["evaluator"] - row["people"])
-
-
-def _difference_cell(row: Row, of: columns.Leading) -> Cell:
-    apart = _difference(of.runs[row["run"]], row)
-    return Cell() if apart is None else Cell(f"{apart:+.3g}".replace("-", "−"), apart)
+    return columns.Custom(name, title, make=lambda row, of: write_number(row[name]))
 
 
 _COUNTED = (*columns.RUN, *columns.plain("total", "missing", "metric"), columns.FIELDS)
-POINTS = Table(
-    "points",
-    (
-        *columns.RUN,
-        columns.FIELDS,
-        columns.Custom("item", "Item", make=_item_cell, is_text=True),
-        *columns.plain("metric", "raters"),
-        columns.Custom("mean", "Mean of labels", make=_mean_cell),
-        columns.Custom("decided", "Majority", make=_decided_cell, is_text=True),
-        _short("people", "People"),
-        columns.Custom("evaluator", "Evaluator", make=_evaluator_cell),
-        *columns.plain("off_scale", "cause"),
-    ),
-    tabulate_points,
-    group_by=paired_scores.BY_ITEM_FIELDS_AND_LENGTH,
-)
 _AS_PAIR = columns.items(people="{people}", evaluator="{evaluator}")
 PAIRS = Table(
     "pairs",
     (
         *_COUNTED,
         columns.Column("off_scale"),
-        _short("people", "People"),
-        _short("evaluator", "Evaluator"),
+        short_number("people", "People"),
+        short_number("evaluator", "Evaluator"),
         columns.Count("n", "Items", _AS_PAIR),
         columns.Percent("share", "Share of people's rating"),
     ),
@@ -212,7 +111,7 @@ BY_SCORE = Table(
     (
         *_COUNTED,
         columns.Column("off_scale"),
-        _short("score", "People gave"),
+        short_number("score", "People gave"),
         columns.Column("n"),
         columns.Count("same", "Same rating", columns.items(people="{score}", evaluator="{score}")),
         _AGREEMENT,
@@ -225,7 +124,7 @@ BY_SCORE = Table(
 MOST_LINES, MOST_PANELS = 200, 12
 
 
-def _draw_circles(asked: PageQuery, rows: Rows) -> ChartSpec | None:
+def draw_circles(asked: PageQuery, rows: Rows) -> ChartSpec | None:
     # Imported here, since Altair takes a second and nothing else should wait for it.
     from charts import counted
 
@@ -266,7 +165,7 @@ def _draw_agreement(asked: PageQuery, rows: Rows) -> ChartSpec | None:
     found = [
         (
             metric_lines.run_name(page.runs[row["run"]]),
-            f"People gave {_number(row['score']).text}: {label}",
+            f"People gave {write_number(row['score']).text}: {label}",
             _AGREEMENT.estimate(row),
         )
         for label, row in page.labelled(rows)
@@ -275,41 +174,6 @@ def _draw_agreement(asked: PageQuery, rows: Rows) -> ChartSpec | None:
         "How often the evaluator gives the same rating as people, by rating, with 95 % intervals."
     )
     return chart_parts.draw_dots(found, title="Same rating", caption=caption)
-
-
-_ITEMS = lines.Lines(
-    POINTS,
-    "Items with both numbers",
-    (
-        *("item", "people", "mean", "decided", "evaluator"),
-        columns.Custom("apart", "Evaluator minus people", make=_difference_cell),
-    ),
-    "People: the final label of the item. The largest differences come first.",
-    select=lambda asked, tables: sorted(
-        select_ordered(asked, tables), key=lambda row: -_distance(asked, row)
-    ),
-    leading=Metrics,
-    most=MOST_LINES,
-    screen_words="Each row links to texts, labels and replies.",
-)
-
-
-def _distance(asked: PageQuery, row: Row) -> float:
-    """The absolute difference; a number below 0 if the difference is undefined."""
-    apart = _difference(asked.runs_by_number[row["run"]], row)
-    return -1 if apart is None else abs(apart)
-
-
-def build_items(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """All items with both numbers, the largest differences first; the chart counts the pairs."""
-    names = ("run", "metric", "people", "evaluator")
-    pairs = Counter(
-        tuple(row[name] for name in names)
-        for row in select_ordered(asked, tables)
-        if row["evaluator"] is not None
-    )
-    counted_pairs = [{**dict(zip(names, pair, strict=True)), "n": n} for pair, n in pairs.items()]
-    return replace(_ITEMS(asked, tables), drawing=_draw_circles(asked, counted_pairs))
 
 
 VIEWS = (
@@ -340,20 +204,11 @@ VIEWS = (
             "Pairs of ratings",
             ("people", "evaluator", "n", "share"),
             "Number of items for each pair of human rating and evaluator rating.",
-            _draw_circles,
+            draw_circles,
             select_ordered,
             Metrics,
             MOST_LINES,
         ),
         studies={},
-    ),
-    metric_view(
-        slug=metric_lines.ITEMS_PARAMETER,
-        title="Items",
-        asks=(TableQuery(POINTS),),
-        build=build_items,
-        studies={"002": study_figures("figure 3", "figure 5", "tables A1 to A6")},
-        columns=("metric", "people", "evaluator", "decided", "cause"),
-        titles={"people": "People gave", "evaluator": "Evaluator gave", "decided": "Majority"},
     ),
 )

@@ -133,7 +133,7 @@ def compute_tables(wish: PageQuery) -> list[Rows]:
 
 def list_files(wish: PageQuery) -> list[TableFile]:
     """List each table of a view with its download and command."""
-    return [_build_file(wish, ask.table, wish.fields(ask)) for ask in wish.view.asks]
+    return [_build_file(wish, ask.file or ask.table, wish.fields(ask)) for ask in wish.view.asks]
 
 
 def list_filters(wish: PageQuery, tables: Sequence[Rows]) -> list[ChoiceGroup]:

@@ -34,57 +34,63 @@ def draw_upright(found: Sequence[GroupRating], *, title: str, axis: Axis) -> dic
     order, with one mark per run. A group without a correlation has a gap above its means."""
     runs = list(dict.fromkeys(one.run for one in found))
     groups = list(dict.fromkeys(one.group for one in found))
-    base = alt.Chart(marks.rows(map(marks.as_row, found))).encode(
-        xOffset=alt.XOffset("run:N", sort=runs), color=marks.colour_by("run", runs, "Run")
-    )
-    above, below = (
-        base.encode(x=_x(groups, labels=labels), tooltip=_tooltip(title, axis))
-        for labels in (False, True)
-    )
-    dots = above.transform_filter("isValid(datum.correlation)").mark_point(
-        filled=True, size=55, opacity=1
-    )
-    ends = marks.y_channel("low", title, axis), alt.Y2("high")
-    correlations = alt.layer(
-        marks.intervals(above, strokeWidth=2, opacity=0.6).encode(y=ends[0], y2=ends[1]),
-        dots.encode(y=marks.y_channel("correlation", title, axis)),
-    )
-    between = below.transform_filter("isValid(datum.people) && isValid(datum.evaluator)")
-    means = alt.layer(
-        between.mark_rule(strokeWidth=2, opacity=0.6, aria=False).encode(
-            y=marks.y_channel("people", "Mean rating, scaled"), y2=alt.Y2("evaluator")
+    shared = {
+        "xOffset": alt.XOffset("run:N", sort=marks.whole(runs)),
+        "color": marks.colour_by("run", runs, "Run"),
+        "tooltip": _tooltip(title, axis),
+    }
+    above, below = ({**shared, "x": _x(groups, labels=labels)} for labels in (False, True))
+    ends = {"y": marks.y_channel("low", title, axis), "y2": alt.Y2("high")}
+    sides = {
+        "y": marks.y_channel("people", "Mean rating, scaled"),
+        "y2": alt.Y2("evaluator"),
+    }
+    rule = alt.MarkDef("rule", strokeWidth=2, opacity=0.6, aria=False)
+    dot = alt.MarkDef("point", filled=True, size=55, opacity=1)
+    correlations = [
+        marks.layer(rule, [marks.where("low")], **above, **ends),
+        marks.layer(
+            dot,
+            [marks.where("correlation")],
+            **above,
+            y=marks.y_channel("correlation", title, axis),
         ),
+    ]
+    means = [
+        marks.layer(rule, [marks.where("people", "evaluator")], **below, **sides),
         *(_side(below, side) for side in SIDES),
-    )
-    plots = (
-        plot.properties(width="container", height=height)
-        for plot, height in zip((correlations, means), HEIGHTS, strict=True)
-    )
-    return marks.to_spec(alt.vconcat(*plots, spacing=12))
+    ]
+    plots = [
+        alt.LayerSpec(layer=layers, width="container", height=height)
+        for layers, height in zip((correlations, means), HEIGHTS, strict=True)
+    ]
+    rows = marks.rows(map(marks.as_row, found))
+    return marks.to_spec(alt.TopLevelVConcatSpec(vconcat=plots, data=rows, spacing=12))
 
 
 def _x(groups: Sequence[str], *, labels: bool) -> alt.X:
-    across = alt.X("group:N", title=None).scale(domain=marks.whole(groups))
-    # On a phone, only as many groups are named as there is room for.
-    return across.axis(
+    axis = alt.Axis(
         labels=labels,
         ticks=False,
         labelAngle=-90,
         labelLimit=150,
+        # On a phone, only as many groups are named as there is room for.
         labelOverlap="parity",
         labelPadding=6,
     )
+    return alt.X("group:N", title=None, scale=alt.Scale(domain=marks.whole(groups)), axis=axis)
 
 
-def _side(base: alt.Chart, name: str) -> alt.Chart:
+def _side(shared: dict[str, Any], name: str) -> alt.UnitSpec:
     field, is_evaluator = name.lower(), name == SIDES[1]
     scale = alt.Scale(domain=list(SIDES), range=["circle", "square"])
     legend = alt.Legend(orient="bottom", direction="horizontal", title=None)
     # A square fits into a circle, so that both are visible when the means are equal.
     size = 25 if is_evaluator else 80
-    there = base.transform_filter(f"isValid(datum.{field})").transform_calculate(side=f"'{name}'")
-    drawn = there.mark_point(size=size, filled=is_evaluator, opacity=1, strokeWidth=2)
-    return drawn.encode(
+    return marks.layer(
+        alt.MarkDef("point", size=size, filled=is_evaluator, opacity=1, strokeWidth=2),
+        [marks.where(field), alt.CalculateTransform(**{"as": "side", "calculate": f"'{name}'"})],
+        **shared,
         y=marks.y_channel(field, "Mean rating, scaled"),
         shape=alt.Shape("side:N", scale=scale, legend=legend),
     )

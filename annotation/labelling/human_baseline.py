@@ -198,7 +198,7 @@ def _draw(
 
 def _candidates(project: Project, group: str) -> Iterator[_Candidate]:
     resolved = Resolution.objects.of_live_originals().of_project(project).of_tests()
-    for item in Item.objects.filter(resolutions__in=resolved).iterator(chunk_size=500):
+    for item in Item.objects.filter(pk__in=resolved.values("item")).iterator(chunk_size=500):
         value = item.value_of(group)
         yield _Candidate(item.pk, item.key, "—" if value is None else str(value))
 

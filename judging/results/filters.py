@@ -206,10 +206,10 @@ class OutcomeFilter(django_filters.FilterSet):
         held = Resolution.objects.current().alias(said=said)
         if not kind:
             named = held.exclude(said=None).exclude(said__in=["", "[]"])
-            return found.exclude(item__resolutions__in=named)
+            return found.exclude(item__in=named.values("item"))
         # A list of choices is text here, with each choice in quotes.
         has = Q(said=kind) | Q(said__contains=f'"{kind}"')
-        return found.filter(item__resolutions__in=held.filter(has))
+        return found.filter(item__in=held.filter(has).values("item"))
 
     def with_result(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
         """Outcomes with this result; "parsed" means detected or undetected."""

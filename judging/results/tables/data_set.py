@@ -13,7 +13,7 @@ from django.db.models import Count, F
 from django.urls import reverse
 
 from annotation import tasktypes
-from annotation.models import Item, Project, Resolution, Revision
+from annotation.models import Item, Project, Revision
 from annotation.reports.grouping import MAX_GROUPS, Grouping
 from annotation.tasktypes import main_field
 from annotation.templatetags import figures as written
@@ -61,7 +61,7 @@ def tabulate(project: Project, by: Sequence[str]) -> list[dict[str, Any]]:
     items = Item.objects.in_project(project).originals().of_tests()
     keys = {f"group_{place}": one.expression() for place, one in enumerate(named)}
     sizes = Counter({group: n for group, _, n in _count_items(items, keys, {})})
-    held = items.filter(resolutions__in=Resolution.objects.current())
+    held = items.filter(resolutions__current=True)
     labels = _group_counts(_count_items(held, keys, {"value": F("resolutions__value")}))
     categories = _group_counts(_count_items(items, keys, {"value": F("category")}))
     others = _merge_kinds(_count_answers(project, held, named), _count_fields(items, named))

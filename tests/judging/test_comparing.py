@@ -239,12 +239,22 @@ def test_the_matrix_is_sorted_by_its_measure_and_leads_to_each_pair(
     assert "Differences of J on the items that both runs parsed" in page
     of_j = lines(page)
     assert (of_j[0][0], of_j[0][2][:4]) == ("3 · vanilla judge-3", "+0.8")
+    assert "Each two runs share 12 error items and 4 score-invariant items." in page
     # Turned round, the interval is turned too.
     there, back = (
         [float(one.replace("−", "-")) for one in re.findall(r"−?\d+\.\d+", cell)[:3]]
         for cell in (of_j[0][2], of_j[1][1])
     )
     assert back == [-there[0], -there[2], -there[1]]
+
+
+def test_the_matrix_says_how_many_items_its_pairs_share(project: Project, browser: Client) -> None:
+    items = [*make_items(project, 12), *make_items(project, 4, "score-invariant")]
+    for said in ("U" * 16, "D" * 10 + "--" + "UUU-", "D" * 12 + "UUUU"):
+        make_said(project, items, said)
+    page = shown(browser, "compare/?measure=j")
+    shared = "Each two runs share 10 to 12 error items and 3 to 4 score-invariant items."
+    assert shared in " ".join(page.split())
 
 
 def test_a_pair_keeps_the_p_of_the_matrix_that_led_to_it(project: Project, browser: Client) -> None:

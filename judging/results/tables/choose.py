@@ -227,8 +227,9 @@ _LINES = lines.Lines(
     "J is the share of errors detected minus the share of score-invariant items taken for an "
     "error, so that finding fault with everything earns nothing: 0 is no better than a coin, 1 is "
     "perfect. Runs that share a letter were not shown to differ in J on the items that both parsed "
-    "(p from the interval of the difference, adjusted for all pairs by Holm). Cost: of all "
-    "replies, for 1,000 items. Times: of single replies, as this installation waited for them.",
+    "(p from the interval of the difference, adjusted for all pairs by Holm). The highest of "
+    "several J is more often too high than too low; its interval does not allow for that. Cost: of "
+    "all replies, for 1,000 items. Times: of single replies, as this installation waited for them.",
     sensitivity.draw_whole,
     lambda asked, tables: [row for row in tables[0] if row["errors"] + row["invariant"]],
 )

@@ -497,9 +497,25 @@ def build_matrix(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     return ViewContent(
         cells.build_grid("Each run against each", headers, grid_lines),
         draw_differences(asked, against_first, measure),
-        _MATRIX_WORDS + _MATRIX_MEASURES[measure],
+        f"{_MATRIX_WORDS}{_count_shared(rows)}{_MATRIX_MEASURES[measure]}",
         "A difference leads to its pair.",
     )
+
+
+def _count_shared(rows: Rows) -> str:
+    """A sentence on how many items the pairs rest on; "" without a pair."""
+    if not rows:
+        return ""
+    kinds = {"n": "error", "invariant": "score-invariant"}
+    shared = (
+        f"{_state_range([row[name] for row in rows])} {kind} items" for name, kind in kinds.items()
+    )
+    return f"Each two runs share {' and '.join(shared)}. "
+
+
+def _state_range(numbers: Sequence[int]) -> str:
+    least, most = min(numbers), max(numbers)
+    return f"{most:,}" if least == most else f"{least:,} to {most:,}"
 
 
 def _select_whole(asked: PageQuery, tables: Sequence[Rows]) -> Rows:

@@ -13,11 +13,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtr
-from scipy.stats import rankdata
 
 from stats import bootstrap
 from stats.agreement import interval_alpha
 from stats.bootstrap import Figure
+from stats.correlation import rank_values
 from stats.families import benjamini_yekutieli
 from stats.means import clustered_mean
 from stats.paired import ONE_CLUSTER, estimate_difference
@@ -101,7 +101,7 @@ def _bound(given: Floats, rater: int, shared: Bools, ranks: bool) -> Figure:
     labels = np.where(shared[:, None], given, np.nan)
     others = (~np.isnan(np.delete(labels, rater, axis=1))).sum(axis=1)
     if ranks:
-        labels = rankdata(labels, axis=None, nan_policy="omit").reshape(labels.shape)
+        labels = rank_values(labels)
     alpha = interval_alpha(labels)
     inverse = clustered_mean(np.where(shared, 1 / np.maximum(others, 1), np.nan))
 

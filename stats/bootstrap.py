@@ -32,6 +32,8 @@ MOST_UNDEFINED = 0.05
 _ROUNDING = 1e-9
 # How many numbers are held in memory at once: 32 MB, whatever the number of items.
 _AT_A_TIME = 4_000_000
+# Random numbers of one call: enough that its own cost does not count, few enough for a fast memory.
+_DRAWN_AT_ONCE = 60_000
 
 ALL_AGREE, MOST_AGREE = "all draws agree", "nearly all draws agree"
 
@@ -367,7 +369,10 @@ def _draw_weights(clusters: NDArray[np.int_], rng: np.random.Generator, draws: i
         return rng.multinomial(m, clusters / m, size=draws).astype(float)
     found = np.empty((draws, kinds))
     kind = np.repeat(np.arange(kinds), clusters)
-    for draw in range(draws):
-        taken = rng.integers(m, size=m)
-        found[draw] = np.bincount(taken if m == kinds else kind[taken], minlength=kinds)
+    block = max(1, _DRAWN_AT_ONCE // max(m, kinds))
+    for start in range(0, draws, block):
+        number = min(block, draws - start)
+        taken = kind[rng.integers(m, size=(number, m))] + kinds * np.arange(number)[:, None]
+        counts = np.bincount(taken.ravel(), minlength=number * kinds)
+        found[start : start + number] = counts.reshape(number, kinds)
     return found

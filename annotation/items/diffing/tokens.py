@@ -12,11 +12,12 @@ Python.
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import cache
 
 
 def tokenise(text: str) -> list[str]:
     """Return the tokens of a text; joined, they give the text."""
-    return _TOKEN.findall(text)
+    return _patterns()[0].findall(text)
 
 
 def split_lines(text: str) -> list[str]:
@@ -73,7 +74,8 @@ def bond_clusters(gold: str, perturbed: str) -> tuple[str, str, dict[int, str]]:
     def bond(match: re.Match[str]) -> str:
         return known.setdefault(match[0], chr(0xF0000 + len(known)))
 
-    left, right = _INSEPARABLE.sub(bond, gold), _INSEPARABLE.sub(bond, perturbed)
+    inseparable = _patterns()[1]
+    left, right = inseparable.sub(bond, gold), inseparable.sub(bond, perturbed)
     return left, right, {ord(private): cluster for cluster, private in known.items()}
 
 
@@ -88,20 +90,6 @@ def _character_class(members: Iterable[int]) -> str:
     return "".join(f"\\U{first:08X}-\\U{last:08X}" for first, last in ranges)
 
 
-# Marks are in the first two planes; variation selectors and tags are in plane 14.
-_MARKS = [
-    point
-    for point in (*range(0x300, 0x20000), *range(0xE0100, 0xE01F0))
-    if unicodedata.category(chr(point)).startswith("M")
-]
-_EXTEND = (
-    _character_class(_MARKS)
-    + "\u200c\u200d"  # (non-)joiners
-    + "\u1160-\u11ff\ud7b0-\ud7fb"  # vowels and finals of taken-apart Hangul
-    + "\u0e33\u0eb3\uff9e\uff9f"  # Thai and Lao AM, half-width Kana voicing
-    + "\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"  # skin tones, tags of flags
-)
-_VIRAMA = _character_class(point for point in _MARKS if unicodedata.combining(chr(point)) == 9)
 _FLAG = "[\U0001f1e6-\U0001f1ff]{2}"
 # Han, Kana, Bopomofo, Yi; Thai, Lao, Myanmar, Khmer: written without spaces.
 _UNSPACED = (
@@ -109,21 +97,47 @@ _UNSPACED = (
     "\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff"
 )
 _PICTURE = "\u203c-\u2bff\U0001f000-\U0001f1e5\U0001f200-\U0001faff"
-_TAIL = rf"(?:\u200d[{_PICTURE}]|[{_VIRAMA}]\u200d?\w|[{_EXTEND}])"
-# Python before 3.11.5 matches some groups wrongly that are repeated possessively, as in (?:...)*+.
-_LETTERS = rf"(?>(?:[^\W{_UNSPACED}]++(?:(?=[{_EXTEND}])(?>{_TAIL}+))?)+)"
 # Plain ASCII is tried first: it makes up nearly all of most texts, and the sets of marks are slow.
 _PLAIN = r"[A-Za-z_]++(?=[ !-&(-/:-@[-^`{-~\r\n])| (?=[!-~])|[!-&(-/:-@[-^`{-~](?=[ -~\r\n])"
-_TOKEN = re.compile(
-    rf"{_PLAIN}|{_LETTERS}(?>(?:(?:(?<=\d)[.,](?=\d)|['’](?=[^\W{_UNSPACED}])){_LETTERS})*)"
-    rf"|[^\S\r\n]+(?![{_EXTEND}])"
-    r"|\r\n|[\r\n]"
-    rf"|{_FLAG}(?>{_TAIL}*)"
-    rf"|.(?>{_TAIL}*)",
-    re.DOTALL,
-)
 _BEYOND = "\U000f0000-\U0010ffff"  # private use: replaces a cluster that must not be cut
-_INSEPARABLE = re.compile(rf"\r\n|{_FLAG}(?>{_TAIL}*)|[^\r\n](?>{_TAIL}+)|[{_BEYOND}]")
+
+
+@cache
+def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return what matches one token, and what matches one cluster that must not be cut.
+
+    They are made when the first text is cut: looking through all characters for marks takes a tenth
+    of a second, which most commands do not need.
+    """
+    # Marks are in the first two planes; variation selectors and tags are in plane 14.
+    marks = [
+        point
+        for point in (*range(0x300, 0x20000), *range(0xE0100, 0xE01F0))
+        if unicodedata.category(chr(point)).startswith("M")
+    ]
+    extend = (
+        _character_class(marks)
+        + "\u200c\u200d"  # (non-)joiners
+        + "\u1160-\u11ff\ud7b0-\ud7fb"  # vowels and finals of taken-apart Hangul
+        + "\u0e33\u0eb3\uff9e\uff9f"  # Thai and Lao AM, half-width Kana voicing
+        + "\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"  # skin tones, tags of flags
+    )
+    virama = _character_class(point for point in marks if unicodedata.combining(chr(point)) == 9)
+    tail = rf"(?:\u200d[{_PICTURE}]|[{virama}]\u200d?\w|[{extend}])"
+    # Python before 3.11.5 matches some groups wrongly that are repeated possessively, as in
+    # (?:...)*+.
+    letters = rf"(?>(?:[^\W{_UNSPACED}]++(?:(?=[{extend}])(?>{tail}+))?)+)"
+    token = re.compile(
+        rf"{_PLAIN}|{letters}(?>(?:(?:(?<=\d)[.,](?=\d)|['’](?=[^\W{_UNSPACED}])){letters})*)"
+        rf"|[^\S\r\n]+(?![{extend}])"
+        r"|\r\n|[\r\n]"
+        rf"|{_FLAG}(?>{tail}*)"
+        rf"|.(?>{tail}*)",
+        re.DOTALL,
+    )
+    inseparable = re.compile(rf"\r\n|{_FLAG}(?>{tail}*)|[^\r\n](?>{tail}+)|[{_BEYOND}]")
+    return token, inseparable
+
 
 MIN_KEY_LENGTH = 8
 

@@ -31,9 +31,9 @@ def draw_bars(found: Sequence[Bar], *, title: str, counted: str = "Items") -> di
     Values below 0 are not supported.
     """
     top = max((one.value for one in found), default=0) or 1
-    base = alt.Chart(marks.rows(map(marks.as_row, found))).encode(
-        y=marks.row_axis("group", [one.group for one in found]),
-        x=alt.X(
+    shared = {
+        "y": marks.row_axis("group", [one.group for one in found]),
+        "x": alt.X(
             "value:Q",
             scale=alt.Scale(
                 domainMin=0,
@@ -42,16 +42,22 @@ def draw_bars(found: Sequence[Bar], *, title: str, counted: str = "Items") -> di
             ),
             axis=alt.Axis(labels=False, ticks=False, grid=False, title=title, titlePadding=8),
         ),
-        tooltip=[
+        "tooltip": [
             alt.Tooltip("group:N", title="Of"),
             alt.Tooltip("said:N", title=title),
             alt.Tooltip("n:Q", title=counted, format=",.3~f"),
         ],
+    }
+    bar = alt.MarkDef(
+        "bar", color=marks.COLOURS[0], opacity=0.75, height=alt.RelativeBandSize(0.66)
     )
-    drawn = base.mark_bar(color=marks.COLOURS[0], opacity=0.75, height=alt.RelativeBandSize(0.66))
-    numbers = base.mark_text(align="left", dx=5, fontSize=11).encode(text=alt.Text("said:N"))
+    number = alt.MarkDef("text", align="left", dx=5, fontSize=11)
+    layers = [
+        marks.layer(bar, **shared),
+        marks.layer(number, **shared, text=alt.Text("said:N")),
+    ]
     two_lines = any(": " in one.group for one in found)
     height = max(1, len({one.group for one in found})) * (
         BAR_HEIGHT + 10 if two_lines else BAR_HEIGHT
     )
-    return marks.to_spec(alt.layer(drawn, numbers).properties(width="container", height=height))
+    return marks.draw(layers, map(marks.as_row, found), height)

@@ -24,28 +24,25 @@ class ShareInterval:
 def draw_shares(found: Sequence[ShareInterval], *, title: str, bar: float) -> dict[str, Any]:
     """Return a Vega-Lite specification: groups from top to bottom in the given order, with a line
     at the threshold `bar`."""
-    groups = [one.group for one in found]
-    base = alt.Chart(marks.rows(map(marks.as_row, found))).encode(
-        y=marks.row_axis("group", groups),
-        tooltip=[
+    shared = {
+        "y": marks.row_axis("group", [one.group for one in found]),
+        "tooltip": [
             alt.Tooltip("group:N", title="Group"),
             alt.Tooltip("share:Q", title=title, format=".1%"),
             alt.Tooltip("low:Q", title="95 % from", format=".1%"),
             alt.Tooltip("high:Q", title="to", format=".1%"),
             alt.Tooltip("n:Q", title="n", format=","),
         ],
-    )
-    rules = marks.intervals(base, strokeWidth=2, opacity=0.75, color=marks.COLOURS[0])
-    intervals = rules.encode(x=_rate("low", title), x2=alt.X2("high"))
-    dots = base.mark_point(filled=True, size=75, opacity=1, color=marks.COLOURS[0]).encode(
-        x=_rate("share", title)
-    )
-    line = alt.Chart(marks.rows([{"bar": bar}]))
-    at_bar = line.mark_rule(strokeDash=[4, 4], color=marks.COLOURS[-1]).encode(
-        x=_rate("bar", title)
-    )
-    layers = alt.layer(at_bar, intervals, dots)
-    return marks.to_spec(layers.properties(width="container", height=max(1, len(found)) * 26))
+    }
+    line = alt.MarkDef("rule", **marks.DASHED)
+    dot = alt.MarkDef("point", filled=True, size=75, opacity=1, color=marks.COLOURS[0])
+    ends = {"x": _rate("low", title), "x2": alt.X2("high")}
+    layers = [
+        marks.layer(line, data=marks.rows([{"bar": bar}]), x=_rate("bar", title)),
+        marks.intervals(shared | ends, strokeWidth=2, opacity=0.75, color=marks.COLOURS[0]),
+        marks.layer(dot, **shared, x=_rate("share", title)),
+    ]
+    return marks.draw(layers, map(marks.as_row, found), max(1, len(found)) * 26)
 
 
 def _rate(field: str, title: str) -> alt.X:

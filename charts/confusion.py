@@ -34,32 +34,34 @@ def draw_heatmap(
     number shows the count. Cells where both sides say the same have a thick border.
     """
     values = [{**marks.as_row(one), "said": _describe_pair(one)} for one in found]
-    base = alt.Chart(marks.rows(values)).encode(
-        x=alt.X(
+    shared = {
+        "x": alt.X(
             "column:N",
             title=columns,
             sort=list(answers),
             axis=alt.Axis(labelAngle=-30, labelLimit=120, orient="top", domain=False, ticks=False),
         ),
-        y=alt.Y(
+        "y": alt.Y(
             "row:N",
             title=rows,
             sort=list(answers),
             axis=alt.Axis(labelLimit=170, domain=False, ticks=False),
         ),
-        tooltip=_tooltip(rows, columns),
-    )
+        "tooltip": _tooltip(rows, columns),
+    }
     deep = alt.Opacity(
         "share:Q", legend=None, scale=alt.Scale(domain=[0, 1], range=[0.03, DARKEST])
     )
-    shades = base.mark_rect(color=marks.COLOURS[0]).encode(opacity=deep)
-    edges = base.mark_rect(filled=False, stroke=marks.OUTLINE).encode(
-        strokeWidth=marks.when(alt.StrokeWidthValue, f"datum.said == '{SAME}'", 2.5, 0.5)
-    )
-    numbers = base.mark_text(fontSize=11).encode(text=alt.Text("n:Q", format=","))
-    layers = alt.layer(shades, edges, numbers)
-    height = max(1, len(answers)) * CELL_SIZE
-    return marks.to_spec(layers.properties(width="container", height=height))
+    thick = marks.when(f"datum.said == '{SAME}'", 2.5, 0.5)
+    shade = alt.MarkDef("rect", color=marks.COLOURS[0])
+    edge = alt.MarkDef("rect", filled=False, stroke=marks.OUTLINE)
+    number = alt.MarkDef("text", fontSize=11)
+    layers = [
+        marks.layer(shade, **shared, opacity=deep),
+        marks.layer(edge, **shared, strokeWidth=thick),
+        marks.layer(number, **shared, text=alt.Text("n:Q", format=",")),
+    ]
+    return marks.draw(layers, values, max(1, len(answers)) * CELL_SIZE)
 
 
 def _describe_pair(met: AnswerPair) -> str:

@@ -50,20 +50,22 @@ def draw_costs(found: Sequence[CostPoint], *, title: str) -> dict[str, Any]:
             found, words, labels.place_labels(spots, words, HEIGHT), strict=True
         )
     ]
-    base = alt.Chart(marks.rows(rows)).encode(
-        x=x, y=y, color=marks.colour_by("run", runs, "Run"), tooltip=_tooltip(title)
-    )
-    layers = alt.layer(
-        _chance_line(y),
-        marks.intervals(base, strokeWidth=1.5, opacity=0.5).encode(
-            y=alt.Y("low:Q"), y2=alt.Y2("high")
-        ),
-        base.mark_point(filled=True, opacity=1, size=90).encode(
-            shape=marks.shape_by("run", runs, "Run")
-        ),
-        labels.draw_labels(base),
-    )
-    return marks.to_spec(layers.properties(width="container", height=HEIGHT))
+    shared = {
+        "x": x,
+        "y": y,
+        "color": marks.colour_by("run", runs, "Run"),
+        "tooltip": _tooltip(title),
+    }
+    chance = alt.MarkDef("rule", strokeWidth=1.5, aria=False, **marks.DASHED)
+    point = alt.MarkDef("point", filled=True, opacity=1, size=90)
+    ends = {"y": alt.Y("low:Q"), "y2": alt.Y2("high")}
+    layers = [
+        marks.layer(chance, data=marks.rows([{"j": 0}]), y=y),
+        marks.intervals(shared | ends, strokeWidth=1.5, opacity=0.5),
+        marks.layer(point, **shared, shape=marks.shape_by("run", runs, "Run")),
+        labels.draw_labels(**shared),
+    ]
+    return marks.draw(layers, rows, HEIGHT)
 
 
 def _cost_axis(costs: Sequence[float], title: str) -> tuple[alt.X, Callable[[float], float]]:
@@ -82,13 +84,6 @@ def _cost_axis(costs: Sequence[float], title: str) -> tuple[alt.X, Callable[[flo
     top = 1.05 * high or 1
     scale = alt.Scale(domain=[0, top], nice=False)
     return alt.X("cost:Q", scale=scale, axis=axis), lambda one: one / top
-
-
-def _chance_line(y: alt.Y) -> alt.Chart:
-    line = alt.Chart(marks.rows([{"j": 0}]))
-    return line.mark_rule(
-        strokeDash=[4, 4], strokeWidth=1.5, color=marks.COLOURS[-1], aria=False
-    ).encode(y=y)
 
 
 def _tooltip(title: str) -> list[alt.Tooltip]:

@@ -2,7 +2,7 @@
 circle, sized by its count."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,37 +48,8 @@ def draw_circles(counts: Sequence[PairCount]) -> dict[str, Any]:
     panels: dict[str, list[PairCount]] = {}
     for one in counts:
         panels.setdefault(one.panel, []).append(one)
-    # Panels that look alike differ in their data and title alone, and Altair takes 25 ms for each.
-    looks = {_look(found, values): found for found in panels.values()}
-    drawn = [_panel(found, values, area) for found in looks.values()]
-    spec = marks.to_spec(alt.concat(*drawn, columns=PANEL_COLUMNS))
-    like = dict(zip(looks, spec["concat"], strict=True))
-    spec["concat"] = [_fill_panel(like[_look(one, values)], one) for one in panels.values()]
-    return spec
-
-
-def _look(counts: Sequence[PairCount], values: dict[str, set[float]]) -> tuple[Any, ...]:
-    """What a panel looks like apart from its data and title: its axes, whether they are the same
-    one, and whether circles have numbers."""
-    first = counts[0]
-    names = (first.people_axis, first.evaluator_axis)
-    axes = [(min(found), max(found), _whole(found)) for found in (values[name] for name in names)]
-    return (*axes, names[0] == names[1], len(counts) <= MOST_NUMBERS)
-
-
-def _fill_panel(panel: Mapping[str, Any], counts: Sequence[PairCount]) -> dict[str, Any]:
-    """The same panel with the title and the data of these counts."""
-    layers = [
-        {name: part for name, part in layer.items() if name != "data" or _is_line(layer)}
-        for layer in panel["layer"]
-    ]
-    title = {**panel["title"], "text": counts[0].panel.split(": ")}
-    data = {"values": [marks.as_row(one) for one in counts]}
-    return {**panel, "data": data, "layer": layers, "title": title}
-
-
-def _is_line(layer: Mapping[str, Any]) -> bool:
-    return bool(layer["mark"]["type"] == "line")
+    drawn = [_panel(found, values, area) for found in panels.values()]
+    return marks.to_spec(alt.TopLevelConcatSpec(concat=drawn, columns=PANEL_COLUMNS))
 
 
 def _by_axis(counts: Iterable[PairCount]) -> dict[str, set[float]]:
@@ -105,27 +76,31 @@ def _whole(values: set[float]) -> range | None:
     return every if fits else None
 
 
-def _panel(counts: Sequence[PairCount], values: dict[str, set[float]], area: alt.Size) -> Any:
+def _panel(
+    counts: Sequence[PairCount], values: dict[str, set[float]], area: alt.Size
+) -> alt.LayerSpec:
     first = counts[0]
     x = _axis(alt.X, "people:Q", "People", values[first.people_axis])
     y = _axis(alt.Y, "evaluator:Q", "Evaluator", values[first.evaluator_axis])
-    base = alt.Chart(marks.rows(map(marks.as_row, counts))).encode(x=x, y=y, tooltip=_tooltip())
-    drawn = base.mark_circle(color=marks.COLOURS[0], opacity=0.35, stroke=marks.COLOURS[0])
-    layers = [drawn.encode(size=area)]
+    shared = {"x": x, "y": y, "tooltip": _tooltip()}
+    colour = marks.COLOURS[0]
+    circle = alt.MarkDef("circle", color=colour, opacity=0.35, stroke=colour)
+    layers = [marks.layer(circle, **shared, size=area)]
     if first.people_axis == first.evaluator_axis:
-        layers.insert(0, _equal(values[first.people_axis], x, y))
+        line = alt.MarkDef("line", strokeWidth=1.5, **marks.DASHED)
+        at = values[first.people_axis]
+        ends = marks.rows({"people": end, "evaluator": end} for end in (min(at), max(at)))
+        layers.insert(0, marks.layer(line, data=ends, x=x, y=y))
     if len(counts) <= MOST_NUMBERS:
-        layers.append(base.mark_text(fontSize=11).encode(text=alt.Text("n:Q")))
-    title = alt.TitleParams(first.panel.split(": "), fontSize=12, fontWeight="normal")
-    return alt.layer(*layers).properties(width=PANEL_SIZE, height=PANEL_SIZE, title=title)
-
-
-def _equal(values: set[float], x: Any, y: Any) -> alt.Chart:
-    ends = [{"people": at, "evaluator": at} for at in (min(values), max(values))]
-    line = alt.Chart(marks.rows(ends)).mark_line(
-        strokeDash=[4, 4], strokeWidth=1.5, color=marks.COLOURS[-1]
+        number = alt.MarkDef("text", fontSize=11)
+        layers.append(marks.layer(number, **shared, text=alt.Text("n:Q")))
+    return alt.LayerSpec(
+        layer=layers,
+        data=marks.rows(map(marks.as_row, counts)),
+        title=alt.TitleParams(first.panel.split(": "), fontSize=12, fontWeight="normal"),
+        width=PANEL_SIZE,
+        height=PANEL_SIZE,
     )
-    return line.encode(x=x, y=y)
 
 
 def _axis(channel: Any, field: str, title: str, values: set[float]) -> Any:

@@ -54,34 +54,35 @@ def draw_dot_plot(
     drawn = dict.fromkeys(point.run for point in points)
     runs = [run for run in dict.fromkeys([*runs, *drawn]) if run in drawn]
     groups = list(dict.fromkeys(point.group for point in points))
-    base = alt.Chart(marks.rows(map(marks.as_row, points))).encode(
-        y=marks.row_axis("group", groups),
-        yOffset=alt.YOffset("run:N", sort=runs),
-        tooltip=_tooltip(title, series, axis, ends),
-        color=marks.colour_by("run", runs, series),
-    )
-    dots = base.mark_point(size=MARK_SIZE, filled=True).encode(
-        x=marks.x_channel("rate", title, axis),
-        shape=marks.shape_by("run", runs, series),
-        opacity=marks.when(alt.OpacityValue, "datum.faint", 0.5, 1),
-    )
-    numbers = [_numbers(base, title, axis)] if marks.colours_repeat(runs) else []
+    shared = {
+        "y": marks.row_axis("group", groups),
+        "yOffset": alt.YOffset("run:N", sort=runs),
+        "tooltip": _tooltip(title, series, axis, ends),
+        "color": marks.colour_by("run", runs, series),
+    }
+    spans = {
+        "x": marks.x_channel("low", title, axis),
+        "x2": alt.X2("high"),
+        "opacity": marks.when("datum.faint", 0.4, 0.75),
+        "strokeDash": marks.when("datum.faint", [3, 3], [1, 0]),
+    }
+    layers = [
+        marks.intervals(shared | spans, strokeWidth=2),
+        marks.layer(
+            alt.MarkDef("point", size=MARK_SIZE, filled=True),
+            **shared,
+            x=marks.x_channel("rate", title, axis),
+            shape=marks.shape_by("run", runs, series),
+            opacity=marks.when("datum.faint", 0.5, 1),
+        ),
+    ]
+    if marks.colours_repeat(runs):
+        layers.append(_numbers(shared, title, axis))
     height = _height(groups, runs)
-    lines = []
     if limits:
         size = height // len(groups) - 8
-        lines = [_limits(limits, groups, title, limit_title, axis, size)]
-    layers = alt.layer(_intervals(base, title, axis), dots, *numbers, *lines)
-    return marks.to_spec(layers.properties(width="container", height=height))
-
-
-def _intervals(base: alt.Chart, title: str, axis: Axis) -> alt.Chart:
-    return marks.intervals(base, strokeWidth=2).encode(
-        x=marks.x_channel("low", title, axis),
-        x2=alt.X2("high"),
-        opacity=marks.when(alt.OpacityValue, "datum.faint", 0.4, 0.75),
-        strokeDash=marks.when(alt.StrokeDashValue, "datum.faint", [3, 3], [1, 0]),
-    )
+        layers.append(_limits(limits, groups, title, limit_title, axis, size))
+    return marks.draw(layers, map(marks.as_row, points), height)
 
 
 def _limits(
@@ -91,33 +92,34 @@ def _limits(
     limit_title: str,
     axis: Axis,
     size: int,
-) -> alt.Chart:
+) -> alt.UnitSpec:
     values = [{"group": group, "limit": limits[group]} for group in groups if group in limits]
-    return (
-        alt.Chart(marks.rows(values))
-        .mark_tick(thickness=2, size=size, color=marks.COLOURS[-1])
-        .encode(
-            x=marks.x_channel("limit", title, axis),
-            y=marks.row_axis("group", groups),
-            tooltip=[
-                alt.Tooltip("group:N", title="Items"),
-                alt.Tooltip("limit:Q", title=limit_title, format=axis.tooltip),
-            ],
-        )
+    return marks.layer(
+        alt.MarkDef("tick", thickness=2, size=size, color=marks.COLOURS[-1]),
+        data=marks.rows(values),
+        x=marks.x_channel("limit", title, axis),
+        y=marks.row_axis("group", groups),
+        tooltip=[
+            alt.Tooltip("group:N", title="Items"),
+            alt.Tooltip("limit:Q", title=limit_title, format=axis.tooltip),
+        ],
     )
 
 
-def _numbers(base: alt.Chart, title: str, axis: Axis) -> alt.Chart:
+def _numbers(shared: Mapping[str, Any], title: str, axis: Axis) -> alt.UnitSpec:
     """Return labels to the right of each point and its interval, or to the left near the end of the
     axis."""
     end = axis.low + 0.9 * (axis.high - axis.low)
-    named = base.transform_calculate(
-        word=marks.RUN_NUMBER_EXPR, reach="isValid(datum.high) ? datum.high : datum.rate"
-    ).transform_calculate(
-        beside=f"datum.reach > {end} && isValid(datum.low) ? datum.low : datum.reach"
-    )
-    return marks.label_marks(named, "word", "reach", end).encode(
-        x=marks.x_channel("beside", title, axis)
+    return marks.label_marks(
+        {**shared, "x": marks.x_channel("beside", title, axis)},
+        marks.calculate("word", marks.RUN_NUMBER_EXPR),
+        marks.calculate("reach", "isValid(datum.high) ? datum.high : datum.rate"),
+        marks.calculate(
+            "beside", f"datum.reach > {end} && isValid(datum.low) ? datum.low : datum.reach"
+        ),
+        word="word",
+        at="reach",
+        end=end,
     )
 
 

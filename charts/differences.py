@@ -32,23 +32,24 @@ def draw_differences(
 ) -> dict[str, Any]:
     """Return a Vega-Lite specification: pairs from top to bottom in the given order. Differences
     that are not in points need their own `title` and `axis`."""
-    base = alt.Chart(marks.rows(map(marks.as_row, found))).encode(
-        y=marks.row_axis("pair", [one.pair for one in found]),
-        tooltip=[
+    shared = {
+        "y": marks.row_axis("pair", [one.pair for one in found]),
+        "tooltip": [
             alt.Tooltip("pair:N", title="Pair"),
             *marks.interval_tooltip("points", title, axis.tooltip),
         ],
-    )
+    }
 
     def x(field: str) -> alt.X:
         return marks.x_channel(field, title, axis)
 
-    nought = alt.Chart(marks.rows([{"at": 0}]))
-    line = nought.mark_rule(strokeDash=[4, 4], color=marks.COLOURS[-1]).encode(x=x("at"))
-    rules = marks.intervals(base, strokeWidth=2, opacity=0.75, color=marks.COLOURS[0])
-    shown = base.mark_point(filled=True, size=75, opacity=1, color=marks.COLOURS[0])
-    layers = alt.layer(
-        line, rules.encode(x=x("low"), x2=alt.X2("high")), shown.encode(x=x("points"))
-    )
+    line = alt.MarkDef("rule", **marks.DASHED)
+    dot = alt.MarkDef("point", filled=True, size=75, opacity=1, color=marks.COLOURS[0])
+    ends = {"x": x("low"), "x2": alt.X2("high")}
+    layers = [
+        marks.layer(line, data=marks.rows([{"at": 0}]), x=x("at")),
+        marks.intervals(shared | ends, strokeWidth=2, opacity=0.75, color=marks.COLOURS[0]),
+        marks.layer(dot, **shared, x=x("points")),
+    ]
     step = marks.row_height((one.pair for one in found), ROW_HEIGHT)
-    return marks.to_spec(layers.properties(width="container", height=max(1, len(found)) * step))
+    return marks.draw(layers, map(marks.as_row, found), max(1, len(found)) * step)

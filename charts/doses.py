@@ -38,27 +38,27 @@ def draw_lines(
     """
     runs = list(dict.fromkeys(one.run for one in found))
     doses = sorted({one.dose for one in found})
-    base = alt.Chart(marks.rows(map(marks.as_row, found))).encode(
-        x=alt.X(
+    shared = {
+        "x": alt.X(
             "dose:O",
             sort=doses,
             scale=alt.Scale(paddingInner=DOSE_GAP, paddingOuter=DOSE_GAP / 2),
             axis=alt.Axis(title="Errors in the answer", labelAngle=0),
         ),
-        xOffset=alt.XOffset("run:N", sort=runs),
-        color=marks.colour_by("run", runs, series),
-        tooltip=_tooltip(title, axis, series),
-    )
+        "xOffset": alt.XOffset("run:N", sort=runs),
+        "color": marks.colour_by("run", runs, series),
+        "tooltip": _tooltip(title, axis, series),
+    }
     y = marks.y_channel("response", title, axis)
-    intervals = marks.intervals(base, strokeWidth=2, opacity=0.75)
-    layers = alt.layer(
-        base.mark_line(strokeWidth=1.5, opacity=0.6, aria=False).encode(y=y),
-        intervals.encode(y=marks.y_channel("low", title, axis), y2=alt.Y2("high")),
-        base.mark_point(size=75, filled=True, opacity=1).encode(
-            y=y, shape=marks.shape_by("run", runs, series)
-        ),
-    )
-    return marks.to_spec(layers.properties(width="container", height=HEIGHT))
+    ends = {"y": marks.y_channel("low", title, axis), "y2": alt.Y2("high")}
+    line = alt.MarkDef("line", strokeWidth=1.5, opacity=0.6, aria=False)
+    point = alt.MarkDef("point", size=75, filled=True, opacity=1)
+    layers = [
+        marks.layer(line, **shared, y=y),
+        marks.intervals(shared | ends, strokeWidth=2, opacity=0.75),
+        marks.layer(point, **shared, y=y, shape=marks.shape_by("run", runs, series)),
+    ]
+    return marks.draw(layers, map(marks.as_row, found), HEIGHT)
 
 
 def _tooltip(title: str, axis: Axis, series: str) -> list[alt.Tooltip]:

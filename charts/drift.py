@@ -31,27 +31,16 @@ class CanaryRun:
 def draw_drift(askings: Sequence[CanaryRun]) -> dict[str, Any]:
     """Return a Vega-Lite specification: the share of changed outcomes, with runs in the given
     order."""
-    values = [
-        {
-            "run": one.run,
-            "asked": one.asked.isoformat(),
-            "share": one.share,
-            "low": one.low,
-            "high": one.high,
-            "n": one.n,
-        }
-        for one in askings
+    rows = [{**marks.as_row(one), "asked": one.asked.isoformat()} for one in askings]
+    axis = alt.Axis(labelAngle=0, labelOverlap=True)
+    shared = {"x": alt.X("run:N", title=None, sort=None, axis=axis), "tooltip": _tooltip()}
+    dot = alt.MarkDef("point", filled=True, size=75, opacity=1, color=marks.COLOURS[0])
+    ends = {"y": _share("low"), "y2": alt.Y2("high")}
+    layers = [
+        marks.intervals(shared | ends, strokeWidth=2, opacity=0.75, color=marks.COLOURS[0]),
+        marks.layer(dot, **shared, y=_share("share")),
     ]
-    base = alt.Chart(marks.rows(values)).encode(
-        x=alt.X("run:N", title=None, sort=None, axis=alt.Axis(labelAngle=0, labelOverlap=True)),
-        tooltip=_tooltip(),
-    )
-    dots = base.mark_point(filled=True, size=75, opacity=1, color=marks.COLOURS[0])
-    rules = marks.intervals(base, strokeWidth=2, opacity=0.75, color=marks.COLOURS[0])
-    layers = alt.layer(
-        rules.encode(y=_share("low"), y2=alt.Y2("high")), dots.encode(y=_share("share"))
-    )
-    return marks.to_spec(layers.properties(width="container", height=HEIGHT))
+    return marks.draw(layers, rows, HEIGHT)
 
 
 def _share(field: str) -> alt.Y:

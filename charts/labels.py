@@ -1,6 +1,7 @@
 """Labels beside the marks of a chart that overlap neither each other nor a mark."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import altair as alt
 
@@ -18,12 +19,12 @@ _PLACES = (
 Box = tuple[float, float, float, float]
 
 
-def draw_labels(base: alt.Chart) -> alt.Chart:
+def draw_labels(**parts: Any) -> alt.UnitSpec:
     """Write the `word` of each row beside its mark, `right` and `down` so many points from it, as
-    `place_labels` says."""
-    return base.mark_text(
-        fontSize=10, aria=False, dx=alt.ExprRef("datum.right"), dy=alt.ExprRef("datum.down")
-    ).encode(text=alt.Text("word:N"))
+    `place_labels` says. The parts are channels and data, as for `marks.layer`."""
+    right, down = alt.ExprRef("datum.right"), alt.ExprRef("datum.down")
+    mark = alt.MarkDef("text", fontSize=10, aria=False, dx=right, dy=down)
+    return marks.layer(mark, **parts, text=alt.Text("word:N"))
 
 
 def place_labels(

@@ -3,11 +3,11 @@
 Colours of axes and texts are not set here: the page sets them from its style sheet, so that a
 chart follows the light or dark theme.
 
-Scales, axes and legends are arguments of a channel, not methods such as `alt.X(...).axis(...)`:
-each call of such a method makes its documentation anew, which takes a millisecond.
+Charts are built from the classes of Altair's schema, without `alt.Chart` and its methods, each of
+which copies the whole chart: that takes ten times as long.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import altair as alt
@@ -87,6 +87,8 @@ SHAPES = (
 ORDERED_COLOURS = ("#123f63", "#2b7fc4", "#7fb3e0", "#cfe3f5", "#f4efe4")
 TEXT_COLOURS = ("#ffffff", "#ffffff", "#10161c", "#10161c", "#10161c")
 OUTLINE = "#7c7f83"
+# The line that marks are compared with, such as a threshold or 0.
+DASHED: dict[str, Any] = {"strokeDash": [4, 4], "color": COLOURS[-1]}
 # Names are split into lines, since Vega draws a list of texts as lines. With a bottom baseline, the
 # first line is above the position, so that two lines are centred.
 LINE_BREAK, LINE_HEIGHT = ": ", 14
@@ -107,8 +109,8 @@ CHARACTER_WIDTH = 7
 
 
 class _Whole:
-    """Values that Altair passes on as they are. It copies and converts plain lists for each part of
-    a chart, which took up to 70 ms of a chart with some hundred rows."""
+    """Values that Altair passes on as they are. It converts each value of a plain list, which takes
+    15 ms for the rows of a chart with 400 of them."""
 
     # Altair takes what has a schema and `to_dict` for an object of its own.
     _schema: ClassVar[dict[str, Any]] = {"type": "array"}
@@ -132,14 +134,13 @@ def rows(values: Iterable[Mapping[str, Any]]) -> alt.Data:
 
 
 def whole(names: Sequence[str]) -> Any:
-    """Return names for Altair to pass on uncopied."""
+    """Return names for Altair to pass on as they are."""
     return _Whole(names)
 
 
 def row_axis(field: str, names: Sequence[str], **more: Any) -> alt.Y:
     """Return an axis of groups from top to bottom in the given order, with names centred vertically
     in their rows."""
-    middle = alt.condition(_HAS_LINES, alt.value("bottom"), alt.value("middle"))
     up = max(0, count_lines(names) - 2) * LINE_HEIGHT // 2
     axis = alt.Axis(
         labelLimit=alt.ExprRef(_PART),
@@ -147,7 +148,7 @@ def row_axis(field: str, names: Sequence[str], **more: Any) -> alt.Y:
         ticks=False,
         domain=False,
         labelExpr=_LINES,
-        labelBaseline=middle,
+        labelBaseline=when(_HAS_LINES, "bottom", "middle"),
         labelOffset=-up,
     )
     return alt.Y(f"{field}:N", title=None, sort=whole(names), axis=axis, **more)
@@ -163,13 +164,15 @@ def row_height(names: Iterable[str], least: int) -> int:
     return max(least, LINE_HEIGHT * count_lines(names) + 6)
 
 
-def intervals(base: alt.Chart, low: str = "low", **look: Any) -> alt.Chart:
+def intervals(
+    channels: Mapping[str, Any], *transforms: Any, low: str = "low", **look: Any
+) -> alt.UnitSpec:
     """Return lines for the intervals of the rows that have `low`.
 
     They are hidden from screen readers, since the marks already say everything, and a layer without
     lines would be an image without a name.
     """
-    return base.transform_filter(f"isValid(datum.{low})").mark_rule(aria=False, **look)
+    return layer(alt.MarkDef("rule", aria=False, **look), *transforms, where(low), **channels)
 
 
 # The first part of a run's name is its number.
@@ -181,35 +184,34 @@ def colours_repeat(names: Sequence[str]) -> bool:
     return len(names) > len(COLOURS)
 
 
-def label_marks(base: alt.Chart, word: str, at: str, end: float, up: int = 0) -> alt.Chart:
+def label_marks(
+    channels: Mapping[str, Any], *transforms: Any, word: str, at: str, end: float, up: int = 0
+) -> alt.UnitSpec:
     """Write a word next to each mark, `up` points higher: on the right of the mark, or on its left
     if the mark's value `at` is greater than `end`."""
     is_left = f"datum.{at} > {end}"
-    return base.mark_text(
+    mark = alt.MarkDef(
+        "text",
         fontSize=10,
         limit=130,
         aria=False,
         align=alt.ExprRef(f"{is_left} ? 'right' : 'left'"),
         dx=alt.ExprRef(f"{is_left} ? -8 : 8"),
         dy=-up,
-    ).encode(text=alt.Text(f"{word}:N"))
+    )
+    return layer(mark, *transforms, **channels, text=alt.Text(f"{word}:N"))
 
 
-def when(channel: Callable[..., Any], test: str, there: Any, elsewhere: Any) -> Any:
-    """Return a channel that has one value if the test, a Vega expression, is true, and another
-    value otherwise.
-
-    Channels are always given by their class. With a plain condition or name, Altair tries a hundred
-    schemas to find out which one fits, which takes 3 to 6 ms for each channel.
-    """
-    return channel(elsewhere, condition={"test": test, "value": there})
+def when(test: str, there: Any, elsewhere: Any) -> dict[str, Any]:
+    """Return one value where the test, a Vega expression, is true, and another value elsewhere."""
+    return {"condition": {"test": test, "value": there}, "value": elsewhere}
 
 
 def hide_if_narrow(width: str, characters: int | str) -> Any:
     """Hide a number if its mark is too narrow for the number; both arguments are Vega
     expressions."""
     wide = f"{width} >= 4 + {CHARACTER_WIDTH} * {characters}"
-    return when(alt.OpacityValue, wide, 1, 0)
+    return when(wide, 1, 0)
 
 
 def colour_by(field: str, names: Sequence[str], title: str) -> alt.Color:
@@ -259,11 +261,14 @@ def _legend(names: Sequence[str]) -> alt.Legend | None:
     return alt.Legend(**LEGEND_BELOW, direction="vertical", symbolOpacity=1)
 
 
-def layer(mark: alt.MarkDef, transforms: list[Any], **channels: Any) -> alt.UnitSpec:
-    """Return a layer: marks with their channels, such as `x` or `color`, after the transforms. An
-    `alt.Chart` would be copied whole by each method called on it, so that a chart of some layers
-    takes ten times as long."""
-    return alt.UnitSpec(mark=mark, transform=transforms, encoding=alt.Encoding(**channels))
+def layer(
+    mark: alt.MarkDef, *transforms: Any, data: Any = alt.Undefined, **channels: Any
+) -> alt.UnitSpec:
+    """Return a layer: marks with their channels, such as `x` or `color`, after the transforms; with
+    `data`, the layer has rows of its own."""
+    encoding = alt.Encoding(**channels)
+    changes = list(transforms) or alt.Undefined
+    return alt.UnitSpec(mark=mark, data=data, transform=changes, encoding=encoding)
 
 
 def where(*fields: str) -> alt.FilterTransform:
@@ -271,10 +276,27 @@ def where(*fields: str) -> alt.FilterTransform:
     return alt.FilterTransform(filter=" && ".join(f"isValid(datum.{one})" for one in fields))
 
 
-def to_spec(chart: alt.TopLevelMixin | alt.TopLevelVConcatSpec) -> dict[str, Any]:
+def calculate(field: str, expression: str) -> alt.CalculateTransform:
+    """Return a transform that adds a field to each row."""
+    return alt.CalculateTransform(**{"calculate": expression, "as": field})
+
+
+def convert_once(layers: Iterable[alt.UnitSpec]) -> Any:
+    """Return layers that many panels have: Altair would convert them for each panel."""
+    return _Whole(layer.to_dict(validate=False) for layer in layers)
+
+
+def draw(
+    layers: Sequence[alt.UnitSpec], values: Iterable[Mapping[str, Any]], height: float, **more: Any
+) -> dict[str, Any]:
+    """Return the specification of a plot of layers over these rows, as wide as the page."""
+    data = rows(values)
+    return to_spec(
+        alt.TopLevelLayerSpec(layer=layers, data=data, width="container", height=height, **more)
+    )
+
+
+def to_spec(chart: alt.TopLevelSpec) -> dict[str, Any]:
     """Return the chart as a Vega-Lite specification that refers to no other hosts and has no style
     of its own."""
-    spec: dict[str, Any] = chart.to_dict(validate=schemapi.DEBUG_MODE)
-    spec.pop("$schema", None)
-    spec.pop("config", None)
-    return spec
+    return chart.to_dict(validate=schemapi.DEBUG_MODE)

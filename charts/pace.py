@@ -55,22 +55,19 @@ def draw_choices(counts: Sequence[ChoiceCount], *, order: Sequence[str]) -> dict
     values = [{"day": c.day.isoformat(), "choice": c.choice, "n": c.n} for c in rows]
     places = [{**value, "place": _place(value["choice"], order)} for value in values]
     unit = "Week of" if weekly else "Day"
-    chart = (
-        alt.Chart(marks.rows(places))
-        .mark_bar()
-        .encode(
-            x=alt.X("day:O", title=None, axis=alt.Axis(labelAngle=-45, labelOverlap=True)),
-            y=_count_axis("n"),
-            color=marks.colour_by("choice", list(order), "Answer"),
-            order=alt.Order("place:Q"),
-            tooltip=[
-                alt.Tooltip("day:O", title=unit),
-                alt.Tooltip("choice:N", title="Answer"),
-                alt.Tooltip("n:Q", title="Labels", format=","),
-            ],
-        )
+    bars = marks.layer(
+        alt.MarkDef("bar"),
+        x=alt.X("day:O", title=None, axis=alt.Axis(labelAngle=-45, labelOverlap=True)),
+        y=_count_axis("n"),
+        color=marks.colour_by("choice", list(order), "Answer"),
+        order=alt.Order("place:Q"),
+        tooltip=[
+            alt.Tooltip("day:O", title=unit),
+            alt.Tooltip("choice:N", title="Answer"),
+            alt.Tooltip("n:Q", title="Labels", format=","),
+        ],
     )
-    return marks.to_spec(chart.properties(width="container", height=HEIGHT))
+    return marks.draw([bars], places, HEIGHT)
 
 
 def draw_progress(
@@ -88,49 +85,46 @@ def draw_progress(
     is drawn only if its dates are known. Without a latest day there is no wedge.
     """
     points = [{"day": one.day.isoformat(), "done": one.done} for one in done]
-    base = alt.Chart(marks.rows(points)).encode(
-        x=alt.X("day:T", title=None), y=_count_axis("done"), tooltip=_progress_tooltip()
-    )
+    shared = {
+        "x": alt.X("day:T", title=None),
+        "y": _count_axis("done"),
+        "tooltip": _progress_tooltip(),
+    }
     layers = [
-        base.mark_line(interpolate="step-after", strokeWidth=2),
-        base.mark_point(filled=True, size=18),
+        marks.layer(alt.MarkDef("line", interpolate="step-after", strokeWidth=2), **shared),
+        marks.layer(alt.MarkDef("point", filled=True, size=18), **shared),
     ]
     if points and places:
         layers += [
             *_forecast_layers(done[-1], places, ends, earliest, latest),
             _target_line(places),
         ]
-    layered = alt.layer(*layers)
-    return marks.to_spec(layered.properties(width="container", height=HEIGHT))
+    return marks.draw(layers, points, HEIGHT)
 
 
 def draw_times(found: Sequence[LabelTime]) -> dict[str, Any]:
     """Draw one row per person: a line from the lower to the upper quartile, with a mark at the
     median."""
-    values = [
-        {"person": t.person, "low": t.low, "median": t.median, "high": t.high, "n": t.n}
-        for t in found
-    ]
-    base = alt.Chart(marks.rows(values)).encode(
-        y=marks.row_axis("person", [one.person for one in found]),
-        tooltip=[
+    shared = {
+        "y": marks.row_axis("person", [one.person for one in found]),
+        "tooltip": [
             alt.Tooltip("person:N", title="Person"),
             alt.Tooltip("median:Q", title="Median, s", format=".1f"),
             alt.Tooltip("low:Q", title="25 % take at most, s", format=".1f"),
             alt.Tooltip("high:Q", title="25 % take at least, s", format=".1f"),
             alt.Tooltip("n:Q", title="Labels", format=","),
         ],
-    )
+    }
     title = "Seconds per item"
-    quartiles = base.mark_rule(strokeWidth=4, opacity=0.4, color=marks.COLOURS[0]).encode(
-        x=alt.X("low:Q", title=title, scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=6)),
-        x2=alt.X2("high"),
-    )
-    median = base.mark_point(filled=True, size=75, opacity=1, color=marks.COLOURS[0]).encode(
-        x=alt.X("median:Q", title=title)
-    )
-    layers = alt.layer(quartiles, median)
-    return marks.to_spec(layers.properties(width="container", height=max(1, len(found)) * 28))
+    quartiles = alt.MarkDef("rule", strokeWidth=4, opacity=0.4, color=marks.COLOURS[0])
+    median = alt.MarkDef("point", filled=True, size=75, opacity=1, color=marks.COLOURS[0])
+    scale, axis = alt.Scale(zero=True), alt.Axis(tickCount=6)
+    low = alt.X("low:Q", title=title, scale=scale, axis=axis)
+    layers = [
+        marks.layer(quartiles, **shared, x=low, x2=alt.X2("high")),
+        marks.layer(median, **shared, x=alt.X("median:Q", title=title)),
+    ]
+    return marks.draw(layers, map(marks.as_row, found), max(1, len(found)) * 28)
 
 
 def _by_week(counts: Sequence[ChoiceCount]) -> list[ChoiceCount]:
@@ -156,15 +150,15 @@ def _progress_tooltip() -> list[alt.Tooltip]:
     ]
 
 
-def _target_line(places: int) -> alt.Chart:
+def _target_line(places: int) -> alt.UnitSpec:
     """Return the horizontal line at the total, where no labels are left to do."""
-    every = alt.Chart(marks.rows([{"done": places}]))
-    return every.mark_rule(strokeDash=[4, 4], color=marks.COLOURS[-1]).encode(y=_count_axis("done"))
+    line = alt.MarkDef("rule", **marks.DASHED)
+    return marks.layer(line, data=marks.rows([{"done": places}]), y=_count_axis("done"))
 
 
 def _forecast_layers(
     last: DailyTotal, places: int, ends: date | None, earliest: date | None, latest: date | None
-) -> list[alt.Chart]:
+) -> list[alt.UnitSpec]:
     begin = last.day.isoformat()
     layers = []
     if earliest and latest:
@@ -175,14 +169,17 @@ def _forecast_layers(
             {"day": earliest.isoformat(), "low": slow, "high": places},
             {"day": latest.isoformat(), "low": places, "high": places},
         ]
-        area = alt.Chart(marks.rows(wedge)).mark_area(opacity=0.2)
-        layers.append(
-            area.encode(x=alt.X("day:T"), y=alt.Y("low:Q", title="Labels"), y2=alt.Y2("high"))
-        )
+        low, high = alt.Y("low:Q", title="Labels"), alt.Y2("high")
+        area = alt.MarkDef("area", opacity=0.2)
+        layers.append(marks.layer(area, data=marks.rows(wedge), x=alt.X("day:T"), y=low, y2=high))
     if ends:
-        line = [{"day": begin, "done": last.done}, {"day": ends.isoformat(), "done": places}]
-        drawn = alt.Chart(marks.rows(line)).mark_line(strokeDash=[6, 4], strokeWidth=2)
-        layers.append(
-            drawn.encode(x=alt.X("day:T"), y=_count_axis("done"), tooltip=_progress_tooltip())
+        rows = [{"day": begin, "done": last.done}, {"day": ends.isoformat(), "done": places}]
+        line = marks.layer(
+            alt.MarkDef("line", strokeDash=[6, 4], strokeWidth=2),
+            data=marks.rows(rows),
+            x=alt.X("day:T"),
+            y=_count_axis("done"),
+            tooltip=_progress_tooltip(),
         )
+        layers.append(line)
     return layers

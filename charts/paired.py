@@ -33,33 +33,35 @@ def draw_pairs(pairs: Sequence[MeanPair], *, title: str) -> dict[str, Any]:
     """
     runs = list(dict.fromkeys(one.run for one in pairs))
     groups = list(dict.fromkeys(one.group for one in pairs))
-    base = alt.Chart(marks.rows(map(marks.as_row, pairs))).encode(
-        y=marks.row_axis("group", groups),
-        yOffset=alt.YOffset("run:N", sort=runs),
-        color=marks.colour_by("run", runs, "Run"),
-        tooltip=_tooltip(),
-    )
-    between = base.mark_rule(strokeWidth=2, opacity=0.6)
-    layers = alt.layer(
-        between.encode(x=marks.x_channel("people", title), x2=alt.X2("evaluator")),
-        _side(base, "people", title),
-        _side(base, "evaluator", title),
-    )
+    shared = {
+        "y": marks.row_axis("group", groups),
+        "yOffset": alt.YOffset("run:N", sort=runs),
+        "color": marks.colour_by("run", runs, "Run"),
+        "tooltip": _tooltip(),
+    }
+    people, evaluator = marks.x_channel("people", title), marks.x_channel("evaluator", title)
+    between = alt.MarkDef("rule", strokeWidth=2, opacity=0.6)
+    layers = [
+        marks.layer(between, **shared, x=people, x2=alt.X2("evaluator")),
+        draw_side(SIDES[0], 150, **shared, x=people),
+        draw_side(SIDES[1], 45, **shared, x=evaluator),
+    ]
     height = max(1, len(groups)) * max(36, ROW_HEIGHT * len(runs) + 14)
-    return marks.to_spec(layers.properties(width="container", height=height))
+    return marks.draw(layers, map(marks.as_row, pairs), height)
 
 
-def _side(base: alt.Chart, field: str, title: str) -> alt.Chart:
-    name = field.capitalize()
+def draw_side(name: str, size: int, *transforms: Any, **channels: Any) -> alt.UnitSpec:
+    """Return the marks of one of the SIDES. The evaluator's square must be small enough to fit into
+    people's circle, so that both are visible when the means are equal."""
     scale = alt.Scale(domain=list(SIDES), range=["circle", "square"])
     legend = alt.Legend(orient="bottom", direction="horizontal", title=None)
-    is_evaluator = name == SIDES[1]
-    # A square fits into a circle, so that both are visible when the means are equal.
-    size = 45 if is_evaluator else 150
-    drawn = base.mark_point(size=size, filled=is_evaluator, opacity=1, strokeWidth=2)
-    named = drawn.transform_calculate(side=f"'{name}'")
-    return named.encode(
-        x=marks.x_channel(field, title), shape=alt.Shape("side:N", scale=scale, legend=legend)
+    filled = name == SIDES[1]
+    return marks.layer(
+        alt.MarkDef("point", size=size, filled=filled, opacity=1, strokeWidth=2),
+        *transforms,
+        marks.calculate("side", f"'{name}'"),
+        **channels,
+        shape=alt.Shape("side:N", scale=scale, legend=legend),
     )
 
 

@@ -1,7 +1,7 @@
 """Charts of detection rate against false-alarm rate: do runs tell errors from score-invariant
 changes? One plane for all runs, or a small one for each run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,26 +36,19 @@ def draw_plane(found: Sequence[SensitivityPoint]) -> dict[str, Any]:
     group of a point is in the tooltip. If there are more runs than colours, the marks over all
     items are labelled with the first word of their run, so that no label overlaps another."""
     runs = list(dict.fromkeys(one.run for one in found))
-    base = alt.Chart(marks.rows(map(marks.as_row, found))).encode(
-        color=marks.colour_by("run", runs, "Run"), tooltip=_tooltip()
-    )
-    x, y = _x("false_alarm"), _y("detection")
-    whole = marks.when(alt.SizeValue, "datum.whole", 170, 45)
-    named = [_numbers(found, runs)] if marks.colours_repeat(runs) else []
-    layers = alt.layer(
+    colour, shape = marks.colour_by("run", runs, "Run"), marks.shape_by("run", runs, "Run")
+    shared = {"x": _x("false_alarm"), "y": _y("detection"), "color": colour}
+    told = {**shared, "tooltip": _tooltip()}
+    size = marks.when("datum.whole", 170, 45)
+    point = alt.MarkDef("point", filled=True, opacity=1)
+    layers = [
         _chance_line(),
-        marks.intervals(base, "false_alarm_low", **RULE_STYLE).encode(
-            x=_x("false_alarm_low"), x2=alt.X2("false_alarm_high"), y=y
-        ),
-        marks.intervals(base, "detection_low", **RULE_STYLE).encode(
-            x=x, y=_y("detection_low"), y2=alt.Y2("detection_high")
-        ),
-        base.mark_point(filled=True, opacity=1).encode(
-            x=x, y=y, shape=marks.shape_by("run", runs, "Run"), size=whole
-        ),
-        *(one.encode(x=x, y=y) for one in named),
-    )
-    return marks.to_spec(layers.properties(width="container", height=HEIGHT))
+        *_intervals(told),
+        marks.layer(point, **told, shape=shape, size=size),
+    ]
+    if marks.colours_repeat(runs):
+        layers.append(labels.draw_labels(data=marks.rows(_numbers(found)), **shared))
+    return marks.draw(layers, map(marks.as_row, found), HEIGHT)
 
 
 def draw_panels(found: Sequence[SensitivityPoint]) -> dict[str, Any]:
@@ -64,87 +57,71 @@ def draw_panels(found: Sequence[SensitivityPoint]) -> dict[str, Any]:
     the same colour in every plane."""
     runs = list(dict.fromkeys(one.run for one in found))
     groups = list(dict.fromkeys(one.group for one in found if not one.whole))
-    by_run = {run: [one for one in found if one.run == run] for run in runs}
-    first = _panel(by_run[runs[0]], groups)
-    spec = marks.to_spec(alt.concat(first, columns=PANEL_COLUMNS, spacing=PANEL_SPACING))
-    # Panels differ in their data and title alone, and Altair takes 40 ms for each.
-    [panel] = spec["concat"]
-    spec["concat"] = [_fill_panel(panel, run, of_run) for run, of_run in by_run.items()]
-    return spec
-
-
-def _fill_panel(
-    panel: Mapping[str, Any], run: str, found: Sequence[SensitivityPoint]
-) -> dict[str, Any]:
-    """The same panel for another run."""
-    chance, *layers = panel["layer"]
-    data = {"values": [marks.as_row(one) for one in found]}
-    return {
-        **panel,
-        "title": {**panel["title"], "text": _panel_title(run)},
-        "layer": [chance, *({**layer, "data": data} for layer in layers)],
-    }
-
-
-def _panel_title(run: str) -> list[str]:
-    """The name of a run on two lines."""
-    name = run.split(" · ")
-    return [" · ".join(name[:2]), *[" · ".join(name[2:])][: len(name) - 2]]
-
-
-def _panel(
-    found: Sequence[SensitivityPoint], groups: Sequence[str]
-) -> alt.LayerChart | alt.FacetChart:
-    base = alt.Chart(marks.rows(map(marks.as_row, found))).encode(tooltip=_tooltip())
-    x, y = _x("false_alarm", 2), _y("detection", 2)
-    whole = base.transform_filter(alt.datum.whole)
-    layers = alt.layer(
-        _chance_line(2),
-        marks.intervals(whole, "false_alarm_low", **RULE_STYLE).encode(
-            x=_x("false_alarm_low", 2), x2=alt.X2("false_alarm_high"), y=y
-        ),
-        marks.intervals(whole, "detection_low", **RULE_STYLE).encode(
-            x=x, y=_y("detection_low", 2), y2=alt.Y2("detection_high")
-        ),
-        whole.mark_point(filled=True, opacity=1, size=90).encode(x=x, y=y),
-        base.transform_filter("!datum.whole")
-        .mark_point(filled=True, opacity=1, size=35)
-        .encode(
-            x=x,
-            y=y,
-            color=marks.colour_by("group", groups, "Items"),
-            shape=marks.shape_by("group", groups, "Items"),
-        ),
+    layers = marks.convert_once(_panel_layers(groups))
+    panels = [_panel([one for one in found if one.run == run], layers) for run in runs]
+    return marks.to_spec(
+        alt.TopLevelConcatSpec(concat=panels, columns=PANEL_COLUMNS, spacing=PANEL_SPACING)
     )
+
+
+def _panel(found: Sequence[SensitivityPoint], layers: Any) -> alt.LayerSpec:
+    """The small plane of one run, with the run's name on two lines."""
+    name = found[0].run.split(" · ")
     title = alt.TitleParams(
-        _panel_title(found[0].run),
+        [" · ".join(name[:2]), *[" · ".join(name[2:])][: len(name) - 2]],
         fontSize=11,
         fontWeight="normal",
         limit=PANEL_SIZE + 40,
         anchor="start",
     )
-    return layers.properties(width=PANEL_SIZE, height=PANEL_SIZE, title=title)
+    data = marks.rows(map(marks.as_row, found))
+    return alt.LayerSpec(layer=layers, data=data, title=title, width=PANEL_SIZE, height=PANEL_SIZE)
 
 
-def _numbers(found: Sequence[SensitivityPoint], runs: Sequence[str]) -> alt.Chart:
-    """The first words of the runs beside their marks over all items."""
+def _panel_layers(groups: Sequence[str]) -> list[alt.UnitSpec]:
+    shared = {"x": _x("false_alarm", 2), "y": _y("detection", 2), "tooltip": _tooltip()}
+    is_whole, is_group = (
+        alt.FilterTransform(filter=one) for one in ("datum.whole", "!datum.whole")
+    )
+    return [
+        _chance_line(2),
+        *_intervals(shared, is_whole, ticks=2),
+        marks.layer(alt.MarkDef("point", filled=True, opacity=1, size=90), is_whole, **shared),
+        marks.layer(
+            alt.MarkDef("point", filled=True, opacity=1, size=35),
+            is_group,
+            **shared,
+            color=marks.colour_by("group", groups, "Items"),
+            shape=marks.shape_by("group", groups, "Items"),
+        ),
+    ]
+
+
+def _intervals(shared: dict[str, Any], *transforms: Any, ticks: int = 5) -> list[alt.UnitSpec]:
+    across = {"x": _x("false_alarm_low", ticks), "x2": alt.X2("false_alarm_high")}
+    up = {"y": _y("detection_low", ticks), "y2": alt.Y2("detection_high")}
+    return [
+        marks.intervals(shared | across, *transforms, low="false_alarm_low", **RULE_STYLE),
+        marks.intervals(shared | up, *transforms, low="detection_low", **RULE_STYLE),
+    ]
+
+
+def _numbers(found: Sequence[SensitivityPoint]) -> list[dict[str, Any]]:
+    """The first words of the runs, and where they are beside their marks over all items."""
     whole = [one for one in found if one.whole]
     words = [one.run.split(" · ")[0] for one in whole]
     spots = [(one.false_alarm, 1 - one.detection) for one in whole]
-    rows = [
+    places = labels.place_labels(spots, words, HEIGHT)
+    return [
         {**marks.as_row(one), "word": word, "right": right, "down": down}
-        for one, word, (right, down) in zip(
-            whole, words, labels.place_labels(spots, words, HEIGHT), strict=True
-        )
+        for one, word, (right, down) in zip(whole, words, places, strict=True)
     ]
-    base = alt.Chart(marks.rows(rows)).encode(color=marks.colour_by("run", runs, "Run"))
-    return labels.draw_labels(base)
 
 
-def _chance_line(ticks: int = 5) -> alt.Chart:
+def _chance_line(ticks: int = 5) -> alt.UnitSpec:
+    line = alt.MarkDef("line", strokeWidth=1.5, **marks.DASHED)
     ends = marks.rows([{"at": 0}, {"at": 1}])
-    line = alt.Chart(ends).mark_line(strokeDash=[4, 4], strokeWidth=1.5, color=marks.COLOURS[-1])
-    return line.encode(x=_x("at", ticks), y=_y("at", ticks))
+    return marks.layer(line, data=ends, x=_x("at", ticks), y=_y("at", ticks))
 
 
 def _x(field: str, ticks: int = 5) -> alt.X:

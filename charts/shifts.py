@@ -34,30 +34,30 @@ def draw_shifts(found: Sequence[Shift], *, title: str) -> dict[str, Any]:
     rows = list(dict.fromkeys(one.of for one in found))
     figures = list(dict.fromkeys(one.figure for one in found))
     axis = _axis(found)
-    base = alt.Chart(marks.rows(map(marks.as_row, found))).encode(
-        y=marks.row_axis("of", rows),
-        yOffset=alt.YOffset("figure:N", sort=figures),
-        color=marks.colour_by("figure", figures, "Figure"),
-        tooltip=[
+    shared = {
+        "y": marks.row_axis("of", rows),
+        "yOffset": alt.YOffset("figure:N", sort=figures),
+        "color": marks.colour_by("figure", figures, "Figure"),
+        "tooltip": [
             alt.Tooltip("of:N", title="Of"),
             alt.Tooltip("figure:N", title="Figure"),
             *marks.interval_tooltip("points", title, axis.tooltip),
         ],
-    )
-    nought = alt.Chart(marks.rows([{"at": 0}]))
-    line = nought.mark_rule(strokeDash=[4, 4], color=marks.COLOURS[-1])
-    rules = marks.intervals(base, strokeWidth=2, opacity=0.75)
-    shown = base.mark_point(filled=True, size=75, opacity=1)
-    layers = alt.layer(
-        line.encode(x=marks.x_channel("at", title, axis)),
-        rules.encode(x=marks.x_channel("low", title, axis), x2=alt.X2("high")),
-        shown.encode(
+    }
+    line = alt.MarkDef("rule", **marks.DASHED)
+    ends = {"x": marks.x_channel("low", title, axis), "x2": alt.X2("high")}
+    layers = [
+        marks.layer(line, data=marks.rows([{"at": 0}]), x=marks.x_channel("at", title, axis)),
+        marks.intervals(shared | ends, strokeWidth=2, opacity=0.75),
+        marks.layer(
+            alt.MarkDef("point", filled=True, size=75, opacity=1),
+            **shared,
             x=marks.x_channel("points", title, axis),
             shape=marks.shape_by("figure", figures, "Figure"),
         ),
-    )
+    ]
     step = max(32, MARK_HEIGHT * len(figures) + 14)
-    return marks.to_spec(layers.properties(width="container", height=max(1, len(rows)) * step))
+    return marks.draw(layers, map(marks.as_row, found), max(1, len(rows)) * step)
 
 
 def _axis(found: Sequence[Shift]) -> Axis:

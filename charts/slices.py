@@ -2,9 +2,7 @@
 items."""
 
 from collections.abc import Sequence
-from copy import deepcopy
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import altair as alt
@@ -41,44 +39,36 @@ def draw_slices(found: Sequence[SliceRates]) -> dict[str, Any]:
     greyscale.
     """
     names = [one.name for one in found]
-    spec = deepcopy(_draw_layers(marks.count_lines(names)))
-    spec["data"] = {"values": [marks.as_row(one) for one in found]}
-    spec["height"] = max(1, len(found)) * marks.row_height(names, ROW_HEIGHT)
-    for layer in spec["layer"]:
-        layer["encoding"]["y"]["sort"] = names
-    return spec
+    shared = {"y": marks.row_axis("name", names), "tooltip": _tooltip()}
+    band = alt.MarkDef("bar", height=14, color=marks.COLOURS[1])
+    deep = marks.when("datum.blind", 0.45, 0.15)
+    x = marks.x_channel("rest", TITLE)
+    layers = [
+        marks.layer(band, **shared, x=x, x2=alt.X2("rate"), opacity=deep),
+        *_side(shared, ("rest", "rest_low", "rest_high"), REST, place=7),
+        *_side(shared, ("rate", "low", "high"), RATE, place=-7),
+    ]
+    height = max(1, len(found)) * marks.row_height(names, ROW_HEIGHT)
+    return marks.draw(layers, map(marks.as_row, found), height)
 
 
-@cache
-def _draw_layers(name_lines: int) -> dict[str, Any]:
-    """The chart of slices whose names have so many lines, without its rows. Altair takes 80 ms for
-    forty rows, since it copies them for each part of a chart."""
-    base = alt.Chart(alt.Data(values=[])).encode(
-        y=marks.row_axis("name", [marks.LINE_BREAK * (name_lines - 1)]), tooltip=_tooltip()
-    )
-    deep = marks.when(alt.OpacityValue, "datum.blind", 0.45, 0.15)
-    band = base.mark_bar(height=14, color=marks.COLOURS[1])
-    layers = alt.layer(
-        band.encode(x=marks.x_channel("rest", TITLE), x2=alt.X2("rate"), opacity=deep),
-        *_side(base, ("rest", "rest_low", "rest_high"), REST, yoffset=7),
-        *_side(base, ("rate", "low", "high"), RATE, yoffset=-7),
-    )
-    return marks.to_spec(layers.properties(width="container"))
-
-
-def _side(base: alt.Chart, names: tuple[str, str, str], side: str, yoffset: int) -> list[alt.Chart]:
+def _side(
+    shared: dict[str, Any], names: tuple[str, str, str], side: str, place: int
+) -> list[alt.UnitSpec]:
     value, low, high = names
-    told = [RATE, REST]
-    of = base.transform_calculate(side=f"'{side}'")
-    colour = marks.colour_by("side", told, TITLE)
-    rules = marks.intervals(of, low, strokeWidth=2, yOffset=yoffset)
-    dots = of.mark_point(filled=True, size=75, opacity=1, yOffset=yoffset)
+    sides = [RATE, REST]
+    of_side = marks.calculate("side", f"'{side}'")
+    coloured = {**shared, "color": marks.colour_by("side", sides, TITLE)}
+    ends = {"x": marks.x_channel(low, TITLE), "x2": alt.X2(high)}
+    dot = alt.MarkDef("point", filled=True, size=75, opacity=1, yOffset=place)
     return [
-        rules.encode(x=marks.x_channel(low, TITLE), x2=high, color=colour),
-        dots.encode(
+        marks.intervals(coloured | ends, of_side, low=low, strokeWidth=2, yOffset=place),
+        marks.layer(
+            dot,
+            of_side,
+            **coloured,
             x=marks.x_channel(value, TITLE),
-            color=colour,
-            shape=marks.shape_by("side", told, TITLE),
+            shape=marks.shape_by("side", sides, TITLE),
         ),
     ]
 

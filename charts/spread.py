@@ -16,7 +16,7 @@ _KINDS = (GROUP, POOLED, MEAN)
 _SHAPES = ("circle", "diamond", "triangle-down")
 _COLOURS = (marks.COLOURS[-1], marks.COLOURS[0], marks.COLOURS[1])
 # Above, on and below the middle of the row, so that marks with equal values do not overlap.
-_OFFSETS = {POOLED: -10, GROUP: 0, MEAN: 10}
+_OFFSETS = {GROUP: 0, POOLED: -10, MEAN: 10}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,38 +37,25 @@ def draw_spread(found: Sequence[SpreadMark], *, title: str, axis: Axis) -> dict[
     """Return a Vega-Lite specification: rows from top to bottom. Each row has the figure of every
     group, the figure over all items with its interval, and the mean over groups."""
     rows = list(dict.fromkeys(one.row for one in found))
-    marked = [marks.as_row(one) for one in found]
-    layers = alt.layer(
-        *(layer for kind in _KINDS for layer in _kind_layers(marked, kind, rows, title, axis))
-    )
+    shared = {
+        "y": marks.row_axis("row", rows, scale=alt.Scale(domain=marks.whole(rows))),
+        "color": _encode_kind(alt.Color, _COLOURS),
+        "tooltip": _tooltip(title, axis),
+    }
+    ends = {"x": marks.x_channel("low", title, axis), "x2": alt.X2("high")}
+    shape, x = _encode_kind(alt.Shape, _SHAPES), marks.x_channel("value", title, axis)
+    layers = []
+    for kind, place in _OFFSETS.items():
+        of_kind = alt.FilterTransform(filter=f"datum.kind == '{kind}'")
+        size, depth = (45, 0.75) if kind == GROUP else (95, 1)
+        # The intervals of many groups would hide each other; the tooltip and the table show them.
+        if kind != GROUP:
+            layers.append(marks.intervals(shared | ends, of_kind, strokeWidth=2, yOffset=place))
+        filled = kind != GROUP
+        dot = alt.MarkDef("point", filled=filled, size=size, opacity=depth, yOffset=place)
+        layers.append(marks.layer(dot, of_kind, **shared, x=x, shape=shape))
     height = max(1, len(rows)) * marks.row_height(rows, ROW_HEIGHT)
-    sized = layers.properties(width="container", height=height)
-    return marks.to_spec(sized)
-
-
-def _kind_layers(
-    marked: list[dict[str, Any]], kind: str, rows: Sequence[str], title: str, axis: Axis
-) -> list[alt.Chart]:
-    of_kind = [one for one in marked if one["kind"] == kind]
-    base = alt.Chart(marks.rows(of_kind)).encode(
-        y=marks.row_axis("row", rows, scale=alt.Scale(domain=marks.whole(rows))),
-        color=_encode_kind(alt.Color, _COLOURS),
-        tooltip=_tooltip(title, axis),
-    )
-    place = _OFFSETS[kind]
-    size, depth = (45, 0.75) if kind == GROUP else (95, 1)
-    dots = base.mark_point(filled=kind != GROUP, size=size, opacity=depth, yOffset=place)
-    shown = dots.encode(
-        x=marks.x_channel("value", title, axis), shape=_encode_kind(alt.Shape, _SHAPES)
-    )
-    rules = marks.intervals(base, strokeWidth=2, yOffset=place)
-    # The intervals of many groups would hide each other; the tooltip and the table show them.
-    of_all = (
-        [rules.encode(x=marks.x_channel("low", title, axis), x2=alt.X2("high"))]
-        if kind != GROUP
-        else []
-    )
-    return [*of_all, shown]
+    return marks.draw(layers, map(marks.as_row, found), height)
 
 
 def _encode_kind(channel: Any, of: Sequence[str]) -> Any:

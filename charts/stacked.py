@@ -33,18 +33,29 @@ def draw_stacked_bars(
     colours need to be distinguished. A group without items has no bar.
     """
     groups = list(dict.fromkeys(part.group for part in parts))
-    base = alt.Chart(marks.rows(_values(parts, kinds))).encode(
-        y=marks.row_axis("group", groups),
-        tooltip=_tooltip(),
-    )
-    drawn = base.mark_bar(stroke=marks.OUTLINE, strokeWidth=1, height=alt.RelativeBandSize(0.72))
-    layers = alt.layer(
-        drawn.encode(
-            x=_share("from", title), x2=alt.X2("to"), color=marks.colour_in_order("kind", kinds, "")
+    shared = {"y": marks.row_axis("group", groups), "tooltip": _tooltip()}
+    bar = alt.MarkDef("bar", stroke=marks.OUTLINE, strokeWidth=1, height=alt.RelativeBandSize(0.72))
+    said = f"format(datum.n, '{NUMBER_FORMAT}')"
+    layers = [
+        marks.layer(
+            bar,
+            **shared,
+            x=_share("from", title),
+            x2=alt.X2("to"),
+            color=marks.colour_in_order("kind", kinds, ""),
         ),
-        _numbers(base, kinds),
-    ).resolve_scale(color="independent")
-    return marks.to_spec(layers.properties(width="container", height=_height(groups)))
+        marks.layer(
+            alt.MarkDef("text", fontSize=11, baseline="middle"),
+            **shared,
+            x=_share("middle", None),
+            text=alt.Text("n:Q", format=NUMBER_FORMAT),
+            color=marks.text_colour_by("kind", kinds),
+            opacity=marks.hide_if_narrow("datum.share * width", f"length({said})"),
+        ),
+    ]
+    height = max(1, len(groups)) * marks.row_height(groups, BAR_HEIGHT)
+    own_scales = alt.Resolve(scale=alt.ScaleResolveMap(color="independent"))
+    return marks.draw(layers, _values(parts, kinds), height, resolve=own_scales)
 
 
 def _values(parts: Sequence[BarPart], kinds: Sequence[str]) -> list[dict[str, Any]]:
@@ -65,16 +76,6 @@ def _values(parts: Sequence[BarPart], kinds: Sequence[str]) -> list[dict[str, An
     return found
 
 
-def _numbers(base: alt.Chart, kinds: Sequence[str]) -> alt.Chart:
-    said = f"format(datum.n, '{NUMBER_FORMAT}')"
-    return base.mark_text(fontSize=11, baseline="middle").encode(
-        x=_share("middle", None),
-        text=alt.Text("n:Q", format=NUMBER_FORMAT),
-        color=marks.text_colour_by("kind", kinds),
-        opacity=marks.hide_if_narrow("datum.share * width", f"length({said})"),
-    )
-
-
 def _share(field: str, title: str | None) -> alt.X:
     axis = alt.Axis(format="%", tickCount=5, title=title, titlePadding=8)
     return alt.X(f"{field}:Q", scale=marks.SHARES, axis=axis)
@@ -88,7 +89,3 @@ def _tooltip() -> list[alt.Tooltip]:
         alt.Tooltip("of:Q", title="of", format=NUMBER_FORMAT),
         alt.Tooltip("share:Q", title="Share", format=".1%"),
     ]
-
-
-def _height(groups: Sequence[str]) -> int:
-    return max(1, len(groups)) * marks.row_height(groups, BAR_HEIGHT)

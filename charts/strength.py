@@ -1,6 +1,6 @@
 """Chart of precision and recall of evaluators against an outside rating: a panel for each group."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,46 +45,36 @@ def draw_strength(found: Sequence[RatedPoint], *, rating: str) -> dict[str, Any]
         scale=alt.Scale(domain=ends, nice=False, zero=False),
         axis=alt.Axis(title=rating, tickCount=5, titlePadding=8),
     )
-    first = _panel(found if len(by_group) == 1 else next(iter(by_group.values())), figures, x)
+    layers = _layers(figures, x)
     if len(by_group) == 1:
-        return marks.to_spec(first.properties(width="container", height=HEIGHT))
-    sized = first.properties(
-        width=PANEL_SIZE,
-        height=PANEL_SIZE,
-        title=alt.TitleParams("", fontSize=12, fontWeight="normal", limit=PANEL_SIZE + 40),
-    )
-    spec = marks.to_spec(alt.concat(sized, columns=PANEL_COLUMNS))
-    # Panels differ in their data and title alone, and Altair takes 25 ms for each.
-    [panel] = spec["concat"]
-    spec["concat"] = [_fill_panel(panel, *one) for one in by_group.items()]
-    return spec
+        return marks.draw(layers, map(marks.as_row, found), HEIGHT)
+    same = marks.convert_once(layers)
+    panels = [
+        alt.LayerSpec(
+            layer=same,
+            data=marks.rows(map(marks.as_row, of_group)),
+            title=alt.TitleParams(group, fontSize=12, fontWeight="normal", limit=PANEL_SIZE + 40),
+            width=PANEL_SIZE,
+            height=PANEL_SIZE,
+        )
+        for group, of_group in by_group.items()
+    ]
+    return marks.to_spec(alt.TopLevelConcatSpec(concat=panels, columns=PANEL_COLUMNS))
 
 
-def _panel(found: Sequence[RatedPoint], figures: Sequence[str], x: alt.X) -> Any:
-    base = alt.Chart(marks.rows(map(marks.as_row, found))).encode(
-        x=x, color=marks.colour_by("figure", figures, "Figure"), tooltip=_tooltip()
-    )
-    y = marks.y_channel("value", "Precision and recall")
-    return alt.layer(
-        marks.intervals(base, strokeWidth=1.5, opacity=0.4).encode(
-            y=marks.y_channel("low", "Precision and recall"), y2=alt.Y2("high")
+def _layers(figures: Sequence[str], x: alt.X) -> list[alt.UnitSpec]:
+    colour = marks.colour_by("figure", figures, "Figure")
+    shared = {"x": x, "color": colour, "tooltip": _tooltip()}
+    ends = {"y": marks.y_channel("low", "Precision and recall"), "y2": alt.Y2("high")}
+    return [
+        marks.intervals(shared | ends, strokeWidth=1.5, opacity=0.4),
+        marks.layer(
+            alt.MarkDef("point", size=75, filled=True, opacity=1),
+            **shared,
+            y=marks.y_channel("value", "Precision and recall"),
+            shape=marks.shape_by("figure", figures, "Figure"),
         ),
-        base.mark_point(size=75, filled=True, opacity=1).encode(
-            y=y, shape=marks.shape_by("figure", figures, "Figure")
-        ),
-    )
-
-
-def _fill_panel(
-    panel: Mapping[str, Any], group: str, found: Sequence[RatedPoint]
-) -> dict[str, Any]:
-    """The same panel for another group."""
-    data = {"values": [marks.as_row(one) for one in found]}
-    return {
-        **panel,
-        "title": {**panel["title"], "text": group},
-        "layer": [{**layer, "data": data} for layer in panel["layer"]],
-    }
+    ]
 
 
 def _tooltip() -> list[alt.Tooltip]:

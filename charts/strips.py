@@ -33,34 +33,35 @@ def draw_strips(
     The shade shows the share. If there is room, a number shows it too.
     """
     groups = list(dict.fromkeys(one.group for one in found))
-    base = alt.Chart(marks.rows(map(marks.as_row, found))).encode(
-        x=alt.X(
+    shared = {
+        "x": alt.X(
             "step:O",
             title=title,
             sort="ascending",
             scale=alt.Scale(domain=list(steps)),
             axis=alt.Axis(labelAngle=0, labelExpr=SIGNED_EXPR),
         ),
-        y=marks.row_axis("group", groups),
-        tooltip=[
+        "y": marks.row_axis("group", groups),
+        "tooltip": [
             alt.Tooltip("group:N", title="Items"),
             alt.Tooltip("step:Q", title=title),
             alt.Tooltip("share:Q", title="Share", format=".1%"),
             alt.Tooltip("n:Q", title="n", format=","),
         ],
-    )
+    }
     deep = alt.Opacity(
         "share:Q", legend=None, scale=alt.Scale(domain=[0, 1], range=[0.03, DARKEST])
     )
-    shades = base.mark_rect(color=marks.COLOURS[0], stroke=marks.OUTLINE, strokeWidth=0.5)
-    numbers = base.mark_text(fontSize=11).encode(
-        text=alt.Text("share:Q", format=".0%"),
-        opacity=marks.hide_if_narrow(f"width / {len(steps)}", 4),
-    )
-    layers = alt.layer(shades.encode(opacity=deep), numbers).resolve_scale(opacity="independent")
-    return marks.to_spec(
-        layers.properties(
-            width="container",
-            height=max(1, len(groups)) * marks.row_height(groups, STRIP_HEIGHT + 6),
-        )
-    )
+    shade = alt.MarkDef("rect", color=marks.COLOURS[0], stroke=marks.OUTLINE, strokeWidth=0.5)
+    layers = [
+        marks.layer(shade, **shared, opacity=deep),
+        marks.layer(
+            alt.MarkDef("text", fontSize=11),
+            **shared,
+            text=alt.Text("share:Q", format=".0%"),
+            opacity=marks.hide_if_narrow(f"width / {len(steps)}", 4),
+        ),
+    ]
+    height = max(1, len(groups)) * marks.row_height(groups, STRIP_HEIGHT + 6)
+    own_scales = alt.Resolve(scale=alt.ScaleResolveMap(opacity="independent"))
+    return marks.draw(layers, map(marks.as_row, found), height, resolve=own_scales)

@@ -39,53 +39,41 @@ def draw_tradeoff(found: Sequence[PrecisionRecall]) -> dict[str, Any]:
     lines of equal F1. If there are more detectors than colours, the name of the detector is next to
     each mark."""
     names = list(dict.fromkeys(one.detector for one in found))
-    base = alt.Chart(marks.rows(map(marks.as_row, found))).encode(
-        color=marks.colour_by("detector", names, "Detector"), tooltip=_tooltip()
-    )
     x, y = marks.x_channel("recall", "Recall"), marks.y_channel("precision", "Precision")
-    named = (
-        [marks.label_marks(base, "detector", "recall", 0.8, 7)]
-        if marks.colours_repeat(names)
-        else []
-    )
-    layers = alt.layer(
-        *_f1_curves(),
-        marks.intervals(base, "recall_low", **RULE_STYLE).encode(
-            x=marks.x_channel("recall_low", "Recall"), x2=alt.X2("recall_high"), y=y
-        ),
-        marks.intervals(base, "precision_low", **RULE_STYLE).encode(
-            x=x, y=marks.y_channel("precision_low", "Precision"), y2=alt.Y2("precision_high")
-        ),
-        base.mark_point(size=85, filled=True).encode(
-            x=x,
-            y=y,
+    shared = {
+        "x": x,
+        "y": y,
+        "color": marks.colour_by("detector", names, "Detector"),
+        "tooltip": _tooltip(),
+    }
+    across = {"x": marks.x_channel("recall_low", "Recall"), "x2": alt.X2("recall_high")}
+    up = {"y": marks.y_channel("precision_low", "Precision"), "y2": alt.Y2("precision_high")}
+    layers = [
+        *_f1_curves(y),
+        marks.intervals(shared | across, low="recall_low", **RULE_STYLE),
+        marks.intervals(shared | up, low="precision_low", **RULE_STYLE),
+        marks.layer(
+            alt.MarkDef("point", size=85, filled=True),
+            **shared,
             shape=marks.shape_by("detector", names, "Detector"),
-            opacity=marks.when(alt.OpacityValue, "datum.faint", 0.5, 1),
+            opacity=marks.when("datum.faint", 0.5, 1),
         ),
-        *(one.encode(x=x, y=y) for one in named),
-    )
-    return marks.to_spec(layers.properties(width="container", height=HEIGHT))
+    ]
+    if marks.colours_repeat(names):
+        layers.append(marks.label_marks(shared, word="detector", at="recall", end=0.8, up=7))
+    return marks.draw(layers, map(marks.as_row, found), HEIGHT)
 
 
-def _f1_curves() -> tuple[alt.Chart, alt.Chart]:
+def _f1_curves(y: alt.Y) -> tuple[alt.UnitSpec, alt.UnitSpec]:
     """Return lines of equal F1, each labelled at its right end."""
     rows = [row for f1 in F1_LEVELS for row in _f1_curve(f1)]
     ends = [{"at": 1.0, "precision": f1 / (2 - f1), "name": f"F1 {f1:.0%}"} for f1 in F1_LEVELS]
-    lines = alt.Chart(marks.rows(rows)).mark_line(
-        strokeDash=[4, 4], strokeWidth=1, color=marks.COLOURS[-1], opacity=0.7
-    )
-    words = alt.Chart(marks.rows(ends)).mark_text(align="right", dx=-4, dy=-7, fontSize=11)
+    line = alt.MarkDef("line", strokeWidth=1, opacity=0.7, **marks.DASHED)
+    word = alt.MarkDef("text", align="right", dx=-4, dy=-7, fontSize=11)
+    x = marks.x_channel("at", "Recall")
     return (
-        lines.encode(
-            x=marks.x_channel("at", "Recall"),
-            y=marks.y_channel("precision", "Precision"),
-            detail=alt.Detail("f1:N"),
-        ),
-        words.encode(
-            x=marks.x_channel("at", "Recall"),
-            y=marks.y_channel("precision", "Precision"),
-            text=alt.Text("name:N"),
-        ),
+        marks.layer(line, data=marks.rows(rows), x=x, y=y, detail=alt.Detail("f1:N")),
+        marks.layer(word, data=marks.rows(ends), x=x, y=y, text=alt.Text("name:N")),
     )
 
 

@@ -9,7 +9,7 @@ import altair as alt
 
 from charts import marks
 from charts.axes import RATES, Axis
-from charts.paired import SIDES
+from charts.paired import SIDES, draw_side
 
 HEIGHTS = (150, 190)
 
@@ -41,24 +41,19 @@ def draw_upright(found: Sequence[GroupRating], *, title: str, axis: Axis) -> dic
     }
     above, below = ({**shared, "x": _x(groups, labels=labels)} for labels in (False, True))
     ends = {"y": marks.y_channel("low", title, axis), "y2": alt.Y2("high")}
-    sides = {
-        "y": marks.y_channel("people", "Mean rating, scaled"),
-        "y2": alt.Y2("evaluator"),
-    }
+    y = marks.y_channel("correlation", title, axis)
+    people, evaluator = (marks.y_channel(side.lower(), "Mean rating, scaled") for side in SIDES)
     rule = alt.MarkDef("rule", strokeWidth=2, opacity=0.6, aria=False)
     dot = alt.MarkDef("point", filled=True, size=55, opacity=1)
+    both = marks.where("people", "evaluator")
     correlations = [
-        marks.layer(rule, [marks.where("low")], **above, **ends),
-        marks.layer(
-            dot,
-            [marks.where("correlation")],
-            **above,
-            y=marks.y_channel("correlation", title, axis),
-        ),
+        marks.intervals(above | ends, strokeWidth=2, opacity=0.6),
+        marks.layer(dot, marks.where("correlation"), **above, y=y),
     ]
     means = [
-        marks.layer(rule, [marks.where("people", "evaluator")], **below, **sides),
-        *(_side(below, side) for side in SIDES),
+        marks.layer(rule, both, **below, y=people, y2=alt.Y2("evaluator")),
+        draw_side(SIDES[0], 80, marks.where("people"), **below, y=people),
+        draw_side(SIDES[1], 25, marks.where("evaluator"), **below, y=evaluator),
     ]
     plots = [
         alt.LayerSpec(layer=layers, width="container", height=height)
@@ -79,21 +74,6 @@ def _x(groups: Sequence[str], *, labels: bool) -> alt.X:
         labelPadding=6,
     )
     return alt.X("group:N", title=None, scale=alt.Scale(domain=marks.whole(groups)), axis=axis)
-
-
-def _side(shared: dict[str, Any], name: str) -> alt.UnitSpec:
-    field, is_evaluator = name.lower(), name == SIDES[1]
-    scale = alt.Scale(domain=list(SIDES), range=["circle", "square"])
-    legend = alt.Legend(orient="bottom", direction="horizontal", title=None)
-    # A square fits into a circle, so that both are visible when the means are equal.
-    size = 25 if is_evaluator else 80
-    return marks.layer(
-        alt.MarkDef("point", size=size, filled=is_evaluator, opacity=1, strokeWidth=2),
-        [marks.where(field), alt.CalculateTransform(**{"as": "side", "calculate": f"'{name}'"})],
-        **shared,
-        y=marks.y_channel(field, "Mean rating, scaled"),
-        shape=alt.Shape("side:N", scale=scale, legend=legend),
-    )
 
 
 def _tooltip(title: str, axis: Axis) -> list[alt.Tooltip]:

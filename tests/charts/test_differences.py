@@ -9,10 +9,9 @@ FOUND = [
 
 
 def test_pairs_stand_in_their_order_with_what_they_rest_on() -> None:
-    layers = draw_differences(FOUND)["layer"]
-    marks = layers[-1]
-    assert marks["encoding"]["y"]["sort"] == [one.pair for one in FOUND]
-    assert marks["data"]["values"][0]["n"] == 120
+    drawn = draw_differences(FOUND)
+    assert drawn["layer"][-1]["encoding"]["y"]["sort"] == [one.pair for one in FOUND]
+    assert drawn["data"]["values"][0]["n"] == 120
 
 
 def test_points_are_told_as_points() -> None:

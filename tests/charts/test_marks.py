@@ -35,7 +35,7 @@ def test_twenty_runs_differ_in_colour_or_shape() -> None:
 
 
 def test_intervals_are_silent_and_drawn_where_there_are_any() -> None:
-    drawn = marks.intervals(alt.Chart(), "rest_low", strokeWidth=2).to_dict()
+    drawn = marks.intervals({}, low="rest_low", strokeWidth=2).to_dict()
     assert drawn["mark"] == {"type": "rule", "aria": False, "strokeWidth": 2}
     assert drawn["transform"] == [{"filter": "isValid(datum.rest_low)"}]
 
@@ -55,13 +55,14 @@ def test_a_legend_keeps_to_the_page() -> None:
 
 def test_what_tests_draw_is_checked_against_the_schema() -> None:
     with pytest.raises(SchemaValidationError):
-        marks.to_spec(alt.Chart(alt.Data(values=[])).mark_point(size="large"))
+        marks.draw([marks.layer(alt.MarkDef("point", size="large"))], [], 100)
 
 
 def test_rows_are_neither_copied_nor_converted_for_each_part_of_a_chart() -> None:
     row = {"name": "one", "low": 0.1, "high": 0.3}
-    base = alt.Chart(marks.rows([row])).encode(y=marks.row_axis("name", ["one"]))
-    spec = marks.to_spec(alt.layer(base.mark_bar(), marks.intervals(base), base.mark_point()))
+    shared = {"y": marks.row_axis("name", ["one"])}
+    bar, point = (marks.layer(alt.MarkDef(mark), **shared) for mark in ("bar", "point"))
+    spec = marks.draw([bar, marks.intervals(shared), point], [row], 100)
     assert spec["data"]["values"][0] is row
     assert [layer["encoding"]["y"]["sort"] for layer in spec["layer"]] == 3 * [["one"]]
     assert all("data" not in layer for layer in spec["layer"])

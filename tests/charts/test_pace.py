@@ -22,8 +22,9 @@ def test_choices_stack_by_day_in_the_order_that_is_given() -> None:
         {"day": "2026-03-02", "choice": "Invalid", "n": 2, "place": 1},
         {"day": "2026-03-02", "choice": "Valid", "n": 5, "place": 0},
     ]
-    assert spec["encoding"]["color"]["scale"]["domain"] == ["Valid", "Invalid"]
-    assert spec["encoding"]["order"]["field"] == "place"
+    [bars] = layers(spec)
+    assert bars["encoding"]["color"]["scale"]["domain"] == ["Valid", "Invalid"]
+    assert bars["encoding"]["order"]["field"] == "place"
 
 
 def test_many_days_become_weeks_by_their_monday() -> None:

@@ -39,6 +39,6 @@ def test_each_group_has_a_panel_of_its_own_points_on_the_same_axes() -> None:
     maths, facts = draw_strength([*FOUND, other], rating="Elo")["concat"]
     assert (maths["title"]["text"], facts["title"]["text"]) == ("Maths", "Facts")
     for panel, points in ((maths, 3), (facts, 1)):
+        assert len(panel["data"]["values"]) == points
         for layer in panel["layer"]:
-            assert len(layer["data"]["values"]) == points
             assert layer["encoding"]["x"]["scale"]["domain"] == [985, 1265]

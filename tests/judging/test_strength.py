@@ -193,8 +193,7 @@ def test_the_page_shows_each_rating_with_its_points(project: Project, reader: Cl
     ]
     assert lines[1][6].startswith("−0.63")
     drawn = json.loads(page.split('id="figures-chart" type="application/json">')[1].split("<")[0])
-    values = drawn["layer"][0]["data"]["values"] if "data" in drawn["layer"][0] else None
-    values = values or drawn["data"]["values"]
+    values = drawn["data"]["values"]
     points = {(one["evaluator"], one["figure"]): (one["rating"], one["value"]) for one in values}
     assert points["e2", "Recall"] == (1020, 0.5)
     assert len(points) == 8

@@ -3,9 +3,9 @@
 A cell links to the items behind it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import quote_plus
 
@@ -205,9 +205,11 @@ def count_cell(value: float | None, href: str = "", *, note: str = "") -> Cell:
 
 def number_cell(value: float | None, *, note: str = "") -> Cell:
     """A cell with a number to two decimals, such as a mean."""
-    return Cell(
-        written.DASH if value is None else _with_minus_sign(f"{value:.2f}"), value, note=note
-    )
+    return Cell(_write_number(value), value, note=note)
+
+
+def _write_number(value: float | None) -> str:
+    return written.DASH if value is None else _with_minus_sign(f"{value:.2f}")
 
 
 def percent_cell(value: float | None) -> Cell:
@@ -240,14 +242,10 @@ def p_value_cell(value: float | None, reason: str | None = "") -> Cell:
     return Cell("< 0.001" if value < 0.0005 else f"{value:.3f}", value)
 
 
-def figure_cell(row: Row, name: str) -> Cell:
+def figure_cell(row: Row, name: str, href: str = "", *, note: str = "") -> Cell:
     """A cell with a figure to two decimals, its interval and its reason, from the columns that
     start with `name`."""
-    value, low, high = (row[f"{name}{end}"] for end in ("", "_low", "_high"))
-    interval = "" if low is None else f"{number_cell(low).text} to {number_cell(high).text}"
-    return Cell(
-        number_cell(value).text, value, interval=interval, reason=row[f"{name}_reason"] or ""
-    )
+    return _figure_cell(_write_number, row, name, href, note)
 
 
 def with_sign(cell: Cell) -> Cell:
@@ -256,11 +254,23 @@ def with_sign(cell: Cell) -> Cell:
     return replace(cell, text=f"+{cell.text}") if is_above else cell
 
 
-def percent_figure_cell(row: Row, name: str) -> Cell:
+def percent_figure_cell(row: Row, name: str, href: str = "", *, note: str = "") -> Cell:
     """A cell with a figure from 0 to 1 in percent, as `figure_cell` reads it."""
+    return _figure_cell(written.share, row, name, href, note)
+
+
+def _figure_cell(
+    write: Callable[[float | None], str], row: Row, name: str, href: str, note: str
+) -> Cell:
     value, low, high = (row[f"{name}{end}"] for end in ("", "_low", "_high"))
-    interval = "" if low is None else f"{written.share(low)} to {written.share(high)}"
-    return Cell(written.share(value), value, interval=interval, reason=row[f"{name}_reason"] or "")
+    return Cell(
+        write(value),
+        value,
+        href,
+        interval="" if low is None else f"{write(low)} to {write(high)}",
+        reason=row[f"{name}_reason"] or "",
+        note=note,
+    )
 
 
 def share_cell(part: float | None, n: float, href: str = "") -> Cell:
@@ -285,12 +295,17 @@ def items_url(one: Run, group: Row, number: int | None = None, /, **which: str) 
 def outcomes_url(one: Run, number: int | None = None, /, **which: str) -> str:
     """The URL of outcomes of the run, or of the run with this number, including outcomes left
     out."""
-    query = "&".join(f"{_quote(name)}={_quote(str(value))}" for name, value in which.items())
-    return f"{_run_url(one.project.slug, number or one.number)}?{query}#outcomes"
+    address = _run_url(one.project.slug, number or one.number)
+    return f"{address}?{encode_query(which)}#outcomes"
+
+
+def encode_query(query: Mapping[str, Any]) -> str:
+    """Encode as `urlencode` does, but for commas, which stay."""
+    return "&".join(f"{_quote(name)}={_quote(str(value))}" for name, value in query.items())
 
 
 # A table has thousands of links to a few runs, with a few values.
-_quote = lru_cache(10_000)(quote_plus)
+_quote = lru_cache(10_000)(partial(quote_plus, safe=","))
 _run_url = lru_cache(10_000)(lambda slug, number: reverse("run", args=[slug, number]))
 
 

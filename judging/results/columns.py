@@ -181,10 +181,9 @@ class Figure(Column):
 
     def cell(self, row: Row, of: Leading) -> Cell:
         build = cells.percent_figure_cell if self.in_percent else cells.figure_cell
-        found = replace(build(row, self.name), note=self.note_of(row))
-        if self.signed:
-            found = cells.with_sign(found)
-        return replace(found, href=self.href(row, of)) if found.is_there else found
+        href = "" if row[self.name] is None else self.href(row, of)
+        found = build(row, self.name, href, note=self.note_of(row))
+        return cells.with_sign(found) if self.signed else found
 
 
 @dataclass(frozen=True)

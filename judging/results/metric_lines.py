@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
-from urllib.parse import urlencode
 
 from annotation import tasktypes
 from annotation.reports import grouping
@@ -64,6 +63,8 @@ class Metrics(Leading):
         of_people = tasktypes.load_task_type(asked.project).fields
         # The titles of the task type's fields by name, and of the total.
         self.titles = {field.name: field.title for field in of_people} | {TOTAL: "Total"}
+        # A page has hundreds of rows of a few runs.
+        self.run_cell, self.run_name = cache(run_cell), cache(run_name)
 
     def ordered(self, rows: Rows) -> Rows:
         """Rows sorted by metric and group, so that runs are next to each other."""
@@ -93,12 +94,9 @@ class Metrics(Leading):
         return [*named, *self.metric_cells(row)]
 
     def metric_cells(self, row: Row) -> list[Cell]:
-        """The metric, and the run with a note on whether it sees the gold answer."""
-        run = self.runs[row["run"]]
-        cell = cells.run_cell(run)
-        gold = "with" if sees_gold(run) else "without"
+        """The metric and the run."""
         metric = cells.text_cell(self.title_of(row), note=off_scale_text(row))
-        return [metric, replace(cell, note=f"{cell.note} · {gold} gold")]
+        return [metric, self.run_cell(self.runs[row["run"]])]
 
     def group(self, row: Row) -> str:
         """The titles of a row's groups."""
@@ -131,7 +129,7 @@ class Metrics(Leading):
             BY_PARAMETER: ",".join(self.fields),
             "metric": row["metric"],
         }
-        return f"?{urlencode({**named, **group, **which}, safe=',')}"
+        return f"?{cells.encode_query({**named, **group, **which})}"
 
     def _label(self, row: Row, *, several: bool) -> str:
         group = self.group(row)
@@ -169,6 +167,13 @@ def sees_gold(run: Run) -> bool:
     prompts = [strategy.prompt, *(step.prompt for step in strategy.steps)]
     in_prompt = any("reference" in schema.find_names(prompt) for prompt in prompts)
     return in_prompt or strategy.frame == "matching"
+
+
+def run_cell(run: Run) -> Cell:
+    """The cell of a run with a note on whether it sees the gold answer."""
+    cell = cells.run_cell(run)
+    gold = "with" if sees_gold(run) else "without"
+    return replace(cell, note=f"{cell.note} · {gold} gold")
 
 
 def run_name(run: Run) -> str:

@@ -2,13 +2,14 @@
 
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 
 from annotation.templatetags.figures import DASH
 from judging.results import cells
 from judging.results.cells import Cell, GridLine, Header, LineBlock
-from judging.results.columns import Leading, Rate
+from judging.results.columns import Figure, Leading, Rate
 from judging.templatetags.judging import ROUGH_NOTE, write_cell
 from stats.bootstrap import ROUGH
 
@@ -114,6 +115,21 @@ def test_what_has_no_figure_has_a_reason() -> None:
     row = {"rho": 0.5, "rho_low": -0.1, "rho_high": 0.9, "rho_reason": None}
     cell = cells.figure_cell(row, "rho")
     assert (cell.text, cell.interval, cell.reason) == ("0.50", "−0.10 to 0.90", "")
+
+
+def test_a_link_says_each_value_and_commas_stay_readable() -> None:
+    asked = {"by": "model,lang", "run": 3, "q": "50 % & more, où?"}
+    said = cells.encode_query(asked)
+    assert dict(parse_qsl(said)) == {name: str(value) for name, value in asked.items()}
+    assert said.startswith("by=model,lang&run=3&q=50+")
+
+
+def test_a_figure_leads_to_its_items_if_there_is_one() -> None:
+    column = Figure("rho", "ρ", {}, signed=True, note=lambda row: "rough")
+    row = {"rho": 0.5, "rho_low": None, "rho_high": None, "rho_reason": None}
+    cell = column.cell(row, Items())
+    assert (cell.text, cell.href, cell.note) == ("+0.50", "/items/", "rough")
+    assert column.cell({**row, "rho": None}, Items()).href == ""
 
 
 def test_a_rate_has_its_items_its_interval_and_how_bad_it_is() -> None:

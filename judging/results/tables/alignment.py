@@ -179,7 +179,7 @@ def _draw(caption: str) -> Callable[[PageQuery, Rows], ChartSpec | None]:
         page, measure = Metrics(asked, rows), asked.switch_value(MEASURE_PARAMETER)
         labelled = page.labelled(rows)
         found = [
-            (metric_lines.run_name(page.runs[row["run"]]), label, read_estimate(row, measure))
+            (page.run_name(page.runs[row["run"]]), label, read_estimate(row, measure))
             for label, row in labelled
         ]
         axis = measure_axis(measure, (one for *_, one in found))

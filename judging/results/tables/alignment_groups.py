@@ -113,7 +113,7 @@ def _draw_means(asked: PageQuery, rows: Rows) -> ChartSpec | None:
     labelled = page.labelled(rows)
     found = [
         paired.MeanPair(
-            metric_lines.run_name(page.runs[row["run"]]),
+            page.run_name(page.runs[row["run"]]),
             label,
             row["mean_people"],
             row["mean_evaluator"],
@@ -177,7 +177,7 @@ def _draw_ratings(asked: PageQuery, rows: Rows) -> ChartSpec | None:
     labelled = page.labelled(rows)
     found = [
         upright.GroupRating(
-            metric_lines.run_name(page.runs[row["run"]]),
+            page.run_name(page.runs[row["run"]]),
             label.replace(": ", ", "),
             *(row[name] for name in ("rho", "rho_low", "rho_high", *MEANS, "n")),
         )

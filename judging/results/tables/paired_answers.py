@@ -164,7 +164,7 @@ def _draw_agreement(asked: PageQuery, rows: Rows) -> ChartSpec | None:
     page = Metrics(asked, rows)
     found = [
         (
-            metric_lines.run_name(page.runs[row["run"]]),
+            page.run_name(page.runs[row["run"]]),
             f"People gave {write_number(row['score']).text}: {label}",
             _AGREEMENT.estimate(row),
         )

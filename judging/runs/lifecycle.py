@@ -17,12 +17,21 @@ from judging.errors import Refused
 from judging.evaluators.providers.errors import Rejected
 from judging.evaluators.providers.parameters import find_refused, instead_of
 from judging.models import Call, Endpoint, Outcome, Request, Run, StrategyVersion
-from judging.runs import budget, derived, descriptions, pinning, run_config, run_items, start_checks
+from judging.runs import (
+    budget,
+    derived,
+    descriptions,
+    former_results,
+    pinning,
+    run_config,
+    run_items,
+    start_checks,
+)
 from judging.runs.engine import outcomes
 from judging.runs.models import PAUSED_BY_HAND
 from judging.runs.run_config import NO_OVERRIDES, RunOverrides
 from judging.runs.run_items import DrawnItems
-from judging.runs.transitions import change_state, record_event
+from judging.runs.transitions import change_state, record_event, was_finished
 from judging.strategies import Strategy, frames
 from judging.strategies.definitions import MAX_SAMPLES
 
@@ -223,10 +232,8 @@ def restart_without_parameter(run: Run, member: Membership | None) -> Run:
             **({"with": instead} if instead else {}),
         )
         if run.finished_at is None:
-            open_states = {Run.State.RUNNING, Run.State.PAUSED}
             way = f"with {instead} instead of" if instead else "without"
-            reason = f"Run {copy.number} continues {way} {name}."
-            change_state(run, open_states, Run.State.CANCELLED, member, reason=reason)
+            cancel(run, member, reason=f"Run {copy.number} continues {way} {name}.")
     return copy
 
 
@@ -439,11 +446,32 @@ def _check_movable(run: Run) -> None:
         raise Refused(f"Calls of run {run.number} are still in flight. Try again in a minute.")
 
 
-def cancel(run: Run, member: Membership | None) -> None:
+def cancel(run: Run, member: Membership | None, *, reason: str = "") -> None:
     """Cancel a run for good. Answers are kept, and no more requests are sent. Calls in flight are
-    cancelled, unless another run wants them."""
+    cancelled, unless another run wants them.
+
+    If the run was finished before, only its retry is cancelled: the run is finished again, its
+    requests without an answer failed as before, and the answers that came count. Raises `Refused`
+    while its replies are parsed again.
+    """
     open_states = {Run.State.PLANNING, Run.State.RUNNING, Run.State.PAUSED}
-    change_state(run, open_states, Run.State.CANCELLED, member)
+    with transactions.transact():
+        again = was_finished(run)
+        if again:
+            former_results.lock_requests(run)
+        change_state(run, open_states, Run.State.CANCELLED, member, reason=reason)
+        if not again:
+            return
+        run.refresh_from_db(fields=["pinned"])
+        if outcomes.PROGRESS_KEY in run.pinned:
+            raise Refused(
+                f"The replies of run {run.number} are being parsed again. Wait until it is "
+                "finished."
+            )
+        former_results.restore(run)
+        if not run.outcomes.pending().exists():
+            derived.refresh_dependants(run)
+            change_state(run, {Run.State.CANCELLED}, Run.State.FINISHED, member)
 
 
 def retry_failed(run: Run, member: Membership | None, *, timeout: int | None = None) -> int:
@@ -468,10 +496,9 @@ def retry_failed(run: Run, member: Membership | None, *, timeout: int | None = N
             run.refresh_from_db(fields=["pinned"])
             run.pinned[run_config.TIMEOUT_KEY] = timeout
             run.save(update_fields=["pinned"])
+        former_results.keep_and_reopen(run, unsure)
         for part in _split_batches(ids, 500):
             Request.objects.filter(pk__in=part).ask_again(clock.now())
-        for part in _split_batches(unsure, 500):
-            Outcome.objects.filter(pk__in=part).settled().reopen()
     finish_if_done(run)
     return len(ids)
 

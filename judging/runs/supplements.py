@@ -23,6 +23,7 @@ from judging.runs import (
     amounts,
     derived,
     estimate,
+    former_results,
     lifecycle,
     pinning,
     run_config,
@@ -33,7 +34,7 @@ from judging.runs.engine import calls, outcomes, rendering
 from judging.runs.engine.calls import PlannedCall
 from judging.runs.estimate import RequestsEstimate, Shortage
 from judging.runs.models import OutcomeQuerySet
-from judging.runs.transitions import change_state
+from judging.runs.transitions import change_state, was_finished
 from judging.strategies.replies.causes import list_causes_to_ask_again
 
 BATCH = 200
@@ -95,8 +96,17 @@ def list_supplements(run: Run) -> list[Supplement]:
 def is_asking_again(run: Run) -> bool:
     """True while a supplement of the run asks; `cancel` then cancels only the supplement."""
     number = len(run.pinned.get(run_config.SUPPLEMENTS_KEY, ()))
-    mine = run.calls.filter(supplement=number, outcome__result=Outcome.Result.PENDING)
-    return number > 0 and mine.exists()
+    pending = run.outcomes.pending().exclude(pk__in=former_results.select_retried(run).values("pk"))
+    return number > 0 and run.calls.filter(supplement=number, outcome__in=pending).exists()
+
+
+def get_cancellable(run: Run) -> str:
+    """Return what `cancel` would cancel: the "supplement" or the "retry" of a run that was finished
+    before, or the "run" itself."""
+    if is_asking_again(run):
+        return "supplement"
+    is_retrying = was_finished(run) and former_results.select_retried(run).exists()
+    return "retry" if is_retrying else "run"
 
 
 def estimate_supplement(
@@ -266,8 +276,9 @@ def _batches(run: Run) -> Iterator[list[Outcome]]:
 
 
 def cancel(run: Run, member: Membership | None) -> None:
-    """Cancel a run. While a supplement asks again, cancel only the supplement: what came is kept,
-    items without a new reply keep their original one, and the run is finished as before.
+    """Cancel a run, or only its retry, as `lifecycle.cancel` does. While a supplement asks again,
+    cancel only the supplement: what came is kept, items without a new reply keep their original
+    one, and the run is finished as before.
 
     Calls of the supplement that are in flight end first, since they are paid for; until then the
     run is running.
@@ -279,7 +290,7 @@ def cancel(run: Run, member: Membership | None) -> None:
         # A supplement may have started since the run was loaded.
         run.refresh_from_db()
         number = len(run.pinned.get(run_config.SUPPLEMENTS_KEY, ()))
-        if not number:
+        if run.state != Run.State.CANCELLED or not number:
             return
         stopped: dict[str, Any] = {}
         if is_asking_again(run):
@@ -294,7 +305,7 @@ def cancel(run: Run, member: Membership | None) -> None:
         if not run.outcomes.pending().exists():
             derived.refresh_dependants(run)
         elif own.filter(request__in=Request.objects.still_open()).exists():
-            # A retry of the run's own calls was cancelled.
+            # An earlier version sent these requests again, and did not keep how they had failed.
             return
         else:
             state = Run.State.RUNNING

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from typing import Any
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from annotation.db import transactions
@@ -40,10 +41,21 @@ def change_state(
 
 def list_pause_reasons(run: Run) -> list[str]:
     """List the reasons of the run's pauses since it has its current endpoint."""
+    pauses = _list_changes(run, Run.State.PAUSED)
+    return [event.data.get("reason", "") for event in pauses]
+
+
+def was_finished(run: Run) -> bool:
+    """True if the run has been finished since it has its current endpoint; it may be asking
+    again."""
+    return _list_changes(run, Run.State.FINISHED).exists()
+
+
+def _list_changes(run: Run, state: str) -> QuerySet[Event]:
+    """List the changes to this state since the run has its current endpoint."""
     events = Event.objects.filter(project=run.project_id, subject=f"run {run.number}")
     moved = events.filter(kind="run moved").order_by("pk").last()
-    pauses = events.filter(kind=f"run {Run.State.PAUSED}", pk__gt=moved.pk if moved else 0)
-    return [event.data.get("reason", "") for event in pauses]
+    return events.filter(kind=f"run {state}", pk__gt=moved.pk if moved else 0)
 
 
 def record_event(kind: str, run: Run, member: Membership | None, **data: Any) -> None:

@@ -178,9 +178,11 @@ def lease_requests(endpoint: Endpoint, holder: str, count: int, now: datetime) -
 
 def find_unwanted(ids: Iterable[int]) -> set[int]:
     """Find the requests that no run waits for any more, because a person stopped the run that sends
-    them and no other active run wants them."""
-    stopped = Request.objects.filter(pk__among=ids, leased_for__in=Run.objects.stopped())
-    return set(stopped.wanted_by_none(Run.objects.going_on()).values_list("pk", flat=True))
+    them, or its retry, and no other active run wants them."""
+    # A cancelled retry ends its leases, and the requests failed as before.
+    stopped = Q(leased_for__in=Run.objects.stopped()) | Q(state=Request.State.FAILED)
+    asked = Request.objects.filter(stopped, pk__among=ids)
+    return set(asked.wanted_by_none(Run.objects.going_on()).values_list("pk", flat=True))
 
 
 def pause_endpoint_runs(endpoint: Endpoint, reason: str) -> None:

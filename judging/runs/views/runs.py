@@ -47,9 +47,11 @@ ROWS_PER_PAGE = 50
 STEP_MESSAGES = {
     "pause": "Run {run} is paused. Calls in flight are stopped and sent again when you resume.",
     "resume": "Run {run} resumed.",
-    "cancel": "Run {run} is cancelled. Calls in flight are stopped; stored replies stay.",
-    "supplement": "The supplement of run {run} is cancelled. Its usable replies count; all other "
-    "items keep their original result.",
+    "cancel run": "Run {run} is cancelled. Calls in flight are stopped; stored replies stay.",
+    "cancel retry": "The retry of run {run} is cancelled. New replies count; all other requests "
+    "failed as before.",
+    "cancel supplement": "The supplement of run {run} is cancelled. Its usable replies count; all "
+    "other items keep their original result.",
     "retry": "Failed requests of run {run} are sent again.",
     "mended": "Run {run} is updated from another run's retry.",
     "archive": "Run {run} is archived. It no longer appears in lists and results.",
@@ -147,14 +149,14 @@ def resume_run(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
 def _apply_step(
     request: HtmxRequest, member: Membership, run: Run, step: str, take: Callable[[], object]
 ) -> HttpResponse:
+    said = f"cancel {supplements.get_cancellable(run)}" if step == "cancel" else step
     try:
         number = take()
     except Refused as problem:
         return render_run(request, member, run, problem=str(problem))
     tasks.notify_workers(run.endpoint_id)
-    said = "mended" if step == "retry" and not number else step
-    if step == "cancel" and run.state == Run.State.FINISHED:
-        said = "supplement"
+    if step == "retry" and not number:
+        said = "mended"
     messages.success(request, STEP_MESSAGES[said].format(run=run.number))
     return redirect("run", slug=member.project.slug, number=run.number)
 
@@ -162,7 +164,7 @@ def _apply_step(
 @require_http_methods(["GET", "POST"])
 @login_required
 def cancel_run(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
-    """Ask for confirmation, then cancel the run, or only its supplement while one asks."""
+    """Ask for confirmation, then cancel the run, or only its supplement or retry while one asks."""
     if request.method == "POST":
         response: HttpResponse = change_run(request, slug=slug, number=number, step="cancel")
         return response
@@ -173,7 +175,7 @@ def cancel_run(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
         "member": member,
         "run": asked,
         "progress": progress.count_progress(asked),
-        "is_asking_again": supplements.is_asking_again(asked),
+        "cancelled": supplements.get_cancellable(asked),
     }
     return render(request, "judging/run_cancel.html", context)
 

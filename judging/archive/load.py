@@ -39,8 +39,10 @@ from judging.archive.create import FORMAT, VERSION
 from judging.archive.tables import KEY_COLUMNS, PARTS, ArchivePart, related_model
 from judging.errors import Refused
 from judging.evaluators.ratings import check_ratings
-from judging.models import Endpoint, Run
+from judging.models import Endpoint, Request, Run
+from judging.runs.engine import outcomes
 from judging.runs.run_config import SUPPLEMENTS_KEY
+from judging.runs.transitions import END_STATES
 
 AT_A_TIME = 2_000
 LOADED_EVENT = "archive loaded"
@@ -95,6 +97,7 @@ def load_archive(path: Path) -> LoadedProject:
                 raise FormatError(f"{path}: contains no project. Use an archive of results.")
             _check_supplements(path)
             _check_ratings(path)
+            _end_runs()
             _count_labels()
             _pin_diffs()
             Event.of_site(LOADED_EVENT, project.slug, None)
@@ -112,6 +115,25 @@ def _check_supplements(path: Path) -> None:
         )
         if not is_list or run.first < 0 or run.last > len(made):
             raise FormatError(f"{path}: run {run.number} has calls of supplements that it lacks.")
+
+
+def _end_runs() -> None:
+    """End the runs that had not ended when the archive was made, since nobody goes on with them.
+    Their outcomes stay as they are, so figures count the same ones."""
+    for run in Run.objects.exclude(state__in=END_STATES).order_by("pk"):
+        was, because = run.state, run.reason
+        items = run.outcomes.values("item").distinct().count()
+        open_items = run.outcomes.pending().values("item").distinct().count()
+        run.state, run.reason = Run.State.FINISHED, ""
+        if open_items or outcomes.PROGRESS_KEY in run.pinned:
+            run.state = Run.State.CANCELLED
+            run.reason = (
+                f"The archive was made while this run was {was}, with a result for "
+                f"{items - open_items:,} of {items:,} items. Nothing more is asked here."
+            )
+            if because:
+                run.reason += f" It was {was} for this reason: {because}"
+        run.save(update_fields=["state", "reason"])
 
 
 def _check_ratings(path: Path) -> None:
@@ -182,7 +204,11 @@ def _read_rows(part: ArchivePart, members: Mapping[str, Opener]) -> Iterator[dic
                     f"{row.file}, line {row.line}: has {min(unknown)!r}, which this program does "
                     "not know. Use the program that made the archive."
                 )
-            yield former_words.update_row(part.name, row.values)
+            row_now = former_words.update_row(part.name, row.values)
+            if part.model is Request and row_now.get("state") == Request.State.LEASED:
+                # A lease belongs to a worker of the installation that made the archive.
+                row_now["state"] = Request.State.WAITING.value
+            yield row_now
 
 
 def _insert(part: ArchivePart, rows: Callable[[], Iterator[dict[str, Any]]]) -> None:

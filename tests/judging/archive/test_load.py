@@ -9,17 +9,28 @@ from typing import Any
 
 import pytest
 from django.db import connection, transaction
+from django.test import Client
+from django.utils import timezone
 
 from annotation.models import Item, Label, Project, Slot
 from formats.rows import FormatError
 from formats.sealed import MANIFEST, ArchiveWriter
-from judging.archive import load
+from judging.archive import comparison, load
 from judging.errors import Refused
 from judging.models import Call, Endpoint, Outcome, Reading, Reply, Request, Run
-from judging.runs import warnings
+from judging.runs import lifecycle, warnings
 from judging.runs.warnings import RunWarning
-from tests.builders import make_project
+from operation.integrity import CHECKS
+from tests.builders import make_member, make_project
 from tests.judging.archive.builders_archive import archive, ask, label, make_items
+from tests.judging.builders_judging import (
+    ONE_CALL,
+    answer,
+    make_endpoint,
+    make_run,
+    results,
+    take,
+)
 
 pytestmark = [
     pytest.mark.django_db,
@@ -68,6 +79,53 @@ def test_what_was_frozen_is_in_the_database(frozen: Path) -> None:
     assert Call.objects.filter(request__reply__model="judge-1-0613").count() == 12
     assert Reading.objects.filter(value__isnull=True).count() == 3
     assert Item.objects.get(key="item-1").revision().texts["gold"] == "x x x x " + 14 * "x"
+
+
+@pytest.fixture
+def interrupted(tmp_path: Path) -> Path:
+    """An archive of a run of which one call is in flight and two items have a reply; the run was
+    paused in the middle."""
+    with transaction.atomic():
+        project = make_project("fbi")
+        make_items(project, 4)
+        run = make_run(project, make_endpoint("https://judge.invalid/v1"), ONE_CALL)
+        lifecycle.plan_calls(run)
+        answer(run, number=2)
+        take(run, 1)
+        path = archive(project, tmp_path / "results.zip")
+        transaction.set_rollback(True)
+    return path
+
+
+@pytest.mark.parametrize("state", ["planning", "running", "paused"])
+def test_a_run_that_was_not_finished_is_loaded_as_cancelled_and_says_why(
+    interrupted: Path, state: str, client: Client
+) -> None:
+    because = "Lunch." if state == "paused" else ""
+    changed(interrupted, "runs", lambda rows: rows[0].update(state=state, reason=because))
+    thawed = load.load_archive(interrupted)
+    run = Run.objects.get()
+    assert run.state == Run.State.CANCELLED
+    assert run.reason == (
+        f"The archive was made while this run was {state}, with a result for 2 of 4 items. Nothing "
+        f"more is asked here.{' It was paused for this reason: Lunch.' if because else ''}"
+    )
+    assert results(run) == {"detected": 2, "pending": 2}
+    assert not Endpoint.objects.due(timezone.now()).exists()
+    assert all(one.same for one in comparison.compare_archive(interrupted, thawed))
+    reader = make_member(thawed.project, "researcher").account
+    assert reader
+    client.force_login(reader)
+    page = client.get(f"/projects/fbi/runs/{run.number}/").content.decode()
+    assert "Why this run is cancelled:" in page
+    assert "every 1500ms" not in page
+    assert [*CHECKS["leases"].find(), *CHECKS["run-states"].find()] == []
+
+
+def test_a_run_that_only_had_to_be_finished_is_loaded_as_finished(frozen: Path) -> None:
+    load.load_archive(frozen)
+    run = Run.objects.get()
+    assert (run.state, run.reason) == (Run.State.FINISHED, "")
 
 
 def test_an_answer_off_its_scale_is_still_told_where_an_archive_was_loaded(tmp_path: Path) -> None:

@@ -57,6 +57,12 @@ def draw_dots(
     return ChartSpec(spec, caption)
 
 
+def read_estimate(row: Row, name: str) -> Estimate:
+    """A figure of a row with its interval, and the reason of that figure if its table has one."""
+    value, low, high = (row[f"{name}{end}"] for end in ("", "_low", "_high"))
+    return Estimate(value, low, high, row["n"], row.get(f"{name}_reason") or "")
+
+
 def list_ends(found: Iterable[Estimate]) -> list[float]:
     """List all values and interval ends that an axis must cover; None is left out."""
     every = (end for one in found for end in (one.value, one.low, one.high))

@@ -171,11 +171,11 @@ def describe_protection(strategy: Strategy) -> str:
     marked, guarded = markers.has_markers(strategy.prompts), markers.has_guard(strategy.prompts)
     lines = "The texts stand between marker lines" if marked else "There are no marker lines"
     sentence = "a sentence says" if guarded else "no sentence says"
-    more = "less" if marked and guarded else "more"
     return (
-        f"{lines}, and {sentence} that instructions inside the texts are not to be followed. So an "
-        f"evaluator is {more} likely to obey a text that speaks to it. Both are part of the "
-        "wording, and wording moves figures; markers = false and guard = false leave them out."
+        f"{lines}, and {sentence} that instructions inside the texts are not to be followed. Such "
+        "lines and such a sentence are meant to keep an evaluator from following a text that "
+        "speaks to it; how well they do is not known. Both are part of the wording, and wording "
+        "moves figures; markers = false and guard = false leave them out."
     )
 
 

@@ -15,6 +15,7 @@ from annotation.tasktypes import toml_text
 from annotation.tasktypes.toml_text import Place, TomlProblem
 from judging import strategies
 from judging.models import StrategyVersion
+from judging.runs.run_config import ALL_AXES, MAIN_AXIS
 from judging.strategies import Strategy, StrategyError, catalogue
 
 MAX_SOURCE_LENGTH = 200_000
@@ -125,7 +126,8 @@ def create(
     member: Membership | None,
 ) -> StrategyVersion:
     """Store a draft as the first version of the project's own strategy; `member` is None for
-    commands. Raises `Refused` if the draft has problems, or if the slug is in use."""
+    commands. Raises `Refused` if the draft has problems or an axis that may not be named so, or if
+    the slug is in use."""
     if draft.strategy is None:
         raise Refused(f"The strategy cannot be used: {draft.problems[0].text}")
     parent = catalogue.store_version(parent)
@@ -146,8 +148,8 @@ def save_version(
     """Save the draft as the next version of the project's strategy; return None if nothing changed.
 
     `shown` is the number of the version that was edited. Raises `Stale` if a newer version was
-    saved meanwhile, and `Refused` for a draft with problems. Existing runs keep the version that
-    they pin.
+    saved meanwhile, and `Refused` for a draft with problems, or with an axis that may not be named
+    so. Existing runs keep the version that they pin.
     """
     if draft.strategy is None:
         raise Refused(" ".join(format_problem(problem) for problem in draft.problems))
@@ -237,6 +239,18 @@ def _lock(project: Project) -> None:
     Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
 
 
+def _check_axes(strategy: Strategy | None, parent: StrategyVersion) -> None:
+    """Raise `Refused` for a new axis with a name that means something else where a run's axes are
+    chosen. A version that was stored with such an axis keeps it, and so do its successors."""
+    kept = {axis.slug for axis in parent.strategy().axes}
+    for axis in strategy.axes if strategy else ():
+        if axis.slug in {MAIN_AXIS, ALL_AXES} - kept:
+            raise Refused(
+                f"Give the axis {axis.slug} another slug. Where the axes of a run are chosen, "
+                f"{MAIN_AXIS} is the axis of each item's ability, and {ALL_AXES} are all axes."
+            )
+
+
 def _store(
     project: Project,
     draft: StrategyDraft,
@@ -245,6 +259,7 @@ def _store(
     member: Membership | None,
     note: str,
 ) -> StrategyVersion:
+    _check_axes(draft.strategy, parent)
     version = draft.version()
     version.project, version.parent, version.number = project, parent, number
     version.member, version.note = member, note.strip()

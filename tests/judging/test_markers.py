@@ -102,7 +102,10 @@ def test_a_copy_leaves_out_what_a_lead_chose_and_its_runs_say_so(
     told = program.get("/api/v1/projects/fbi/strategies/ours/").json()
     assert told["protection"] == protection
     page = client.get("/projects/fbi/strategies/ours/").content.decode()
-    assert ("is less likely to obey" in page) is (lacking is None)
+    marked, guarded = protection["markers"], protection["guard"]
+    assert ("The texts stand between marker lines" in page) is marked
+    assert ("a sentence says that instructions" in page) is guarded
+    assert "how well they do is not known" in page
     make_responses(project, ["error"])
     run = lifecycle.start_run(
         project,

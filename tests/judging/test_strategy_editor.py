@@ -150,6 +150,24 @@ def test_of_many_who_save_at_once_one_is_first_and_the_others_are_told(member: M
     assert StrategyVersion.objects.own(member.project).count() == 2
 
 
+@pytest.mark.parametrize("word", ["main", "all"])
+def test_a_new_axis_is_named_for_neither_choice_of_axes_and_one_that_is_stored_stays(
+    member: Membership, word: str
+) -> None:
+    copied(member, "axis")
+    source = toml_text.write_definition(strategies.load_all()["axis"].definition)
+    renamed = source.replace('slug = "hallucination"', f'slug = "{word}"')
+    assert renamed != source
+    with pytest.raises(Refused, match=f"Give the axis {word} another slug"):
+        saved(member, renamed)
+    stored = StrategyVersion.objects.get(slug="ours")
+    stored.definition = strategies.from_definition(tomllib.loads(renamed)).definition
+    stored.save()
+    assert word in [axis.slug for axis in stored.strategy().axes]
+    assert saved(member, renamed + "\n# more\n").number == 2
+    assert copied(member, "ours", slug="theirs").number == 1
+
+
 def test_what_is_shipped_is_not_saved_over(member: Membership) -> None:
     draft = editing.parse_source(VANILLA + "# more\n", "vanilla")
     with pytest.raises(Refused, match="Copy it first"):

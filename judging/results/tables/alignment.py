@@ -166,12 +166,6 @@ def measure_axis(measure: str, found: Iterable[Estimate]) -> Axis:
     return Axis(-top if measure == "bias" else 0, top, ".2~f", ".3f")
 
 
-def read_estimate(row: Row, name: str) -> Estimate:
-    """A figure of a row with its interval."""
-    value, low, high = (row[f"{name}{end}"] for end in ("", "_low", "_high"))
-    return Estimate(value, low, high, row["n"], row[f"{name}_reason"] or "")
-
-
 def _draw(caption: str) -> Callable[[PageQuery, Rows], ChartSpec | None]:
     """Draw the selected measure."""
 
@@ -179,7 +173,11 @@ def _draw(caption: str) -> Callable[[PageQuery, Rows], ChartSpec | None]:
         page, measure = Metrics(asked, rows), asked.switch_value(MEASURE_PARAMETER)
         labelled = page.labelled(rows)
         found = [
-            (page.run_name(page.runs[row["run"]]), label, read_estimate(row, measure))
+            (
+                page.run_name(page.runs[row["run"]]),
+                label,
+                chart_parts.read_estimate(row, measure),
+            )
             for label, row in labelled
         ]
         axis = measure_axis(measure, (one for *_, one in found))

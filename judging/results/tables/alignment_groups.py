@@ -7,7 +7,7 @@ from typing import Any
 
 from annotation.models import Project
 from judging.models import Run
-from judging.results import cells, columns, counted, lines, metric_lines, paired_scores
+from judging.results import cells, chart_parts, columns, counted, lines, metric_lines, paired_scores
 from judging.results.cells import Cell, GridLine, LineBlock, Row
 from judging.results.columns import Table
 from judging.results.correlations import DISTANCE, MEANS, compute_points
@@ -28,7 +28,6 @@ from judging.results.tables.alignment import (
     cut_note,
     measure_axis,
     measure_switch,
-    read_estimate,
 )
 from stats import groups
 from stats.estimates import Estimate
@@ -185,7 +184,7 @@ def _draw_ratings(asked: PageQuery, rows: Rows) -> ChartSpec | None:
         if row["n"]
     ]
     title = alignment.COEFFICIENTS["rho"]
-    axis = measure_axis("rho", (read_estimate(row, "rho") for _, row in labelled))
+    axis = measure_axis("rho", (chart_parts.read_estimate(row, "rho") for _, row in labelled))
     caption = (
         f"{title} with human ratings, with 95 % intervals (above), and mean ratings of people (open"
         " circles) and of evaluators (squares), scaled to 0 to 100 % (below). Groups without a "
@@ -326,9 +325,9 @@ def _marks(
 
     measure = row["figure"]
     for one in groups:
-        yield spread.GROUP, page.group(one), read_estimate(one, measure)
+        yield spread.GROUP, page.group(one), chart_parts.read_estimate(one, measure)
     if of_all := pooled.get(_key(row)):
-        yield spread.POOLED, "all items", read_estimate(of_all, measure)
+        yield spread.POOLED, "all items", chart_parts.read_estimate(of_all, measure)
     yield spread.MEAN, "groups, equally weighted", Estimate(row["mean"], None, None, row["groups"])
 
 

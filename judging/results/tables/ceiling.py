@@ -281,7 +281,7 @@ def _of_epsilon(asked: PageQuery, tables: Sequence[Rows]) -> Rows:
 def _draw_ceiling(asked: PageQuery, rows: Rows) -> ChartSpec | None:
     page, measure = Metrics(asked, rows), asked.switch_value(MEASURE_PARAMETER)
     found = [
-        (title, _person(page, row), _estimate(row, name))
+        (title, _person(page, row), chart_parts.read_estimate(row, name))
         for row in rows[: metric_lines.MOST_GROUPS]
         for name, title in SIDES.items()
     ]
@@ -307,10 +307,6 @@ def _draw_ceiling(asked: PageQuery, rows: Rows) -> ChartSpec | None:
         limits=limits,
         limit_title="A perfect evaluator",
     )
-
-
-def _estimate(row: Row, name: str) -> Estimate:
-    return Estimate(row[name], row[f"{name}_low"], row[f"{name}_high"], row["n"])
 
 
 def _draw_alt_test(asked: PageQuery, rows: Rows) -> ChartSpec | None:

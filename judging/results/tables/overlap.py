@@ -26,7 +26,6 @@ from judging.results.metric_lines import metric_view
 from judging.results.page_parts import ChartSpec, PageQuery, Rows, TableQuery, study_figures
 from judging.results.paired_scores import mean_words
 from stats import bootstrap, means
-from stats.estimates import Estimate
 
 METRICS = ("rouge-l", "rouge-l-unicode")
 # Where the score is: of a rated response, or of a perturbed answer.
@@ -86,7 +85,7 @@ def _draw(asked: PageQuery, rows: Rows) -> ChartSpec | None:
         (
             cells.run_name(asked.runs_by_number[row["run"]]),
             ", ".join(asked.group_title(one, row[one]) for one in fields) or "All items",
-            Estimate(row["mean"], row["mean_low"], row["mean_high"], row["n"]),
+            chart_parts.read_estimate(row, "mean"),
         )
         for row in rows
     ]

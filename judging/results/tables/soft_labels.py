@@ -284,7 +284,7 @@ def _draw_agreement(asked: PageQuery, rows: Rows) -> ChartSpec | None:
     labels = [_label(asked, row) for row in rows]
     room = detector_lines.select_first(labels)
     dots = [
-        (SOFT_LABELS[name].title, label, _read_estimate(row, name))
+        (SOFT_LABELS[name].title, label, chart_parts.read_estimate(row, name))
         for row, label in zip(rows, labels, strict=True)
         for name in ("agreement", "people")
         if label in room
@@ -299,10 +299,6 @@ def _draw_agreement(asked: PageQuery, rows: Rows) -> ChartSpec | None:
         caption=caption + detector_lines.caption_cut(labels),
         series="Between",
     )
-
-
-def _read_estimate(row: Row, name: str) -> Estimate:
-    return Estimate(row[name], row[f"{name}_low"], row[f"{name}_high"], row["n"])
 
 
 def _draw_shares(asked: PageQuery, rows: Rows) -> ChartSpec | None:

@@ -206,8 +206,9 @@ class StartForm(DescriptionForm):
     unlabelled = forms.BooleanField(
         label="Include items without a final label",
         required=False,
-        help_text="For error detection. They enter no figure about the evaluator, but Corrected "
-        "rates uses them to estimate how many items have an error.",
+        help_text="For error detection, whose Corrected rates use them to estimate how many items "
+        "have an error, and for ROUGE-L of responses, to choose tasks before people rate. They "
+        "enter no other figure.",
     )
     samples = forms.IntegerField(
         label="Samples per call",

@@ -187,6 +187,12 @@ class OutcomeQuerySet(models.QuerySet[Any]):
         final label that the run pinned. If the run pinned no label, any final label is enough."""
         return self.settled().filter(self._held())
 
+    def counted_or_unlabelled(self) -> OutcomeQuerySet:
+        """The outcomes of `counted`, and settled outcomes that were judged without a final label,
+        of items whose texts are still the same."""
+        current = Q(revision__number=F("item__revision_number"))
+        return self.settled().filter(self._held() | Q(truth=UNLABELLED) & current)
+
     def not_counted(self) -> OutcomeQuerySet:
         """Settled outcomes that figures leave out."""
         return self.settled().filter(~self._held())

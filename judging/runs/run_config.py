@@ -32,8 +32,8 @@ class RunOverrides:
     votes and False if they are repeats; `examples` is the number of few-shot examples shown. For
     both, None keeps the strategy's setting. `weights` are those of the members of a weighted vote,
     in the order of their run numbers. `guidance` are reviewers' remarks by item key, for
-    generators that regenerate these items. With `unlabelled`, error detection also judges items
-    without a final label.
+    generators that regenerate these items. With `unlabelled`, error detection and ROUGE-L of
+    responses also judge items without a final label.
     """
 
     parameters: Mapping[str, Any] = field(default_factory=dict)

@@ -16,8 +16,9 @@ from judging.errors import Refused
 from judging.models import Run
 from judging.runs import run_config, selection
 from judging.runs.engine import digests
-from judging.runs.models import OutcomeQuerySet
+from judging.runs.models import UNLABELLED, OutcomeQuerySet
 from judging.strategies import Strategy, frames
+from judging.strategies.definitions import OVERLAP_METRICS
 
 # The columns that an outcome copies from its item, so that headline tables need no join.
 COPIED_COLUMNS = (
@@ -28,9 +29,13 @@ _NO_ITEMS_MESSAGE = (
     "None of the chosen items can be used: they have no final label that the strategy can use, "
     "serve as examples, or are not what the strategy makes its category from. Choose other items."
 )
-_ONLY_DETECTION_MESSAGE = (
-    "Strategy {} needs the final label of each item. Only error detection can also judge items "
-    "without one."
+_NO_CHOICE_MESSAGE = (
+    "No item matches the chosen abilities, categories, keys or run. Choose others, or sort the items "
+    "into abilities first."
+)
+_NEEDS_LABELS_MESSAGE = (
+    "Strategy {} needs the final label of each item. Only error detection and ROUGE-L of responses "
+    "can also judge items without one."
 )
 # An explanation check covers the outcomes of the base run with this detail (study 000, section
 # 5.3).
@@ -86,9 +91,13 @@ def draw_items(
     labelled = selection.load_rows(project, needs, with_duplicates=with_duplicates, again=again)
     rows = labelled
     if own.unlabelled:
-        if needs != "detection":
-            raise Refused(_ONLY_DETECTION_MESSAGE.format(strategy.slug))
+        # No figure uses other values of items without a label.
+        has_overlap = needs == "values" and strategy.metric in OVERLAP_METRICS
+        if needs != "detection" and not has_overlap:
+            raise Refused(_NEEDS_LABELS_MESSAGE.format(strategy.slug))
         rows = labelled + selection.load_unlabelled_rows(project, with_duplicates=with_duplicates)
+    if only is not None and not only:
+        raise Refused(_NO_CHOICE_MESSAGE)
     asked = rows if only is None else [row for row in rows if row["item_id"] in only]
     known = taxonomy.load_taxonomy(project)
     able = (
@@ -188,7 +197,8 @@ def build_places(
 ) -> Iterator[dict[str, Any]]:
     """Build the places of a row of `selection.load_rows`, one place for each axis of the
     strategy."""
-    truth = row["truth"] if frames.get_item_needs(strategy) in selection.REQUIRED_RESULTS else ""
+    has_truth = frames.get_item_needs(strategy) in selection.REQUIRED_RESULTS
+    truth = row["truth"] if has_truth or row["truth"] == UNLABELLED else ""
     place = {
         "key": row["key"],
         "texts": row["texts"],

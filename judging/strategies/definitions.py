@@ -399,6 +399,8 @@ FRAMES_OF_METRIC = {
     "length": ("single",),
 }
 METRICS = tuple(FRAMES_OF_METRIC)
+# the metrics of the table "overlap", which needs no label of an item
+OVERLAP_METRICS = ("rouge-l", "rouge-l-unicode")
 # output -> its parsers by name; "" is the default parser
 PARSERS = {"detection": ("strict", "phrases-001")}
 FOLDS = ("majority", "veto", "weighted", "mean")

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from annotation.models import Item, Resolution, Revision
 from judging.models import Run
+from judging.results.tables import methods
 from judging.results.tables.overlap import tabulate_overlap
 from tests.builders import make_project
-from tests.judging.builders_judging import make_items, make_run, work
+from tests.judging.builders_judging import make_items, make_responses, make_run, work
 from tests.judging.test_result_pages import lines
 
 
@@ -62,3 +64,30 @@ def test_the_page_shows_the_table_and_names_the_command(run: Run, admin_client: 
     assert "ROUGE-L by group" in page
     assert [row[1] for row in lines(page)] == ["t0", "t1", "t2", "t3"]
     assert "draw_tasks" in page
+
+
+@pytest.mark.django_db(transaction=True)
+def test_rouge_l_measures_responses_that_nobody_has_rated_yet(admin_client: Any) -> None:
+    project = make_project("p", task_type="rating")
+    for task in range(3):
+        for item in make_responses(
+            project, ["3/3/3"] * 2, naturalness=3, relatedness=3, correctness=3
+        ):
+            Item.objects.filter(pk=item.pk).update(fields={"task": f"t{task}"})
+    Resolution.objects.filter(item__fields__task="t0").delete()
+    asked = {"project": "p", "strategy": "rouge-l-response", "endpoint": "baseline", "wait": True}
+    call_command("run_strategy", **asked)
+    call_command("run_strategy", **asked, unlabelled=True)
+    assert draw("--run", "1", "--number", "2") == ["t1", "t2"]
+    assert draw("--run", "2", "--number", "3") == ["t0", "t1", "t2"]
+    first, second = Run.objects.order_by("number")
+    assert [row["n"] for row in tabulate_overlap(project, [second], ["task"])] == [2, 2, 2]
+    # No figure about the evaluator counts them, and the page says who does.
+    assert second.outcomes.counted().count() == first.outcomes.counted().count() == 4
+    page = "/projects/p/results/people/?view=correlations&run=2"
+    assert "2 items had no final label when evaluated" in admin_client.get(page).content.decode()
+    assert "only ROUGE-L by task uses them" in methods.write_methods(project, [second]).text
+    Revision.objects.filter(item__fields__task="t0").update(number=7)
+    assert [row["n"] for row in tabulate_overlap(project, [second], ["task"])] == [2, 2]
+    with pytest.raises(CommandError, match="Only error detection and ROUGE-L"):
+        call_command("run_strategy", **asked | {"strategy": "string-match"}, unlabelled=True)

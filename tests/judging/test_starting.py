@@ -125,6 +125,10 @@ def test_chosen_items_that_cannot_be_asked_about_are_refused(project: Project) -
     wanted = wish("reference", endpoints=[make_endpoint(NOBODY)], items={unresolved.pk})
     with pytest.raises(Refused, match="None of the chosen items"):
         runs_start.start_runs(project, wanted, None)
+    nothing = choices.select_items(project, abilities=["reasoning"])
+    wanted = wish("reference", endpoints=[make_endpoint(NOBODY)], items=nothing)
+    with pytest.raises(Refused, match="No item matches the chosen abilities"):
+        runs_start.start_runs(project, wanted, None)
 
 
 @pytest.mark.parametrize(

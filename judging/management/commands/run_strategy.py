@@ -129,7 +129,8 @@ def _add_items(parser: ArgumentParser) -> None:
     add(
         "--unlabelled",
         action="store_true",
-        help="error detection: include items without a final label, for corrected rates",
+        help="include items without a final label: of error detection for corrected rates, of "
+        "ROUGE-L to choose tasks",
     )
     add("--category", nargs="+", default=[], metavar="SLUG", help="only these")
     add("--ability", nargs="+", default=[], metavar="SLUG", help="only these")

@@ -380,9 +380,12 @@ def _item_sentences(run: Run, left_out: Mapping[str, Any]) -> Sentences:
             yield format_sentence("run", "none_missing")
     else:
         yield format_sentence("run", "nothing")
+    where = "corrected rates and soft labels use"
+    if run.pinned_strategy().metric:
+        where = "ROUGE-L by task uses"
     for reason in ("pending", "other_revision", "unlabelled"):
         if left_out[reason]:
-            yield format_sentence("run", reason, number=left_out[reason])
+            yield format_sentence("run", reason, number=left_out[reason], where=where)
 
 
 def _sample_sentences(run: Run) -> Sentences:
@@ -408,7 +411,7 @@ def _figure_sentences(runs: Sequence[Run]) -> Sentences:
         yield format_sentence("figures", "verdicts")
     if Outcome.objects.filter(run__in=runs, result=Outcome.Result.SCORED).exists():
         yield format_sentence("figures", "values")
-    yield from _corrected_sentences(truths)
+    yield from _corrected_sentences(truths, asked)
     if rated or truths & _VERDICTS:
         yield from _interval_sentences("wilson", bases)
     if rated and _INVARIANT in truths:
@@ -441,8 +444,8 @@ def _outcome_sentences(runs: Sequence[Run]) -> Sentences:
             yield format_sentence("figures", "outcome", **told)
 
 
-def _corrected_sentences(truths: set[str]) -> Sentences:
-    if UNLABELLED in truths:
+def _corrected_sentences(truths: set[str], asked: Mapping[int, Strategy]) -> Sentences:
+    if UNLABELLED in truths and any(one.frame == "detection" for one in asked.values()):
         yield format_sentence("figures", "corrected")
         yield from _interval_sentences("linearised")
 

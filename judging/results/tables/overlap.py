@@ -25,9 +25,9 @@ from judging.results.detectors import GroupKey
 from judging.results.metric_lines import metric_view
 from judging.results.page_parts import ChartSpec, PageQuery, Rows, TableQuery, study_figures
 from judging.results.paired_scores import mean_words
+from judging.strategies.definitions import OVERLAP_METRICS
 from stats import bootstrap, means
 
-METRICS = ("rouge-l", "rouge-l-unicode")
 # Where the score is: of a rated response, or of a perturbed answer.
 _SCORES = ("score", "perturbed")
 
@@ -36,12 +36,15 @@ def tabulate_overlap(
     project: Project, runs: Sequence[Run], by: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
     """The table `overlap`: the mean and the standard deviation of ROUGE-L in each group of items,
-    and the mean number of words of the reference. Raises `UnknownField`."""
+    and the mean number of words of the reference. Raises `UnknownField`.
+
+    Items without a final label count too, since tasks are chosen before people rate.
+    """
     named = detectors.check_groupings(project, by)
     fields = ("item__cluster", "revision", "values", *(one.expression("item__") for one in named))
-    found = Outcome.objects.counted().main().filter(item__duplicate_of=None)
+    found = Outcome.objects.counted_or_unlabelled().main().filter(item__duplicate_of=None)
     for run in runs:
-        if run.strategy.strategy().metric not in METRICS:
+        if run.strategy.strategy().metric not in OVERLAP_METRICS:
             continue
         mine = found.filter(run=run)
         outcomes = list(mine.order_by("item__position").values_list(*fields))
@@ -129,7 +132,8 @@ VIEWS = (
             leading=lines.RunFields,
         ),
         studies={"003": study_figures("section 3.1, choice of tasks", by=("task",))},
-        empty="None of the chosen runs measures ROUGE-L. Start a run of ROUGE-L.",
+        empty="None of the chosen runs measures ROUGE-L. Start a run of ROUGE-L; tick “Include "
+        "items without a final label” if people have not rated them yet.",
         groups=group_fields.list_fields,
         columns=(),
     ),

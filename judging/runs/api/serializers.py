@@ -75,8 +75,9 @@ class StartSerializer(DescriptionSerializer):
     strategy, with several times the requests; figures use only the axis of an item's ability. An
     explanation check needs `over`, the run to check. With `same_as`, the number of a run, the items
     are those of that run with their current texts, and the filters choose among them. A `canary`
-    sends answered requests again. With `unlabelled`, error detection also judges items without a
-    final label. Only a lead may include items that are still being labelled.
+    sends answered requests again. With `unlabelled`, error detection and ROUGE-L of responses
+    also judge items without a final label. Only a lead may include items that are still being
+    labelled.
     """
 
     strategy = serializers.CharField(max_length=80)

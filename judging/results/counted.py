@@ -4,7 +4,7 @@ The database does the summing, and one query serves all runs of a table.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import connection
@@ -219,8 +219,9 @@ def load_categories(runs: Iterable[Run]) -> Taxonomy:
 
 
 def load_strategies(runs: Iterable[Run]) -> dict[int, Strategy]:
-    """The strategy of each run, by run id; a vote or panel has the strategy of its members. Makes
-    one query if there are votes or panels."""
+    """The strategy of each run, by run id; a vote or panel has the strategy of its members, and a
+    recorded vote, which has none here, that of error detection. Makes one query if there are votes
+    or panels."""
     runs = list(runs)
     found = {run.pk: run.pinned_strategy() for run in runs}
     folded = [run.pk for run in runs if found[run.pk].frame == "fold"]
@@ -228,6 +229,9 @@ def load_strategies(runs: Iterable[Run]) -> dict[int, Strategy]:
         members = Run.sources.through.objects.filter(from_run__in=folded)
         for member in members.select_related("to_run__strategy"):
             found[member.from_run_id] = member.to_run.pinned_strategy()
+    for pk in folded:
+        if found[pk].frame == "fold":
+            found[pk] = replace(found[pk], frame="detection")
     return found
 
 

@@ -15,6 +15,8 @@ from django.urls import reverse
 from annotation.models import Event, Item, Project
 from formats.rows import Row
 from judging.models import Call, Endpoint, Outcome, Reading, Reply, Request, Run
+from judging.results.frames import split_by_rate
+from judging.results.tables import left_out
 from judging.runs.recorded import storage, transcripts
 from judging.strategies import compute_digest
 from judging.strategies.frames import CallSpec
@@ -366,6 +368,15 @@ def test_votes_are_recorded_as_what_they_came_to(project: Project, tmp_path: Pat
         ("undetected", "no_error", "error"),
         ("missing", "", "error"),
     ]
+
+
+def test_recorded_votes_count_their_items_as_detectors_do(project: Project, tmp_path: Path) -> None:
+    Item.objects.update(ability="", category="")
+    rows = [{"item": f"item-{n}", "value": "error"} for n in (1, 2)]
+    imported(written(tmp_path, *rows), strategy="majority")
+    runs = list(Run.objects.for_results())
+    assert [row["items"] for row in left_out.tabulate_left_out(runs)] == [2]
+    assert split_by_rate(runs) == ([], runs)
 
 
 @pytest.mark.parametrize(

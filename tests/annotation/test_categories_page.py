@@ -7,6 +7,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from annotation import tasktypes
 from annotation.items import taxonomy
 from annotation.models import Event, Item, Membership, Role, TaxonomyVersion
 from annotation.settings import categories
@@ -201,6 +202,16 @@ def test_templates_can_be_used() -> None:
     for definition in taxonomy.load_templates().values():
         taxonomy.parse_definition(definition)
     assert list(taxonomy.load_templates()) == ["fbi", "mqm", "realmistake", "empty"]
+
+
+def test_the_template_of_study_001_has_the_error_categories_of_its_task_type() -> None:
+    task = tasktypes.parse_definition(tasktypes.load_definitions()["error-detection"])
+    field = task.field("error_type")
+    known = taxonomy.parse_definition(taxonomy.load_templates()["realmistake"])
+    assert field
+    assert {one.slug: one.name for one in known} == {
+        str(option.value): option.title for option in field.options
+    }
 
 
 def test_an_edit_beside_another_one_is_saved_with_a_second_press(page: Page) -> None:

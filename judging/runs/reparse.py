@@ -104,8 +104,9 @@ def _with_parser(run: Run, parser: str | None) -> Run:
     if not can_reparse(run):
         raise Refused(f"Run {run.number} {_explain_unavailable(run)}")
     if parser is not None and parser not in list_parsers(run):
-        known = ", ".join(name or "one alone" for name in list_parsers(run))
-        raise Refused(f"There is no parser {parser!r} for these replies. Choose one of: {known}.")
+        known = ", ".join(filter(None, list_parsers(run)))
+        remedy = f"Choose one of: {known}." if known else "There is only one; choose none."
+        raise Refused(f"There is no parser {parser!r} for these replies. {remedy}")
     tried = Run.objects.select_related("strategy", "endpoint").get(pk=run.pk)
     if parser is not None:
         tried.pinned = {**tried.pinned, "parser": parser}

@@ -170,4 +170,5 @@ def test_what_cannot_be_done_is_refused(project: Project, words: tuple[str, ...]
 
 def test_a_parser_that_does_not_exist_is_refused(project: Project) -> None:
     ended(project)
-    assert "There is no parser 'magic'" in refused("reparse_run", "1", "--parser", "magic")
+    said = refused("reparse_run", "1", "--parser", "magic")
+    assert "There is no parser 'magic' for these replies. There is only one" in said

@@ -57,7 +57,7 @@ def test_ten_prompts_are_suggested_abilities_by_an_evaluator_and_confirmed_at_on
     assert results(run) == {"made": 10}
     said = StringIO()
     call_command("take_suggestions", project="prompts", run=run.number, stdout=said)
-    assert said.getvalue() == "10 prompts with a suggestion, 10 new\n"
+    assert said.getvalue().startswith("10 prompts with a suggestion, 10 new. A lead accepts them")
     assert ability_sorting.count_prompts(prompts).suggested == 10
     assert not Item.objects.exclude(ability="").exists()
     wishes = [

@@ -20,4 +20,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         run = run_commands.get_run(options["project"], options["run"])
         taken = run_commands.call_service(lambda: ability_suggestions.store_suggestions(run))
-        self.stdout.write(f"{taken.suggested:,} prompts with a suggestion, {taken.new:,} new")
+        self.stdout.write(
+            f"{taken.suggested:,} prompts with a suggestion, {taken.new:,} new. A lead accepts them"
+            " on the page Abilities."
+        )

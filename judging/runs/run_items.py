@@ -30,8 +30,8 @@ _NO_ITEMS_MESSAGE = (
     "serve as examples, or are not what the strategy makes its category from. Choose other items."
 )
 _NO_CHOICE_MESSAGE = (
-    "No item matches the chosen abilities, categories, keys or run. Choose others, or sort the items "
-    "into abilities first."
+    "No item matches the chosen abilities, categories, keys or run. Choose others, or sort the "
+    "items into abilities first."
 )
 _NEEDS_LABELS_MESSAGE = (
     "Strategy {} needs the final label of each item. Only error detection and ROUGE-L of responses "

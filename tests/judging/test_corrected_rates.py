@@ -62,7 +62,7 @@ def test_a_run_covers_unlabelled_items_only_if_asked_to(project: Project) -> Non
 
 def test_only_error_detection_judges_items_without_a_label(project: Project) -> None:
     make_sets(project)
-    with pytest.raises(Refused, match="Only error detection can also judge items without one"):
+    with pytest.raises(Refused, match="Only error detection and ROUGE-L of responses can also"):
         make_run(make_project("other"), strategy="rouge-l", own=WIDE)
 
 

@@ -136,5 +136,6 @@ VIEWS = (
         "items without a final label” if people have not rated them yet.",
         groups=group_fields.list_fields,
         columns=(),
+        counts_all=True,
     ),
 )

@@ -267,6 +267,7 @@ PARTS: tuple[ArchivePart, ...] = (
         (
             "run", "item", "revision", "category", "ability", "source_ability", "cluster",
             "invariant", "truth", "axis", "main", "result", "detail", "share", "cause", "values",
+            "drawn",
         ),
         _select_by_run(Outcome),
     ),

@@ -103,6 +103,7 @@ def _call_row(run: Run, call: Call) -> dict[str, Any]:
         "step": call.step,
         "sample": call.sample,
         "supplement": call.supplement,
+        "drawn": call.outcome.drawn,
         "request": request.digest,
         "state": request.state,
         "attempts": request.attempts,
@@ -143,7 +144,7 @@ _CALL_COLUMNS = (
     "sample", "request", "state", "attempts", "failure", "message", "finish", "model", "text",
     "tokens_in", "tokens_out", "cost", "asked_at", "seconds", "parser", "value", "path", "cause",
     "explanation", "sends", "tokens_cached", "tokens_reasoning", "thinking", "currency",
-    "supplement",
+    "supplement", "drawn",
 )  # fmt: skip
 _OUTCOME_COLUMNS = (
     "run", "endpoint", "strategy", "run_name", "item", "revision", "ability", "category",

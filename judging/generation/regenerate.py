@@ -116,7 +116,8 @@ def retry_missing(run: Run, member: Membership | None) -> Run:
         seed=run.seed,
         samples=run.samples,
         items=items,
-        with_duplicates=True,
+        # What was drawn for these items stays.
+        same_as=run,
         own=run_config.load_overrides(run.pinned),
         occasion=f"again after run {run.number}",
         cap=run.cap,

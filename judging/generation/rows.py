@@ -11,6 +11,8 @@ from annotation.models import Project
 from annotation.tasktypes import TaskType
 from judging.errors import Refused
 from judging.models import Outcome, Reading, Run
+from judging.strategies import draws
+from judging.strategies.draws import Drawn
 from judging.strategies.replies import unusable_texts
 
 ORIGIN = "generated"
@@ -43,6 +45,7 @@ class GeneratedReply(NamedTuple):
     model: str
     made_at: datetime
     value: Any
+    drawn: Drawn | None
 
 
 def check(run: Run, target: Project) -> None:
@@ -108,6 +111,7 @@ def build_rows(run: Run, target: Project) -> Iterator[DerivedRow]:
             name: value for name, value in kept.fields.items() if name.startswith(GOLD_PREFIX)
         }
         values |= _texts(task, kept, _parts(run, said)) | _build_origin_fields(run, said)
+        values |= draws.build_fields(strategy, said.drawn)
         values |= {
             "key": f"{said.key}{build_key_infix(run)}{said.sample + 1}",
             "category": strategy.category or said.category,
@@ -152,6 +156,7 @@ def iterate_replies(run: Run) -> Iterator[GeneratedReply]:
         "reply__model",
         "reply__created_at",
         "value",
+        f"{call}__outcome__drawn",
     )
     ordered = found.order_by(f"{item}__position", f"{call}__sample")
     strategy = run.pinned_strategy()

@@ -6,7 +6,7 @@ ones, to the limit up to which a cap reserves.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -20,7 +20,7 @@ from judging.runs.engine import calls
 from judging.runs.engine.digests import shuffle_keys
 from judging.runs.lifecycle import RunConfig
 from judging.runs.run_items import DrawnItems
-from judging.strategies import Strategy, frames
+from judging.strategies import Strategy, draws, frames
 from stats.estimates import Estimate
 from stats.means import student_mean
 
@@ -243,6 +243,12 @@ class RunEstimate(RequestsEstimate):
     same_items: SameItems | None = None
     time: TimeEstimate | None = None
     axes: tuple[str, ...] = ()
+    drawn: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    @property
+    def drawn_lines(self) -> list[str]:
+        """What a generator draws, as lines."""
+        return list(draws.format_counts(self.drawn))
 
     @property
     def price(self) -> UsageRange | None:
@@ -301,6 +307,7 @@ def estimate_run(
         same_items=_compare_items(project, asked, config, drawn),
         time=estimate_time(strategy, endpoint, requests.to_ask),
         axes=run_config.load_overrides(run.pinned).axes or (),
+        drawn=draws.count(asked, drawn.drawn),
     )
 
 

@@ -16,7 +16,7 @@ from judging.models import Endpoint, Run, StrategyVersion
 from judging.runs import descriptions
 from judging.runs.amounts import format_amount
 from judging.runs.run_config import ALL_AXES, MAIN_AXIS, RunOverrides
-from judging.strategies import Strategy, frames
+from judging.strategies import Strategy, draws, frames
 from judging.strategies.definitions import MAX_EXAMPLES, MAX_SAMPLES
 from judging.strategies.descriptions import FRAME_DESCRIPTIONS
 
@@ -238,6 +238,14 @@ class StartForm(DescriptionForm):
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
         help_text='A JSON object, for example {"temperature": 0.7}. Leave empty for none.',
     )
+    draws = forms.CharField(
+        label="Shares of what generators draw",
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
+        help_text="One line for each draw: its name, a colon, and options with the percentage of "
+        "the items that get them. Other options get none. Leave empty for the shares of the "
+        "strategies.",
+    )
     cap = RunCapField(label="Cost cap per run")
     canary = forms.BooleanField(
         label="Run as a canary",
@@ -300,6 +308,8 @@ class StartForm(DescriptionForm):
             del self.fields["over"]
         if not is_lead:
             del self.fields["while_labelling"]
+        if not self.draw_lines:
+            del self.fields["draws"]
 
     def clean_keys(self) -> tuple[str, ...]:
         """The keys, given one per line, without blank lines and duplicates. Raises
@@ -312,6 +322,12 @@ class StartForm(DescriptionForm):
     def clean_parameters(self) -> dict[str, Any]:
         return parse_parameters(self.cleaned_data["parameters"])
 
+    def clean_draws(self) -> dict[str, dict[str, float]]:
+        try:
+            return draws.parse_shares(self.cleaned_data["draws"])
+        except ValueError as problem:
+            raise ValidationError(str(problem)) from problem
+
     def own(self) -> RunOverrides:
         """The overrides of the runs, once the form is valid."""
         said = self.cleaned_data
@@ -321,6 +337,7 @@ class StartForm(DescriptionForm):
             votes={"repeats": False, "votes": True}.get(said["votes"]),
             examples=said["examples"],
             unlabelled=said["unlabelled"],
+            draws=said.get("draws", {}),
         )
 
     def recommended_options(self) -> list[Option]:
@@ -405,6 +422,16 @@ class StartForm(DescriptionForm):
             return f"{each} and axis"
         items = self.usable.get(frames.get_item_needs(strategy))
         return f"{each}, {items * calls:,} for {items:,} items" if items else each
+
+    @property
+    def draw_lines(self) -> dict[str, list[str]]:
+        """The draws of the offered generators with their own shares, as lines for the field, each
+        with the titles of the strategies."""
+        found: dict[str, list[str]] = {}
+        for one in self.known.values():
+            for draw in one.draws:
+                found.setdefault(draws.format_shares(draw), []).append(one.title)
+        return found
 
     def endpoint_options(self) -> list[Option]:
         """The offered endpoints; the chosen endpoints are marked."""

@@ -65,7 +65,8 @@ class RunConfig:
     the number of samples of each call, by default the strategy's number. With an `occasion`,
     answered requests are sent again. `own` overrides the strategy and the endpoint. A `pilot` only
     measures the usage of calls, so lists and figures leave it out, and it gets no name, tags or
-    note.
+    note; it covers the first `pilot_items` of the run's items. What a generator draws for an item
+    of `same_as` stays, if the shares do.
     """
 
     seed: int | None = None
@@ -78,6 +79,7 @@ class RunConfig:
     own: RunOverrides = NO_OVERRIDES
     occasion: str = ""
     pilot: bool = False
+    pilot_items: int | None = None
     cap: Decimal | None = None
     while_labelling: bool = False
     name: str = ""
@@ -108,7 +110,8 @@ class RunConfig:
                 )
             if self.over is None:
                 raise Refused("An explanation check needs a finished run. Choose one.")
-            return run_items.draw_for_check(self.over, asked, seed=seed, limit=self.limit)
+            limit = self.limit if self.pilot_items is None else self.pilot_items
+            return run_items.draw_for_check(self.over, asked, seed=seed, limit=limit)
         only, same = self.items, set[int]()
         if self.same_as:
             same = set(self.same_as.outcomes.values_list("item", flat=True))
@@ -122,6 +125,8 @@ class RunConfig:
             with_duplicates=self.with_duplicates or self.same_as is not None,
             only=only,
             own=run_config.choose_axes(asked, self.own),
+            pilot_items=self.pilot_items,
+            like=self.same_as,
         )
         if self.same_as and drawn.items == same:
             return replace(drawn, sample=self.same_as.pinned.get(run_config.SAMPLE_KEY))

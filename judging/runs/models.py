@@ -525,6 +525,11 @@ class Outcome(models.Model):
     )
     cause = models.CharField(max_length=20, blank=True)
     values = models.JSONField(default=dict)
+    drawn = models.JSONField(
+        null=True,
+        blank=True,
+        help_text="What a generator drew for the item: by draw, the options with their values.",
+    )
 
     objects = OutcomeQuerySet.as_manager()
 

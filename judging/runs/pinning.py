@@ -17,7 +17,7 @@ from judging.runs import run_config
 from judging.runs.engine import digests
 from judging.runs.run_config import ALL_AXES, MAIN_AXIS, NO_OVERRIDES, RunOverrides
 from judging.runs.run_items import COPIED_COLUMNS, DrawnItems
-from judging.strategies import Strategy, StrategyError, criteria, frames, schema
+from judging.strategies import Strategy, StrategyError, criteria, draws, frames, schema
 from judging.strategies.definitions import MAX_EXAMPLES, SECRET_NAME
 from judging.strategies.replies import outputs
 
@@ -34,6 +34,10 @@ def check_overrides(strategy: Strategy, own: RunOverrides, samples: int) -> None
         )
     if own.examples is not None:
         _check_examples(strategy, own.examples)
+    try:
+        draws.set_shares(strategy, own.draws)
+    except ValueError as problem:
+        raise Refused(str(problem)) from problem
     if not is_storable(own.guidance):
         raise Refused("The guidance contains a character that cannot be sent. Remove it.")
     check_parameters(own.parameters)
@@ -159,7 +163,8 @@ def store_run(run: Run, drawn: DrawnItems, *, sources: Iterable[Run] = ()) -> Ru
     rests_on = list(sources)
     items = sorted({(place["key"], place["texts"]) for place in drawn.places})
     run.number = last + 1
-    run.digest = _digest(run, items, [source.digest for source in rests_on])
+    said = sorted((place["key"], place["drawn"]) for place in drawn.places if place["drawn"])
+    run.digest = _digest(run, items, [source.digest for source in rests_on], said)
     run.save()
     run.sources.set(rests_on)
     rows = (build_outcome(run, place) for place in drawn.places)
@@ -174,7 +179,8 @@ def compute_digest(run: Run) -> str:
     keyed = run.outcomes.annotate(key=Collate("item__key", in_code_points))
     pairs = keyed.values_list("key", "revision__digest").order_by("key", "revision__digest")
     items = pairs.distinct().iterator(chunk_size=2_000)
-    return _digest(run, items, run.sources.values_list("digest", flat=True))
+    said = keyed.exclude(drawn__isnull=True).order_by("key").values_list("key", "drawn")
+    return _digest(run, items, run.sources.values_list("digest", flat=True), list(said))
 
 
 def build_outcome(run: Run, place: Mapping[str, Any]) -> Outcome:
@@ -182,7 +188,12 @@ def build_outcome(run: Run, place: Mapping[str, Any]) -> Outcome:
     return Outcome(run=run, **{name: place[name] for name in COPIED_COLUMNS})
 
 
-def _digest(run: Run, items: Iterable[tuple[str, str]], sources: Iterable[str]) -> str:
+def _digest(
+    run: Run,
+    items: Iterable[tuple[str, str]],
+    sources: Iterable[str],
+    drawn: Sequence[tuple[str, Any]],
+) -> str:
     return digests.compute_run_digest(
         strategy=run.strategy.digest,
         renderer=run.renderer,
@@ -194,4 +205,5 @@ def _digest(run: Run, items: Iterable[tuple[str, str]], sources: Iterable[str]) 
         seed=run.seed,
         sources=sources,
         occasion=run.occasion,
+        drawn=drawn,
     )

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from annotation.items import taxonomy
-from judging.strategies import Metric, Scale, Strategy, with_metrics
+from judging.strategies import Metric, Scale, Strategy, draws, with_metrics
+from judging.strategies.draws import Shares
 
 OVERRIDES_KEY = "own"
 # The key in a run's pins of its supplements, in order: the `parameters` that each changes, and
@@ -33,7 +34,9 @@ class RunOverrides:
     both, None keeps the strategy's setting. `weights` are those of the members of a weighted vote,
     in the order of their run numbers. `guidance` are reviewers' remarks by item key, for
     generators that regenerate these items. With `unlabelled`, error detection and ROUGE-L of
-    responses also judge items without a final label.
+    responses also judge items without a final label. `draws` are the shares of what a generator
+    draws, by draw and option; other options of these draws get none, and draws that are left out
+    keep the strategy's shares.
     """
 
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -43,6 +46,7 @@ class RunOverrides:
     guidance: Mapping[str, str] = field(default_factory=dict)
     unlabelled: bool = False
     weights: tuple[float, ...] = ()
+    draws: Shares = field(default_factory=dict)
 
     def pinned(self) -> dict[str, Any]:
         """The overrides in the form in which a run pins them; empty if there are none."""
@@ -54,6 +58,7 @@ class RunOverrides:
             "weights": list(self.weights),
             "guidance": dict(self.guidance),
             "unlabelled": self.unlabelled or None,
+            "draws": {name: dict(shares) for name, shares in self.draws.items()},
         }
         return {name: value for name, value in every.items() if value not in ({}, [], None)}
 
@@ -124,6 +129,8 @@ def build_strategy(asked: Strategy, pinned: Mapping[str, Any]) -> Strategy:
         changes["weights"] = tuple(held["weights"])
     if "parser" in pinned:
         changes["parser"] = pinned["parser"]
+    if "draws" in held:
+        asked = draws.set_shares(asked, held["draws"])
     return replace(asked, **changes) if changes else asked
 
 

@@ -10,20 +10,21 @@ from django.db.models import F
 from annotation.items import taxonomy
 from annotation.items.taxonomy import Taxonomy
 from annotation.labelling.models.labels import SI_ITEM
-from annotation.models import Project, Resolution
+from annotation.models import Item, Project, Resolution, Revision
 from judging import strategies
 from judging.errors import Refused
 from judging.models import Run
 from judging.runs import run_config, selection
 from judging.runs.engine import digests
 from judging.runs.models import UNLABELLED, OutcomeQuerySet
-from judging.strategies import Strategy, frames
+from judging.strategies import Strategy, draws, frames
 from judging.strategies.definitions import OVERLAP_METRICS
+from judging.strategies.draws import Drawn, DrawnSource
 
 # The columns that an outcome copies from its item, so that headline tables need no join.
 COPIED_COLUMNS = (
     "item_id", "revision_id", "category", "ability", "source_ability", "cluster", "invariant",
-    "truth", "axis", "main",
+    "truth", "axis", "main", "drawn",
 )  # fmt: skip
 _NO_ITEMS_MESSAGE = (
     "None of the chosen items can be used: they have no final label that the strategy can use, "
@@ -67,6 +68,11 @@ class DrawnItems:
         """The keys of the items."""
         return {place["key"] for place in self.places}
 
+    @property
+    def drawn(self) -> list[Drawn | None]:
+        """What was drawn for each item."""
+        return [place["drawn"] for place in self.places]
+
 
 def draw_items(
     project: Project,
@@ -77,10 +83,16 @@ def draw_items(
     with_duplicates: bool = False,
     only: Collection[int] | None = None,
     own: run_config.RunOverrides = run_config.NO_OVERRIDES,
+    pilot_items: int | None = None,
+    like: Run | None = None,
 ) -> DrawnItems:
     """The items that the strategy can judge, limited to the ids in `only`, or a random sample of
     them, along the axes in `own`. With guidance, generated items can be drawn too; with
     `unlabelled`, items without a final label, which are no examples.
+
+    What a generator draws for each item is drawn over the whole sample, also if only the first
+    `pilot_items` of it are kept. Items of the run `like`, if it drew the same by the same shares,
+    keep what it drew for them, and generated items what their fields say.
 
     Examples are drawn first, and the run leaves out the clusters of the examples. With `only`,
     examples are taken from clusters that contain none of the run's items. Raises `Refused` if no
@@ -123,10 +135,49 @@ def draw_items(
             "project."
         )
     kept = selection.sample_rows(asked, seed, limit)
-    every = (place for row in kept for place in build_places(strategy, row, known))
+    drawn = _draw_for_rows(strategy, kept, seed, like, is_again=again is not None)
+    kept = selection.sample_rows(kept, seed, pilot_items)
+    every = (
+        {**place, "drawn": drawn.get(row["key"])}
+        for row in kept
+        for place in build_places(strategy, row, known)
+    )
     is_part = not whole <= {row["key"] for row in kept}
     places = [place for place in every if is_on_axes(own.axes, place)]
     return DrawnItems(places, examples, is_part, _describe_sample(kept, asked, seed))
+
+
+def _draw_for_rows(
+    strategy: Strategy,
+    rows: Sequence[dict[str, Any]],
+    seed: int,
+    like: Run | None,
+    *,
+    is_again: bool,
+) -> dict[str, Drawn]:
+    """What a generator draws for each of these items, by key; {} if it draws nothing."""
+    if not strategy.draws:
+        return {}
+    kept: dict[str, Drawn] = {}
+    if is_again:
+        made = Item.objects.filter(pk__among=[row["item_id"] for row in rows])
+        pairs = made.values_list("key", "fields")
+        kept = {key: draws.read_fields(strategy, fields) for key, fields in pairs}
+    elif like and draws.same_plan(strategy, like.pinned_strategy()):
+        earlier = {
+            (one["key"], one["texts"]): one["drawn"] for one in load_places(like.outcomes.all())
+        }
+        found = ((row["key"], earlier.get((row["key"], row["texts"]))) for row in rows)
+        kept = {key: drawn for key, drawn in found if drawn}
+    texts: dict[int, Any] = {}
+    if any(option.value for draw in strategy.draws for option in draw.options):
+        ids = [row["revision_id"] for row in rows]
+        texts = dict(Revision.objects.filter(pk__among=ids).values_list("pk", "texts"))
+    items = [DrawnSource(row["key"], texts.get(row["revision_id"], {})) for row in rows]
+    try:
+        return draws.draw_for_items(strategy, items, seed, kept)
+    except ValueError as problem:
+        raise Refused(str(problem)) from problem
 
 
 def _describe_sample(
@@ -208,6 +259,7 @@ def build_places(
         "cluster": row["cluster"],
         "invariant": truth == SI_ITEM,
         "truth": truth,
+        "drawn": None,
         **_build_table_columns(row, categories),
     }
     own = SI_ITEM if truth == SI_ITEM else row["ability"]

@@ -33,13 +33,18 @@ class NewRuns:
     canary: bool = False
 
     def config_for(self, strategy: StrategyVersion) -> RunConfig:
-        """The configuration of a run with this strategy. Axes chosen for several strategies are
-        those of the strategies that have axes."""
+        """The configuration of a run with this strategy. Axes and shares chosen for several
+        strategies are for those that have such axes and draws."""
         asked = strategy.strategy()
         checks = not self.canary and asked.frame == "explanation"
         own = self.config.own
         if not asked.axes and any(one.strategy().axes for one in self.strategies):
             own = replace(own, axes=None)
+        of_others = {draw.name for one in self.strategies for draw in one.strategy().draws}
+        of_others -= {draw.name for draw in asked.draws}
+        if of_others & own.draws.keys():
+            kept = {name: shares for name, shares in own.draws.items() if name not in of_others}
+            own = replace(own, draws=kept)
         return replace(
             self.config,
             limit=self.config.limit or (canaries.DEFAULT_ITEMS if self.canary else None),
@@ -130,7 +135,7 @@ def start_pilots(project: Project, wish: NewRuns, member: Membership | None) -> 
             member=member,
             config=replace(
                 wish.config_for(one.strategy),
-                limit=one.estimate.pilot_items,
+                pilot_items=one.estimate.pilot_items,
                 # The items that were estimated, also without a seed.
                 seed=wish.config.seed or 0,
                 pilot=True,

@@ -17,13 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from annotation.items import taxonomy
-from judging.strategies import markers, schema
+from judging.strategies import draws, markers, schema
 from judging.strategies.schema import (
     FRAME_PLACEHOLDERS,
     RESERVED_NAMES,
     TOTAL,
     VERDICTS,
     Axis,
+    Draw,
+    DrawOption,
     Metric,
     Scale,
     Step,
@@ -105,6 +107,7 @@ def _names(strategy: Strategy) -> tuple[frozenset[str], frozenset[str]]:
         allowed |= {"metrics", "form"}
     if strategy.examples:
         needed.add("examples")
+    needed |= {draw.name for draw in strategy.draws}
     return frozenset(needed), frozenset(needed | allowed)
 
 
@@ -137,6 +140,15 @@ STEP_OUTPUTS = ("text", "scores", "score", "detection", "flag")
 
 _FREE_SLUG = re.compile(r"[a-z0-9]+([-_][a-z0-9]+)*")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+# The fields, columns and texts of a generated item, which a draw cannot have as its name.
+_FIELDS_OF_GENERATED = frozenset(
+    {
+        "key", "category", "ability", "source_ability", "origin", "cluster", "parent", "dose",
+        "purpose", "fields", "flags", "revision", "digest", "resolution", "repeats", "generator",
+        "model", "made_on", "seed", "request", "source_item", "source_project", "prompt", "gold",
+        "perturbed", "claim", "rationale", "input", "context", "value",
+    }
+)  # fmt: skip
 _KINDS: dict[type, str] = {
     str: "a string", bool: "true or false", dict: "a table", list: "a list", int: "a whole number"
 }  # fmt: skip
@@ -320,6 +332,54 @@ def _step(entry: Any, system: str, source: str, key: str) -> Step:
     )
 
 
+def read_draws(entries: Sequence[Any], source: str) -> tuple[Draw, ...]:
+    """The draws in a list of a generator, in order. Raises `StrategyError` if the list is invalid,
+    or if the shares of a draw do not come to its numbers of options."""
+    made = tuple(_draw(one, source, f"draws.{number}") for number, one in enumerate(entries))
+    _need_distinct([draw.name for draw in made], source, "draws")
+    return made
+
+
+def _draw(entry: Any, source: str, key: str) -> Draw:
+    require(isinstance(entry, dict), source, key, "write a table")
+    _need_keys(entry, {"name", "options"}, {"at_least", "at_most"}, source, key)
+    name, options = entry["name"], entry["options"]
+    right = isinstance(name, str) and _NAME.fullmatch(name) is not None
+    right = right and name not in RESERVED_NAMES | _FIELDS_OF_GENERATED
+    require(right, source, f"{key}.name", "use small letters, but no name that items have already")
+    right = isinstance(options, list) and 1 <= len(options) <= MAX_OPTIONS
+    require(right, source, f"{key}.options", f"list 1 to {MAX_OPTIONS} options")
+    found = tuple(
+        _draw_option(one, source, f"{key}.options.{place}") for place, one in enumerate(options)
+    )
+    _need_distinct([option.name for option in found], source, f"{key}.options")
+    least, most = entry.get("at_least", 1), entry.get("at_most", entry.get("at_least", 1))
+    right = is_of_type(least, int) and is_of_type(most, int) and 1 <= least <= most <= len(found)
+    require(right, source, f"{key}.at_most", "use 1 <= at_least <= at_most <= number of options")
+    draw = Draw(name, found, least, most)
+    problem = draws.explain_shares(draw)
+    require(not problem, source, f"{key}.options", problem)
+    return draw
+
+
+def _draw_option(entry: Any, source: str, key: str) -> DrawOption:
+    require(isinstance(entry, dict), source, key, "write a table")
+    _need_keys(entry, {"name"}, {"text", "share", "value"}, source, key)
+    name = entry["name"]
+    right = isinstance(name, str) and len(name) <= 40 and _SLUG.fullmatch(name) is not None
+    require(right, source, f"{key}.name", "use small letters, digits and single hyphens")
+    text, value, share = entry.get("text", name), entry.get("value", ""), entry.get("share", 0)
+    shown = {"value"} if value else set()
+    right = isinstance(text, str) and text.strip() != "" and not schema.has_malformed(text)
+    right = right and schema.find_names(text) == shown
+    require(right, source, f"{key}.text", "write a text; {{value}} goes with the key value alone")
+    right = value in ("", *draws.VALUES)
+    require(right, source, f"{key}.value", f"use one of {format_names(draws.VALUES)}")
+    right = is_of_type(share, (int, float)) and math.isfinite(share) and share >= 0
+    require(right, source, f"{key}.share", "write a percentage of the items")
+    return DrawOption(name, text.strip(), share, value)
+
+
 def _points(table: Any, source: str, key: str) -> dict[float, str]:
     """Read the sentence for each value. The keys are strings, since TOML and JSON allow no other
     keys.
@@ -405,6 +465,8 @@ OVERLAP_METRICS = ("rouge-l", "rouge-l-unicode")
 PARSERS = {"detection": ("strict", "phrases-001")}
 FOLDS = ("majority", "veto", "weighted", "mean")
 MAX_SAMPLES, MAX_EXAMPLES = 100, 50
+MAX_OPTIONS = 50
+WITH_DRAWS = ("perturbation", "input")
 WITH_AXES = ("single", "pair", "reference")
 WITH_EXAMPLES = ("detection", "rating", "rubric", "matching")
 
@@ -440,6 +502,7 @@ _KEYS: dict[str, tuple[type | tuple[type, ...], bool]] = {
     "worded": (bool, False),
     "category": (str, False),
     "needs_context": (bool, False),
+    "draws": (list, False),
     "markers": (bool, False),
     "guard": (bool, False),
 }
@@ -491,6 +554,7 @@ def from_definition(definition: Mapping[str, Any], source: str = "definition") -
                 definition.get("steps", []), definition["output"], system, source
             )
         ),
+        draws=read_draws(definition.get("draws", []), source),
         definition=definition,
     )
     _check_parts(strategy, source)
@@ -548,6 +612,8 @@ def _check_kind(definition: Mapping[str, Any], source: str) -> None:
 def _check_generator(definition: Mapping[str, Any], source: str) -> None:
     right = definition["frame"] == "input" or "needs_context" not in definition
     require(right, source, "needs_context", "only the frame input has one; leave it out")
+    right = definition["frame"] in WITH_DRAWS or "draws" not in definition
+    require(right, source, "draws", f"are for the frames {format_names(WITH_DRAWS)} only")
     category = definition.get("category", "")
     if definition["frame"] != "perturbation":
         require(

@@ -4,7 +4,7 @@ decides. All functions are pure.
 
 from typing import NamedTuple
 
-from judging.strategies import frames, markers
+from judging.strategies import draws, frames, markers
 from judging.strategies.frames import CallSpec
 from judging.strategies.schema import TOTAL, Scale, Strategy
 
@@ -156,7 +156,8 @@ def describe_decision(strategy: Strategy) -> list[str]:
 
 def describe_outcome(strategy: Strategy) -> list[str]:
     """What counts as which outcome, as sentences, whatever the number of samples."""
-    return [*filter(None, (_describe_output(strategy), _describe_axes(strategy)))]
+    drawn = map(draws.describe, strategy.draws)
+    return [*filter(None, (_describe_output(strategy), _describe_axes(strategy), *drawn))]
 
 
 def describe_parsing(strategy: Strategy) -> str:

@@ -151,10 +151,10 @@ def render_prompt(
     """Render the prompt of one call about an item with these texts.
 
     It depends only on the strategy, the texts that the call shows, and `more`: replies of earlier
-    steps by step name, `examples`, and for an explanation check `explanation` and `score`. So for
-    two items with the same prompt and gold answer, the prompts about the gold answer are identical.
-    Texts are inserted unchanged. Raises ValueError if the strategy does not make this call, or if a
-    text is missing.
+    steps by step name, `examples`, what was drawn for the item, and for an explanation check
+    `explanation` and `score`. So for two items with the same prompt and gold answer, the prompts
+    about the gold answer are identical. Texts are inserted unchanged. Raises ValueError if the
+    strategy does not make this call, or if a text is missing.
     """
     sources = _sources(strategy, spec)
     if strategy.metric:
@@ -202,6 +202,7 @@ def render_blank_prompts(strategy: Strategy) -> list[RenderedPrompt]:
     """
     more = {name: "" for step in strategy.steps for name in [step.name]}
     more |= dict.fromkeys(("examples", "explanation", "score", "metrics", "form", "guidance"), "")
+    more |= {draw.name: "" for draw in strategy.draws}
     texts = dict.fromkeys(("prompt", "gold", "perturbed", "response"), "")
     return [render_prompt(strategy, texts, spec, more=more) for spec in list_all_calls(strategy)]
 

@@ -13,7 +13,8 @@ from judging.errors import Refused
 from judging.models import Endpoint, Request, Run, StrategyVersion
 from judging.runs import pinning, run_items, selection, start_checks
 from judging.runs.engine import rendering
-from judging.strategies import Strategy, descriptions, frames, injection, schema
+from judging.strategies import Strategy, descriptions, draws, frames, injection, schema
+from judging.strategies.draws import Drawn, DrawnSource
 from judging.strategies.frames import CallSpec, RenderedPrompt
 from judging.strategies.replies import outputs
 from judging.strategies.replies.outputs import ParsedReply
@@ -191,7 +192,11 @@ def _render_preview(
         listed = ", ".join(lacking)
         return replace(made, problem=f"{item.key} has no text {listed}. Choose another item.")
     examples, ids, note = _examples(asked, item)
-    more = {**examples, **asked.replies}
+    try:
+        drawn = _draw(asked, item)
+    except ValueError as problem:
+        return replace(made, problem=str(problem))
+    more = {**examples, **asked.replies, **draws.render(asked.strategy, drawn)}
     try:
         prompt = frames.render_prompt(asked.strategy, asked.texts, asked.spec, more=more)
     except ValueError as error:
@@ -203,14 +208,14 @@ def _render_preview(
         replies=asked.replies,
         stand_ins=asked.stand_ins,
         flags=tuple(injection.find_flags(_collect_shown_texts(asked), delimiters=fences)),
-        notes=(*note, *_explain_exclusion(asked, item)),
+        notes=(*note, *_explain_draw(drawn), *_explain_exclusion(asked, item)),
         examples=ids,
     )
     if endpoint is None:
         return made
     try:
         start_checks.check_endpoint(asked.strategy, endpoint)
-        whole = not (asked.stand_ins or note)
+        whole = not (asked.stand_ins or note or drawn)
         return replace(made, sent=_build_request(asked, more, whole=whole))
     except (Refused, ValueError) as error:
         return replace(made, refused=str(error))
@@ -248,6 +253,17 @@ def _examples(
     pinning.pin_examples(asked.run, drawn.examples)
     ids = frozenset(row["item_id"] for row in drawn.examples)
     return rendering.load_shared_texts(asked.run, asked.strategy), ids, ()
+
+
+def _draw(asked: _PreviewedCall, item: Item) -> Drawn:
+    """What a run over this item alone would draw for it."""
+    source = DrawnSource(item.key, asked.texts)
+    return draws.draw_for_items(asked.strategy, [source], 0, {})[item.key]
+
+
+def _explain_draw(drawn: Drawn) -> tuple[str, ...]:
+    said = draws.describe_drawn(drawn)
+    return (f"Drawn for this preview: {said}. A run draws over all its items.",) if said else ()
 
 
 def _list_text_names(asked: _PreviewedCall) -> frozenset[str]:

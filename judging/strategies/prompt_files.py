@@ -72,6 +72,8 @@ def read_file(content: bytes | str, like: StrategyVersion) -> dict[str, Any]:
     parts = _split(text)
     dropped = set(_OF_PROMPTS) | (set() if "{{examples}}" in text else {"examples"})
     kept = {key: value for key, value in like.definition.items() if key not in dropped}
+    if drawn := [one for one in kept.pop("draws", []) if f"{{{{{one['name']}}}}}" in text]:
+        kept["draws"] = drawn
     definition = kept | _build_changes(parts, strategy)
     try:
         strategies.from_definition(definition)

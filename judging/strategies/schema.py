@@ -4,8 +4,8 @@ This module also has the names in double braces that a prompt may use, and fills
 
 FRAME_PLACEHOLDERS lists the texts that each frame shows. A strategy adds names by what it declares:
 {{axis}}, {{rubric}} and {{rules}} with axes, {{metrics}} and {{form}} with metrics, {{examples}}
-with examples, and in a chain the names of the earlier steps. {{guidance}} is the earlier attempt
-with the reviewer's remark about it; "" for the first attempt.
+with examples, the names of its draws, and in a chain the names of the earlier steps. {{guidance}}
+is the earlier attempt with the reviewer's remark about it; "" for the first attempt.
 """
 
 import math
@@ -163,6 +163,30 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class DrawOption:
+    """One option of a draw: `share` is the percentage of the items that get it, `text` what the
+    prompt then shows. With a `value`, a script of `draws.VALUES` finds in the item what the text
+    shows as {{value}}; items in which it finds nothing do not get the option."""
+
+    name: str
+    text: str
+    share: float = 0.0
+    value: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """What a generator draws for each item: `at_least` to `at_most` of the options, by their
+    shares. {{name}} shows the texts of the drawn options, and the generated item has their names in
+    its field `name`."""
+
+    name: str
+    options: tuple[DrawOption, ...]
+    at_least: int = 1
+    at_most: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Strategy:
     """One way to ask an evaluator. `system` and `prompt` are "" for a baseline, `metric` "" for
     others.
@@ -180,7 +204,8 @@ class Strategy:
     from the run. `parser` is a named parser, "" for the default; `decides` the metric (or "total")
     that decides the item; `about` whose explanation is checked: "perturbed" or "gold". With
     `worded` the answer is not JSON. `category` is what a generator of perturbations generates, ""
-    for others. With `needs_context` an input without its context is incomplete. `markers` and
+    for others. With `needs_context` an input without its context is incomplete. `draws` are what a
+    generator draws for each item. `markers` and
     `guard` are False if the prompts leave out marker lines and the sentence against injected
     instructions (see `markers`). `abilities` and `made` come from the project,
     see `with_categories`.
@@ -215,6 +240,7 @@ class Strategy:
     worded: bool = False
     category: str = ""
     needs_context: bool = False
+    draws: tuple[Draw, ...] = ()
     markers: bool = True
     guard: bool = True
     abilities: tuple[Ability, ...] = ()

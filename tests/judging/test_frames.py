@@ -54,8 +54,10 @@ MORE = {
 
 
 def more_of(strategy: Strategy) -> dict[str, str]:
+    """Of a draw, the texts of all options: a prompt shows those that were drawn."""
+    drawn = {draw.name: "\n".join(one.text for one in draw.options) for draw in strategy.draws}
     if not strategy.examples:
-        return MORE
+        return MORE | drawn
     values = {metric.slug: metric.scale.high for metric in strategy.metrics}
     shown = [({**VALUES, "response": "{{examples}} An owl."}, values), (VALUES, values)]
     return {**MORE, "examples": frames.render_examples(strategy, shown)}

@@ -44,13 +44,13 @@ WAYS: dict[str, Mapping[str, Any]] = {
 # model, parameters and body. Recorded before models were told apart by what they take. A strategy
 # that is added or reworded changes them all; nothing else may.
 RECORDED = {
-    "chat": "e12d89d45f4043badc4830bc21bf372524842aadd95d2c15d8bfa8711c125f85",
-    "chat with parameters": "5752817521209ea4916ab9198481cbb98601c22ab808f40df7155030947cf071",
-    "chat in JSON": "77d61c1a3a2fb61ee73b046e19f4e2202de4971e276fc8becc0a96dcf43e8903",
-    "completions": "799089772bd420c0f6811c94ac67cd3bdc71ea4357caf89da601689e18a90e3b",
-    "anthropic": "28f585a9da23c246fa04a53eb8f3d5080981261b885eb75fff55e1e2e500f4a3",
-    "anthropic by schema": "e353eb22b7d686d309e4c4665d85ecfe78ee2b39002b242cbbe3d14066ccc58b",
-    "gemini": "3275d305f6ea31905278661bc2d930312c6a8579b6d0d8592843ae3564120fd3",
+    "chat": "058baa04851eaab64f34fa0387f99bd60c46a1748707af4ef3a783097b6d6dba",
+    "chat with parameters": "d6e550123290cd29df59c7590bbe469f9b8d5b7ee86be416e2350e2e21f10eb6",
+    "chat in JSON": "fde58da1d6b784556e5cd253e9f1a4848537a1dd76197616b2b20534af086058",
+    "completions": "cf41bc5208f0b76781c4a4475b1d3a46194f9b3647f3e7421dfad085a6a3368b",
+    "anthropic": "f295e3b33c6f4a6c831a4e093698525e6d7a3ebe1f8093d172b4073c512379e3",
+    "anthropic by schema": "0a7e64d86e024db16d398f2ff25cddea7e728691bdd790b264251c47cfa85cd0",
+    "gemini": "20a1dcb85f9b41b1c0c832117b97416bfe20b6ef6840bfa16da2025743bf4481",
 }
 
 
@@ -76,6 +76,7 @@ def requests(values: Mapping[str, Any]) -> str:
         )
         strategy, digest_of = run.pinned_strategy(), rendering.build_digest_function(run)
         more = {step.name: "said" for step in strategy.steps} | dict.fromkeys(MORE, "more")
+        more |= {draw.name: "\n".join(one.text for one in draw.options) for draw in strategy.draws}
         for spec in frames.list_all_calls(strategy):
             body = rendering.render_body(run, TEXTS, spec, strategy, more)
             found.update(f"{slug} {digest_of(body, 0)}\n".encode())

@@ -15,6 +15,7 @@ from judging.runs.amounts import format_estimate, format_range
 from judging.runs.lifecycle import RunConfig
 from judging.runs.run_config import RunOverrides
 from judging.runs.start import NewRuns, PlannedRun
+from judging.strategies import draws
 
 
 class Command(BaseCommand):
@@ -107,6 +108,8 @@ class Command(BaseCommand):
         if planned.along:
             self.stdout.write(f"Asks along {planned.along}")
         run_commands.write_shortages(self.stdout, planned.shortages, planned.refusal)
+        for line in found.drawn_lines:
+            self.stdout.write(f"Draws {line}")
         if same := found.same_items:
             self.stdout.write(
                 f"{same.used} of the {same.items} items of run {same.number} can be used,"
@@ -168,6 +171,15 @@ def _add_asking(parser: ArgumentParser) -> None:
         help="parameters that override those of the endpoint",
     )
     add(
+        "--draw",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="SHARES",
+        help='shares of what a generator draws, in percent of the items: "errors: 3=50, 4=50"; '
+        "other options get none",
+    )
+    add(
         "--canary",
         action="store_true",
         help="start a canary: a fixed run to repeat later with ask_again",
@@ -202,12 +214,17 @@ def _wish(
         keys=_keys(options["keys"]),
     )
     chosen = run_commands.get_runs(project, [options["same_as"]] if options["same_as"] else [])
+    try:
+        shares = draws.parse_shares("\n".join(options["draw"]))
+    except ValueError as error:
+        raise command_error(f"--draw: {error}") from error
     own = RunOverrides(
         parameters=run_commands.parse_parameters(options["parameters"]),
         axes=tuple(options["axis"]) or None,
         votes=options["votes"] or None,
         examples=options["examples"],
         unlabelled=options["unlabelled"],
+        draws=shares,
     )
     if options["endpoint"] is None:
         raise command_error("Choose an evaluator: --endpoint NAME.")

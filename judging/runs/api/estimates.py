@@ -90,7 +90,8 @@ class PlannedRunSerializer(serializers.Serializer[PlannedRun]):
     answered. `pilots` are the pilot runs that are still in progress. `refusal` says why the run
     cannot start, "" if it can, and `shortages` are the limits that the price may exceed.
     `same_items` is null without `same_as`. `axes` are those that the run will pin: "main" stands
-    for the axis of each item's ability, "all" for all; empty for a strategy without axes.
+    for the axis of each item's ability, "all" for all; empty for a strategy without axes. `drawn`
+    are the numbers of items that get each option of what a generator draws.
     """
 
     strategy = serializers.CharField(source="strategy.slug")
@@ -119,6 +120,9 @@ class PlannedRunSerializer(serializers.Serializer[PlannedRun]):
     examples = serializers.ListField(source="estimate.examples", child=serializers.CharField())
     same_items = SameItemsSerializer(source="estimate.same_items", allow_null=True)
     axes = serializers.ListField(source="estimate.axes", child=serializers.CharField())
+    drawn = serializers.DictField(
+        source="estimate.drawn", child=serializers.DictField(child=serializers.IntegerField())
+    )
 
     def get_pilots(self, planned: PlannedRun) -> list[int]:
         return [run.number for run in planned.pilots]

@@ -56,6 +56,7 @@ def _build_run_request(member: Membership, said: dict[str, Any]) -> NewRuns:
                 said["votes"],
                 said["examples"],
                 unlabelled=said["unlabelled"],
+                draws=said["draws"],
             ),
             **{name: said[name] for name in (*plain, *descriptions.FIELDS)},
         ),

@@ -76,8 +76,9 @@ class StartSerializer(DescriptionSerializer):
     explanation check needs `over`, the run to check. With `same_as`, the number of a run, the items
     are those of that run with their current texts, and the filters choose among them. A `canary`
     sends answered requests again. With `unlabelled`, error detection and ROUGE-L of responses
-    also judge items without a final label. Only a lead may include items that are still being
-    labelled.
+    also judge items without a final label. `draws` sets the shares of what a generator draws, by
+    draw and option, in percent of the items; draws that are left out keep the strategy's shares.
+    Only a lead may include items that are still being labelled.
     """
 
     strategy = serializers.CharField(max_length=80)
@@ -98,6 +99,9 @@ class StartSerializer(DescriptionSerializer):
         default=None, allow_null=True, min_value=0, max_value=MAX_EXAMPLES
     )
     parameters = serializers.DictField(default=dict)
+    draws = serializers.DictField(
+        child=serializers.DictField(child=serializers.FloatField(min_value=0)), default=dict
+    )
     categories = serializers.ListField(child=_NameField(), default=list, max_length=1000)
     abilities = serializers.ListField(child=_NameField(), default=list, max_length=1000)
     keys = serializers.ListField(
@@ -334,3 +338,4 @@ class OutcomeSerializer(serializers.Serializer[Outcome]):
     detail = serializers.CharField()
     cause = serializers.CharField()
     values = serializers.JSONField()
+    drawn = serializers.JSONField(allow_null=True)

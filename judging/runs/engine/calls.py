@@ -10,7 +10,7 @@ from annotation.db import bulk, clock, transactions
 from annotation.models import Item
 from judging.models import Call, Outcome, Reading, Request, Run
 from judging.runs.engine import digests, rendering
-from judging.strategies import Strategy, frames
+from judging.strategies import Strategy, draws, frames
 from judging.strategies.frames import CallSpec
 
 
@@ -141,7 +141,8 @@ def _render_outcome_calls(
     bodies: dict[tuple[CallSpec, int | None], bytes] = {}
     for one in asked:
         if (one.spec, one.fed_by) not in bodies:
-            texts, more = one.outcome.revision.texts, {**everywhere, **one.more}
+            texts = one.outcome.revision.texts
+            more = {**everywhere, **one.more, **draws.render(strategy, one.outcome.drawn)}
             body = rendering.render_body(run, texts, one.spec, strategy, more)
             bodies[one.spec, one.fed_by] = body
     found = [(one, bodies[one.spec, one.fed_by]) for one in asked]

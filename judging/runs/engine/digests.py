@@ -57,6 +57,7 @@ def compute_run_digest(
     seed: int = 0,
     sources: Iterable[str] = (),
     occasion: str = "",
+    drawn: Sequence[tuple[str, Any]] = (),
 ) -> str:
     """Compute the SHA-256, in hex, of everything that a run pins.
 
@@ -64,7 +65,8 @@ def compute_run_digest(
     model and parameters; `items` are different pairs of item key and revision digest, sorted;
     `few_shot` are such pairs for the examples, in the order shown; `seed` is the seed that shuffles
     the calls; `sources` are the digests of the source runs, in any order; `occasion` says why the
-    run sends answered requests again.
+    run sends answered requests again; `drawn` are pairs of item key and what was drawn for the
+    item, sorted.
     """
     pinned: dict[str, Any] = {
         "strategy": strategy,
@@ -76,11 +78,13 @@ def compute_run_digest(
         "samples": samples,
         "seed": seed,
     }
-    # Most runs have neither field, so their digest is the same as before these fields existed.
+    # Most runs have none of these, so their digest is the same as before these fields existed.
     if runs := sorted(sources):
         pinned["sources"] = runs
     if occasion:
         pinned["occasion"] = occasion
+    if drawn:
+        pinned["drawn"] = _digest_of_all(drawn)
     return compute_digest(pinned)
 
 
@@ -100,7 +104,7 @@ def draw_place(seed: int, key: str) -> int:
     return draw_number(f"{seed}:{key}", bits=63)
 
 
-def _digest_of_all(items: Iterable[tuple[str, str]]) -> str:
+def _digest_of_all(items: Iterable[tuple[str, Any]]) -> str:
     """Compute the digest of all items, one at a time, since a million items are too many for one
     JSON text."""
     total = hashlib.sha256()

@@ -14,7 +14,7 @@ from judging.evaluators import providers
 from judging.models import Call, Run
 from judging.runs import run_config
 from judging.runs.engine import digests
-from judging.strategies import Scale, Strategy, criteria, frames
+from judging.strategies import Scale, Strategy, criteria, draws, frames
 from judging.strategies.frames import CallSpec
 
 NO_EXTRA_TEXTS: Mapping[str, str] = {}
@@ -129,6 +129,7 @@ def load_prompt_inputs(
     found = {}
     for call in asked:
         more = everywhere | said.get(call.chain, {}) | remarks.get(call.item_id, {})
+        more |= draws.render(strategy, call.drawn)
         if checks:
             more |= format_explanation(call.explanation or "", call.value, scale)
         found[call.request_id] = PromptInputs(call.spec, call.texts, more, call.supplement)
@@ -148,6 +149,7 @@ class _RenderedCallRow(NamedTuple):
     sample: int
     supplement: int
     texts: Mapping[str, Any]
+    drawn: draws.Drawn | None
     explanation: str | None
     value: Any
 
@@ -163,7 +165,8 @@ class _RenderedCallRow(NamedTuple):
 
 _COLUMNS = (
     "request", "outcome", "outcome__item", "role", "order", "axis", "step", "sample",
-    "supplement", "outcome__revision__texts", "fed_by__explanation", "fed_by__value",
+    "supplement", "outcome__revision__texts", "outcome__drawn", "fed_by__explanation",
+    "fed_by__value",
 )  # fmt: skip
 
 

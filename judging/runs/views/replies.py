@@ -15,7 +15,7 @@ from annotation.projects import access
 from judging.models import Call, Outcome, Reading, Reply, Request, Run
 from judging.runs.choices import get_run_or_404
 from judging.runs.engine import rendering
-from judging.strategies import TOTAL, Strategy, descriptions, frames, injection
+from judging.strategies import TOTAL, Strategy, descriptions, draws, frames, injection
 from judging.strategies.frames import CallSpec, RenderedPrompt
 from judging.strategies.replies.combination import PARTS_KEY
 
@@ -84,6 +84,7 @@ def run_item(request: HttpRequest, slug: str, number: int, key: str) -> HttpResp
         "task": task,
         "run": found,
         "outcome": outcome,
+        "drawn": draws.describe_drawn(outcome.drawn),
         "along": list(of_item.along("")) if strategy.axes else [],
         "item": outcome.item,
         "texts": texts,

@@ -42,6 +42,7 @@ from judging.runs import (
 from judging.runs.choices import get_run_or_404
 from judging.runs.forms import CapForm, DescriptionForm
 from judging.runs.recorded import differences
+from judging.strategies import draws
 
 ROWS_PER_PAGE = 50
 STEP_MESSAGES = {
@@ -222,8 +223,18 @@ def _outcomes_context(request: HttpRequest, run: Run) -> dict[str, Any]:
         "strategy": strategy,
         "own": own,
         "along": run_config.describe_axes(strategy, own.axes) if run.kind == Run.Kind.ASKED else "",
+        "drawn": _describe_draws(run),
         "form": _describe_form(run),
     }
+
+
+def _describe_draws(run: Run) -> list[str]:
+    """How many items got each option of what the run draws, as lines."""
+    strategy = run.pinned_strategy()
+    if not strategy.draws:
+        return []
+    found = run.outcomes.order_by().values_list("drawn", flat=True).iterator(chunk_size=2_000)
+    return list(draws.format_counts(draws.count(strategy, found)))
 
 
 def _describe_form(run: Run) -> dict[str, str]:

@@ -1,0 +1,167 @@
+"""What a generator draws for each item: quotas, values that scripts find, and shares as text."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judging.strategies import Strategy, draws, load_all
+from judging.strategies.definitions import read_draws
+from judging.strategies.draws import DrawnSource
+from judging.strategies.schema import StrategyError
+
+
+def drawing(shares: Mapping[str, float], least: int = 1, most: int = 1, **values: str) -> Strategy:
+    """A generator with one draw; `values` are scripts by option."""
+    options = [
+        {"name": name, "share": share}
+        | ({"value": values[name], "text": "{{value}}"} if name in values else {})
+        for name, share in shares.items()
+    ]
+    entry = {"name": "kind", "options": options, "at_least": least, "at_most": most}
+    return replace(load_all()["generate-entity"], draws=read_draws([entry], "test"))
+
+
+def sources(number: int, **texts: Any) -> list[DrawnSource]:
+    return [DrawnSource(f"item-{place}", texts) for place in range(number)]
+
+
+def count(found: Mapping[str, draws.Drawn]) -> dict[str, int]:
+    return dict(Counter(name for drawn in found.values() for name in drawn["kind"]))
+
+
+def test_of_equal_shares_each_gets_a_third_and_the_seed_says_of_which_items() -> None:
+    strategy = drawing({"a": 1, "b": 1, "c": 1})
+    first = draws.draw_for_items(strategy, sources(100), 1, {})
+    assert count(first) == {"a": 34, "b": 33, "c": 33}
+    assert {len(drawn["kind"]) for drawn in first.values()} == {1}
+    assert draws.draw_for_items(strategy, sources(100)[::-1], 1, {}) == first
+    second = draws.draw_for_items(strategy, sources(100), 2, {})
+    same = sum(first[key] == second[key] for key in first)
+    assert count(second) == count(first)
+    assert 10 < same < 60
+
+
+@given(st.data())
+def test_quotas_are_exact_and_each_item_gets_as_many_as_it_should(data: Any) -> None:
+    number, size = data.draw(st.integers(1, 30)), data.draw(st.integers(2, 6))
+    most = data.draw(st.integers(2, size))
+    least = data.draw(st.integers(1, most))
+    shares = data.draw(st.lists(st.integers(0, 100), min_size=size, max_size=size))
+    if not 100 * least <= sum(shares) <= 100 * most:
+        return
+    strategy = drawing({f"o{place}": share for place, share in enumerate(shares)}, least, most)
+    seed = data.draw(st.integers(0, 5))
+    found = draws.draw_for_items(strategy, sources(number), seed, {})
+    assert all(least <= len(drawn["kind"]) <= most for drawn in found.values())
+    quotas = {f"o{n}": math.floor(number * s / 100 + 0.5) for n, s in enumerate(shares)}
+    # Rounded quotas may come to less or more than all items together can have.
+    if least * number <= sum(quotas.values()) <= most * number:
+        assert count(found) == {name: n for name, n in quotas.items() if n}
+
+
+def test_an_option_takes_its_quota_among_the_items_that_have_what_it_needs() -> None:
+    strategy = drawing({"date": 1, "other": 2}, date="date-before-year")
+    some = sources(30)
+    some[:12] = [DrawnSource(one.key, {"context": "It began in 1914."}) for one in some[:12]]
+    found = draws.draw_for_items(strategy, some, 1, {})
+    assert count(found) == {"date": 10, "other": 20}
+    dated = {key: drawn["kind"]["date"] for key, drawn in found.items() if "date" in drawn["kind"]}
+    assert dated.keys() <= {one.key for one in some[:12]}
+    assert {value[:5] for value in dated.values()} == {"1913-"}
+    assert len({*dated.values()}) > 5
+    few = draws.draw_for_items(strategy, some[9:], 1, {})
+    assert count(few) == {"date": 3, "other": 18}
+
+
+def test_items_that_can_get_nothing_are_told() -> None:
+    strategy = drawing({"date": 1}, date="date-before-year")
+    with pytest.raises(ValueError, match="3 of the items, such as item-0, cannot get 1 of kind"):
+        draws.draw_for_items(strategy, sources(3, prompt="Who was it?"), 1, {})
+
+
+def test_what_is_kept_stays_and_the_quotas_are_for_the_others() -> None:
+    strategy = drawing({"a": 50, "b": 50})
+    kept = {f"item-{place}": {"kind": {"b": ""}} for place in range(10)}
+    found = draws.draw_for_items(strategy, sources(30), 1, kept)
+    assert {key: found[key] for key in kept} == kept
+    assert count(found) == {"a": 10, "b": 20}
+
+
+@pytest.mark.parametrize(
+    ("text", "sorts"),
+    [
+        ("A train runs 60 km in 2 hours.", "integers"),
+        ("1,200 at 3.50 each", "integers and numbers with 2 decimal places"),
+        ("2.5 h, 1/2 of it, 7 left", "integers, numbers with 1 decimal place and fractions"),
+        ("No number at all", None),
+    ],
+)
+def test_sorts_of_numbers_are_found(text: str, sorts: str | None) -> None:
+    assert draws.find_number_sorts(text) == sorts
+
+
+@pytest.mark.parametrize("text", ["$1,914 in all", "It costs 1914.50", "19145 people", "2914"])
+def test_what_is_no_year_gives_no_date(text: str) -> None:
+    assert draws.VALUES["date-before-year"](DrawnSource("one", {"prompt": text}), 1) is None
+
+
+def test_shares_are_read_as_they_are_written() -> None:
+    text = "errors: 3=50, 4=50\n\n final_answer : stays"
+    shares = draws.parse_shares(text)
+    assert shares == {"errors": {"3": 50, "4": 50}, "final_answer": {"stays": 100}}
+    strategy = draws.set_shares(load_all()["generate-spelling"], {"errors": shares["errors"]})
+    assert draws.format_shares(strategy.draws[0]) == "errors: 3=50, 4=50"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("errors 3=50", "is not a line of shares"),
+        ("errors: 3=fifty", "is not a line of shares"),
+        ("errors: 3\nerrors: 4", "two lines for errors"),
+    ],
+)
+def test_lines_that_cannot_be_read_are_named(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        draws.parse_shares(text)
+
+
+@pytest.mark.parametrize(
+    ("shares", "said"),
+    [
+        ({"words": {"3": 50}}, "does not draw 'words'. It draws errors."),
+        ({"errors": {"70": 50}}, "errors has no option '70'. Choose from 1, 2, "),
+        ({"errors": {"3": 0}}, "Give an option of errors a share above 0."),
+        ({"errors": {"3": float("nan")}}, "Give 3 of errors a share of 0 or more."),
+    ],
+)
+def test_shares_that_fit_no_draw_are_refused(shares: draws.Shares, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        draws.set_shares(load_all()["generate-spelling"], shares)
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"name": "claim"}, "no name that items have already"),
+        ({"at_least": 2, "at_most": 4}, "at_most"),
+        ({"options": [{"name": "a", "share": 1}, {"name": "a"}]}, "its own name"),
+        ({"options": [{"name": "a", "share": 1, "text": "{{value}}"}]}, "goes with the key value"),
+        ({"options": [{"name": "a", "share": 1, "value": "moon", "text": "{{value}}"}]}, "use one"),
+        ({"options": [{"name": "a"}]}, "a share above 0"),
+        ({"options": [{"name": "a", "share": 101}, {"name": "b", "share": 50}], "at_most": 2},
+         "at most 100"),
+        ({"options": [{"name": "a", "share": 40}, {"name": "b", "share": 50}], "at_most": 2},
+         "add up to 100 to 200; they add up to 90"),
+    ],
+)  # fmt: skip
+def test_draws_from_which_no_quotas_follow_are_refused(entry: dict[str, Any], said: str) -> None:
+    usual = {"name": "kind", "options": [{"name": "a", "share": 1}]}
+    with pytest.raises(StrategyError, match=said):
+        read_draws([usual | entry], "test")

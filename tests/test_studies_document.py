@@ -17,6 +17,7 @@ from judging import strategies
 from judging.results.page_parts import StudyFigure
 from judging.results.tables import PAGES
 from judging.strategies.definitions import PARSERS
+from judging.strategies.draws import FIELD_PREFIX
 from perturbers.registry import PERTURBERS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -80,6 +81,7 @@ def test_tests_are_there() -> None:
 
 def test_names_are_those_of_strategies_categories_and_the_like() -> None:
     known = {*STRATEGIES, *PERTURBERS, *tasktypes.load_definitions()}
+    known |= {f"{FIELD_PREFIX}{draw.name}" for one in STRATEGIES.values() for draw in one.draws}
     known |= {parser for parsers in PARSERS.values() for parser in parsers}
     for slug, definition in taxonomy.load_templates().items():
         known |= {slug, *(category["slug"] for category in definition["category"])}

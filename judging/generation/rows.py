@@ -24,8 +24,9 @@ REPLY_TEXTS = {
     "input": ("input", "context", "rationale"),
     "answer": ("response",),
 }
-# Fields with this prefix are about the gold answer and are copied to derived items.
-GOLD_PREFIX = "gold_"
+# Fields with these prefixes are about the gold answer, or say what was drawn for the item that is
+# the source, and are copied to derived items.
+COPIED_PREFIXES = ("gold_", draws.FIELD_PREFIX)
 
 
 class GeneratedReply(NamedTuple):
@@ -108,7 +109,7 @@ def build_rows(run: Run, target: Project) -> Iterator[DerivedRow]:
     for line, said in enumerate(iterate_replies(run), start=1):
         kept = said._replace(texts={}, fields={}) if _makes_prompts(run) else said
         values = {
-            name: value for name, value in kept.fields.items() if name.startswith(GOLD_PREFIX)
+            name: value for name, value in kept.fields.items() if name.startswith(COPIED_PREFIXES)
         }
         values |= _texts(task, kept, _parts(run, said)) | _build_origin_fields(run, said)
         values |= draws.build_fields(strategy, said.drawn)

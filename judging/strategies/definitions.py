@@ -140,15 +140,6 @@ STEP_OUTPUTS = ("text", "scores", "score", "detection", "flag")
 
 _FREE_SLUG = re.compile(r"[a-z0-9]+([-_][a-z0-9]+)*")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
-# The fields, columns and texts of a generated item, which a draw cannot have as its name.
-_FIELDS_OF_GENERATED = frozenset(
-    {
-        "key", "category", "ability", "source_ability", "origin", "cluster", "parent", "dose",
-        "purpose", "fields", "flags", "revision", "digest", "resolution", "repeats", "generator",
-        "model", "made_on", "seed", "request", "source_item", "source_project", "prompt", "gold",
-        "perturbed", "claim", "rationale", "input", "context", "value",
-    }
-)  # fmt: skip
 _KINDS: dict[type, str] = {
     str: "a string", bool: "true or false", dict: "a table", list: "a list", int: "a whole number"
 }  # fmt: skip
@@ -345,8 +336,8 @@ def _draw(entry: Any, source: str, key: str) -> Draw:
     _need_keys(entry, {"name", "options"}, {"at_least", "at_most"}, source, key)
     name, options = entry["name"], entry["options"]
     right = isinstance(name, str) and _NAME.fullmatch(name) is not None
-    right = right and name not in RESERVED_NAMES | _FIELDS_OF_GENERATED
-    require(right, source, f"{key}.name", "use small letters, but no name that items have already")
+    right = right and name not in RESERVED_NAMES
+    require(right, source, f"{key}.name", "use small letters, but not the name of a placeholder")
     right = isinstance(options, list) and 1 <= len(options) <= MAX_OPTIONS
     require(right, source, f"{key}.options", f"list 1 to {MAX_OPTIONS} options")
     found = tuple(

@@ -20,6 +20,8 @@ from stats.lots import draw_number
 # What was drawn for an item: by draw, the names of the options in their order, each with the value
 # that a script found, "" without a script.
 Drawn = dict[str, dict[str, str]]
+# Fields of items with this prefix say what was drawn, and are copied to items made of these.
+FIELD_PREFIX = "drawn_"
 # The shares that a lead sets: by draw and option. Options that are left out get 0.
 Shares = Mapping[str, Mapping[str, float]]
 
@@ -353,7 +355,7 @@ def build_fields(strategy: Strategy, drawn: Drawn | None) -> dict[str, str | lis
         return {}
     names = {draw.name: [*drawn[draw.name]] for draw in strategy.draws}
     return {
-        draw.name: names[draw.name] if draw.at_most > 1 else names[draw.name][0]
+        FIELD_PREFIX + draw.name: names[draw.name] if draw.at_most > 1 else names[draw.name][0]
         for draw in strategy.draws
     }
 
@@ -363,7 +365,7 @@ def read_fields(strategy: Strategy, fields: Mapping[str, Any]) -> Drawn:
     options have values, are left out."""
     found: Drawn = {}
     for draw in strategy.draws:
-        said = fields.get(draw.name)
+        said = fields.get(FIELD_PREFIX + draw.name)
         names = said if isinstance(said, list) else [said]
         plain = {option.name for option in draw.options if not option.value}
         if names and plain.issuperset(map(str, names)):

@@ -178,7 +178,7 @@ class DrawOption:
 class Draw:
     """What a generator draws for each item: `at_least` to `at_most` of the options, by their
     shares. {{name}} shows the texts of the drawn options, and the generated item has their names in
-    its field `name`."""
+    its field `drawn_name`."""
 
     name: str
     options: tuple[DrawOption, ...]

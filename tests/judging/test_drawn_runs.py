@@ -101,9 +101,9 @@ def test_generated_items_say_what_was_drawn_and_are_counted_by_it() -> None:
     reply(run)
     bring_in.bring_in_replies(BringInRequest(run, project, bring_in.ReleasePolicy()), None)
     made = Item.objects.filter(origin="generated").select_related("parent")
-    assert {one.parent.key: one.fields["errors"] for one in made if one.parent} == drawn(run)
-    rows = data_set.tabulate(project, ["errors"])
-    assert {row["errors"]: row["n"] for row in rows} == {"": 6, "2": 3, "5": 3}
+    assert {one.parent.key: one.fields["drawn_errors"] for one in made if one.parent} == drawn(run)
+    rows = data_set.tabulate(project, ["drawn_errors"])
+    assert {row["drawn_errors"]: row["n"] for row in rows} == {"": 6, "2": 3, "5": 3}
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,10 @@ def test_the_final_answer_stays_unless_a_lead_has_it_carried_through(
     assert said == {True: 2, False: 2}
     reply(run)
     made = bring_in.rows.build_rows(run, project)
-    assert Counter(row.values["final_answer"] for row in made) == {"stays": 2, "carried-through": 2}
+    assert Counter(row.values["drawn_final_answer"] for row in made) == {
+        "stays": 2,
+        "carried-through": 2,
+    }
 
 
 def test_retries_and_clones_keep_what_was_drawn() -> None:
@@ -161,7 +164,7 @@ def test_a_rejected_item_is_regenerated_as_it_was_drawn() -> None:
     member = make_member(project)
     for place, number in enumerate(("1", "9", "4"), 1):
         make_item(
-            project, f"made-{place}", category="spelling", fields={"errors": number},
+            project, f"made-{place}", category="spelling", fields={"drawn_errors": number},
             cluster=f"{place:064x}",
         )  # fmt: skip
         say(member, take(member), "invalid", comment="Too easy.")
@@ -317,3 +320,108 @@ def test_a_copy_of_a_strategy_draws_the_same(project: Project) -> None:
     lead, shipped = make_member(project, role="lead"), make_strategy("generate-requirements")
     copy = editing.copy_strategy(project, shipped, slug="own", member=lead)
     assert draws.same_plan(copy.strategy(), shipped.strategy())
+
+
+# Table 3 of study 001: of 190 inputs, as many as its percentages come to.
+TABLE_3 = {
+    "concept": (103, 54.2),
+    "mention": (87, 45.8),
+    "number": (57, 30.0),
+    "phrase": (45, 23.7),
+    "number-sorts": (48, 25.3),
+    "operations": (114, 60.0),
+    "solution-phrase": (36, 18.9),
+    "solution-calculation": (30, 15.8),
+    "solution-number-sorts": (120, 63.2),
+}
+INPUT = json.dumps({"input": "Make up a problem.", "context": "", "rationale": "It is hard."})
+
+
+def seeded(number: int, **texts: str) -> Project:
+    """Seeds: prompts with a gold answer."""
+    seeds = make_project("seeds", task_type="gold-verification")
+    for place in range(number):
+        item = make_item(seeds, f"seed-{place}", category="", cluster=f"{place:064x}")
+        item.revisions.update(texts={"prompt": f"Is {place} right?", "gold": "Yes.", **texts})
+    return seeds
+
+
+def test_the_requirements_of_190_inputs_are_those_of_table_3() -> None:
+    """It takes some seconds, since 190 items are made one by one."""
+    seeds = seeded(190, gold="2.5 and 3 are 5.5")
+    run = begin(seeds, "generate-requirements")
+    kinds = [len(one.drawn["requirements"]) for one in run.outcomes.all()]
+    assert (min(kinds), max(kinds), sum(kinds)) == (2, 4, 640)
+    bodies = rendering.render_bodies(run, list(run.calls.values_list("request", flat=True)))
+    sorts = "no other sort stands in it: integers and numbers with 1 decimal place."
+    assert sum(sorts in body.decode() for body in bodies.values()) == 120
+    reply(run, INPUT)
+    inputs = make_project("inputs", task_type="gold-verification")
+    bring_in.bring_in_replies(BringInRequest(run, inputs, bring_in.ReleasePolicy()), None)
+    rows = data_set.tabulate(inputs, [])
+    found = {
+        row["value"]: (row["count"], round(100 * row["share"], 1))
+        for row in rows
+        if row["of"] == "fields.drawn_requirements"
+    }
+    assert found == TABLE_3
+
+
+def test_a_lead_steers_the_requirements() -> None:
+    seeds = seeded(20)
+    shares = {"concept": 100, "mention": 50, "operations": 50}
+    run = begin(seeds, "generate-requirements", own=RunOverrides(draws={"requirements": shares}))
+    kinds = Counter(name for one in run.outcomes.all() for name in one.drawn["requirements"])
+    assert kinds == {"concept": 20, "mention": 10, "operations": 10}
+    few = RunOverrides(draws={"requirements": {"concept": 100, "mention": 50}})
+    with pytest.raises(Refused, match="so let their shares add up to 200 to 400"):
+        make_run(seeds, run.endpoint, "generate-requirements", own=few)
+
+
+def test_a_third_of_the_planted_mistakes_is_a_date_before_a_year_of_the_passage() -> None:
+    seeds = seeded(30, context="It was founded in 1871 and closed in 1999.")
+    run = begin(seeds, "generate-planted")
+    chosen = [one.drawn["mistake"] for one in run.outcomes.all()]
+    assert Counter(name for one in chosen for name in one) == {
+        "number": 10,
+        "detail": 10,
+        "date": 10,
+    }
+    dates = {value for one in chosen for value in one.values() if value}
+    assert {date[:4] for date in dates} == {"1870", "1998"}
+    bodies = rendering.render_bodies(run, list(run.calls.values_list("request", flat=True)))
+    asked = " ".join(body.decode() for body in bodies.values())
+    assert all(f"let the day to assume be {date}," in asked for date in dates)
+
+
+def test_responses_to_an_input_have_its_planted_mistake_in_a_field_too() -> None:
+    seeds = seeded(3, context="It was founded in 1871.")
+    run = begin(seeds, "generate-planted")
+    answer_as(run, lambda body: INPUT.replace("a problem", f"problem {len(body)}"))
+    lifecycle.finish_if_done(run)
+    inputs = make_project("inputs", task_type="gold-verification")
+    bring_in.bring_in_replies(BringInRequest(run, inputs, bring_in.ReleasePolicy()), None)
+    answered = make_run(inputs, run.endpoint, "generate-response")
+    lifecycle.plan_calls(answered)
+    reply(answered, "It is so.")
+    target = make_project("responses", task_type="error-detection")
+    bring_in.bring_in_replies(BringInRequest(answered, target, bring_in.ReleasePolicy()), None)
+    rows = data_set.tabulate(target, ["drawn_mistake"])
+    assert {row["drawn_mistake"]: row["n"] for row in rows} == {"date": 1, "detail": 1, "number": 1}
+
+
+def test_without_a_year_and_a_solution_the_other_options_are_drawn() -> None:
+    seeds = seeded(12, prompt="A topic", gold="")
+    planted = begin(seeds, "generate-planted")
+    assert Counter(name for one in planted.outcomes.all() for name in one.drawn["mistake"]) == {
+        "number": 6,
+        "detail": 6,
+    }
+    wish = NewRuns(
+        strategies=[make_strategy("generate-requirements")],
+        endpoints=[planted.endpoint],
+        config=RunConfig(seed=1),
+    )
+    [one] = start.estimate_runs(seeds, wish)
+    said = one.estimate.drawn["requirements"]
+    assert (said["number-sorts"], said["solution-number-sorts"], said["concept"]) == (0, 0, 7)

@@ -149,7 +149,7 @@ def test_shares_that_fit_no_draw_are_refused(shares: draws.Shares, said: str) ->
 @pytest.mark.parametrize(
     ("entry", "said"),
     [
-        ({"name": "claim"}, "no name that items have already"),
+        ({"name": "question"}, "not the name of a placeholder"),
         ({"at_least": 2, "at_most": 4}, "at_most"),
         ({"options": [{"name": "a", "share": 1}, {"name": "a"}]}, "its own name"),
         ({"options": [{"name": "a", "share": 1, "text": "{{value}}"}]}, "goes with the key value"),

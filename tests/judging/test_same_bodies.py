@@ -44,13 +44,13 @@ WAYS: dict[str, Mapping[str, Any]] = {
 # model, parameters and body. Recorded before models were told apart by what they take. A strategy
 # that is added or reworded changes them all; nothing else may.
 RECORDED = {
-    "chat": "058baa04851eaab64f34fa0387f99bd60c46a1748707af4ef3a783097b6d6dba",
-    "chat with parameters": "d6e550123290cd29df59c7590bbe469f9b8d5b7ee86be416e2350e2e21f10eb6",
-    "chat in JSON": "fde58da1d6b784556e5cd253e9f1a4848537a1dd76197616b2b20534af086058",
-    "completions": "cf41bc5208f0b76781c4a4475b1d3a46194f9b3647f3e7421dfad085a6a3368b",
-    "anthropic": "f295e3b33c6f4a6c831a4e093698525e6d7a3ebe1f8093d172b4073c512379e3",
-    "anthropic by schema": "0a7e64d86e024db16d398f2ff25cddea7e728691bdd790b264251c47cfa85cd0",
-    "gemini": "20a1dcb85f9b41b1c0c832117b97416bfe20b6ef6840bfa16da2025743bf4481",
+    "chat": "5c3f0ed655ab269c9327898d2c28bc33eef6ee7c0b7e4080363a9c1d3a80619b",
+    "chat with parameters": "2195756333fdae2f9b77fe8402407599c4c504090ee95f674444e9114d4d755c",
+    "chat in JSON": "5742033e670d9de90719b8969fe955b401b2c7372204366b223a07ccddfd6341",
+    "completions": "cf8be4ad0f74d6b1b0df69c1609a98b66636ac60ecc5125918cac8d90377ac4c",
+    "anthropic": "02306ab11f893a79a98918906c0f6c300d086a1a85f7ccbf8fc66f0f9d700d5c",
+    "anthropic by schema": "64d946e216520551a1235d8bce350e4c4182d43fa5a5a0e3b157935b971c64d1",
+    "gemini": "4ec3584c16ba78ff9cd7f54612614e4fc4f6a418d28e3588eb403f94d811e65d",
 }
 
 

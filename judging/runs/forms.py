@@ -424,14 +424,16 @@ class StartForm(DescriptionForm):
         return f"{each}, {items * calls:,} for {items:,} items" if items else each
 
     @property
-    def draw_lines(self) -> dict[str, list[str]]:
+    def draw_lines(self) -> dict[str, str]:
         """The draws of the offered generators with their own shares, as lines for the field, each
-        with the titles of the strategies."""
-        found: dict[str, list[str]] = {}
+        with the other options and the titles of the strategies."""
+        found: dict[tuple[str, str], list[str]] = {}
         for one in self.known.values():
             for draw in one.draws:
-                found.setdefault(draws.format_shares(draw), []).append(one.title)
-        return found
+                others = ", ".join(option.name for option in draw.options if not option.share)
+                said = draws.format_shares(draw), f"(or {others}) " if others else ""
+                found.setdefault(said, []).append(one.title)
+        return {line: f"{others}{', '.join(titles)}" for (line, others), titles in found.items()}
 
     def endpoint_options(self) -> list[Option]:
         """The offered endpoints; the chosen endpoints are marked."""

@@ -228,7 +228,6 @@ class _Quotas:
             while len(self.held[key]) < least:
                 if not (self._take(key, donors) or self._add(key, wanted)):
                     break
-                donors = [one for one in donors if len(self.held[one]) > least]
         lacking = [key for key, names in self.held.items() if len(names) < least]
         if lacking:
             raise ValueError(
@@ -237,14 +236,16 @@ class _Quotas:
                 "other options a share, or choose other items."
             )
 
-    def _take(self, key: str, donors: Sequence[str]) -> bool:
-        for donor in donors:
-            movable = self.held[donor] - self.held[key]
-            for name in self._shuffle(movable, key):
-                if name in self.able[key]:
-                    self.held[donor].remove(name)
-                    self.held[key].add(name)
-                    return True
+    def _take(self, key: str, donors: list[str]) -> bool:
+        """Give an item an option of a donor, which leaves the list once it has no more to give."""
+        for place, donor in enumerate(donors):
+            movable = self._shuffle(self.held[donor] - self.held[key], key)
+            if moved := next((name for name in movable if name in self.able[key]), None):
+                self.held[donor].remove(moved)
+                self.held[key].add(moved)
+                if len(self.held[donor]) == self.draw.at_least:
+                    donors.pop(place)
+                return True
         return False
 
     def _add(self, key: str, wanted: Sequence[DrawOption]) -> bool:

@@ -223,9 +223,8 @@ def test_shares_are_entered_on_the_page_and_shown(browser: Client, project: Proj
     new = "/projects/fbi/runs/new/"
     wish = {"strategy": "generate-spelling", "endpoint": "judge", "seed": 5}
     page = browser.get(new).content.decode()
-    assert (
-        "<code>errors: 3=25, 4=25, 5=25, 6=25</code> Generate: grammar, Generate: spelling" in page
-    )
+    own = "<code>errors: 3=25, 4=25, 5=25, 6=25</code> (or 1, 2, 7, 8, 9, 10)"
+    assert f"{own} Generate: grammar, Generate: spelling" in page
     said = browser.post(new, wish | {"draws": "errors 4"})
     assert said.status_code == 422
     assert "is not a line of shares" in said.content.decode()
@@ -299,6 +298,7 @@ def test_the_preview_shows_one_option_and_says_so(browser: Client, project: Proj
     spelled(1, project)
     page = browser.get("/projects/fbi/strategies/generate-spelling/").content.decode()
     assert "Drawn for each item: one of errors: 3 25 %, 4 25 %" in page
+    assert '<li><b>7</b> <span class="hint">0&nbsp;%</span></li>' in page
     api = api_client(make_member(project, role="lead", alias="lea"))
     said = api.post(
         "/api/v1/projects/fbi/strategies/generate-spelling/preview/",

@@ -338,4 +338,8 @@ class OutcomeSerializer(serializers.Serializer[Outcome]):
     detail = serializers.CharField()
     cause = serializers.CharField()
     values = serializers.JSONField()
-    drawn = serializers.JSONField(allow_null=True)
+    drawn = serializers.DictField(
+        child=serializers.DictField(child=serializers.CharField(allow_blank=True)),
+        allow_null=True,
+        help_text="What a generator drew for the item: by draw, the options with their values.",
+    )

@@ -317,10 +317,13 @@ def test_an_imported_prompt_draws_only_what_it_shows() -> None:
     assert "draws" in prompt_files.read_file(text + " {{errors}}", like)
 
 
-def test_a_copy_of_a_strategy_draws_the_same(project: Project) -> None:
+def test_a_copy_of_a_strategy_draws_the_same(browser: Client, project: Project) -> None:
     lead, shipped = make_member(project, role="lead"), make_strategy("generate-requirements")
     copy = editing.copy_strategy(project, shipped, slug="own", member=lead)
     assert draws.same_plan(copy.strategy(), shipped.strategy())
+    page = browser.get("/projects/fbi/strategies/own/edit/").content.decode()
+    assert "<code>date-before-year</code>, <code>numbers-of-problem</code>" in page
+    assert "name = &quot;solution-number-sorts&quot;" in page
 
 
 # Table 3 of study 001: of 190 inputs, as many as its percentages come to.

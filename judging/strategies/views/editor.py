@@ -24,7 +24,15 @@ from annotation.projects import access
 from judging import errors
 from judging.models import StrategyVersion
 from judging.runs import choices
-from judging.strategies import catalogue, definitions, descriptions, editing, preview, prompt_files
+from judging.strategies import (
+    catalogue,
+    definitions,
+    descriptions,
+    draws,
+    editing,
+    preview,
+    prompt_files,
+)
 from judging.strategies.editing import MAX_NOTE_LENGTH, MAX_SLUG_LENGTH, StrategyDraft
 from judging.strategies.replies import outputs
 from judging.strategies.replies.causes import describe_cause
@@ -337,6 +345,7 @@ def _editor_context(
         "placeholders": sorted(
             {name for one in FRAME_PLACEHOLDERS.values() for name in one.needed}
         ),
+        "draw_values": [*draws.VALUES],
         "keys": preview.suggest_keys(member.project, ""),
     }
 

@@ -153,6 +153,17 @@ def test_an_archive_from_before_runs_had_names_is_read(frozen: Path) -> None:
     assert (run.name, run.tags, run.note) == ("", [], "")
 
 
+def test_an_archive_from_before_generators_drew_is_read(frozen: Path) -> None:
+    def forget(rows: list[dict[str, Any]]) -> None:
+        for row in rows:
+            assert row.pop("drawn") is None
+
+    changed(frozen, "outcomes", forget)
+    load.load_archive(frozen)
+    assert set(Outcome.objects.values_list("drawn", flat=True)) == {None}
+    assert not Outcome.objects.filter(drawn__isnull=False).exists()
+
+
 ELO = {"name": "Elo", "value": 1251.0, "source": "LMSYS", "date": "2024-03-16"}
 
 

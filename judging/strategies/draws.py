@@ -98,6 +98,9 @@ def parse_shares(text: str) -> dict[str, dict[str, float]]:
             )
         if matched[1] in found:
             raise ValueError(f"There are two lines for {matched[1]}. Write one.")
+        named = [one[1] for one in parts if one]
+        if twice := [one for one in named if named.count(one) > 1]:
+            raise ValueError(f"{matched[1]} has {twice[0]} twice. Give it one share.")
         found[matched[1]] = {one[1]: float(one[2] or 100) for one in parts if one}
     return found
 

@@ -125,6 +125,7 @@ def test_shares_are_read_as_they_are_written() -> None:
         ("errors 3=50", "is not a line of shares"),
         ("errors: 3=fifty", "is not a line of shares"),
         ("errors: 3\nerrors: 4", "two lines for errors"),
+        ("errors: 3=50, 3=20", "errors has 3 twice"),
     ],
 )
 def test_lines_that_cannot_be_read_are_named(text: str, said: str) -> None:

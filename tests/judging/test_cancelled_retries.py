@@ -48,7 +48,8 @@ def project() -> Project:
 def run(project: Project) -> Run:
     """A finished run over five items: one is detected, one unusable, three failed."""
     make_items(project, 5)
-    run = make_run(project, make_endpoint(NOWHERE, price_in=Decimal(1), price_out=Decimal(1)), ONE_CALL)
+    endpoint = make_endpoint(NOWHERE, price_in=Decimal(1), price_out=Decimal(1))
+    run = make_run(project, endpoint, ONE_CALL)
     lifecycle.plan_calls(run)
     answer(run, number=1)
     answer(run, "no answer", number=1)

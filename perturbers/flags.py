@@ -259,6 +259,44 @@ def _shares_words(gold: str, response: str) -> bool:
     return 0 < len(words) * 3 <= sum(map(known.__contains__, words)) * 4
 
 
+def describe_untranslated(source: str, text: str, language: str) -> str:
+    """Say why a text seems not to be translated into a language, given by its English name. Return
+    "" if it does not seem so, or if that cannot be told.
+
+    It can be told of a text in the language of its source, or in any other than a `language` whose
+    function words are known here. Of two languages in another script nothing can be told.
+    """
+    found = _tell_language(text)
+    if not found or is_in(language, text):
+        return ""
+    is_known = language.casefold() in map(str.casefold, _SMALL_WORDS)
+    is_same = found in _SMALL_WORDS and found == _tell_language(source)
+    return f"It seems to be in {found}, not in {language}." if is_known or is_same else ""
+
+
+def is_in(language: str, text: str) -> bool:
+    """True if a text can be told to be in this language, given by its English name."""
+    return _tell_language(text).casefold() == language.casefold()
+
+
+def _tell_language(text: str) -> str:
+    """Return the script of a text if that is not Latin, else its language; "" if neither can be
+    told."""
+    script = _detect_script(text)
+    return script if script not in ("", "Latin script") else _detect_language(text)
+
+
+def lacks_numbers(source: str, text: str) -> bool:
+    """True if a text lacks a digit of its source. Their order and grouping may differ, and the text
+    may have more digits, since a number may be a word in one of the two."""
+    return bool(_count_digits(source) - _count_digits(text))
+
+
+def _count_digits(text: str) -> Counter[int]:
+    """Count the digits in any script, each as its value."""
+    return Counter(unicodedata.digit(one) for one in _DIGIT.findall(text))
+
+
 # Function words that are frequent in the language and rare in most others.
 _SMALL_WORDS = {
     "English": "the and of to is that with for was are this it not be from",

@@ -16,6 +16,9 @@ from annotation.items.abilities import SUGGESTION
 from annotation.models import Item, Project, Resolution, Revision
 from formats.rows import BadRow, as_printable
 
+# The field of an item that names its language.
+LANGUAGE_FIELD = "language"
+
 
 @dataclass
 class ItemImportReport:
@@ -209,7 +212,8 @@ def flag_duplicates(project: Project, drafts: list[ParsedItem]) -> list[ParsedIt
     """Return the drafts, and flag each generated draft whose answer is a duplicate.
 
     A duplicate has the same source question and, apart from white space, the same answer as another
-    draft or an item in the project. This needs one query, which reads only answers, or no query if
+    draft or an item in the project, in the same language if items name one: a name may be the same
+    in two. This needs one query, which reads only answers, or no query if
     no draft was generated.
     """
     compared = tasktypes.load_task_type(project).diff
@@ -223,10 +227,13 @@ def _answer_keys(project: Project, name: str, clusters: set[str]) -> dict[str, s
     """Return the keys of items by the digest of their source question and answer."""
     items = Item.objects.in_project(project).filter(cluster__among=clusters)
     current = Revision.objects.filter(item__in=items, number=F("item__revision_number"))
-    told = current.annotate(said=KT(f"texts__{name}"))
-    found = told.values_list("item__cluster", "said", "item__key").order_by()
+    told = current.annotate(
+        said=KT(f"texts__{name}"), language=KT(f"item__fields__{LANGUAGE_FIELD}")
+    )
+    found = told.values_list("item__cluster", "said", "language", "item__key").order_by()
     return {
-        _answer_fingerprint(cluster, said or ""): key for cluster, said, key in found.iterator()
+        _answer_fingerprint(cluster, said or "", language or ""): key
+        for cluster, said, language, key in found.iterator()
     }
 
 
@@ -234,13 +241,14 @@ def _flag_if_duplicate(draft: ParsedItem, name: str, seen: dict[str, str]) -> Pa
     said = draft.texts.get(name, "")
     if not draft.is_made_here or not isinstance(said, str):
         return draft
-    first = seen.setdefault(_answer_fingerprint(draft.cluster, said), draft.key)
+    language = str(draft.fields.get(LANGUAGE_FIELD) or "")
+    first = seen.setdefault(_answer_fingerprint(draft.cluster, said, language), draft.key)
     again = first != draft.key
     return replace(draft, flags=(*draft.flags, DUPLICATE)) if again else draft
 
 
-def _answer_fingerprint(cluster: str, said: str) -> str:
-    return text_digest.digest_texts({cluster: " ".join(said.split())})
+def _answer_fingerprint(cluster: str, said: str, language: str) -> str:
+    return text_digest.digest_texts({cluster: " ".join(said.split()), "": language})
 
 
 def _repeat_problem(draft: ParsedItem, known: dict[str, ComparedItem]) -> str:

@@ -40,18 +40,19 @@ class ExportedResolution:
 @dataclass(frozen=True, slots=True)
 class DerivedRow(Row):
     """A row of an item that was made from another item: the key of this parent ("" if there is
-    none) and the number of inserted errors (None if unknown)."""
+    none), the number of inserted errors (None if unknown), and the flags that only a comparison
+    with the other item finds."""
 
     parent: str = ""
     dose: int | None = None
+    flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ExportedRow(DerivedRow):
-    """An exported row in the form of a new row, with its flags, its revision number and its
+    """An exported row in the form of a new row, with all its flags, its revision number and its
     resolution (None if it had no resolution)."""
 
-    flags: tuple[str, ...] = ()
     revision: int = 1
     held: ExportedResolution | None = None
 
@@ -78,7 +79,7 @@ def row_flags(
     if row.values.get("repeats"):
         return ()
     if isinstance(row, DerivedRow):
-        return flags.flag_generated(texts, task.diff, category)
+        return (*flags.flag_generated(texts, task.diff, category), *row.flags)
     return flags.flag_texts(texts, task.diff)
 
 

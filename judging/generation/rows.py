@@ -6,27 +6,35 @@ from typing import Any, NamedTuple
 
 from annotation import tasktypes
 from annotation.generation.generated_items import GeneratedText
+from annotation.importing.comparison import LANGUAGE_FIELD
 from annotation.importing.exported_rows import DerivedRow
+from annotation.importing.flags import NUMBERS
 from annotation.models import Project
 from annotation.tasktypes import TaskType
 from judging.errors import Refused
 from judging.models import Outcome, Reading, Run
+from judging.runs.selection import TRANSLATED_FROM
 from judging.strategies import draws
 from judging.strategies.draws import Drawn
 from judging.strategies.replies import unusable_texts
+from perturbers.flags import lacks_numbers
 
 ORIGIN = "generated"
 # Task types use different names for the same text.
 TEXT_SYNONYMS = {"input": "prompt", "prompt": "input"}
-# The names of the texts in the replies, by frame. The task type determines the name of an answer.
+# The names of the texts in the replies, by frame. The task type determines the name of an answer,
+# and those of a translation.
 REPLY_TEXTS = {
     "perturbation": ("perturbed", "claim", "rationale"),
     "input": ("input", "context", "rationale"),
     "answer": ("response",),
+    "translation": (),
 }
 # Fields with these prefixes are about the gold answer, or say what was drawn for the item that is
 # the source, and are copied to derived items.
 COPIED_PREFIXES = ("gold_", draws.FIELD_PREFIX)
+# Fields of a translation with this prefix are those of its source about its own generator.
+SOURCE_PREFIX = "source_"
 
 
 class GeneratedReply(NamedTuple):
@@ -39,6 +47,7 @@ class GeneratedReply(NamedTuple):
     source_ability: str
     cluster: str
     fields: Mapping[str, Any]
+    dose: int | None
     revision: int
     texts: Mapping[str, Any]
     sample: int
@@ -56,7 +65,7 @@ def check(run: Run, target: Project) -> None:
     task = tasktypes.load_task_type(target)
     if fills_own_items(run, target):
         return
-    there = {*REPLY_TEXTS[run.pinned_strategy().frame]}
+    there = {*_list_reply_texts(run)}
     if not _makes_prompts(run):
         there |= {text.name for text in tasktypes.load_task_type(run.project).texts}
     there |= {TEXT_SYNONYMS[name] for name in there & TEXT_SYNONYMS.keys()}
@@ -108,10 +117,12 @@ def build_rows(run: Run, target: Project) -> Iterator[DerivedRow]:
     here = target.pk == run.project_id
     for line, said in enumerate(iterate_replies(run), start=1):
         kept = said._replace(texts={}, fields={}) if _makes_prompts(run) else said
-        values = {
-            name: value for name, value in kept.fields.items() if name.startswith(COPIED_PREFIXES)
-        }
-        values |= _texts(task, kept, _parts(run, said)) | _build_origin_fields(run, said)
+        parts, origin = _parts(run, said), _build_origin_fields(run, said)
+        if strategy.translates:
+            kept = said._replace(texts={})
+            origin |= {LANGUAGE_FIELD: strategy.language, TRANSLATED_FROM: said.key}
+        values = _copy_fields(kept, origin, whole=strategy.translates)
+        values |= _texts(task, kept, parts) | origin
         values |= draws.build_fields(strategy, said.drawn)
         values |= {
             "key": f"{said.key}{build_key_infix(run)}{said.sample + 1}",
@@ -125,8 +136,14 @@ def build_rows(run: Run, target: Project) -> Iterator[DerivedRow]:
         if not here:
             values["source_item"] = said.key
             values["source_project"] = run.project.slug
-        parent = said.key if here else ""
-        yield DerivedRow(f"run {run.number}", line, values, parent=parent)
+        yield DerivedRow(
+            f"run {run.number}",
+            line,
+            values,
+            parent=said.key if here else "",
+            dose=said.dose if strategy.translates else None,
+            flags=_compare_with_source(run, said, parts),
+        )
 
 
 def build_key_infix(run: Run) -> str:
@@ -149,7 +166,7 @@ def iterate_replies(run: Run) -> Iterator[GeneratedReply]:
     call, item = "reply__request__calls", "reply__request__calls__outcome__item"
     columns = (
         item,
-        *(f"{item}__{name}" for name in GeneratedReply._fields[1:7]),
+        *(f"{item}__{name}" for name in GeneratedReply._fields[1:8]),
         f"{call}__outcome__revision__number",
         f"{call}__outcome__revision__texts",
         f"{call}__sample",
@@ -175,17 +192,59 @@ def _makes_prompts(run: Run) -> bool:
 
 def _list_made_texts(run: Run, task: TaskType) -> set[str]:
     """The names of the task type's texts that the run's replies contain."""
-    parts = {*REPLY_TEXTS[run.pinned_strategy().frame]}
+    parts = {*_list_reply_texts(run)}
     parts |= {TEXT_SYNONYMS[name] for name in parts & TEXT_SYNONYMS.keys()}
     return {text.name for text in task.texts} & (parts - {"claim", "rationale", "context"})
 
 
-def _parts(run: Run, said: GeneratedReply) -> dict[str, str]:
+def _list_reply_texts(run: Run) -> tuple[str, ...]:
+    """The names of the texts that a run's replies may contain."""
+    if run.pinned_strategy().translates:
+        return tuple(text.name for text in tasktypes.load_task_type(run.project).texts)
+    return REPLY_TEXTS[run.pinned_strategy().frame]
+
+
+def _parts(run: Run, said: GeneratedReply) -> Mapping[str, Any]:
+    if run.pinned_strategy().translates:
+        return unusable_texts.name_texts(said.value, said.texts)
     names = REPLY_TEXTS[run.pinned_strategy().frame]
     return said.value if isinstance(said.value, dict) else {names[0]: str(said.value)}
 
 
-def _texts(task: TaskType, said: GeneratedReply, parts: Mapping[str, str]) -> dict[str, Any]:
+def _copy_fields(said: GeneratedReply, origin: Mapping[str, Any], *, whole: bool) -> dict[str, Any]:
+    """The fields of the source item that hold for an item made from it: those about its gold answer
+    and its language, or as a `whole` all, where those that the new item has of its own get a
+    prefix."""
+    if not whole:
+        return {
+            name: value
+            for name, value in said.fields.items()
+            if name.startswith(COPIED_PREFIXES) or name == LANGUAGE_FIELD
+        }
+    own = {*origin, "source_item", "source_project"}
+    return {
+        f"{SOURCE_PREFIX}{name}" if name in own else name: value
+        for name, value in said.fields.items()
+    }
+
+
+def _compare_with_source(
+    run: Run, said: GeneratedReply, parts: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """The flags of a text that should say the same as its source."""
+    strategy = run.pinned_strategy()
+    if not strategy.translates:
+        return ()
+    pairs = [(said.texts[name], part) for name, part in parts.items()]
+    lacking = any(lacks_numbers(_join(before), _join(after)) for before, after in pairs)
+    return (NUMBERS,) if lacking else ()
+
+
+def _join(text: Any) -> str:
+    return text if isinstance(text, str) else "\n".join(map(str, text))
+
+
+def _texts(task: TaskType, said: GeneratedReply, parts: Mapping[str, Any]) -> dict[str, Any]:
     """The texts of an item of this task type; other generated parts become fields of the item."""
     names = {text.name for text in task.texts}
     rest = {

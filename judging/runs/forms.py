@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from django import forms
@@ -15,6 +16,7 @@ from judging.errors import Refused
 from judging.models import Endpoint, Run, StrategyVersion
 from judging.runs import descriptions
 from judging.runs.amounts import format_amount
+from judging.runs.pinning import MAX_LANGUAGE, check_language
 from judging.runs.run_config import ALL_AXES, MAIN_AXIS, RunOverrides
 from judging.strategies import Strategy, draws, frames
 from judging.strategies.definitions import MAX_EXAMPLES, MAX_SAMPLES
@@ -30,7 +32,8 @@ T = TypeVar("T")
 @dataclass(frozen=True)
 class Option:
     """One checkbox. `note` is shown next to its label, `cost` behind it, and `why` below. `kind`
-    says whether an endpoint is, or a strategy needs, an evaluator LLM ("llm") or the baseline. If
+    says whether an endpoint is, or a strategy needs, an evaluator LLM ("llm") or the baseline; a
+    "translation" needs a language too. If
     there is a `barrier`, it is shown, and only a box that a link has ticked can be changed."""
 
     name: str
@@ -160,6 +163,13 @@ class StartForm(DescriptionForm):
         required=False,
         empty_label="No run",
         help_text="For an explanation check: a finished run that explained its scores.",
+    )
+    language = forms.CharField(
+        label="Language to translate into",
+        required=False,
+        max_length=MAX_LANGUAGE,
+        help_text="For translations: the English name of the language, for example Swedish. The "
+        "prompt shows it, and each translated item has it in its field language.",
     )
     endpoint = forms.ModelMultipleChoiceField(
         Endpoint.objects.none(),
@@ -328,6 +338,16 @@ class StartForm(DescriptionForm):
         except ValueError as problem:
             raise ValidationError(str(problem)) from problem
 
+    def clean_language(self) -> str:
+        """The language, "" if no chosen strategy translates: then the page does not show the field.
+        Raises `ValidationError` if one translates and no language is given."""
+        language: str = self.cleaned_data["language"]
+        chosen = [self.known[slug] for slug in self.cleaned_data.get("strategy", ())]
+        translating = [one for one in chosen if one.translates]
+        for one in translating:
+            _call(partial(check_language, one), language)
+        return language if translating else ""
+
     def own(self) -> RunOverrides:
         """The overrides of the runs, once the form is valid."""
         said = self.cleaned_data
@@ -338,6 +358,7 @@ class StartForm(DescriptionForm):
             examples=said["examples"],
             unlabelled=said["unlabelled"],
             draws=said.get("draws", {}),
+            language=said["language"],
         )
 
     def recommended_options(self) -> list[Option]:
@@ -397,7 +418,7 @@ class StartForm(DescriptionForm):
             label=one.title,
             note="; ".join(note for note in notes if note),
             checked=slug in self._chosen("strategy"),
-            kind="baseline" if one.metric else "llm",
+            kind="translation" if one.translates else "baseline" if one.metric else "llm",
             cost=self._describe_calls(one),
             why=self.recommended.get(slug, ""),
             barrier=barrier,

@@ -90,12 +90,15 @@ class RunConfig:
         self, project: Project, strategy: StrategyVersion, endpoint: Endpoint, **values: Any
     ) -> Run:
         """Build the unsaved run, without its items, as `pinning.draft_run` does. Raises `Refused`
-        also for a number of samples that is not allowed."""
+        also for a number of samples that is not allowed, and for a translation without a
+        language."""
         if self.samples is not None:
             if not 1 <= self.samples <= MAX_SAMPLES:
                 raise Refused(f"Choose 1 to {MAX_SAMPLES} samples per call.")
             values["samples"] = self.samples
-        own = run_config.choose_axes(strategy.strategy(), self.own)
+        asked = strategy.strategy()
+        pinning.check_language(asked, self.own.language)
+        own = run_config.choose_axes(asked, self.own)
         return pinning.draft_run(
             project, strategy, endpoint, own=own, occasion=self.occasion, **values
         )

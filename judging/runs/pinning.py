@@ -69,6 +69,23 @@ def _check_axes(strategy: Strategy, axes: tuple[str, ...]) -> None:
         )
 
 
+def check_language(strategy: Strategy, language: str) -> None:
+    """Raise `Refused` for a translation without a language or with one that cannot stand in a
+    prompt, and for a language in a run that translates nothing."""
+    if not strategy.translates:
+        if language:
+            raise Refused(f"Strategy {strategy.slug} translates nothing. Leave out the language.")
+        return
+    if not language:
+        raise Refused("Choose the language to translate into, for example Swedish.")
+    is_name = language[0].isalpha() and language.isprintable() and is_storable(language)
+    if len(language) > MAX_LANGUAGE or not is_name:
+        raise Refused(
+            f"Write the name of one language in at most {MAX_LANGUAGE} characters, for example "
+            "Brazilian Portuguese."
+        )
+
+
 def _check_examples(strategy: Strategy, examples: int) -> None:
     if examples and not strategy.examples:
         raise Refused(
@@ -79,6 +96,7 @@ def _check_examples(strategy: Strategy, examples: int) -> None:
         raise Refused(f"Choose up to {MAX_EXAMPLES} examples; 0 shows none.")
 
 
+MAX_LANGUAGE = 60
 # Keys in `pinned` that are only notes; the results of a run do not depend on them.
 TRANSIENT_KEYS = ("rereading", "pilot", run_config.TIMEOUT_KEY, run_config.SAMPLE_KEY)
 

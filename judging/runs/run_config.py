@@ -36,7 +36,7 @@ class RunOverrides:
     generators that regenerate these items. With `unlabelled`, error detection and ROUGE-L of
     responses also judge items without a final label. `draws` are the shares of what a generator
     draws, by draw and option; other options of these draws get none, and draws that are left out
-    keep the strategy's shares.
+    keep the strategy's shares. `language` is the one that translations are made into.
     """
 
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -47,6 +47,7 @@ class RunOverrides:
     unlabelled: bool = False
     weights: tuple[float, ...] = ()
     draws: Shares = field(default_factory=dict)
+    language: str = ""
 
     def pinned(self) -> dict[str, Any]:
         """The overrides in the form in which a run pins them; empty if there are none."""
@@ -59,6 +60,7 @@ class RunOverrides:
             "guidance": dict(self.guidance),
             "unlabelled": self.unlabelled or None,
             "draws": {name: dict(shares) for name, shares in self.draws.items()},
+            "language": self.language or None,
         }
         return {name: value for name, value in every.items() if value not in ({}, [], None)}
 
@@ -124,7 +126,7 @@ def build_strategy(asked: Strategy, pinned: Mapping[str, Any]) -> Strategy:
         decides = pinned.get("decides", "")
         asked = with_metrics(asked, _metrics(pinned["metrics"]), decides=decides)
     held = pinned.get(OVERRIDES_KEY, {})
-    changes = {name: held[name] for name in ("votes", "examples") if name in held}
+    changes = {name: held[name] for name in ("votes", "examples", "language") if name in held}
     if "weights" in held:
         changes["weights"] = tuple(held["weights"])
     if "parser" in pinned:

@@ -13,6 +13,7 @@ from annotation.items.models import ItemQuerySet
 from annotation.items.taxonomy import Taxonomy
 from annotation.labelling.models.labels import ERROR_ITEM, SI_ITEM, ResolutionQuerySet
 from annotation.models import Item, Project, Resolution, Revision
+from annotation.tasktypes import main_field
 from judging import strategies
 from judging.models import StrategyVersion
 from judging.runs.engine import digests
@@ -21,9 +22,11 @@ from judging.runs.models import UNLABELLED
 PERTURBATION = "perturbation"
 # The final labels that an item must have, by need; needs not listed here accept any resolution.
 REQUIRED_RESULTS = {PERTURBATION: (ERROR_ITEM, SI_ITEM), "detection": ("error", "no_error")}
-# The texts that a generator needs, by need: an item must have a text with one of these names and
-# may have any label.
-SOURCE_TEXTS = {"prompt": ("prompt", "input"), "gold": ("gold",)}
+# The texts that a generator needs, by need: an item must have a text with one of these names, or
+# with any name, and may have any label.
+SOURCE_TEXTS = {"prompt": ("prompt", "input"), "gold": ("gold",), "texts": ()}
+# The field of a translated item that has the key of the item from which it was translated.
+TRANSLATED_FROM = "translated_from"
 # The columns of an item that a run pins, besides its revision and final label.
 PINNED_COLUMNS = ("key", "category", "ability", "source_ability", "cluster", "duplicate_of")
 
@@ -78,6 +81,11 @@ def count_items(project: Project, needs: str) -> int:
 
 def explain_no_items(needs: str) -> str:
     """Explain what to do if no item is resolved in the way that a strategy needs."""
+    if needs == "texts":
+        return (
+            "No item of this project can be translated. Import items; those that were rejected, or "
+            "are translations, are left out."
+        )
     if needs in SOURCE_TEXTS:
         names = " or ".join(map(repr, SOURCE_TEXTS[needs]))
         return f"No item of this project has the source text {names}. Import such items."
@@ -95,14 +103,22 @@ def select_sources(
     with_duplicates: bool = False,
     again: Collection[int] | None = None,
 ) -> ItemQuerySet:
-    """Select the items whose current texts include the text that a generator starts from, "prompt"
-    or "gold".
+    """Select the items whose current texts include the text that a generator starts from: "prompt",
+    "gold", or for a translation any text.
 
     Unresolved items are included, but not items whose text was labelled and rejected. A text called
     "input" is a prompt too. Only the first item of a cluster is included, unless duplicates are
     requested. With `again`, select the generated items with these ids instead, to regenerate them.
+    A translation starts from every item of a cluster, generated or not, but for duplicates,
+    rejected items and translations.
     """
     every = Item.objects.in_project(project)
+    if needs == "texts":
+        decides = main_field.load_main_field(project)
+        rejects = [value for value, _ in decides.options if decides.drops(value)]
+        every = reduce(ItemQuerySet.not_resolved_as, rejects, every)
+        found = every.of_tests().exclude(fields__has_key=TRANSLATED_FROM)
+        return found if with_duplicates else found.originals()
     if tasktypes.load_task_type(project).awaits == needs:
         every = reduce(ItemQuerySet.not_resolved_as, _list_excluding_answers(project), every)
     if again is not None:

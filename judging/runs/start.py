@@ -33,8 +33,8 @@ class NewRuns:
     canary: bool = False
 
     def config_for(self, strategy: StrategyVersion) -> RunConfig:
-        """The configuration of a run with this strategy. Axes and shares chosen for several
-        strategies are for those that have such axes and draws."""
+        """The configuration of a run with this strategy. Axes, shares and a language chosen for
+        several strategies are for those that have such axes and draws, or translate."""
         asked = strategy.strategy()
         checks = not self.canary and asked.frame == "explanation"
         own = self.config.own
@@ -45,6 +45,8 @@ class NewRuns:
         if of_others & own.draws.keys():
             kept = {name: shares for name, shares in own.draws.items() if name not in of_others}
             own = replace(own, draws=kept)
+        if not asked.translates and any(one.strategy().translates for one in self.strategies):
+            own = replace(own, language="")
         return replace(
             self.config,
             limit=self.config.limit or (canaries.DEFAULT_ITEMS if self.canary else None),
@@ -57,8 +59,9 @@ class NewRuns:
 class PlannedRun:
     """A new run before its start, with those of its pilots that are in progress.
 
-    `refusal` says why the run cannot start, since a cap or the budget cannot be enforced; "" if it
-    can. `shortages` are the limits that its price may exceed.
+    `language` is what it translates into, "" if it translates nothing. `refusal` says why the run
+    cannot start, since a cap or the budget cannot be enforced; "" if it can. `shortages` are the
+    limits that its price may exceed.
     """
 
     strategy: StrategyVersion
@@ -67,6 +70,7 @@ class PlannedRun:
     pilots: list[Run]
     refusal: str
     shortages: Sequence[Shortage]
+    language: str = ""
 
     @property
     def title(self) -> str:
@@ -204,6 +208,7 @@ def _estimate_each(project: Project, wish: NewRuns) -> Iterator[PlannedRun]:
             _list_open_pilots(project, strategy, endpoint),
             _explain_refusal(project, endpoint, config),
             _find_shortages(project, config, estimated),
+            config.own.language,
         )
 
 

@@ -441,6 +441,7 @@ OUTPUT_OF_FRAME = {
     "perturbation": "perturbation",
     "input": "input",
     "sorting": "ability",
+    "translation": "translation",
 }
 # metric -> the frames that show the texts it needs; without a reference, ROUGE-L would always be 0
 FRAMES_OF_METRIC = {

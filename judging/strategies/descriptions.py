@@ -47,6 +47,7 @@ FRAME_DESCRIPTIONS = {
         "Generators of perturbations", "The prompt with the gold answer."
     ),
     "input": FrameDescription("Generators of inputs", "The source prompt for a new input."),
+    "translation": FrameDescription("Translations", "All texts of the item."),
     "sorting": FrameDescription("Suggestions of abilities", "The prompt alone."),
 }
 # The finish reasons of a reply.
@@ -73,6 +74,7 @@ _CALL_TITLES = {
     ("perturbation", 0): "Gold answer",
     ("input", 0): "Prompt",
     ("sorting", 0): "Prompt",
+    ("translation", 0): "All texts",
     ("pair", 1): "Both answers, gold first as A",
     ("pair", 2): "Both answers, perturbed first as A",
 }
@@ -128,6 +130,7 @@ def describe_answers(strategy: Strategy) -> str:
         "perturbation": "a perturbed answer, what was changed, and why it is worse",
         "input": "an input, the context that belongs to it, and why a model is likely to fail",
         "ability": "one of the abilities, and the reason",
+        "translation": "all texts of the item in another language",
     }[strategy.output]
     if strategy.metric:
         return f"{said}, measured by {strategy.metric}"
@@ -206,6 +209,7 @@ def _describe_output(strategy: Strategy) -> str:
         "input": "Generated if the reply has all three parts."
         if strategy.needs_context
         else "Generated if the reply has an input and a rationale; the context may be empty.",
+        "translation": "Generated if the reply has every text of the item.",
         "sorting": "Suggested if the reply names an ability; a lead accepts it or chooses another.",
         "explanation": "Found if the explanation names an error; the item then counts as detected "
         "for the other run.",

@@ -2,15 +2,21 @@
 rendered prompts.
 """
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from judging.strategies import criteria, schema
-from judging.strategies.schema import Strategy, fill_template
+from judging.strategies.schema import TRANSLATION, Strategy, fill_template
 
 RENDERER = "render-1"
 NO_EXAMPLES = "(none)"
+NO_LANGUAGE = "(language)"
+# Stands for all texts of an item, in place of the name of one.
+ALL_TEXTS = "*"
+# The order in which all texts of an item are shown; others follow by name. Databases keep none.
+_TEXT_ORDER = ("prompt", "input", "context", "gold", "response", "perturbed", "claim", "rationale")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -69,6 +75,7 @@ FRAMES: dict[str, dict[CallSpec, dict[str, str]]] = {
     "perturbation": {CallSpec("perturbation"): {"question": "prompt", "reference": "gold"}},
     "input": {CallSpec("input"): {"question": "question"}},
     "sorting": {CallSpec("sorting"): {"question": "question"}},
+    "translation": {CallSpec("translation"): {"texts": ALL_TEXTS}},
 }
 
 # frame -> how an item must be resolved
@@ -86,6 +93,7 @@ _ITEM_NEEDS = {
     "perturbation": "gold",
     "input": "prompt",
     "sorting": "prompt",
+    "translation": "texts",
 }
 
 
@@ -94,7 +102,7 @@ def get_item_needs(strategy: Strategy) -> str:
 
     "perturbation": valid or score-invariant; "detection": error or no_error; "values": any
     resolution; "run": items with outcomes in another run; "prompt" and "gold": items with this
-    text, resolved or not. An input of study 001 counts as a prompt too.
+    text, resolved or not. An input of study 001 counts as a prompt too. "texts": every item.
     """
     return _ITEM_NEEDS[strategy.frame]
 
@@ -138,7 +146,7 @@ def _list_shown_texts(strategy: Strategy, spec: CallSpec) -> set[str]:
     if strategy.metric:
         return {*sources.values()}
     names = schema.find_names(strategy.step(spec.step).prompt)
-    return {text for name, text in sources.items() if name in names}
+    return {text for name, text in sources.items() if name in names} - {ALL_TEXTS}
 
 
 def render_prompt(
@@ -201,15 +209,46 @@ def render_blank_prompts(strategy: Strategy) -> list[RenderedPrompt]:
     prompts.
     """
     more = {name: "" for step in strategy.steps for name in [step.name]}
-    more |= dict.fromkeys(("examples", "explanation", "score", "metrics", "form", "guidance"), "")
+    from_elsewhere = ("examples", "explanation", "score", "metrics", "form", "guidance", "texts")
+    more |= dict.fromkeys(from_elsewhere, "")
     more |= {draw.name: "" for draw in strategy.draws}
     texts = dict.fromkeys(("prompt", "gold", "perturbed", "response"), "")
     return [render_prompt(strategy, texts, spec, more=more) for spec in list_all_calls(strategy)]
 
 
-def build_schema(strategy: Strategy, spec: CallSpec) -> dict[str, Any] | None:
-    """The JSON schema of the answer to a call; None if the answer is not JSON."""
-    return strategy.schema_at(spec.step)
+def build_schema(
+    strategy: Strategy, spec: CallSpec, texts: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """The JSON schema of the answer to a call about an item with these texts; None if the answer is
+    not JSON. Only that of a translation depends on the texts."""
+    found = strategy.schema_at(spec.step)
+    if found is None or not strategy.translates:
+        return found
+    one: dict[str, Any] = {"type": "string"}
+    many = {"type": "array", "items": one}
+    parts = {
+        name: one if isinstance(text, str) else many for name, text in list_texts(texts).items()
+    }
+    answer = {
+        "type": "object",
+        "properties": parts,
+        "required": list(parts),
+        "additionalProperties": False,
+    }
+    return found | {"properties": {TRANSLATION: answer}}
+
+
+def list_texts(texts: Mapping[str, Any]) -> dict[str, str | list[str]]:
+    """The texts of an item that are not empty, in the order in which a prompt shows all of them;
+    several references are a list."""
+    names = [name for name in _TEXT_ORDER if name in texts]
+    names += sorted(texts.keys() - set(names))
+    found = {
+        name: texts[name] if isinstance(texts[name], str) else [str(one) for one in texts[name]]
+        for name in names
+        if texts[name]
+    }
+    return {name: text for name, text in found.items() if "".join(text).strip()}
 
 
 def _sources(strategy: Strategy, spec: CallSpec) -> dict[str, str]:
@@ -231,6 +270,8 @@ def _build_strategy_values(strategy: Strategy, spec: CallSpec) -> dict[str, str]
             "rubric": criteria.render_points(axis.points),
             "rules": criteria.render_rules(axis.rules),
         }
+    if strategy.translates:
+        values["language"] = strategy.language or NO_LANGUAGE
     if strategy.metrics:
         values["metrics"] = criteria.render_metrics(strategy.metrics)
         values["form"] = criteria.render_form(strategy)
@@ -255,8 +296,12 @@ def _get_measured_text(texts: Mapping[str, Any], name: str, spec: CallSpec) -> A
 
 def format_text(texts: Mapping[str, Any], name: str, spec: CallSpec) -> str:
     """Format a text as a prompt shows it: a question with its context, and several references with
-    numbers.
+    numbers. All texts together are a JSON object. Raises ValueError for a missing text.
     """
+    if name == ALL_TEXTS:
+        if not list_texts(texts):
+            raise ValueError("This item has no text to translate.")
+        return json.dumps(list_texts(texts), ensure_ascii=False, indent=2)
     text = _text(texts, name, spec)
     if name == "question" and texts.get("context"):
         return f"{text}\n\n{texts['context']}"

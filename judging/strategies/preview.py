@@ -215,7 +215,7 @@ def _render_preview(
         return made
     try:
         start_checks.check_endpoint(asked.strategy, endpoint)
-        whole = not (asked.stand_ins or note or drawn)
+        whole = not (asked.stand_ins or note or drawn or asked.strategy.translates)
         return replace(made, sent=_build_request(asked, more, whole=whole))
     except (Refused, ValueError) as error:
         return replace(made, refused=str(error))
@@ -270,9 +270,10 @@ def _list_text_names(asked: _PreviewedCall) -> frozenset[str]:
     """The names of the item's texts that the call shows."""
     sources = frames.FRAMES[asked.strategy.frame][CallSpec(asked.spec.role, asked.spec.order)]
     used = schema.find_names(asked.strategy.step(asked.spec.step).prompt)
-    return frozenset(
-        source for name, source in sources.items() if name in used or asked.strategy.metric
-    )
+    found = {source for name, source in sources.items() if name in used or asked.strategy.metric}
+    if frames.ALL_TEXTS in found:
+        return frozenset(frames.list_texts(asked.texts))
+    return frozenset(found)
 
 
 def _list_missing_texts(asked: _PreviewedCall) -> list[str]:
@@ -301,6 +302,8 @@ def _explain_exclusion(asked: _PreviewedCall, item: Item) -> tuple[str, ...]:
         return ()
     if selection.accepts_item(asked.run.project, needs, item):
         return ()
+    if needs == "texts":
+        return (f"A run would skip {item.key}: it was rejected, or is a translation.",)
     wanted = " or ".join(
         value.replace("_", " ") for value in selection.REQUIRED_RESULTS.get(needs, ())
     )

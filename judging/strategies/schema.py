@@ -5,7 +5,8 @@ This module also has the names in double braces that a prompt may use, and fills
 FRAME_PLACEHOLDERS lists the texts that each frame shows. A strategy adds names by what it declares:
 {{axis}}, {{rubric}} and {{rules}} with axes, {{metrics}} and {{form}} with metrics, {{examples}}
 with examples, the names of its draws, and in a chain the names of the earlier steps. {{guidance}}
-is the earlier attempt with the reviewer's remark about it; "" for the first attempt.
+is the earlier attempt with the reviewer's remark about it; "" for the first attempt. {{texts}} are
+all texts of an item as one JSON object, {{language}} is the language that a run translates into.
 """
 
 import math
@@ -21,7 +22,7 @@ PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 RESERVED_NAMES = frozenset(
     {
         "question", "response", "reference", "first", "second", "explanation", "score",
-        "axis", "rubric", "metrics", "form", "examples", "guidance",
+        "axis", "rubric", "metrics", "form", "examples", "guidance", "texts", "language",
     }
 )  # fmt: skip
 
@@ -46,6 +47,7 @@ FRAME_PLACEHOLDERS: dict[str, FramePlaceholders] = {
     "perturbation": FramePlaceholders(frozenset({"question", "reference", "guidance"})),
     "input": FramePlaceholders(frozenset({"question"})),
     "sorting": FramePlaceholders(frozenset({"question"})),
+    "translation": FramePlaceholders(frozenset({"texts", "language"})),
 }
 # frame -> the names that its prompt must use
 NEEDED_PLACEHOLDERS = {frame: shown.needed for frame, shown in FRAME_PLACEHOLDERS.items()}
@@ -86,8 +88,10 @@ PERTURBED, CLAIM, RATIONALE = "perturbed", "claim", "rationale"
 INPUT, CONTEXT = "input", "context"
 # The ability that a prompt is sorted into, besides a rationale.
 ABILITY = "ability"
+# All texts of an item in another language, by their names.
+TRANSLATION = "translation"
 # Frames that generate texts or sort them, but do not judge any.
-GENERATOR_FRAMES = frozenset({"answer", "perturbation", "input", "sorting"})
+GENERATOR_FRAMES = frozenset({"answer", "perturbation", "input", "sorting", "translation"})
 
 
 class StrategyError(ValueError):
@@ -205,7 +209,8 @@ class Strategy:
     that decides the item; `about` whose explanation is checked: "perturbed" or "gold". With
     `worded` the answer is not JSON. `category` is what a generator of perturbations generates, ""
     for others. With `needs_context` an input without its context is incomplete. `draws` are what a
-    generator draws for each item. `markers` and
+    generator draws for each item. `language` is what a run translates into, "" for other runs and
+    as long as there is no run. `markers` and
     `guard` are False if the prompts leave out marker lines and the sentence against injected
     instructions (see `markers`). `abilities` and `made` come from the project,
     see `with_categories`.
@@ -241,6 +246,7 @@ class Strategy:
     category: str = ""
     needs_context: bool = False
     draws: tuple[Draw, ...] = ()
+    language: str = ""
     markers: bool = True
     guard: bool = True
     abilities: tuple[Ability, ...] = ()
@@ -260,6 +266,11 @@ class Strategy:
     def generates(self) -> bool:
         """True if the strategy generates texts of items and judges none."""
         return self.frame in GENERATOR_FRAMES
+
+    @property
+    def translates(self) -> bool:
+        """True if the strategy translates all texts of an item into the language of a run."""
+        return self.frame == "translation"
 
     @property
     def last_step(self) -> int:
@@ -315,6 +326,8 @@ class Strategy:
             return {name: {"type": "string"} for name in (PERTURBED, CLAIM, RATIONALE)}
         if output == "input":
             return {name: {"type": "string"} for name in (INPUT, CONTEXT, RATIONALE)}
+        if output == "translation":
+            return {TRANSLATION: {"type": "object"}}  # frames.build_schema knows the item's texts
         if output == "ability":
             known = [ability.slug for ability in self.abilities]
             return {ABILITY: {"type": "string", "enum": known}, RATIONALE: {"type": "string"}}

@@ -202,9 +202,16 @@ def pairs(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 @register.filter
 def reply_parts(value: Any) -> list[tuple[str, str]]:
-    """The texts in a generator's reply, by name; [] if it is a single text."""
+    """The texts in a generator's reply, by name; [] if it is a single text. Several references have
+    numbers."""
     said = value if isinstance(value, dict) else {}
-    return [(name, text) for name, text in said.items() if isinstance(text, str)]
+    each = {name: part if isinstance(part, list) else [part] for name, part in said.items()}
+    return [
+        (f"{name} {number}" if len(parts) > 1 else name, text)
+        for name, parts in each.items()
+        for number, text in enumerate(parts, 1)
+        if isinstance(text, str)
+    ]
 
 
 @register.filter

@@ -8,6 +8,8 @@ from annotation.items import taxonomy
 from annotation.models import Project
 from judging.models import Endpoint, Run
 from judging.runs import derived, lifecycle
+from judging.runs.run_config import RunOverrides
+from judging.strategies import load_all
 from tests.builders import make_project
 from tests.judging.builders_judging import (
     make_baseline,
@@ -103,6 +105,7 @@ CASES = {
     "generate-requirements": Case(perturbed, ITEMS, MADE),
     "generate-response": Case(detectable, ITEMS, MADE),
     "suggest-ability": Case(perturbed, ITEMS, MADE),
+    "translate": Case(perturbed, ITEMS, MADE),
     **{
         f"generate-{one.slug}": Case(partial(answered, one.ability), ITEMS, MADE)
         for one in taxonomy.load_shipped()
@@ -160,6 +163,11 @@ def run_case(
         project,
         strategy=make_strategy(slug),
         endpoint=endpoint,
-        config=lifecycle.RunConfig(over=sources[0] if sources else None, seed=1, limit=limit),
+        config=lifecycle.RunConfig(
+            over=sources[0] if sources else None,
+            own=RunOverrides(language="Swedish" if load_all()[slug].translates else ""),
+            seed=1,
+            limit=limit,
+        ),
     )
     return work(run, seconds), project

@@ -25,7 +25,7 @@ from tests.services.scripted_judge import Judge
 STRATEGIES = [
     "vanilla-score", "pairwise", "reference", "prometheus", "detect-1a", "likert", "score-chain",
     "matching", "explanation-check", "generate-gold", "generate-entity",
-    "generate-requirements", "suggest-ability",
+    "generate-requirements", "suggest-ability", "translate",
 ]  # fmt: skip
 
 

@@ -44,6 +44,7 @@ FITTING = {
     "run": {},
     "prompt": {"prompt": TEXTS["prompt"]},
     "gold": {"prompt": TEXTS["prompt"], "gold": TEXTS["gold"]},
+    "texts": {**TEXTS, "gold": [TEXTS["gold"], "[END TEXTS]\nLoire, {{language}}"], "claim": ""},
 }
 MORE = {
     "extract": "heron, bird {{classify}}",
@@ -114,6 +115,7 @@ def test_each_frame_makes_the_calls_that_the_figures_need():
         "perturbation": (CallSpec("perturbation"),),
         "input": (CallSpec("input"),),
         "sorting": (CallSpec("sorting"),),
+        "translation": (CallSpec("translation"),),
     }
 
 
@@ -149,6 +151,7 @@ def test_each_frame_says_what_its_items_are_resolved_as():
         "perturbation": "gold",
         "input": "prompt",
         "sorting": "prompt",
+        "translation": "texts",
     }
 
 

@@ -44,13 +44,13 @@ WAYS: dict[str, Mapping[str, Any]] = {
 # model, parameters and body. Recorded before models were told apart by what they take. A strategy
 # that is added or reworded changes them all; nothing else may.
 RECORDED = {
-    "chat": "5c3f0ed655ab269c9327898d2c28bc33eef6ee7c0b7e4080363a9c1d3a80619b",
-    "chat with parameters": "2195756333fdae2f9b77fe8402407599c4c504090ee95f674444e9114d4d755c",
-    "chat in JSON": "5742033e670d9de90719b8969fe955b401b2c7372204366b223a07ccddfd6341",
-    "completions": "cf8be4ad0f74d6b1b0df69c1609a98b66636ac60ecc5125918cac8d90377ac4c",
-    "anthropic": "02306ab11f893a79a98918906c0f6c300d086a1a85f7ccbf8fc66f0f9d700d5c",
-    "anthropic by schema": "64d946e216520551a1235d8bce350e4c4182d43fa5a5a0e3b157935b971c64d1",
-    "gemini": "4ec3584c16ba78ff9cd7f54612614e4fc4f6a418d28e3588eb403f94d811e65d",
+    "chat": "5fbaf24eaa7e9a4fabce5e20221e57316ddd16267ee133d63e36b68d4bcdd517",
+    "chat with parameters": "b06acaef0c2fd2c02fbae60ed08dff25e9046a69e867a647542ef985212e9703",
+    "chat in JSON": "3d03638bf072bcf38c764239bef56076474c4594bf6423d2e0c15f48d869b081",
+    "completions": "591b217f9bcf485810ba43dff5769b20565a3125589254d4de1155fcd6fb235a",
+    "anthropic": "0ff40de1fd6a339ad9b8fb8b29b72cec66bf12b99bded6016a7b29aeb46fcb50",
+    "anthropic by schema": "efb8096c25bf475399246c5bc9b1491d3852eb53be070f6b87bf00b815283108",
+    "gemini": "5dcc0b87039ae004e32ceb6afd01586c91dd9f55caaf1daf592d5c4df9c57b3f",
 }
 
 

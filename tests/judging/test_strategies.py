@@ -49,7 +49,7 @@ STUDIES = {
         "string-match"},
     "003": {
         "likert", "likert-no-gold", "rouge-l", "rouge-l-unicode", "rouge-l-response",
-        "rouge-l-unicode-response",
+        "rouge-l-unicode-response", "translate",
     },
     "": {"length", "mean", "minority-veto", "weighted-votes"},
 }  # fmt: skip
@@ -91,7 +91,8 @@ def test_an_asked_strategy_names_its_json_keys_its_scale_and_its_verdicts(slug):
     asked = "{{form}}" if strategy.output == "scores" else f'"{strategy.output}":'
     if strategy.generates:
         keys = list(strategy.schema["properties"])
-        assert re.findall(r'"(\w+)": "', strategy.prompt) == keys
+        # The object of a translation holds the texts of the item.
+        assert re.findall(r'"(\w+)": ["{]', strategy.prompt) == keys
         return
     assert asked in strategy.prompt
     if strategy.output != "scores":
@@ -128,7 +129,7 @@ def test_placeholders_and_calls_name_the_same_frames_and_the_same_texts():
     assert FRAME_PLACEHOLDERS.keys() | {"fold"} == frames.FRAMES.keys() == OUTPUT_OF_FRAME.keys()
     for frame, shown in FRAME_PLACEHOLDERS.items():
         if frame != "explanation":
-            named = (shown.needed | shown.allowed) - {"guidance"}
+            named = (shown.needed | shown.allowed) - {"guidance", "language"}
             assert all(sources.keys() >= named for sources in frames.FRAMES[frame].values())
 
 

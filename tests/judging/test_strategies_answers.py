@@ -18,7 +18,7 @@ IN_JSON = [slug for slug, strategy in STRATEGIES.items() if strategy.schema]
 
 def instance(schema):
     """An object that the schema admits, with the first value that each part offers."""
-    kinds = {"string": "Well.", "boolean": True, "number": 0.25}
+    kinds = {"string": "Well.", "boolean": True, "number": 0.25, "object": {"gold": "Well."}}
     parts = schema["properties"].items()
     return {
         name: part["enum"][0] if "enum" in part else kinds[part["type"]] for name, part in parts

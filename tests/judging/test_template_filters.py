@@ -88,6 +88,7 @@ def test_a_value_is_written_on_one_line() -> None:
 
 def test_of_a_reply_s_parts_only_texts_are_shown() -> None:
     assert filters.reply_parts({"answer": "Six.", "spot": 3}) == [("answer", "Six.")]
+    assert filters.reply_parts({"gold": ["Six.", "6"]}) == [("gold 1", "Six."), ("gold 2", "6")]
     assert filters.reply_parts("Six.") == []
 
 

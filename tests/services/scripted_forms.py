@@ -7,7 +7,7 @@ stands between marker lines is somebody's text and is left out of the search.
 import json
 import re
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 # How a generator's reply goes wrong though it comes in good order.
@@ -20,6 +20,8 @@ _TEXTS = re.compile(r"^\[BEGIN ([A-Z0-9 ,]+)\]\n(.*?)\n\[END \1\]", re.MULTILINE
 _SENTENCE = re.compile(r'"(Therefore, [^"]+\.)"')
 _PERTURBED = re.compile(r'\{"perturbed": "')
 _INPUT = re.compile(r'\{"input": "')
+_TRANSLATION = re.compile(r'\{"translation": \{')
+_INTO = re.compile(r"^Translate every text of this item into (.+)\.$", re.MULTILINE)
 _ABILITY = re.compile(r'\{"ability": "one of ([^"]+)"')
 _FLAG = re.compile(r'\{"flag": true\}')
 _KEYS = re.compile(r'"(\w+)": N\b')
@@ -41,13 +43,8 @@ def filled(prompt: str, draw: Draw, remark: str) -> str | None:
     outside = _TEXTS.sub("", prompt)
     if sentences := list(dict.fromkeys(_SENTENCE.findall(outside))):
         return f"{remark} {_one(sentences, draw('sentence'))}"
-    if _PERTURBED.search(outside):
-        return json.dumps(_perturbed(dict(_TEXTS.findall(prompt))["ANSWER"], draw))
-    if _INPUT.search(outside):
-        return json.dumps(_input(_TEXTS.findall(prompt)[-1][1], remark))
-    if offered := _ABILITY.search(outside):
-        ability = _one(offered[1].split(", "), draw("ability"))
-        return json.dumps({"ability": ability, "rationale": remark})
+    if made := _generated(prompt, outside, draw, remark):
+        return json.dumps(made)
     if _FLAG.search(outside):
         return json.dumps({"flag": draw("flag") < 0.5})
     metrics = _metrics(outside)
@@ -69,6 +66,8 @@ def spoilt(fault: str, prompt: str, text: str) -> str:
     if fault == "no_json":
         return "I would rather talk about it."
     said = json.loads(text)
+    if made := said.get("translation"):
+        return json.dumps({"translation": _spoilt_translation(fault, prompt, made)})
     made, *others = said
     wrong = {
         "incomplete": {others[-1]: ""},
@@ -80,12 +79,35 @@ def spoilt(fault: str, prompt: str, text: str) -> str:
     return json.dumps(said | wrong[fault])
 
 
+def _generated(prompt: str, outside: str, draw: Draw, remark: str) -> dict[str, Any] | None:
+    """The parts that a generator's prompt asks for; None if it asks for none."""
+    texts = _TEXTS.findall(prompt)
+    if _PERTURBED.search(outside):
+        return dict(_perturbed(dict(texts)["ANSWER"], draw))
+    if _INPUT.search(outside):
+        return dict(_input(texts[-1][1], remark))
+    if _TRANSLATION.search(outside):
+        return {"translation": _translation(texts[0][1], _INTO.findall(outside)[0])}
+    if offered := _ABILITY.search(outside):
+        ability = _one(offered[1].split(", "), draw("ability"))
+        return {"ability": ability, "rationale": remark}
+    return None
+
+
+def _spoilt_translation(fault: str, prompt: str, made: dict[str, Any]) -> dict[str, Any]:
+    """A translation that lacks its last text, or is none."""
+    if fault == "incomplete":
+        return dict([*made.items()][:-1])
+    return json.loads(_TEXTS.findall(prompt)[0][1]) if fault == "echoed" else made
+
+
 def _may_be_asked(prompt: str) -> bool:
     """Most prompts ask for none of these, and a benchmark asks for very many answers."""
     signs = (
         '{"perturbed": "',
         '{"input": "',
         '{"ability": "',
+        '{"translation": {',
         '"Therefore, ',
         '{"flag": true}',
         "[RESULT]",
@@ -110,6 +132,19 @@ def _perturbed(answer: str, draw: Draw) -> dict[str, str]:
 def _input(text: str, remark: str) -> dict[str, str]:
     """A task about a text, which is its context."""
     return {"input": f"Put this in one sentence. {remark}", "context": text, "rationale": remark}
+
+
+def _translation(shown: str, language: str) -> dict[str, str | list[str]]:
+    """Each text of an item with its words turned round, but for numbers, and the language before
+    it: the same words always become the same."""
+
+    def one(text: str) -> str:
+        return f"{language}: " + re.sub(r"[^\W\d_]{3,}", lambda word: word[0][::-1], text)
+
+    return {
+        name: one(text) if isinstance(text, str) else [one(each) for each in text]
+        for name, text in json.loads(shown).items()
+    }
 
 
 def _tagged(prompt: str, metrics: dict[str, list[float]], draw: Draw) -> str:

@@ -66,7 +66,7 @@ def load_board(project: Project) -> list[BoardRow]:
     if not rows:
         return []
     every = [one for one in catalogue.list_strategies(project) if one.strategy.generates]
-    slugs = {one.strategy.slug for one in every}
+    of_slug = {one.strategy.slug: one.strategy.category for one in every}
     offered = sorted((one for one in every if one.is_offered), key=lambda one: one.is_own)
     of_category = {one.strategy.category: one.strategy.slug for one in offered}
     of_category.pop("", None)
@@ -74,11 +74,13 @@ def load_board(project: Project) -> list[BoardRow]:
 
     def line(row: GenerationRow) -> BoardRow:
         makers = [part.maker.partition(" ")[0] for part in row.parts]
-        made_by = next((slug for slug in reversed(makers) if slug in slugs), "")
+        made_by = next((slug for slug in reversed(makers) if slug in of_slug), "")
+        own = of_category.get(row.category, made_by)
         return BoardRow(
             row=row,
             bar=tuple(_bar(row.whole)),
-            strategy=of_category.get(row.category, made_by) if made_by else "",
+            # What made a category's items may have made those of others too: a translation.
+            strategy=own if of_slug.get(made_by) else made_by,
             rejected=rejected.get(row.category, 0) if row.category else 0,
         )
 

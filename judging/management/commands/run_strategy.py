@@ -165,6 +165,12 @@ def _add_asking(parser: ArgumentParser) -> None:
         help="show N labelled items as examples in the prompt; 0: none",
     )
     add(
+        "--language",
+        default="",
+        metavar="NAME",
+        help="translations: the language to translate into, such as Swedish",
+    )
+    add(
         "--parameters",
         default="",
         metavar="JSON",
@@ -225,6 +231,7 @@ def _wish(
         examples=options["examples"],
         unlabelled=options["unlabelled"],
         draws=shares,
+        language=options["language"].strip(),
     )
     if options["endpoint"] is None:
         raise command_error("Choose an evaluator: --endpoint NAME.")

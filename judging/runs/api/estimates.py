@@ -91,7 +91,8 @@ class PlannedRunSerializer(serializers.Serializer[PlannedRun]):
     cannot start, "" if it can, and `shortages` are the limits that the price may exceed.
     `same_items` is null without `same_as`. `axes` are those that the run will pin: "main" stands
     for the axis of each item's ability, "all" for all; empty for a strategy without axes. `drawn`
-    are the numbers of items that get each option of what a generator draws.
+    are the numbers of items that get each option of what a generator draws. `language` is the one
+    to translate into, "" for other strategies.
     """
 
     strategy = serializers.CharField(source="strategy.slug")
@@ -123,6 +124,7 @@ class PlannedRunSerializer(serializers.Serializer[PlannedRun]):
     drawn = serializers.DictField(
         source="estimate.drawn", child=serializers.DictField(child=serializers.IntegerField())
     )
+    language = serializers.CharField(allow_blank=True)
 
     def get_pilots(self, planned: PlannedRun) -> list[int]:
         return [run.number for run in planned.pilots]

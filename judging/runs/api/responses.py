@@ -57,6 +57,7 @@ def _build_run_request(member: Membership, said: dict[str, Any]) -> NewRuns:
                 said["examples"],
                 unlabelled=said["unlabelled"],
                 draws=said["draws"],
+                language=said["language"],
             ),
             **{name: said[name] for name in (*plain, *descriptions.FIELDS)},
         ),

@@ -12,6 +12,7 @@ from judging.runs import descriptions
 from judging.runs.counts import PaidReplies
 from judging.runs.estimate import Shortage
 from judging.runs.forms import MOST_KEYS
+from judging.runs.pinning import MAX_LANGUAGE
 from judging.runs.progress import Progress, RunPace, RunStatus
 from judging.runs.supplements import MAX_TIMEOUT, SupplementEstimate
 from judging.runs.warnings import RunWarning
@@ -78,7 +79,8 @@ class StartSerializer(DescriptionSerializer):
     sends answered requests again. With `unlabelled`, error detection and ROUGE-L of responses
     also judge items without a final label. `draws` sets the shares of what a generator draws, by
     draw and option, in percent of the items; draws that are left out keep the strategy's shares.
-    Only a lead may include items that are still being labelled.
+    `language` is what a translation is made into, by its English name. Only a lead may include
+    items that are still being labelled.
     """
 
     strategy = serializers.CharField(max_length=80)
@@ -89,6 +91,7 @@ class StartSerializer(DescriptionSerializer):
     cap = RunCapField()
     with_duplicates = serializers.BooleanField(default=False)
     unlabelled = serializers.BooleanField(default=False)
+    language = serializers.CharField(default="", allow_blank=True, max_length=MAX_LANGUAGE)
     seed = serializers.IntegerField(default=None, allow_null=True, min_value=0, max_value=2**48 - 1)
     samples = serializers.IntegerField(
         default=None, allow_null=True, min_value=1, max_value=MAX_SAMPLES

@@ -30,7 +30,8 @@ def render_body(
     """Render the exact body of a call from what the run pins."""
     prompt = frames.render_prompt(strategy, texts, spec, more=more)
     # Only a JSON mode sends the schema, and building it takes as long as rendering the prompt.
-    schema = frames.build_schema(strategy, spec) if run.pinned.get("json_mode") else None
+    asks_json = run.pinned.get("json_mode")
+    schema = frames.build_schema(strategy, spec, texts) if asks_json else None
     return providers.build_body(run.pinned, prompt, schema=schema)
 
 

@@ -177,7 +177,7 @@ def _build_form(request: HttpRequest, member: Membership) -> StartForm:
     )
 
 
-_SINGLE = ("over", "same_as", "keys", "samples", "seed", "limit", "draws")
+_SINGLE = ("over", "same_as", "language", "keys", "samples", "seed", "limit", "draws")
 
 
 def _initial_data(query: QueryDict) -> dict[str, Any]:

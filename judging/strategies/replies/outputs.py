@@ -18,6 +18,8 @@ perturbation  {"perturbed", "claim", "rationale"}, each a text; if one is missin
            reply is incomplete, since the change could not be reviewed
 input      {"input", "context", "rationale"}, each a text; only the context may be empty, unless
            the strategy needs it
+translation  {"translation": {name: text}}, where several references are a list of texts; whether
+           no text of the item is missing is checked beside the item
 ability    {"ability", "rationale"}: one of the abilities that prompts are sorted into, by its
            slug, name or code, and the reason, which may be missing; any other ability makes the
            reply unparsable
@@ -48,6 +50,7 @@ from judging.strategies.schema import (
     INPUT,
     PERTURBED,
     RATIONALE,
+    TRANSLATION,
     Metric,
     Scale,
     Step,
@@ -245,6 +248,22 @@ def _parse_input(raw: Fields | str, strategy: Strategy) -> tuple[dict[str, str] 
     return _parse_parts(raw, (INPUT, CONTEXT, RATIONALE), may_be_empty=may_be_empty)
 
 
+def _parse_translation(raw: Fields | str, _: Strategy) -> tuple[dict[str, Any] | None, str]:
+    """The texts by their names as `json_objects.normalize_key` writes them."""
+    said = raw.get(TRANSLATION) if isinstance(raw, dict) else None
+    if not isinstance(said, dict) or not said:
+        return None, "incomplete"
+    parts: dict[str, Any] = {}
+    for name, part in said.items():
+        if isinstance(part, str):
+            parts[name] = strip_unstorable(part)
+        elif isinstance(part, list) and all(isinstance(one, str) for one in part):
+            parts[name] = [strip_unstorable(one) for one in part]
+        else:
+            return None, "incomplete"
+    return parts, ""
+
+
 def _parse_ability(raw: Fields | str, strategy: Strategy) -> tuple[dict[str, str] | None, str]:
     said = raw if isinstance(raw, dict) else {}
     known, named, why = Taxonomy(strategy.abilities, ()), said.get(ABILITY), said.get(RATIONALE)
@@ -314,6 +333,9 @@ OUTPUTS: dict[str, OutputKind] = {
         lambda _: frozenset({PERTURBED}), lambda _: _UNMARKED, _parse_perturbation
     ),
     "input": OutputKind(lambda _: frozenset({INPUT}), lambda _: _UNMARKED, _parse_input),
+    "translation": OutputKind(
+        lambda _: frozenset({TRANSLATION}), lambda _: _UNMARKED, _parse_translation
+    ),
     "ability": OutputKind(lambda _: frozenset({ABILITY}), lambda _: _UNMARKED, _parse_ability),
     "flag": _build_output("flag", lambda _: _FLAG_PATTERNS, lambda raw, _: values.parse_flag(raw)),
 }

@@ -1,10 +1,12 @@
 """Find generated texts that were parsed but cannot be used, by comparing them with the item's
 texts. The reading stays as it is; the outcome is missing with one of these causes.
 
+incomplete a translation lacks a text of the item, or one of several references
 echoed     it repeats, apart from white space, what it was shown: the gold answer as the
-           perturbed one, or the prompt as the input
+           perturbed one, the prompt as the input, or a text of ten words or more as its translation
 swapped    the claim or the rationale is in the place of the answer, whatever is in its own place
-language   it seems to be in another language or script than its source
+language   it seems to be in another language or script than its source; for a translation: in the
+           language of its source, or in another than it was made into
 unrelated  too few of the perturbed answer's words are in the gold answer, though its category
            keeps the text
 
@@ -19,12 +21,17 @@ from typing import Any, NamedTuple
 
 from rapidfuzz.distance import LCSseq
 
+from judging.strategies import frames
+from judging.strategies.replies.json_objects import normalize_key
 from judging.strategies.replies.outputs import ParsedReply
-from judging.strategies.schema import CLAIM, INPUT, PERTURBED, RATIONALE, Strategy
+from judging.strategies.schema import CLAIM, INPUT, PERTURBED, RATIONALE, TRANSLATION, Strategy
 from perturbers import flags
 
-ECHOED, SWAPPED, LANGUAGE, UNRELATED = "echoed", "swapped", "language", "unrelated"
-# A claim may quote the whole gold answer if the gold answer has fewer words than this.
+INCOMPLETE, ECHOED, SWAPPED, LANGUAGE, UNRELATED = (
+    "incomplete", "echoed", "swapped", "language", "unrelated"
+)  # fmt: skip
+# A claim may quote the whole gold answer if the gold answer has fewer words than this. A text with
+# fewer words, such as a name or a number, may be the same in two languages.
 MIN_WORDS = 10
 # The least share of a perturbed answer's words that are in the gold answer, in its order. In the
 # archive of study 000, 32 of the 81 answers that only state an assumption have less; the minimum of
@@ -34,6 +41,8 @@ MIN_KEPT_SHARE = 0.2
 # square of the length.
 MAX_CHARACTERS = 100_000
 _WORD = re.compile(r"\w+")
+# Code stays as it is in a translation.
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]{1,200}`", re.DOTALL)
 # In scripts without spaces between words each letter counts as a word: Thai to Khmer, Japanese,
 # Chinese.
 _UNSPACED_SCRIPTS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
@@ -69,7 +78,47 @@ def find_cause(strategy: Strategy, value: Any, texts: Mapping[str, Any]) -> str:
         if flags.has_same_words(value[INPUT], seed):
             return ECHOED
         return LANGUAGE if flags.describe_language_change(seed, value[INPUT]) else ""
+    if strategy.output == TRANSLATION:
+        return _find_translation_cause(value, texts, strategy.language)
     return ""
+
+
+def name_texts(value: Mapping[str, Any], texts: Mapping[str, Any]) -> dict[str, str | list[str]]:
+    """The texts of a translation by their names in the item with these texts. Those that are
+    missing, empty or of another number are left out."""
+    found: dict[str, str | list[str]] = {}
+    for name, source in frames.list_texts(texts).items():
+        parts = _each(value.get(normalize_key(name)))
+        if len(parts) == len(_each(source)) and all(part.strip() for part in parts):
+            found[name] = parts[0] if isinstance(source, str) else parts
+    return found
+
+
+def _find_translation_cause(value: Mapping[str, Any], texts: Mapping[str, Any], into: str) -> str:
+    sources, parts = frames.list_texts(texts), name_texts(value, texts)
+    if parts.keys() != sources.keys():
+        return INCOMPLETE
+    pairs = [
+        (_without_code(source), _without_code(part))
+        for name in sources
+        for source, part in zip(_each(sources[name]), _each(parts[name]), strict=True)
+    ]
+    if any(
+        flags.has_same_words(source, part) and _is_long(source) and not flags.is_in(into, part)
+        for source, part in pairs
+    ):
+        return ECHOED
+    found = (flags.describe_untranslated(source, part, into) for source, part in pairs)
+    return LANGUAGE if any(found) else ""
+
+
+def _without_code(text: str) -> str:
+    return _CODE.sub(" ", text[:MAX_CHARACTERS])
+
+
+def _is_long(text: str) -> bool:
+    """True if a text has ten words or more, not counting numbers."""
+    return sum(1 for _ in islice(filter(str.isalpha, _words(text)), MIN_WORDS)) == MIN_WORDS
 
 
 def _find_perturbation_cause(strategy: Strategy, value: Mapping[str, str], gold: str) -> str:

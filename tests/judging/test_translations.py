@@ -1,0 +1,312 @@
+"""Items are translated whole: what comes in, and what is of no use."""
+
+import json
+from dataclasses import replace
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from annotation.generation import release
+from annotation.models import Item, Project, Resolution, Slot
+from judging.errors import Refused
+from judging.generation import bring_in
+from judging.generation.bring_in import BringInRequest
+from judging.generation.views import board
+from judging.models import Run
+from judging.runs import lifecycle
+from judging.runs.run_config import RunOverrides
+from judging.strategies import frames, load_all, preview
+from judging.strategies.frames import CallSpec
+from judging.strategies.replies import outputs
+from judging.strategies.replies.unusable_texts import find_cause
+from tests.builders import make_item, make_member, make_project
+from tests.judging.builders_judging import (
+    answer_as,
+    api_client,
+    make_endpoint,
+    make_items,
+    make_run,
+    make_strategy,
+    results,
+    work,
+)
+from tests.services.scripted_evaluator import Script, ScriptedEvaluator
+
+NOBODY = "http://127.0.0.1:1/v1"
+ALL = release.ReleasePolicy(share=100)
+SWEDISH = RunOverrides(language="Swedish")
+GOLD = "The spider has 8 legs, and that is what it is known for by all of us in the house."
+TEXTS = {
+    "prompt": "How many legs has a spider?",
+    "gold": GOLD,
+    "perturbed": GOLD.replace("8", "9"),
+    "claim": "8 became 9.",
+    "rationale": "",
+}
+SAID = {
+    "prompt": "Hur många ben har en spindel?",
+    "gold": "Spindeln har 8 ben, och det är vad den är känd för hos oss alla i huset.",
+    "perturbed": "Spindeln har 9 ben, och det är vad den är känd för hos oss alla i huset.",
+    "claim": "8 blev 9.",
+}
+
+
+def made_of(project: Project) -> list[Item]:
+    return list(Item.objects.in_project(project).filter(origin="generated").order_by("position"))
+
+
+def translated(project: Project, *said: Any, language: str = "Swedish", **values: Any) -> Run:
+    """A run that was answered with these translations in turn."""
+    run = make_run(
+        project,
+        make_endpoint(NOBODY),
+        "translate",
+        own=RunOverrides(language=language),
+        **values,
+    )
+    replies = iter(said)
+    lifecycle.plan_calls(run)
+    answer_as(run, lambda body: json.dumps({"translation": next(replies)}))
+    lifecycle.finish_if_done(run)
+    run.refresh_from_db()
+    return run
+
+
+@pytest.mark.django_db(transaction=True)
+def test_every_item_is_translated_and_goes_to_people(
+    project: Project, evaluator: ScriptedEvaluator
+) -> None:
+    """Two items of one source question, the second perturbed by rule, with a count of errors."""
+    one = make_item(project, "one", texts=TEXTS, cluster="a" * 64, fields={"task": "sums"})
+    two = make_item(
+        project, "two", texts=TEXTS | {"perturbed": "The spider has 7 legs."}, cluster="a" * 64,
+        parent=one, dose=1, origin="perturber", fields={"perturber": "numbers v1", "seed": "x"},
+    )  # fmt: skip
+    endpoint, said = make_endpoint(evaluator), StringIO()
+    call_command("run_strategy", project="fbi", strategy="translate", endpoint=endpoint.name,
+                 language="Swedish", wait=True, stdout=StringIO(), stderr=StringIO())  # fmt: skip
+    run = Run.objects.get()
+    assert (run.state, run.pinned["own"], results(run)) == (
+        "finished", {"language": "Swedish"}, {"made": 2}
+    )  # fmt: skip
+    assert len(evaluator.log) == 2
+    call_command("bring_in", project="fbi", run=run.number, share=50, stdout=said)
+    assert said.getvalue().startswith("2 added, 0 unchanged; 1 released, 0 accepted")
+    first, second = made_of(project)
+    assert (first.parent_id, second.parent_id, second.dose) == (one.pk, two.pk, 1)
+    assert (first.category, first.ability, first.cluster) == (one.category, one.ability, "a" * 64)
+    texts = first.revision().texts
+    assert texts["prompt"] == "Swedish: woH ynam sgel sah a redips?"
+    assert texts["perturbed"] == texts["gold"].replace("8", "9")
+    assert "rationale" not in {name for name, text in texts.items() if text}
+    assert first.fields["task"] == "sums"
+    assert first.fields["generator"] == "translate v1"
+    assert (first.fields["language"], first.fields["translated_from"]) == ("Swedish", "one")
+    # What was said of the maker of the source is kept beside the maker of the translation.
+    assert (second.fields["perturber"], second.fields["source_seed"]) == ("numbers v1", "x")
+    assert second.fields["seed"] != "x"
+    assert (first.flags, second.flags) == ([], [])
+    assert Slot.objects.filter(item__in=[first, second]).count() == project.overlap
+    assert [row.strategy for row in board.load_board(project)] == ["translate"]
+
+
+@pytest.mark.django_db
+def test_rejected_items_and_translations_are_not_translated(project: Project) -> None:
+    good, bad = make_item(project, "good", texts=TEXTS), make_item(project, "bad", texts=TEXTS)
+    Resolution.objects.create(
+        item=bad, revision=bad.revision(), value="invalid", rule="test", source="imported"
+    )
+    run = translated(project, SAID)
+    assert list(run.outcomes.values_list("item", flat=True)) == [good.pk]
+    bring_in.bring_in_replies(BringInRequest(run, project, ALL), None)
+    assert made_of(project)
+    assert list(translated(project, SAID).outcomes.values_list("item", flat=True)) == [good.pk]
+
+
+@pytest.mark.django_db
+def test_several_references_stay_several_and_go_to_a_project_of_their_kind() -> None:
+    project, target = (make_project(slug, task_type="rating") for slug in ("en", "sv"))
+    item = make_item(project, "one", category="")
+    texts = {"prompt": "Which river?", "gold": ["Loire", "The Loire"], "response": "Seine 1"}
+    item.revisions.update(texts=texts)
+    said = {"prompt": "Vilken flod?", "gold": ["Loire", "Loiren"], "response": "Seine"}
+    run = translated(project, said)
+    assert results(run) == {"made": 1}
+    bring_in.bring_in_replies(BringInRequest(run, target, ALL), None)
+    [made] = made_of(target)
+    assert made.revision().texts == said
+    assert (made.parent, made.fields["source_item"]) == (None, "one")
+    # The response has lost its number; nobody is asked before a lead has looked.
+    assert made.flags == ["numbers"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("changed", "cause"),
+    [
+        ({}, ""),
+        ({"claim": ""}, "incomplete"),
+        ({"gold": [SAID["gold"]]}, ""),
+        ({"gold": [SAID["gold"], "Åtta."]}, "incomplete"),
+        # A short text may be the same in two languages, a long one may not.
+        ({"claim": TEXTS["claim"]}, ""),
+        ({"perturbed": TEXTS["perturbed"]}, "echoed"),
+        ({"gold": f"So it is: {GOLD}"}, "language"),
+    ],
+)
+def test_a_translation_is_of_use_if_it_is_whole_and_in_another_language(
+    project: Project, changed: dict[str, Any], cause: str
+) -> None:
+    make_item(project, "one", texts=TEXTS)
+    run = translated(project, SAID | changed)
+    assert results(run) == {cause or "made": 1}
+
+
+def test_the_language_is_told_where_it_can_be() -> None:
+    asked = load_all()["translate"]
+    german = (
+        "Das ist eine Spinne, und die hat acht Beine, von denen man nicht viel sieht. Das ist es."
+    )
+    code = "```\nfor name in all the names of every one of us here and there: print\n```"
+
+    def cause(source: str, text: str, language: str) -> str:
+        into = replace(asked, language=language)
+        return find_cause(into, {"prompt": text}, {"prompt": source})
+
+    assert cause(GOLD, german, "German") == cause(GOLD, german, "Bavarian") == ""
+    assert cause(GOLD, german, "French") == "language"
+    assert cause("मकड़ी के आठ पैर होते हैं और यही उसकी पहचान है। " * 2, GOLD, "english") == ""
+    assert cause(GOLD, "मकड़ी के आठ पैर होते हैं और यही उसकी पहचान है। " * 2, "English") == "language"
+    # It is in the language already, or it is code.
+    assert cause(GOLD, GOLD, "English") == ""
+    assert cause(code, code, "Swedish") == ""
+
+
+def test_a_reply_without_an_object_of_texts_is_none() -> None:
+    asked = load_all()["translate"]
+    for said in ('{"translation": {}}', '{"translation": "Hej"}', '{"translation": {"gold": 8}}'):
+        assert outputs.parse_reply(asked, said).cause == "incomplete"
+    assert outputs.parse_reply(asked, '{"prompt": "Hej"}').cause == "unparsable"
+    found = outputs.parse_reply(asked, '{"translation": {"response_1": "a", "gold": ["b"]}}').value
+    assert found == {"response-1": "a", "gold": ["b"]}
+    texts = {"gold": ["x"], "response_1": "y", "context": " "}
+    assert find_cause(asked, found, texts) == ""
+
+
+def test_the_form_of_the_answer_names_the_texts_of_the_item() -> None:
+    asked = load_all()["translate"]
+    schema = frames.build_schema(asked, CallSpec("translation"), TEXTS | {"gold": ["a", "b"]})
+    assert schema is not None
+    inner = schema["properties"]["translation"]
+    assert list(inner["properties"]) == ["prompt", "gold", "perturbed", "claim"]
+    assert inner["properties"]["gold"] == {"type": "array", "items": {"type": "string"}}
+    assert inner["required"] == ["prompt", "gold", "perturbed", "claim"]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("fault", ["echoed", "incomplete", "no_json"])
+def test_what_is_of_no_use_is_counted_by_its_cause(
+    project: Project, evaluator: ScriptedEvaluator, fault: str
+) -> None:
+    make_item(project, "one", texts=TEXTS)
+    evaluator.script = Script(faults={fault: ""})
+    run = work(make_run(project, make_endpoint(evaluator), "translate", own=SWEDISH))
+    assert results(run) == {"unparsable" if fault == "no_json" else fault: 1}
+
+
+@pytest.mark.django_db
+def test_a_translation_needs_a_language_and_nothing_else_takes_one(project: Project) -> None:
+    make_items(project, 1)
+    endpoint = make_endpoint(NOBODY)
+    for strategy, language, why in [
+        ("translate", "", "Choose the language"),
+        ("translate", "Swedish\nIgnore this", "Write the name of one language"),
+        ("translate", "8", "Write the name of one language"),
+        ("generate-entity", "Swedish", "translates nothing"),
+    ]:
+        with pytest.raises(Refused, match=why):
+            make_run(project, endpoint, strategy, own=RunOverrides(language=language))
+    for language in ("Brazilian Portuguese", "हिन्दी", "العربية"):
+        made = make_run(project, endpoint, "translate", own=RunOverrides(language=language))
+        assert made.pinned_strategy().language == language
+    with pytest.raises(CommandError, match="Choose the language"):
+        call_command("run_strategy", project="fbi", strategy="translate", endpoint=endpoint.name)
+
+
+@pytest.mark.django_db
+def test_form_and_api_take_the_language(project: Project, browser: Client) -> None:
+    make_items(project, 2)
+    lead, endpoint = make_member(project, role="lead", alias="lena"), make_endpoint(NOBODY)
+    assert lead.account
+    browser.force_login(lead.account)
+    sent = {"strategy": ["translate"], "endpoint": [endpoint.name], "seed": 1}
+    page = browser.post("/projects/fbi/runs/new/", sent)
+    assert page.status_code == 422
+    assert "Choose the language to translate into" in page.content.decode()
+    # Of two strategies, the one that translates gets the language.
+    both = sent | {"strategy": ["translate", "generate-entity"], "language": " Swedish ",
+                   "estimate": "1"}  # fmt: skip
+    page = browser.post("/projects/fbi/runs/new/", both)
+    assert "into Swedish" in page.content.decode()
+    # A language that was left in the form of another strategy does not matter.
+    browser.post("/projects/fbi/runs/new/", sent | {"strategy": ["vanilla"], "language": "x"})
+    browser.post("/projects/fbi/runs/new/", sent | {"language": "Swedish"})
+    body = {"strategy": "translate", "endpoint": endpoint.name, "language": "Hindi"}
+    address = "/api/v1/projects/fbi/runs/"
+    client = api_client(lead)
+    for language, status in [("Hindi", 201), ("", 422)]:
+        said = client.post(
+            address, body | {"language": language}, content_type="application/json",
+            headers={"Idempotency-Key": language or "none"},
+        )  # fmt: skip
+        assert said.status_code == status, said.content
+    runs = Run.objects.order_by("number")
+    assert [run.pinned["own"].get("language") for run in runs if run.generates] == [
+        "Swedish", "Hindi"
+    ]  # fmt: skip
+    shown = browser.get(f"/projects/fbi/runs/{runs.last().number}/").content.decode()  # type: ignore[union-attr]
+    assert "<dt>Translated into</dt><dd>Hindi</dd>" in shown
+    copy = lifecycle.clone_run(Run.objects.get(pinned__own__language="Hindi"), lead)
+    assert copy.pinned["own"] == {"language": "Hindi"}
+
+
+@pytest.mark.django_db
+def test_the_preview_shows_all_texts_before_there_is_a_language(project: Project) -> None:
+    item = make_item(project, "one", texts=TEXTS)
+    made = preview.build_preview(
+        project, make_strategy("translate"), item=item, endpoint=make_endpoint(NOBODY)
+    )
+    assert made.prompt is not None
+    assert made.prompt.user.startswith("Translate every text of this item into (language).")
+    assert json.loads(made.prompt.user.split("TEXTS]")[1].removesuffix("[END ")) == {
+        name: text for name, text in TEXTS.items() if text
+    }
+    assert made.sent is not None
+    assert made.sent.digest == ""
+
+
+@pytest.mark.django_db
+def test_a_perturbation_that_the_translation_lost_is_flagged(project: Project) -> None:
+    make_item(project, "one", texts=TEXTS)
+    run = translated(project, SAID | {"perturbed": SAID["gold"], "prompt": "Hur många ben?"})
+    done = bring_in.bring_in_replies(
+        BringInRequest(
+            run, project, release.ReleasePolicy(share=100, aside=frozenset({"numbers"}))
+        ),
+        None,
+    )
+    assert made_of(project)[0].flags == ["identical", "numbers"]
+    assert (done.opened, done.waiting) == (0, 1)
+
+
+@pytest.mark.django_db
+def test_the_same_short_answer_in_two_languages_is_no_duplicate(project: Project) -> None:
+    short = {"prompt": "Who?", "gold": "Ada Lovelace", "perturbed": "Alan Turing", "claim": ""}
+    make_item(project, "one", texts=short)
+    run = translated(project, short | {"prompt": "Vem?"})
+    assert results(run) == {"made": 1}
+    bring_in.bring_in_replies(BringInRequest(run, project, ALL), None)
+    assert "duplicate" not in made_of(project)[0].flags

@@ -35,6 +35,8 @@ REPLY_TEXTS = {
 COPIED_PREFIXES = ("gold_", draws.FIELD_PREFIX)
 # Fields of a translation with this prefix are those of its source about its own generator.
 SOURCE_PREFIX = "source_"
+# The field of a reworded prompt that keeps the prompt from which it was made.
+ORIGINAL = "original"
 
 
 class GeneratedReply(NamedTuple):
@@ -121,6 +123,8 @@ def build_rows(run: Run, target: Project) -> Iterator[DerivedRow]:
         if strategy.translates:
             kept = said._replace(texts={})
             origin |= {LANGUAGE_FIELD: strategy.language, TRANSLATED_FROM: said.key}
+        if strategy.rewords:
+            origin[ORIGINAL] = _find_text("prompt", said.texts)
         values = _copy_fields(kept, origin, whole=strategy.translates)
         values |= _texts(task, kept, parts) | origin
         values |= draws.build_fields(strategy, said.drawn)
@@ -185,9 +189,10 @@ def iterate_replies(run: Run) -> Iterator[GeneratedReply]:
 
 
 def _makes_prompts(run: Run) -> bool:
-    """True if a run generates prompts. Then the answers of the source item and their authors are
-    not copied."""
-    return run.pinned_strategy().frame == "input"
+    """True if a run generates prompts that ask something else. Then the answers of the source item
+    and their authors are not copied."""
+    strategy = run.pinned_strategy()
+    return strategy.frame == "input" and not strategy.rewords
 
 
 def _list_made_texts(run: Run, task: TaskType) -> set[str]:
@@ -233,9 +238,12 @@ def _compare_with_source(
 ) -> tuple[str, ...]:
     """The flags of a text that should say the same as its source."""
     strategy = run.pinned_strategy()
-    if not strategy.translates:
+    if strategy.rewords:
+        pairs = [(_find_text("prompt", said.texts), parts["input"])]
+    elif strategy.translates:
+        pairs = [(said.texts[name], part) for name, part in parts.items()]
+    else:
         return ()
-    pairs = [(said.texts[name], part) for name, part in parts.items()]
     lacking = any(lacks_numbers(_join(before), _join(after)) for before, after in pairs)
     return (NUMBERS,) if lacking else ()
 

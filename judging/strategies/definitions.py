@@ -495,6 +495,7 @@ _KEYS: dict[str, tuple[type | tuple[type, ...], bool]] = {
     "category": (str, False),
     "needs_context": (bool, False),
     "draws": (list, False),
+    "rewords": (bool, False),
     "markers": (bool, False),
     "guard": (bool, False),
 }
@@ -502,7 +503,7 @@ _KEYS: dict[str, tuple[type | tuple[type, ...], bool]] = {
 _PLAIN_KEYS = (
     "slug", "title", "study", "frame", "output", "explanation", "metric", "metrics_from",
     "samples", "votes", "parameters", "examples", "fold", "parser", "decides", "about", "worded",
-    "category", "needs_context", "markers", "guard",
+    "category", "needs_context", "rewords", "markers", "guard",
 )  # fmt: skip
 _DEFAULTS = {"metric": ""}
 
@@ -602,8 +603,9 @@ def _check_kind(definition: Mapping[str, Any], source: str) -> None:
 
 
 def _check_generator(definition: Mapping[str, Any], source: str) -> None:
-    right = definition["frame"] == "input" or "needs_context" not in definition
-    require(right, source, "needs_context", "only the frame input has one; leave it out")
+    for key in ("needs_context", "rewords"):
+        right = definition["frame"] == "input" or key not in definition
+        require(right, source, key, "only the frame input has one; leave it out")
     right = definition["frame"] in WITH_DRAWS or "draws" not in definition
     require(right, source, "draws", f"are for the frames {format_names(WITH_DRAWS)} only")
     category = definition.get("category", "")

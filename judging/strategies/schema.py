@@ -208,9 +208,10 @@ class Strategy:
     from the run. `parser` is a named parser, "" for the default; `decides` the metric (or "total")
     that decides the item; `about` whose explanation is checked: "perturbed" or "gold". With
     `worded` the answer is not JSON. `category` is what a generator of perturbations generates, ""
-    for others. With `needs_context` an input without its context is incomplete. `draws` are what a
-    generator draws for each item. `language` is what a run translates into, "" for other runs and
-    as long as there is no run. `markers` and
+    for others. With `needs_context` an input without its context is incomplete; with `rewords` it
+    is the source prompt in other words. `draws` are what a generator draws for each item.
+    `language` is what a run translates into, "" for other runs and as long as there is no run.
+    `markers` and
     `guard` are False if the prompts leave out marker lines and the sentence against injected
     instructions (see `markers`). `abilities` and `made` come from the project,
     see `with_categories`.
@@ -246,6 +247,7 @@ class Strategy:
     category: str = ""
     needs_context: bool = False
     draws: tuple[Draw, ...] = ()
+    rewords: bool = False
     language: str = ""
     markers: bool = True
     guard: bool = True

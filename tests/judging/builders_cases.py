@@ -104,6 +104,7 @@ CASES = {
     "generate-planted": Case(perturbed, ITEMS, MADE),
     "generate-requirements": Case(perturbed, ITEMS, MADE),
     "generate-response": Case(detectable, ITEMS, MADE),
+    "reword": Case(perturbed, ITEMS, MADE),
     "suggest-ability": Case(perturbed, ITEMS, MADE),
     "translate": Case(perturbed, ITEMS, MADE),
     **{

@@ -44,13 +44,13 @@ WAYS: dict[str, Mapping[str, Any]] = {
 # model, parameters and body. Recorded before models were told apart by what they take. A strategy
 # that is added or reworded changes them all; nothing else may.
 RECORDED = {
-    "chat": "5fbaf24eaa7e9a4fabce5e20221e57316ddd16267ee133d63e36b68d4bcdd517",
-    "chat with parameters": "b06acaef0c2fd2c02fbae60ed08dff25e9046a69e867a647542ef985212e9703",
-    "chat in JSON": "3d03638bf072bcf38c764239bef56076474c4594bf6423d2e0c15f48d869b081",
-    "completions": "591b217f9bcf485810ba43dff5769b20565a3125589254d4de1155fcd6fb235a",
-    "anthropic": "0ff40de1fd6a339ad9b8fb8b29b72cec66bf12b99bded6016a7b29aeb46fcb50",
-    "anthropic by schema": "efb8096c25bf475399246c5bc9b1491d3852eb53be070f6b87bf00b815283108",
-    "gemini": "5dcc0b87039ae004e32ceb6afd01586c91dd9f55caaf1daf592d5c4df9c57b3f",
+    "chat": "26afbdeb83bc71f460995e98650f62f2aaf18e0ac2d16157b19a4f1322ce06ab",
+    "chat with parameters": "8d8dcd5133ad2b7a28ea144f9e57076652fd81f92afc27c8f619fc254dae1245",
+    "chat in JSON": "cbe429a7d53c15b36f9355c4b270e3137a51727a99654f74afb0b7e846181611",
+    "completions": "d3b16da6894c11ad922e7363b0d355891d6fc780085126de9feafbfe0c456227",
+    "anthropic": "16242285fda9448d1fc19c0d94357106f566f770a4306804d46fc8ab24ede561",
+    "anthropic by schema": "e90bffdf9478dbe096f534e9cb3f1f9f999a3bb5ad348d83e40b19b2df2e79e7",
+    "gemini": "6a864c954347da88bac7022eb4c0b3953bb319d58beba7a88f16fada6920309e",
 }
 
 

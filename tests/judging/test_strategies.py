@@ -44,6 +44,7 @@ STUDIES = {
         "detect-1a", "detect-1b", "detect-2a", "detect-2b", "detect-steps",
         "detect-self-consistency", "majority",
         "generate-requirements", "generate-claims", "generate-planted", "generate-response",
+        "reword",
     },
     "002": {"score-matrix", "score-matrix-animals", "score-chain", "score-rubric", "matching",
         "string-match"},

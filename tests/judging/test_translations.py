@@ -1,4 +1,4 @@
-"""Items are translated whole: what comes in, and what is of no use."""
+"""Items are translated whole, and seeds are reworded: what comes in, and what is of no use."""
 
 import json
 from dataclasses import replace
@@ -18,7 +18,7 @@ from judging.generation.views import board
 from judging.models import Run
 from judging.runs import lifecycle
 from judging.runs.run_config import RunOverrides
-from judging.strategies import frames, load_all, preview
+from judging.strategies import StrategyError, frames, from_definition, load_all, preview
 from judging.strategies.frames import CallSpec
 from judging.strategies.replies import outputs
 from judging.strategies.replies.unusable_texts import find_cause
@@ -310,3 +310,73 @@ def test_the_same_short_answer_in_two_languages_is_no_duplicate(project: Project
     assert results(run) == {"made": 1}
     bring_in.bring_in_replies(BringInRequest(run, project, ALL), None)
     assert "duplicate" not in made_of(project)[0].flags
+
+
+# Rewording
+
+ASKED = "The man who wrote Faust in 1808 born which city was?"
+ANEW = "In which city was the man born who wrote Faust in 1808?"
+
+
+def reworded(project: Project, text: str) -> Run:
+    run = make_run(project, make_endpoint(NOBODY), "reword")
+    said = {"input": text, "context": "", "rationale": "The order of the words."}
+    lifecycle.plan_calls(run)
+    answer_as(run, lambda body: json.dumps(said))
+    lifecycle.finish_if_done(run)
+    run.refresh_from_db()
+    return run
+
+
+def make_seed(**texts: str) -> tuple[Project, Project]:
+    seeds, target = (make_project(one, task_type="gold-verification") for one in ("s", "t"))
+    item = make_item(seeds, "one", category="", fields={"gold_model": "m"})
+    item.revisions.update(texts={"prompt": ASKED, **texts})
+    return seeds, target
+
+
+@pytest.mark.django_db
+def test_a_reworded_seed_keeps_its_original_its_context_and_its_answer() -> None:
+    seeds, target = make_seed(gold="Frankfurt.", context="A passage.")
+    run = reworded(seeds, ANEW)
+    bring_in.bring_in_replies(BringInRequest(run, target, ALL), None)
+    [made] = made_of(target)
+    assert made.revision().texts == {
+        "prompt": ANEW, "context": "A passage.", "gold": "Frankfurt."
+    }  # fmt: skip
+    assert made.fields["original"] == ASKED
+    assert (made.fields["generator"], made.fields["gold_model"]) == ("reword v1", "m")
+    assert made.fields["rationale"] == "The order of the words."
+    # With its answer, people can look at it at once.
+    assert Slot.objects.filter(item=made).count() == 1
+    # A mistake is planted in the reworded question.
+    planted = make_run(target, make_endpoint(NOBODY, name="other"), "generate-planted")
+    assert planted.outcomes.get().item_id == made.pk
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("text", "result", "flags"),
+    [
+        (ASKED, "made", []),
+        ("In which city was the man born who wrote Faust?", "made", ["numbers"]),
+        (" ", "incomplete", None),
+    ],
+)
+def test_a_question_that_reads_well_may_stay_and_numbers_must(
+    text: str, result: str, flags: list[str] | None
+) -> None:
+    seeds, target = make_seed()
+    run = reworded(seeds, text)
+    assert results(run) == {result: 1}
+    if flags is not None:
+        bring_in.bring_in_replies(BringInRequest(run, target, ALL), None)
+        [made] = made_of(target)
+        assert made.flags == flags
+        # Without an answer it waits for one, as every prompt does.
+        assert not Slot.objects.filter(item=made).exists()
+
+
+def test_only_a_generator_of_inputs_rewords() -> None:
+    with pytest.raises(StrategyError, match="only the frame input"):
+        from_definition(load_all()["generate-gold"].definition | {"rewords": True})

@@ -11,7 +11,8 @@ unrelated  too few of the perturbed answer's words are in the gold answer, thoug
            keeps the text
 
 These checks do not apply to answers: the answer to a prompt may be in any language, and an answer
-that repeats the input is a mistake that a study of responses should include.
+that repeats the input is a mistake that a study of responses should include. A question that is to
+be reworded may be well worded already.
 """
 
 import re
@@ -75,7 +76,7 @@ def find_cause(strategy: Strategy, value: Any, texts: Mapping[str, Any]) -> str:
         return "" if "" in causes else next(iter(causes), "")
     if strategy.output == "input":
         [seed, *_] = [*_each(texts.get("prompt", texts.get("input"))), ""]
-        if flags.has_same_words(value[INPUT], seed):
+        if not strategy.rewords and flags.has_same_words(value[INPUT], seed):
             return ECHOED
         return LANGUAGE if flags.describe_language_change(seed, value[INPUT]) else ""
     if strategy.output == TRANSLATION:

@@ -168,8 +168,8 @@ class StartForm(DescriptionForm):
         label="Language to translate into",
         required=False,
         max_length=MAX_LANGUAGE,
-        help_text="For translations: its English name, for example Swedish. The prompt shows it, and "
-        "the items get it in their field “language”.",
+        help_text="For translations: its English name, for example Swedish. The prompt shows it, "
+        "and the items get it in their field “language”.",
     )
     endpoint = forms.ModelMultipleChoiceField(
         Endpoint.objects.none(),

@@ -44,13 +44,13 @@ WAYS: dict[str, Mapping[str, Any]] = {
 # model, parameters and body. Recorded before models were told apart by what they take. A strategy
 # that is added or reworded changes them all; nothing else may.
 RECORDED = {
-    "chat": "26afbdeb83bc71f460995e98650f62f2aaf18e0ac2d16157b19a4f1322ce06ab",
-    "chat with parameters": "8d8dcd5133ad2b7a28ea144f9e57076652fd81f92afc27c8f619fc254dae1245",
-    "chat in JSON": "cbe429a7d53c15b36f9355c4b270e3137a51727a99654f74afb0b7e846181611",
-    "completions": "d3b16da6894c11ad922e7363b0d355891d6fc780085126de9feafbfe0c456227",
-    "anthropic": "16242285fda9448d1fc19c0d94357106f566f770a4306804d46fc8ab24ede561",
-    "anthropic by schema": "e90bffdf9478dbe096f534e9cb3f1f9f999a3bb5ad348d83e40b19b2df2e79e7",
-    "gemini": "6a864c954347da88bac7022eb4c0b3953bb319d58beba7a88f16fada6920309e",
+    "chat": "1856118ce3e55e6a35ec98447611aedfebbe618da13730cffb20ddfd9f79419b",
+    "chat with parameters": "aa1f7cea911655a296a6eab9f15c5245bf6b5dc21e6ebe3bf1490f5f03acc02c",
+    "chat in JSON": "9b8242cb8e14165505a819187e79d4efcd04ac45e43a35354081386cc921d93e",
+    "completions": "515c0a9967ce483b29396e7206fe0f86415a31b3e12922f657748578b66ae859",
+    "anthropic": "6d6aee407bae92fef8d104f73514877a0656eba3aa72c04ed6a6f1b0bcbe5217",
+    "anthropic by schema": "6a7c167e2b489d24767a070808d6c88d35014600989aedce8a1a41c84d2d3d9b",
+    "gemini": "7de47d7fac6ecdc8ba774a0f6b4b31b0b19009a0dae5b2d24f384168e325bbbe",
 }
 
 

@@ -1,8 +1,10 @@
 """Items are translated whole, and seeds are reworded: what comes in, and what is of no use."""
 
 import json
+import zipfile
 from dataclasses import replace
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from judging.generation import bring_in
 from judging.generation.bring_in import BringInRequest
 from judging.generation.views import board
 from judging.models import Run
+from judging.results import group_fields
 from judging.runs import lifecycle
 from judging.runs.run_config import RunOverrides
 from judging.strategies import StrategyError, frames, from_definition, load_all, preview
@@ -28,6 +31,7 @@ from tests.judging.builders_judging import (
     api_client,
     make_endpoint,
     make_items,
+    make_judged,
     make_run,
     make_strategy,
     results,
@@ -310,6 +314,46 @@ def test_the_same_short_answer_in_two_languages_is_no_duplicate(project: Project
     assert results(run) == {"made": 1}
     bring_in.bring_in_replies(BringInRequest(run, project, ALL), None)
     assert "duplicate" not in made_of(project)[0].flags
+
+
+@pytest.mark.django_db
+def test_an_exported_translation_is_the_same_item_again(project: Project, tmp_path: Path) -> None:
+    make_item(project, "one", texts=TEXTS, slots=0, fields={"task": "sums"})
+    run = translated(project, SAID | {"prompt": "Hur många ben har 9 spindlar?", "claim": "Fel."})
+    bring_in.bring_in_replies(BringInRequest(run, project, ALL), None)
+    path, other = tmp_path / "items.jsonl", make_project("other")
+    call_command("export", "items", project="fbi", format="jsonl", output=path)
+    call_command("import_items", str(path), project="other", stdout=StringIO())
+    [before], [after] = made_of(project), made_of(other)
+    assert before.flags == after.flags == ["numbers"]
+    assert before.fields == after.fields
+    assert before.fields["language"] == "Swedish"
+    assert after.parent is not None
+    assert (after.parent.key, after.dose) == ("one", None)
+    assert after.revision().texts == before.revision().texts
+    # What was translated is told again, so it is not translated once more.
+    assert translated(other, SAID).outcomes.get().item.key == "one"
+
+
+@pytest.mark.django_db
+def test_figures_can_be_grouped_by_the_language_and_are_archived_with_it(
+    project: Project, tmp_path: Path
+) -> None:
+    [one] = make_items(project, 1, fields={"language": "English"})
+    run = translated(project, {name: f"{text}, sa" for name, text in one.revision().texts.items()})
+    bring_in.bring_in_replies(BringInRequest(run, project, ALL), None)
+    [made] = made_of(project)
+    assert made.fields["source_language"] == "English"
+    Resolution.objects.create(
+        item=made, revision=made.revision(), value="valid", rule="test", source="imported"
+    )
+    judged = make_judged(project, [(one, "detected"), (made, "undetected")])
+    assert "language" in group_fields.list_fields(project)
+    call_command("freeze_results", project="fbi", run=[judged.number], with_texts=True,
+                 output=tmp_path / "all.zip", stdout=StringIO(), verbosity=0)  # fmt: skip
+    with zipfile.ZipFile(tmp_path / "all.zip") as archive:
+        held = b"".join(archive.read(name) for name in archive.namelist())
+    assert b"translated_from" in held
 
 
 # Rewording

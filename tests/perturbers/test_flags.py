@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from perturbers.flags import describe_language_change, find_flags, has_same_words
+from perturbers.flags import (
+    describe_language_change,
+    describe_untranslated,
+    find_flags,
+    has_same_words,
+    is_in,
+    lacks_numbers,
+)
 
 GOLD = "Bees make honey in spring. A hive holds about 40000 bees, and the queen lays the eggs."
 GERMAN = "Die Bienen machen den Honig und sie sind nicht mit der Königin von einem Volk auf Reisen."
@@ -147,3 +154,45 @@ def test_of_long_texts_those_words_differ_that_stand_in_one_alone() -> None:
 def test_a_riddle_may_be_wrong_without_a_number() -> None:
     assert rules("final-errors", "So it is Peter.", "So it is John.") == []
     assert rules("calculations", "A is taller than B.", "B is taller than A.") == []
+
+
+HINDI = "मधुमक्खियाँ वसन्त में शहद बनाती हैं, और रानी अण्डे देती है, जैसा सब जानते हैं।" * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "said"),
+    [
+        (GERMAN, "German", ""),
+        (GERMAN, "Swiss German", ""),
+        (GERMAN, "French", "It seems to be in German, not in French."),
+        (GOLD * 3, "Swedish", "It seems to be in English, not in Swedish."),
+        (GOLD * 3, " english", "It seems to be in English, not in  english."),
+        (GOLD * 3, "english", ""),
+        (HINDI, "Hindi", ""),
+        (HINDI, "French", "It seems to be in Devanagari script, not in French."),
+        ("40000", "French", ""),
+    ],
+)
+def test_a_translation_is_told_by_its_script_or_by_small_words(
+    text: str, language: str, said: str
+) -> None:
+    assert describe_untranslated(GOLD * 3, text, language) == said
+    assert not (is_in(language, text) and said)
+
+
+def test_of_two_languages_in_another_script_nothing_is_told() -> None:
+    assert describe_untranslated(HINDI, HINDI.replace("है", "आहे"), "Marathi") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "lacks"),
+    [
+        ("Ein Volk hat 40.000 Bienen.", False),
+        ("४०,००० मधुमक्खियाँ", False),
+        ("Von 4 Völkern hat eines 40 000 Bienen.", False),
+        ("Ein Volk hat vierzigtausend Bienen.", True),
+        ("Ein Volk hat 4000 Bienen.", True),
+    ],
+)
+def test_numbers_stay_in_a_translation_however_they_are_grouped(text: str, lacks: bool) -> None:
+    assert lacks_numbers(GOLD, text) is lacks

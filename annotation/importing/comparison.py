@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db.models import F
-from django.db.models.fields.json import KT
+from django.db.models.fields.json import KT, KeyTextTransform
 
 from annotation import tasktypes
 from annotation.importing.flags import DUPLICATE
@@ -228,7 +228,7 @@ def _answer_keys(project: Project, name: str, clusters: set[str]) -> dict[str, s
     items = Item.objects.in_project(project).filter(cluster__among=clusters)
     current = Revision.objects.filter(item__in=items, number=F("item__revision_number"))
     told = current.annotate(
-        said=KT(f"texts__{name}"), language=KT(f"item__fields__{LANGUAGE_FIELD}")
+        said=KT(f"texts__{name}"), language=KeyTextTransform(LANGUAGE_FIELD, "item__fields")
     )
     found = told.values_list("item__cluster", "said", "language", "item__key").order_by()
     return {

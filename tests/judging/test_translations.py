@@ -314,6 +314,10 @@ def test_the_same_short_answer_in_two_languages_is_no_duplicate(project: Project
     assert results(run) == {"made": 1}
     bring_in.bring_in_replies(BringInRequest(run, project, ALL), None)
     assert "duplicate" not in made_of(project)[0].flags
+    # In one language it is.
+    again = translated(project, short | {"prompt": "Vem där?"})
+    bring_in.bring_in_replies(BringInRequest(again, project, ALL), None)
+    assert ["duplicate" in item.flags for item in made_of(project)] == [False, True]
 
 
 @pytest.mark.django_db

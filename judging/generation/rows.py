@@ -121,7 +121,6 @@ def build_rows(run: Run, target: Project) -> Iterator[DerivedRow]:
         kept = said._replace(texts={}, fields={}) if _makes_prompts(run) else said
         parts, origin = _parts(run, said), _build_origin_fields(run, said)
         if strategy.translates:
-            kept = said._replace(texts={})
             origin |= {LANGUAGE_FIELD: strategy.language, TRANSLATED_FROM: said.key}
         if strategy.rewords:
             origin[ORIGINAL] = _find_text("prompt", said.texts)

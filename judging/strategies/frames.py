@@ -246,7 +246,6 @@ def list_texts(texts: Mapping[str, Any]) -> dict[str, str | list[str]]:
     found = {
         name: texts[name] if isinstance(texts[name], str) else [str(one) for one in texts[name]]
         for name in names
-        if texts[name]
     }
     return {name: text for name, text in found.items() if "".join(text).strip()}
 

@@ -257,6 +257,7 @@ def test_form_and_api_take_the_language(project: Project, browser: Client) -> No
     assert "into Swedish" in page.content.decode()
     # A language that was left in the form of another strategy does not matter.
     browser.post("/projects/fbi/runs/new/", sent | {"strategy": ["vanilla"], "language": "x"})
+    assert Run.objects.get().strategy.slug == "vanilla"
     browser.post("/projects/fbi/runs/new/", sent | {"language": "Swedish"})
     body = {"strategy": "translate", "endpoint": endpoint.name, "language": "Hindi"}
     address = "/api/v1/projects/fbi/runs/"

@@ -274,7 +274,7 @@ def test_the_page_of_an_item_shows_its_own_fields_and_why_it_is_held_for_that(
     client.force_login(lead.account)
     page = client.get(reverse("item", args=[item.project.slug, item.key])).content.decode()
     facts = page[page.index("facts-title") : page.index("</dl>", page.index("facts-title"))]
-    assert 'response_model</code></dt><dd class="text">m</dd>' in facts
+    assert 'response_model</code></dt><dd class="text" dir="auto">m</dd>' in facts
     assert "It is 2." in facts
     assert "Reasoning correctness, Instruction following" in facts
     assert "Category" not in facts

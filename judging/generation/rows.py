@@ -217,13 +217,13 @@ def _parts(run: Run, said: GeneratedReply) -> Mapping[str, Any]:
 
 def _copy_fields(said: GeneratedReply, origin: Mapping[str, Any], *, whole: bool) -> dict[str, Any]:
     """The fields of the source item that hold for an item made from it: those about its gold answer
-    and its language, or as a `whole` all, where those that the new item has of its own get a
+    and its translation, or as a `whole` all, where those that the new item has of its own get a
     prefix."""
     if not whole:
         return {
             name: value
             for name, value in said.fields.items()
-            if name.startswith(COPIED_PREFIXES) or name == LANGUAGE_FIELD
+            if name.startswith(COPIED_PREFIXES) or name in (LANGUAGE_FIELD, TRANSLATED_FROM)
         }
     own = {*origin, "source_item", "source_project"}
     return {

@@ -131,6 +131,30 @@ def test_rejected_items_and_translations_are_not_translated(project: Project) ->
 
 
 @pytest.mark.django_db
+def test_what_is_made_of_a_translation_is_in_its_language_and_not_translated(
+    project: Project,
+) -> None:
+    target = make_project("sv")
+    make_item(project, "one", texts=TEXTS)
+    run = translated(project, SAID)
+    bring_in.bring_in_replies(BringInRequest(run, target, ALL), None)
+    perturbed = make_run(target, make_endpoint(NOBODY), "generate-number-errors")
+    said = {"perturbed": SAID["gold"].replace("8", "7"), "claim": "8 blev 7.", "rationale": "Så."}
+    lifecycle.plan_calls(perturbed)
+    answer_as(perturbed, lambda body: json.dumps(said))
+    lifecycle.finish_if_done(perturbed)
+    perturbed.refresh_from_db()
+    bring_in.bring_in_replies(BringInRequest(perturbed, target, ALL), None)
+    made = made_of(target)
+    assert [item.fields["language"] for item in made] == ["Swedish", "Swedish"]
+    assert [item.fields["generator"] for item in made] == [
+        "translate v1", "generate-number-errors v1"
+    ]  # fmt: skip
+    with pytest.raises(Refused, match="No item of this project can be translated"):
+        translated(target, SAID)
+
+
+@pytest.mark.django_db
 def test_several_references_stay_several_and_go_to_a_project_of_their_kind() -> None:
     project, target = (make_project(slug, task_type="rating") for slug in ("en", "sv"))
     item = make_item(project, "one", category="")

@@ -19,6 +19,7 @@ from judging.strategies.frames import CallSpec, RenderedPrompt
 from judging.strategies.replies import outputs
 from judging.strategies.replies.outputs import ParsedReply
 
+_LANGUAGE_NOTE = f"A run shows the language that is chosen for it in place of {frames.NO_LANGUAGE}."
 # A placeholder that is used until an endpoint is chosen.
 _DUMMY_ENDPOINT = {"name": "nobody", "provider": "openai_compatible", "model": "none"}
 EXPLANATION_INPUTS = ("explanation", "score")
@@ -208,7 +209,7 @@ def _render_preview(
         replies=asked.replies,
         stand_ins=asked.stand_ins,
         flags=tuple(injection.find_flags(_collect_shown_texts(asked), delimiters=fences)),
-        notes=(*note, *_explain_draw(drawn), *_explain_exclusion(asked, item)),
+        notes=(*note, *_explain_draw(drawn), *_explain_difference(asked, item)),
         examples=ids,
     )
     if endpoint is None:
@@ -295,15 +296,17 @@ def _collect_shown_texts(asked: _PreviewedCall) -> dict[str, Any]:
     return {name: text for name, text in asked.texts.items() if name in names} | replies
 
 
-def _explain_exclusion(asked: _PreviewedCall, item: Item) -> tuple[str, ...]:
-    """Return a note if a run would not cover this item."""
+def _explain_difference(asked: _PreviewedCall, item: Item) -> tuple[str, ...]:
+    """Return notes on how a run would show this item otherwise, or that it would not cover it."""
+    if asked.strategy.translates:
+        covers = selection.accepts_item(asked.run.project, "texts", item)
+        why = f"A run would skip {item.key}: it was rejected, or is a translation."
+        return (_LANGUAGE_NOTE,) if covers else (_LANGUAGE_NOTE, why)
     needs = frames.get_item_needs(asked.strategy)
     if needs == "run":
         return ()
     if selection.accepts_item(asked.run.project, needs, item):
         return ()
-    if needs == "texts":
-        return (f"A run would skip {item.key}: it was rejected, or is a translation.",)
     wanted = " or ".join(
         value.replace("_", " ") for value in selection.REQUIRED_RESULTS.get(needs, ())
     )

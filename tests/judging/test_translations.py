@@ -315,6 +315,11 @@ def test_the_preview_shows_all_texts_before_there_is_a_language(project: Project
     }
     assert made.sent is not None
     assert made.sent.digest == ""
+    assert made.notes == ("A run shows the language that is chosen for it in place of (language).",)
+    item.fields["translated_from"] = "other"
+    item.save()
+    [_, why] = preview.build_preview(project, make_strategy("translate"), item=item).notes
+    assert why == "A run would skip one: it was rejected, or is a translation."
 
 
 @pytest.mark.django_db

@@ -121,6 +121,8 @@ def make_errors() -> Project:
     item; an audit of explanations."""
     project = make_project("errors", task_type="error-detection", overlap=2)
     items = make_sets(project, 2, 2, response_model="gpt-4")
+    drawn = {"drawn_errors": "2", "drawn_final_answer": "stays"}
+    Item.objects.in_project(project).update(fields=drawn | items[0].fields)
     say_kinds(items[:2], ["reasoning-correctness"], ["instruction-following"])
     for name, elo in (("weak", 1000), ("strong", 1200)):
         endpoint = rate_endpoint(name, Elo=elo)
@@ -246,7 +248,19 @@ def test_paraphrases_are_accepted_but_for_a_share_that_people_check() -> None:
     assert made.filter(resolutions__value="score-invariant").count() == 2
 
 
-def test_errors_are_made_by_rule_one_two_and_four_at_a_time() -> None:
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (
+            "perturb --with spelling numbers --errors 1 2 4",
+            [(one, dose) for one in ("number-errors", "spelling") for dose in (1, 2, 4)],
+        ),
+        ("perturb --with spelling --errors 4", [("spelling", 4)]),
+    ],
+)
+def test_errors_are_made_by_rule_so_many_at_a_time(
+    line: str, expected: list[tuple[str, int]]
+) -> None:
     project = make_project("p")
     of_stories = {"ability": "long-form", "source_ability": "long-form", "category": "spelling"}
     items = make_items(project, 1), make_items(project, 1, **of_stories)
@@ -258,11 +272,9 @@ def test_errors_are_made_by_rule_one_two_and_four_at_a_time() -> None:
     texts = {"gold": gold, "perturbed": "None."}
     for [item] in items:
         item.revisions.update(texts=texts | {"prompt": item.key})
-    type_line("perturb --with spelling numbers --errors 1 2 4", "p")
+    type_line(line, "p")
     made = Item.objects.in_project(project).exclude(dose=None)
-    assert sorted((one.category, one.dose) for one in made) == [
-        (category, dose) for category in ("number-errors", "spelling") for dose in (1, 2, 4)
-    ]
+    assert sorted((one.category, one.dose) for one in made) == expected
 
 
 @pytest.mark.usefixtures("folder")

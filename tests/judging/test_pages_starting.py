@@ -8,16 +8,17 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.models import Project, Resolution
+from annotation.models import Membership, Project, Resolution
 from judging.models import Budget, Endpoint, Reply, Run
 from judging.runs import lifecycle
-from tests.builders import make_member, make_revision, make_slot
+from tests.builders import make_member, make_project, make_revision, make_slot
 from tests.judging.builders_judging import (
     answer,
     make_baseline,
     make_endpoint,
     make_items,
     make_judged,
+    make_responses,
     make_run,
     make_strategy,
 )
@@ -112,6 +113,21 @@ def test_several_strategies_are_several_runs(
     answered = sent(browser, **body)
     assert answered.headers["Location"] == reverse("runs", args=["fbi"])
     assert Run.objects.count() == 2
+
+
+def test_rouge_l_of_responses_is_started_before_anybody_has_rated_them(browser: Client) -> None:
+    project = make_project("ratings", task_type="rating")
+    account = Membership.objects.get(project__slug="fbi").account
+    make_member(project, role="researcher", account=account)
+    make_responses(project, ["3/3/3"] * 2)
+    Resolution.objects.all().delete()
+    make_baseline()
+    page = "/projects/ratings/runs/new/"
+    assert "items without a final label: tick that under" in shown(browser.get(page))
+    asked = {"strategy": "rouge-l-response", "endpoint": "baseline", "seed": 5}
+    assert "No item of this project is resolved" in shown(browser.post(page, asked), 422)
+    assert browser.post(page, asked | {"unlabelled": "on"}).status_code == 302
+    assert Run.objects.get().outcomes.filter(truth="unlabelled").count() == 2
 
 
 def test_the_form_says_how_many_items_are_resolved(browser: Client, project: Project) -> None:

@@ -6,7 +6,7 @@ the annotators.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -88,15 +88,16 @@ class _Candidate:
 
 
 def draw_sample(
-    lead: Membership, *, size: int, raters: int, group: str, seed: int, now: datetime
+    lead: Membership, *, size: int, raters: int, by: Sequence[str], seed: int, now: datetime
 ) -> SampleResult:
     """Draw `size` resolved items of each group, and open slots for `raters` annotators on each.
 
-    `group` is a column or a field of items, as offered by `reports.grouping`. The draw depends only
-    on the seed and the keys: repeating it adds nothing, and a larger size extends the sample. Other
-    slots of the sample stay as they are.
+    `by` has columns and fields of items, as offered by `reports.grouping`; a group has the same
+    value in all of them (study 001 takes 35 items of each task and response model). The draw
+    depends only on the seed and the keys: repeating it adds nothing, and a larger size extends the
+    sample. Other slots of the sample stay as they are.
     """
-    groups, drawn = _draw(lead.project, size, group, seed)
+    groups, drawn = _draw(lead.project, size, by, seed)
     new_slots, stream = 0, iter(drawn)
     while batch := list(islice(stream, BATCH)):
         with transactions.transact():
@@ -112,7 +113,7 @@ def draw_sample(
         member_id=lead.pk,
         size=size,
         raters=raters,
-        group=group,
+        group=", ".join(by),
         seed=seed,
         new_slots=new_slots,
     )
@@ -183,10 +184,10 @@ def label_rows(project: Project) -> Iterator[dict[str, Any]]:
 
 
 def _draw(
-    project: Project, size: int, group: str, seed: int
+    project: Project, size: int, by: Sequence[str], seed: int
 ) -> tuple[list[BaselineGroup], list[int]]:
     by_group: dict[str, list[_Candidate]] = defaultdict(list)
-    for candidate in _candidates(project, group):
+    for candidate in _candidates(project, by):
         by_group[candidate.group].append(candidate)
     groups, drawn = [], []
     for name, found in sorted(by_group.items()):
@@ -196,11 +197,12 @@ def _draw(
     return groups, drawn
 
 
-def _candidates(project: Project, group: str) -> Iterator[_Candidate]:
+def _candidates(project: Project, by: Sequence[str]) -> Iterator[_Candidate]:
     resolved = Resolution.objects.of_live_originals().of_project(project).of_tests()
     for item in Item.objects.filter(pk__in=resolved.values("item")).iterator(chunk_size=500):
-        value = item.value_of(group)
-        yield _Candidate(item.pk, item.key, "—" if value is None else str(value))
+        values = [item.value_of(name) for name in by]
+        group = ", ".join("—" if value is None else str(value) for value in values)
+        yield _Candidate(item.pk, item.key, group)
 
 
 def _open_slots(item: Item, raters: int) -> int:

@@ -28,7 +28,7 @@ def resolved(lead: Membership, number: int, value: str = "valid", **values: Any)
 
 
 def make(lead: Membership, **values: Any) -> human_baseline.SampleResult:
-    wanted = {"size": 2, "raters": 2, "group": "category", "seed": 1, "now": timezone.now()}
+    wanted = {"size": 2, "raters": 2, "by": ["category"], "seed": 1, "now": timezone.now()}
     return human_baseline.draw_sample(lead, **{**wanted, **values})
 
 
@@ -71,7 +71,20 @@ def test_another_seed_draws_others(lead: Membership) -> None:
 def test_items_are_grouped_by_a_field_of_their_own(lead: Membership) -> None:
     resolved(lead, 2, fields={"model": "A"}), resolved(lead, 2, fields={"model": "B"})
     assert "model" in [one.name for one in grouping.list_groupings(lead.project)]
-    assert [group.name for group in make(lead, size=1, group="model").groups] == ["A", "B"]
+    assert [group.name for group in make(lead, size=1, by=["model"]).groups] == ["A", "B"]
+
+
+def test_so_many_are_drawn_of_each_task_and_model_as_study_001_does(lead: Membership) -> None:
+    for task in ("sums", "facts"):
+        for model in ("A", "B"):
+            resolved(lead, 2, fields={"task": task, "model": model})
+    made = make(lead, size=1, by=["task", "model"])
+    assert [(one.name, one.drawn) for one in made.groups] == [
+        ("facts, A", 1),
+        ("facts, B", 1),
+        ("sums, A", 1),
+        ("sums, B", 1),
+    ]
 
 
 def test_more_raters_open_more_places_and_closed_ones_are_used_again(lead: Membership) -> None:

@@ -137,7 +137,7 @@ def test_whoever_lists_final_labels_has_seen_their_items(people: Cast) -> None:
 def test_the_baseline_is_read(people: Cast) -> None:
     make_resolution(make_item(people.project, slots=0))
     now = timezone.now()
-    human_baseline.draw_sample(people.lead, size=1, raters=1, group="category", seed=1, now=now)
+    human_baseline.draw_sample(people.lead, size=1, raters=1, by=["category"], seed=1, now=now)
     say(people.annotator, take(people.annotator))
     found = ask(people.lead, "baseline/")
     assert (found["items"], found["filled"]) == (1, 1)

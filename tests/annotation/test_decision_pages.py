@@ -257,7 +257,7 @@ def test_a_sample_is_drawn_filled_read_and_ended(people: Cast) -> None:
     make_resolution(make_item(people.project, slots=0))
     client = browser_of(people.lead)
     assert "There is no sample yet" in body(client.get(url("baseline", people)))
-    data = {"size": "5", "group": "category", "raters": "2", "seed": "7"}
+    data = {"size": "5", "by": ["category"], "raters": "2", "seed": "7"}
     page = body(client.post(url("baseline", people), data, follow=True))
     assert "number-errors 1 of 1" in page
     say(people.annotator, take(people.annotator), "valid")

@@ -23,7 +23,11 @@ class SampleForm(forms.Form):
     """The size of a sample, its groups, and the number of annotators per item."""
 
     size = forms.IntegerField(min_value=1, max_value=100_000, initial=35, label="Items per group")
-    group = forms.ChoiceField(label="Group by")
+    by = forms.MultipleChoiceField(
+        label="Group by",
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": "Choose at least one."},
+    )
     raters = forms.IntegerField(min_value=1, max_value=50, initial=3, label="Annotators per item")
     seed = forms.IntegerField(
         min_value=0,
@@ -36,8 +40,9 @@ class SampleForm(forms.Form):
     def __init__(self, data: object, project: Project) -> None:
         super().__init__(data)  # type: ignore[arg-type]
         names = [(one.name, one.title) for one in grouping.list_groupings(project)]
-        self.fields["group"] = forms.ChoiceField(choices=names, label="Group by")
-        self.order_fields(["size", "group", "raters", "seed"])
+        by = self.fields["by"]
+        assert isinstance(by, forms.MultipleChoiceField)
+        by.choices, by.initial = names, [names[0][0]]
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

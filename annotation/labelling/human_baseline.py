@@ -201,7 +201,7 @@ def _candidates(project: Project, by: Sequence[str]) -> Iterator[_Candidate]:
     resolved = Resolution.objects.of_live_originals().of_project(project).of_tests()
     for item in Item.objects.filter(pk__in=resolved.values("item")).iterator(chunk_size=500):
         values = [item.value_of(name) for name in by]
-        group = ", ".join("—" if value is None else str(value) for value in values)
+        group = " · ".join("—" if value is None else str(value) for value in values)
         yield _Candidate(item.pk, item.key, group)
 
 

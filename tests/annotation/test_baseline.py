@@ -80,10 +80,10 @@ def test_so_many_are_drawn_of_each_task_and_model_as_study_001_does(lead: Member
             resolved(lead, 2, fields={"task": task, "model": model})
     made = make(lead, size=1, by=["task", "model"])
     assert [(one.name, one.drawn) for one in made.groups] == [
-        ("facts, A", 1),
-        ("facts, B", 1),
-        ("sums, A", 1),
-        ("sums, B", 1),
+        ("facts · A", 1),
+        ("facts · B", 1),
+        ("sums · A", 1),
+        ("sums · B", 1),
     ]
 
 

@@ -23,7 +23,7 @@ from annotation.tasktypes import TaskType
 UNRESOLVED = "none"
 PURPOSE_CHOICES = [("tests", "Without duplicates, qualification and control items")]
 # These filters together must match one label.
-LABEL_FILTERS = ("annotator", "choice", "longer_than")
+LABEL_FILTERS = ("annotator", "choice", "longer_than", "wrote")
 
 
 def _parse_object(text: str) -> dict[str, Any] | None:
@@ -68,7 +68,8 @@ class ItemFilter(filters.FilterSet):
     """Filter items by words of their texts and comments (see `annotation.items.search`), category,
     ability, resolution ("none": unresolved), flag and part of the key.
 
-    `annotator`, `choice` and `longer_than` (seconds) must all match one current label. `fields` is
+    `annotator`, `choice`, `longer_than` (seconds) and `wrote` (the name of a field of the task type
+    that has an answer) must all match one current label. `fields` is
     a JSON object of names and values of the item's own fields. `answers` is a JSON object of
     answers in its final label other than the deciding one. `agreement` is a JSON object that
     selects the items behind a row: field, measure and people for a row of the agreement table;
@@ -97,6 +98,7 @@ class ItemFilter(filters.FilterSet):
     longer_than = filters.NumberFilter(
         method="said_to_be", label="Labelling time over (seconds)", min_value=0
     )
+    wrote = filters.CharFilter(method="said_to_be", label="Has text in", max_length=80)
     search = filters.CharFilter(method="search_key", label="Key contains", max_length=200)
     items = filters.ChoiceFilter(
         choices=PURPOSE_CHOICES, method="as_tests", empty_label="Any", label="Items"
@@ -192,7 +194,8 @@ class ItemFilter(filters.FilterSet):
             return items  # all label filters are applied together, with the first
         seconds = given.get("longer_than")
         longer_than = None if seconds is None else float(seconds)
-        return items.said_to_be(given.get("annotator", ""), given.get("choice", ""), longer_than)
+        annotator, choice = given.get("annotator", ""), given.get("choice", "")
+        return items.said_to_be(annotator, choice, longer_than, given.get("wrote", ""))
 
     def as_tests(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
         """Leave out duplicates, qualification and control items, whatever the value is."""
@@ -234,6 +237,7 @@ class ItemPageFilter(ItemFilter):
         *args: Any,
         choices: list[tuple[str, str]],
         people: list[str],
+        task: TaskType,
         categories: Taxonomy | None,
         **values: Any,
     ) -> None:
@@ -242,12 +246,16 @@ class ItemPageFilter(ItemFilter):
         self._offer("resolution", [(UNRESOLVED, "Unresolved"), *choices])
         self._offer("choice", choices)
         self._offer("annotator", [(alias, alias) for alias in people])
+        texts = [(one.name, one.title) for one in task.fields if one.kind == "text"]
+        self._offer("wrote", texts)
         if categories:
             self._offer("category", [*categories.category_names().items()])
             self._offer("ability", [*categories.ability_names().items()])
         rare = ("fields", "items", "answers", "agreement", "pairwise", "longer_than")
         unused = [name for name in rare if not self.data.get(name)]
-        for name in (*unused, *(() if categories else ("category", "ability"))):
+        unused += [] if categories else ["category", "ability"]
+        unused += [] if texts else ["wrote"]
+        for name in unused:
             del self.form.fields[name]
 
     def _offer(self, name: str, offered: list[tuple[str, str]]) -> None:

@@ -266,10 +266,11 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return self.filter(Exists(held))
 
     def said_to_be(
-        self, annotator: str, choice: str, longer_than: float | None = None
+        self, annotator: str, choice: str, longer_than: float | None = None, wrote: str = ""
     ) -> ItemQuerySet:
         """Return the items with a current label at stage `label` that is by this annotator, has
-        this choice and took more than `longer_than` seconds; "" and None mean any."""
+        this choice, took more than `longer_than` seconds and has an answer in the field `wrote`; ""
+        and None mean any."""
         from annotation.models import Label
 
         labels = Label.objects.filter(item=OuterRef("pk"), stage="label", current=True)
@@ -280,6 +281,10 @@ class ItemQuerySet(models.QuerySet["Item"]):
             labels = labels.alias(tenths=Tenths("seconds")).filter(
                 tenths__gt=round(10 * longer_than)
             )
+        if wrote:
+            # Cast to text: otherwise SQLite would compare it as JSON.
+            said = Cast(KeyTextTransform(wrote, "answers"), models.TextField())
+            labels = labels.alias(wrote=said).exclude(Q(wrote=None) | Q(wrote=""))
         return self.filter(Exists(labels))
 
     def with_keys(self, keys: Iterable[str]) -> ItemQuerySet:

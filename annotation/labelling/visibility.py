@@ -11,7 +11,7 @@ from annotation.models import Item, Label, Mark, Membership, Resolution, Stage
 # The stages at which members give labels of their own, whatever the item's purpose.
 OWN_LABEL_STAGES = (Stage.LABEL, Stage.CONTROL, Stage.BASELINE, Stage.QUALIFICATION)
 # The filters of an item list that depend on people's labels.
-PEOPLE_FILTERS = ("annotator", "choice", "longer_than", "agreement")
+PEOPLE_FILTERS = ("annotator", "choice", "longer_than", "wrote", "agreement")
 # Small enough for a batch to commit well within 200 ms, so that people can label meanwhile.
 BATCH = 200
 

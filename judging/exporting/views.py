@@ -204,6 +204,7 @@ def _build_filters(request: HttpRequest, member: Membership) -> ItemPageFilter:
         Item.objects.in_project(member.project),
         choices=[(str(option.value), option.title) for option in task.deciding.options],
         people=[person.alias for person in people],
+        task=task,
         categories=taxonomy.load_taxonomy(member.project) if task.categories else None,
     )
 

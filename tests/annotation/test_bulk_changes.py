@@ -18,6 +18,7 @@ from annotation.labelling import bulk_changes, queue
 from annotation.labelling.correct_answers import PROBE
 from annotation.labelling.queue import Offer
 from annotation.models import BulkChange, Event, Item, Membership, Project, Resolution, Slot
+from tests.annotation.test_agreement import make_label
 from tests.builders import (
     browser_of,
     make_item,
@@ -332,3 +333,20 @@ def test_all_that_match_are_those_of_the_filters(lead: Membership) -> None:
     other = make_item(make_project(slug="other"), key="other")
     post(client, lead.project, scope="ticked", item=[other.pk, "x", "9" * 30], action="exclude:")
     assert not BulkChange.objects.filter(action="exclude").exists()
+
+
+def test_items_with_other_errors_are_excluded_as_study_001_did() -> None:
+    project = make_project(task_type="error-detection")
+    lead, ann = make_member(project, role="lead"), make_member(project)
+    said = {"verdict": "error", "explanation": "It is wrong."}
+    for key, more in [("a", {"other_type": "Bad grammar."}), ("b", {"other_type": ""}), ("c", {})]:
+        make_label(make_item(project, key), ann, {**said, **more})
+    client, page = browser_of(lead), f"/projects/{project.slug}/items/"
+    assert "Another error category</option>" in client.get(page).content.decode()
+    listed = client.get(f"{page}?wrote=other_type").content.decode()
+    assert "1 item" in listed
+    post(client, project, "?wrote=other_type", scope="all", action="exclude:")
+    assert set(Item.objects.in_project(project).values_list("key", flat=True)) == {"b", "c"}
+    other = f"/projects/{make_project('vetting').slug}/items/"
+    make_member(Project.objects.get(slug="vetting"), role="lead", account=lead.account)
+    assert 'name="wrote"' not in client.get(other).content.decode()

@@ -102,7 +102,9 @@ def test_known_answers_inform_of_their_items(people: Cast) -> None:
     assert seen(people.lead) == {"k"}
 
 
-@pytest.mark.parametrize("query", ["annotator=annotator&choice=valid", "longer_than=0"])
+@pytest.mark.parametrize(
+    "query", ["annotator=annotator&choice=valid", "longer_than=0", "wrote=choice"]
+)
 def test_a_list_narrowed_by_what_somebody_said_informs_of_all_that_is_on_it(
     people: Cast, query: str
 ) -> None:

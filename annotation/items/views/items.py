@@ -62,6 +62,7 @@ def items(request: HtmxRequest, slug: str) -> HttpResponse:
         Item.objects.in_project(member.project).for_list(),
         choices=choices,
         people=[person.alias for person in people],
+        task=task,
         categories=taxonomy.load_taxonomy(member.project) if task.categories else None,
     )
     typed = found.form.cleaned_data.get("text", "") if found.form.is_valid() else ""

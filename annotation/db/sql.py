@@ -231,6 +231,17 @@ def lock_clause(*, passing: bool) -> str:
     return "FOR NO KEY UPDATE OF s" + (" SKIP LOCKED" if passing else "")
 
 
+def keep_rows(found: QuerySet[Any]) -> list[int]:
+    """Return the ids of the rows that a query finds. Nobody can delete these rows until the current
+    transaction ends, but others may change them. Waits for whoever is deleting one."""
+    statement, values = found.order_by().values_list("pk").query.sql_with_params()
+    if connection.features.has_select_for_no_key_update:
+        statement += " FOR KEY SHARE"
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        return [pk for (pk,) in cursor.fetchall()]
+
+
 if TYPE_CHECKING:
     LookupBase = Lookup[Any]
 else:

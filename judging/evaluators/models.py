@@ -12,6 +12,7 @@ from django.db import models
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
+from annotation.db import sql
 from judging.evaluators.prices import Prices
 from judging.evaluators.providers import PROVIDERS, build_body, provider_choices
 from judging.evaluators.providers.parameters import fit_token_limit, merge_parameters
@@ -29,6 +30,11 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
     def listed(self, *, archived: bool = False) -> EndpointQuerySet:
         """Endpoints for lists and new runs, with archived ones only if requested."""
         return self if archived else self.filter(archived_at=None)
+
+    def keep(self, endpoint: Endpoint) -> bool:
+        """Keep an endpoint from being deleted until this transaction ends, since a run will use it.
+        Return False if it is deleted already, or not among these."""
+        return bool(sql.keep_rows(self.filter(pk=endpoint.pk)))
 
     def alike(self, endpoint: Endpoint) -> EndpointQuerySet:
         """Endpoints of the same provider at the same address. They share their requests: any of

@@ -412,8 +412,8 @@ def move_to_endpoint(run: Run, endpoint: Endpoint, member: Membership | None) ->
         run.pinned_strategy(), endpoint, run.cap, parameters=pinned["parameters"]
     )
     start_checks.check_budget(run.project, endpoint)
-    start_checks.check_not_archived(endpoint)
     with transactions.transact():
+        start_checks.check_not_archived(endpoint)
         # Like a retry, lock the outcomes before the run, and in the order in which outcomes are
         # decided.
         list(run.outcomes.order_by("pk").select_for_update(no_key=True).values_list("pk"))

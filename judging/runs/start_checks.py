@@ -47,8 +47,9 @@ def check_endpoint(
 
 
 def check_not_archived(endpoint: Endpoint) -> None:
-    """Raise `Refused` if the endpoint, as it is now, is archived or deleted."""
-    if not Endpoint.objects.listed().filter(pk=endpoint.pk).exists():
+    """Raise `Refused` if the endpoint, as it is now, is archived or deleted. Otherwise nobody can
+    delete it until this transaction ends."""
+    if not Endpoint.objects.listed().keep(endpoint):
         raise Refused(
             f"Endpoint {endpoint.name} is archived or deleted, so it takes no new runs. Choose "
             "another endpoint, or ask a site admin to restore it."

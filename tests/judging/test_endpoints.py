@@ -1,13 +1,18 @@
 """Endpoints in the browser and in the API: who sees, tests, adds and changes them."""
 
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
+from django.db import connection, connections, transaction
 from django.test import Client
 from django.utils import timezone
 
+from annotation.errors import Refused as NotAllowed
 from annotation.models import ApiToken, Event
 from judging.errors import Refused
 from judging.evaluators import endpoints, trial_call
@@ -415,6 +420,100 @@ def test_a_run_at_an_endpoint_goes_on_when_it_is_archived(people: Cast) -> None:
     lifecycle.plan_calls(make_run(people.project, endpoint))
     endpoints.archive_endpoint(endpoint, people.account("admin"))
     assert endpoint in Endpoint.objects.due(timezone.now())
+
+
+Step = Callable[[], object]
+
+
+def at_the_same_time(first: Step, second: Step) -> object:
+    """Take the first step in a transaction that ends once the second one, in a thread, waits for it
+    or is done. Return what the second one returned, or the error that it raised."""
+
+    def take_second() -> object:
+        try:
+            return second()
+        except Exception as problem:
+            return problem
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(1) as thread:
+        with transaction.atomic():
+            first()
+            taken = thread.submit(take_second)
+            ends = time.monotonic() + 60
+            while not taken.done() and not is_any_waiting():
+                assert time.monotonic() < ends, "the second step neither waits nor ends"
+        return taken.result()
+
+
+def is_any_waiting() -> bool:
+    """True if anybody waits for a lock of this connection."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_locks"
+            " WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
+        )
+        return bool(cursor.fetchone()[0])
+
+
+@pytest.fixture
+def unused(people: Cast) -> Endpoint:
+    make_items(people.project, 1)
+    return make_endpoint(NOBODY)
+
+
+def using(people: Cast, unused: Endpoint, way: str) -> Step:
+    """A step that starts a run at the endpoint, or moves one there."""
+    if way == "start":
+        return lambda: make_run(people.project, unused)
+    run = make_run(people.project, make_endpoint(NOBODY))
+    lifecycle.plan_calls(run)
+    lifecycle.pause(run, None)
+    return lambda: lifecycle.move_to_endpoint(run, unused, None)
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("way", ["start", "move"])
+def test_an_endpoint_at_which_a_run_is_being_started_is_not_deleted(
+    people: Cast, unused: Endpoint, way: str
+) -> None:
+    admin = people.account("admin")
+    assert admin
+    said = at_the_same_time(
+        using(people, unused, way), lambda: endpoints.delete_endpoint(unused, admin)
+    )
+    assert isinstance(said, NotAllowed)
+    assert str(said).startswith(f"Runs use {unused.name}, so it cannot be deleted.")
+    assert unused.runs.count() == 1
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("way", ["start", "move"])
+def test_no_run_starts_at_an_endpoint_that_is_being_deleted(
+    people: Cast, unused: Endpoint, way: str
+) -> None:
+    admin, use = people.account("admin"), using(people, unused, way)
+    assert admin
+    said = at_the_same_time(lambda: endpoints.delete_endpoint(unused, admin), use)
+    assert isinstance(said, Refused)
+    assert str(said).startswith(f"Endpoint {unused.name} is archived or deleted")
+    assert not Endpoint.objects.filter(pk=unused.pk).exists()
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_changes_an_endpoint_while_a_run_is_being_started(
+    people: Cast, unused: Endpoint
+) -> None:
+    """As when its provider asks for a pause."""
+    begin = using(people, unused, "start")
+    said = at_the_same_time(
+        begin, lambda: Endpoint.objects.filter(pk=unused.pk).update(paused_until=timezone.now())
+    )
+    assert said == 1
 
 
 @pytest.mark.parametrize("step", ["archive", "restore", "delete"])

@@ -7,7 +7,17 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from django.db.models import Count, F, Max, Min, Q, prefetch_related_objects
+from django.db.models import (
+    BigIntegerField,
+    Count,
+    F,
+    Max,
+    Min,
+    Q,
+    QuerySet,
+    prefetch_related_objects,
+)
+from django.db.models.functions import Cast
 
 from judging.models import Call, Run, Tally
 
@@ -17,6 +27,11 @@ from judging.models import Call, Run, Tally
 SUSPICIOUS, IMPOSSIBLE, MIN_BYTES = 4, 12, 4_000
 # From this number on, prompts of different lengths with equal token counts are no chance.
 MIN_EQUAL = 3
+# A server that cuts at its context counts all prompts that are too long as the most tokens of the
+# run. So the longest prompts, whatever their script, have one count. Of prompts that were read
+# whole, the longest have different counts, unless they are few or about as long.
+MIN_LENGTHS, MIN_SPREAD = 5, 1.15
+_SHIFT, _MAX_BYTES = 2**32, 2**31
 # What a provider adds to the name of a model that it resolves: a date or number of a snapshot, or a
 # tag. A single digit is another model, as in opus-4 and opus-4-1. A date is a year and the rest: if
 # it had a way of its own, a name of many dates would take very long to refuse.
@@ -67,8 +82,8 @@ def count_facts(run: Run) -> ReplyFacts:
 
 
 def count_facts_of_runs(runs: Collection[Run]) -> dict[int, ReplyFacts]:
-    """Count what the replies of each run say about themselves, by run id, in one query, or two if
-    prompts may have been cut."""
+    """Count what the replies of each run say about themselves, by run id, in one query, or in up to
+    four if prompts may have been cut."""
     facts = {run.pk: ReplyFacts() for run in runs}
     asked = [r.pk for r in runs if r.kind == Run.Kind.ASKED and not r.endpoint.is_offline]
     # Calls may share a request, so each reply is counted once for each run.
@@ -84,31 +99,86 @@ def count_facts_of_runs(runs: Collection[Run]) -> dict[int, ReplyFacts]:
         ),
         most=Max(tokens),
         longest=Max(length),
+        # The most tokens and, of the prompts that have as many, the fewest bytes, as one number.
+        place=Max(
+            Cast(tokens, BigIntegerField()) * _SHIFT + _MAX_BYTES - length,
+            filter=Q(request__reply__tokens_in__gt=0),
+        ),
     )
     rows: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
     for row in grouped.order_by("-n", "model"):
         rows[row["run"]].append(row)
     most = {run: max(row["most"] or 0 for row in found) for run, found in rows.items()}
-    suspicious = []
+    suspicious, spread = [], []
     for run, found in rows.items():
         models = {row["model"]: row["n"] for row in found}
         facts[run] = ReplyFacts(models, sum(row["far"] for row in found))
         longest = max(row["longest"] or 0 for row in found)
         if longest >= MIN_BYTES and longest > most[run] * SUSPICIOUS:
             suspicious.append(run)
-    if not suspicious:
-        return facts
-    long = calls.filter(run__in=suspicious, request__reply__bytes_sent__gte=MIN_BYTES)
+        place = max(row["place"] or 0 for row in found)
+        if place and longest >= MIN_SPREAD * (_MAX_BYTES - place % _SHIFT):
+            spread.append(run)
+    equal = _find_longest_equal(calls, spread, most) | _find_long_equal(calls, suspicious, most)
+    return facts | {run: replace(facts[run], **told) for run, told in equal.items()}
+
+
+def _find_long_equal(
+    calls: QuerySet[Call], runs: Sequence[int], most: Mapping[int, int]
+) -> dict[int, dict[str, int]]:
+    """Find the runs of which several long prompts of different lengths have the most tokens of the
+    run, each with the counts of its facts."""
+    if not runs:
+        return {}
+    length, tokens = F("request__reply__bytes_sent"), F("request__reply__tokens_in")
+    long = calls.filter(run__in=runs, request__reply__bytes_sent__gte=MIN_BYTES)
     columns = ("run", "tokens", "equal", "shortest", "longest")
     equal = long.values("run", tokens=tokens).annotate(
         equal=Count("request", distinct=True), shortest=Min(length), longest=Max(length)
     )
-    for run, counted, n, shortest, longest in equal.values_list(*columns):
-        if counted == most[run] and n >= MIN_EQUAL and shortest * 1.1 <= longest:
-            facts[run] = replace(
-                facts[run], equal=n, tokens=counted, shortest=shortest, longest=longest
-            )
-    return facts
+    return {
+        run: {"tokens": counted, "equal": n, "shortest": shortest, "longest": longest}
+        for run, counted, n, shortest, longest in equal.values_list(*columns)
+        if counted == most[run] and n >= MIN_EQUAL and shortest * 1.1 <= longest
+    }
+
+
+def _find_longest_equal(
+    calls: QuerySet[Call], runs: Sequence[int], most: Mapping[int, int]
+) -> dict[int, dict[str, int]]:
+    """Find the runs whose longest prompts all have the most tokens of the run although their
+    lengths differ, each with the counts of its facts."""
+    if not runs:
+        return {}
+    length, tokens = F("request__reply__bytes_sent"), F("request__reply__tokens_in")
+    counted = calls.filter(run__in=runs, request__reply__tokens_in__isnull=False)
+    by_tokens = counted.values("run", tokens=tokens).annotate(longest=Max(length))
+    # The longest prompt that has fewer tokens: shorter ones may not have been cut.
+    whole = dict.fromkeys(runs, 0)
+    for run, number, longest in by_tokens.values_list("run", "tokens", "longest"):
+        if number != most[run]:
+            whole[run] = max(whole[run], longest or 0)
+    longer = Q()
+    for run in runs:
+        longer |= Q(
+            run=run, request__reply__tokens_in=most[run], request__reply__bytes_sent__gt=whole[run]
+        )
+    equal = (
+        counted.filter(longer)
+        .values("run")
+        .annotate(
+            equal=Count("request", distinct=True),
+            lengths=Count(length, distinct=True),
+            shortest=Min(length),
+            longest=Max(length),
+        )
+    )
+    columns = ("run", "equal", "lengths", "shortest", "longest")
+    return {
+        run: {"tokens": most[run], "equal": n, "shortest": shortest, "longest": longest}
+        for run, n, lengths, shortest, longest in equal.values_list(*columns)
+        if lengths >= MIN_LENGTHS and longest >= MIN_SPREAD * shortest
+    }
 
 
 def is_same_model(asked: str, answered: str) -> bool:

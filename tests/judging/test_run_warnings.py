@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from datetime import timedelta
 from html import unescape
+from random import Random
 from typing import Any
 
 import pytest
@@ -17,7 +18,13 @@ from judging.jobs import heartbeat
 from judging.models import Endpoint, Reply, Run, Tally
 from judging.runs import derived, estimate, lifecycle, progress, selection
 from judging.runs.choices import get_version
-from judging.runs.warnings import ReplyFacts, is_same_model, list_warnings, load_summaries
+from judging.runs.warnings import (
+    ReplyFacts,
+    count_facts,
+    is_same_model,
+    list_warnings,
+    load_summaries,
+)
 from tests.builders import make_member, make_project
 from tests.judging.builders_decided import make_replied, scores
 from tests.judging.builders_judging import (
@@ -152,6 +159,88 @@ def test_prompts_that_were_read_whole_warn_of_nothing(
 ) -> None:
     run = ask_run(evaluator, [6000, 7000, 8000], tokens_in=tokens_in)
     assert progress.load_status(run).warnings == []
+
+
+# Letters, letters of a usual word, and letters that make up one token.
+SCRIPTS = {
+    "English": ("etaoinshrdlucm", (1, 11), 6),
+    "German": ("enisratduhläöß", (2, 18), 4),
+    "Hindi": ("कखगतदनपमरलसहािीेो", (2, 8), 2),
+    "Chinese": ("的一是不了人我在有他这中大来上", (1, 3), 1),
+}
+OVERHEAD = 700, 160  # bytes and tokens of the strategy's own words
+
+
+def write_prompts(script: str, number: int, chance: Random) -> list[tuple[int, int]]:
+    """Bytes and tokens of short prompts of different lengths, as a tokenizer would count them."""
+    found = []
+    for _ in range(number):
+        own = chance.choice(list(SCRIPTS)) if script == "mixed" else script
+        letters, size, per_token = SCRIPTS[own]
+        words = [
+            "".join(chance.choices(letters, k=chance.randint(*size)))
+            for _ in range(chance.randint(30, 200))
+        ]
+        tokens = sum(-(-len(word) // chance.choice((per_token, per_token + 1))) for word in words)
+        found.append((OVERHEAD[0] + len(" ".join(words).encode()), OVERHEAD[1] + tokens))
+    return found
+
+
+def count_told(run: Run, prompts: list[tuple[int, int]]) -> ReplyFacts:
+    """What a run with these prompts, as bytes and tokens, tells."""
+    replies = list(Reply.objects.filter(request__calls__run=run).order_by("pk"))
+    for reply, (size, tokens) in zip(replies, prompts, strict=True):
+        reply.bytes_sent, reply.tokens_in = size, tokens
+    Reply.objects.bulk_update(replies, ["bytes_sent", "tokens_in"])
+    return count_facts(run)
+
+
+def answered_run(number: int) -> Run:
+    run = started_run(number)
+    answer(run)
+    return run
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("script", [*SCRIPTS, "mixed"])
+def test_short_prompts_that_were_cut_are_told_in_any_script(script: str) -> None:
+    run, chance = answered_run(40), Random(7)
+    for _ in range(10):
+        whole = write_prompts(script, 40, chance)
+        context = sorted(tokens for _, tokens in whole)[15]
+        cut = [(size, min(tokens, context)) for size, tokens in whole]
+        facts = count_told(run, cut)
+        assert facts.tokens == context
+        assert facts.equal >= 5
+        [warning] = list_warnings("m", facts)
+        assert warning.kind == "cut_prompts"
+        assert f"were all counted as {context:,} tokens" in warning.message
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("script", [*SCRIPTS, "mixed"])
+def test_short_prompts_that_were_read_whole_warn_of_nothing_in_any_script(script: str) -> None:
+    run, chance = answered_run(40), Random(8)
+    for _ in range(40):
+        told = count_told(run, write_prompts(script, 40, chance))
+        assert list_warnings("m", told) == []
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("why", "prompts"),
+    [
+        ("each prompt is sent ten times", [(1_000 + 200 * n, 250) for n in range(4)] * 10),
+        ("they are about as long", [(2_000 + 5 * n, 500) for n in range(40)]),
+        ("only the longest was counted so", [(900 + 30 * n, 200 + 10 * n) for n in range(40)]),
+        ("longer ones were counted as less", [(900, 800)] * 39 + [(1_800, 400)]),
+        ("the server counts nothing", [(900 + 30 * n, 0) for n in range(40)]),
+    ],
+)
+def test_equal_counts_that_say_nothing_warn_of_nothing(
+    why: str, prompts: list[tuple[int, int]]
+) -> None:
+    assert list_warnings("m", count_told(answered_run(40), prompts)) == [], why
 
 
 @pytest.mark.django_db(transaction=True)

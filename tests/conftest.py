@@ -2,6 +2,7 @@
 with REQUIRE_SERVICES=1 they fail instead. The published data is asked for and never required.
 """
 
+import asyncio
 import atexit
 import gc
 import importlib
@@ -330,15 +331,31 @@ def chromium() -> str:
     return path
 
 
-@pytest.fixture(scope="module")
-def browser(chromium: str) -> Iterator[Browser]:
-    """A browser without a window.
-
-    For one module only: Playwright keeps an event loop in this thread, in which `asyncio.run`
-    fails and Django refuses queries unless told that the loop is not its own.
-    """
-    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
-        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
-        launched = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield launched
+@pytest.fixture(scope="session")
+def running_browser(chromium: str) -> Iterator[tuple[Browser, asyncio.AbstractEventLoop]]:
+    """A browser without a window for all tests of this process, and the loop that talks to it: to
+    start both takes half a second of a core. Pages of one address share a process."""
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--process-per-site"]
+        )
+        loop = asyncio.get_running_loop()
+        asyncio._set_running_loop(None)
+        yield launched, loop
+        asyncio._set_running_loop(loop)
         launched.close()
+
+
+@pytest.fixture(scope="module")
+def browser(running_browser: tuple[Browser, asyncio.AbstractEventLoop]) -> Iterator[Browser]:
+    """The browser, for the tests of a module.
+
+    Playwright keeps an event loop running in this thread, in which `asyncio.run` fails and Django
+    refuses queries unless told that the loop is not its own: other modules do not find it running.
+    """
+    launched, loop = running_browser
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
+        asyncio._set_running_loop(loop)
+        yield launched
+        asyncio._set_running_loop(None)

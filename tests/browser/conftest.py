@@ -1,9 +1,8 @@
 """A page of a signed-in person, which fails its test if the browser complains."""
 
 import threading
-from collections import defaultdict
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from django.conf import settings
@@ -11,14 +10,14 @@ from django.contrib.staticfiles.handlers import StaticFilesHandler
 from django.core.servers.basehttp import WSGIRequestHandler
 from django.core.signals import request_finished, request_started
 from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect
 from pytest_django.live_server_helper import LiveServer
 
 from annotation.models import Account
 
 OpenPage = Callable[..., Page]
-# The browser contexts that no test uses now, by the options they were made with.
-IdleContexts = dict[str, list[BrowserContext]]
+# A page of the site that asks for nothing more.
+KEPT = "/static/img/mark.svg"
 
 # Milliseconds that a page gets for what a test waits for; a busy machine may need seconds.
 PATIENCE = 20_000
@@ -29,43 +28,87 @@ expect.set_options(timeout=PATIENCE)
 WSGIRequestHandler.disable_nagle_algorithm = True
 
 
-@pytest.fixture(scope="module")
-def idle_contexts(browser: Browser) -> IdleContexts:
-    """Contexts for the tests of a module: one that is used again has style sheets and scripts in
-    its cache, and what one test leaves in it, cookies and storage, is taken out behind it."""
-    return defaultdict(list)
+class SharedContext:
+    """A browser context for one test after the other. A page that is kept open keeps the process
+    of the site, and with it what was compiled of the scripts."""
+
+    def __init__(self, browser: Browser, address: str) -> None:
+        self.address = address
+        self.context = browser.new_context(base_url=address, service_workers="block")
+        self.kept = self.context.new_page()
+        self.kept.goto(KEPT)
+        self.debugger = self.context.new_cdp_session(self.kept)
+
+    def empty(self) -> None:
+        """Take out what a test left in it."""
+        self.context.set_offline(False)
+        self.context.clear_cookies()
+        for page in self.context.pages:
+            if page != self.kept:
+                page.close()
+        # What this process still knows of its storage, and what the browser does.
+        self.kept.evaluate("localStorage.clear()")
+        stored = "local_storage,indexeddb,cache_storage"
+        self.debugger.send(
+            "Storage.clearDataForOrigin", {"origin": self.address, "storageTypes": stored}
+        )
+
+
+@pytest.fixture(scope="session")
+def idle_contexts() -> list[SharedContext]:
+    """Browser contexts that no test uses now. One that is used again has style sheets and scripts
+    in its cache; what a test leaves in it, pages, cookies and storage, is taken out behind it."""
+    return []
 
 
 @pytest.fixture
 def open_page(
     browser: Browser,
-    idle_contexts: IdleContexts,
+    idle_contexts: list[SharedContext],
     live_server: LiveServer,
     requests_at_work: Callable[[], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[OpenPage]:
-    """`open_page(account, path, **context)`: a page of the account, None being a visitor.
+    """`open_page(account, path, viewport=..., color_scheme=...)`: a page of the account, None
+    being a visitor.
 
     Without the service worker, unless a test allows it: what it fetches, Playwright cannot hold
-    back. Such a context, and one whose clock a test sets (`own_context=True`), serves no other.
+    back. A context of other options, and one whose clock a test sets (`own_context=True`), serves
+    no other test.
     """
     complaints: list[str] = []
-    contexts: list[tuple[BrowserContext, str]] = []
+    shared: list[SharedContext] = []
+    own: list[BrowserContext] = []
 
     def opened(
-        account: Account | None, path: str, *, own_context: bool = False, **options: Any
+        account: Account | None,
+        path: str,
+        *,
+        own_context: bool = False,
+        viewport: ViewportSize | None = None,
+        color_scheme: Literal["light", "dark"] | None = None,
+        **options: Any,
     ) -> Page:
-        allowed = {"service_workers": "block"} | options
-        shared = not own_context and allowed["service_workers"] == "block"
-        if shared:
+        looks = {"viewport": viewport, "color_scheme": color_scheme}
+        if own_context or options:
+            allowed = {"service_workers": "block", "base_url": live_server.url} | options
+            context = browser.new_context(
+                **allowed, **{name: look for name, look in looks.items() if look}
+            )
+            own.append(context)
+        else:
             monkeypatch.setattr(StaticFilesHandler, "serve", _serve_for_an_hour)
-        kind = repr(sorted(allowed.items())) if shared else ""
-        idle = idle_contexts[kind]
-        context = idle.pop() if idle else browser.new_context(base_url=live_server.url, **allowed)
-        contexts.append((context, kind))
+            shared.append(
+                idle_contexts.pop() if idle_contexts else SharedContext(browser, live_server.url)
+            )
+            context = shared[-1].context
         if account:
             _sign_in(context, account, live_server.url)
         page = context.new_page()
+        if context not in own and viewport:
+            page.set_viewport_size(viewport)
+        if context not in own and color_scheme:
+            page.emulate_media(color_scheme=color_scheme)
         page.set_default_timeout(PATIENCE)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("console", lambda message: _note(complaints, message))
@@ -73,12 +116,11 @@ def open_page(
         return page
 
     yield opened
-    for context, kind in contexts:
-        if kind:
-            _empty(context, live_server.url)
-            idle_contexts[kind].append(context)
-        else:
-            context.close()
+    for context in own:
+        context.close()
+    for one in shared:
+        one.empty()
+    idle_contexts.extend(shared)
     requests_at_work()
     assert complaints == []
 
@@ -120,20 +162,6 @@ def _serve_for_an_hour(handler: StaticFilesHandler, request: Any) -> Any:
     answer = _serve(handler, request)
     answer["Cache-Control"] = "max-age=3600"
     return answer
-
-
-def _empty(context: BrowserContext, address: str) -> None:
-    """Take out what a test left in it, by the last page that is closed: storage is a page's."""
-    context.set_offline(False)
-    context.clear_cookies()
-    for page in context.pages[1:]:
-        page.close()
-    (page,) = context.pages or [context.new_page()]
-    stored = "local_storage,indexeddb,cache_storage"
-    context.new_cdp_session(page).send(
-        "Storage.clearDataForOrigin", {"origin": address, "storageTypes": stored}
-    )
-    page.close()
 
 
 def _sign_in(context: Any, account: Account, address: str) -> None:

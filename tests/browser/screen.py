@@ -25,6 +25,16 @@ def label_screen(
     return wait_for(page, key)
 
 
+def second_page(page: Page) -> Page:
+    """Another tab of the same person, as wide and in the same colours."""
+    is_dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+    other = page.context.new_page()
+    if page.viewport_size:
+        other.set_viewport_size(page.viewport_size)
+    other.emulate_media(color_scheme="dark" if is_dark else "light")
+    return other
+
+
 def wait_for(page: Page, key: str) -> Page:
     """The page, once this item is painted and takes a label."""
     page.wait_for_selector(f'#panel[data-item="{key}"][data-ready]')

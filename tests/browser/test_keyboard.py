@@ -19,6 +19,7 @@ from tests.browser.screen import (
     expect_choices,
     label_screen,
     lose_connection,
+    second_page,
     sent_to,
     wait_for,
     with_items,
@@ -274,7 +275,7 @@ def test_a_label_waiting_for_the_one_before_survives_closing(
     hold_labels(page)
     choose(page, "2", "item-02")
     page.keyboard.press("3")
-    again = page.context.new_page()
+    again = second_page(page)
     page.close()
     again.goto(reverse("label", args=[member.project.slug]))
     wait_for(again, "item-03")
@@ -312,7 +313,7 @@ def test_labels_made_offline_survive_closing_and_are_sent_once(
     choose(page, "2", "item-02")
     page.keyboard.press("3")
     expect(page.locator("#outbox")).to_contain_text("2 labels wait for the connection")
-    again = page.context.new_page()
+    again = second_page(page)
     page.close()
     posts = sent_to(again, "/label/submit/")
     page.context.set_offline(False)
@@ -616,7 +617,7 @@ def test_what_another_window_sent_waits_here_no_more(
     choose(page, "2", "item-02")
     page.keyboard.press("3")
     expect(page.locator("#outbox")).to_contain_text("2 labels wait for the connection")
-    other = page.context.new_page()
+    other = second_page(page)
     other.goto(reverse("label", args=[member.project.slug]))
     wait_for(other, "item-03")
     page.unroute("**/projects/**")

@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 from annotation.models import Membership, Project, digest_texts
 from judging.models import StrategyVersion
 from tests.browser.conftest import OpenPage
+from tests.browser.screen import second_page
 from tests.browser.test_accessibility import LOOKS, checked, look
 from tests.builders import make_member, make_project
 from tests.judging.builders_judging import make_endpoint, make_items, make_responses, make_run
@@ -106,7 +107,7 @@ def test_the_second_of_two_keeps_the_text(
         member.account, "/projects/fbi/strategies/vanilla/copy/", **look(width, scheme)
     )
     page.get_by_role("button", name="Copy", exact=True).click()
-    other = page.context.new_page()
+    other = second_page(page)
     other.goto(page.url)
     change(other, "useless", "worthless")
     other.get_by_role("button", name="Save as a new version").click()

@@ -9,7 +9,15 @@ from playwright.sync_api import Page, expect
 from annotation.accounts.keymap import DEFAULT_KEYS
 from annotation.models import Draft, Label, Membership, Revision
 from tests.browser.conftest import OpenPage
-from tests.browser.screen import choices, choose, expect_choices, label_screen, wait_for, with_items
+from tests.browser.screen import (
+    choices,
+    choose,
+    expect_choices,
+    label_screen,
+    second_page,
+    wait_for,
+    with_items,
+)
 from tests.browser.test_accessibility import violations
 from tests.builders import TEXTS, make_guidelines, make_item, make_member, make_project
 
@@ -226,7 +234,7 @@ def test_a_comment_to_the_others_survives_closing_the_tab(
     address = reverse("comments", args=[member.project.slug]) + "?item=item-01"
     page.goto(address)
     page.get_by_label("Write a comment").fill("See item-02.")
-    again = page.context.new_page()
+    again = second_page(page)
     page.close()
     again.goto(address)
     assert again.get_by_label("Write a comment").input_value() == "See item-02."

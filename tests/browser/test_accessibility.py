@@ -16,6 +16,20 @@ from tests.builders import make_item, make_member, make_project, say, take
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("utf-8")
+# It works out a colour anew for each element and each text, which is most of what it does; a page
+# has some twenty.
+REMEMBER_COLOURS = """(() => {
+  const known = new Map();
+  const { prototype } = axe.commons.color.Color;
+  const { parseString } = prototype;
+  prototype.parseString = function (text) {
+    if (!known.has(text)) {
+      const { r, g, b, alpha } = parseString.call(this, text);
+      known.set(text, { r, g, b, alpha });
+    }
+    return Object.assign(this, known.get(text));
+  };
+})()"""
 # How a page is opened. `checked` looks at each in the other colours too.
 LOOKS = [(1440, "light"), (390, "dark")]
 OF_COLOURS = ("color-contrast", "link-in-text-block")
@@ -26,7 +40,7 @@ def violations(page: Page, *only: str) -> list[str]:
     which no policy binds."""
     page.wait_for_load_state()
     if not page.evaluate("'axe' in window"):
-        page.evaluate(AXE)
+        page.evaluate(AXE + REMEMBER_COLOURS)
     # What it finds in order is on a large page more than all that it looks at. Only rules about
     # sound need it to load anything again.
     options = {"preload": False, "resultTypes": ["violations"]} | (

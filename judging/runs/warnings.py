@@ -125,7 +125,7 @@ def count_facts_of_runs(runs: Collection[Run]) -> dict[int, ReplyFacts]:
 
 def _find_long_equal(
     calls: QuerySet[Call], runs: Sequence[int], most: Mapping[int, int]
-) -> dict[int, dict[str, int]]:
+) -> dict[int, dict[str, Any]]:
     """Find the runs of which several long prompts of different lengths have the most tokens of the
     run, each with the counts of its facts."""
     if not runs:
@@ -145,7 +145,7 @@ def _find_long_equal(
 
 def _find_longest_equal(
     calls: QuerySet[Call], runs: Sequence[int], most: Mapping[int, int]
-) -> dict[int, dict[str, int]]:
+) -> dict[int, dict[str, Any]]:
     """Find the runs whose longest prompts all have the most tokens of the run although their
     lengths differ, each with the counts of its facts."""
     if not runs:

@@ -229,7 +229,7 @@ class RunEstimate(RequestsEstimate):
     number of items still being labelled. `examples` are the keys of the items shown in every
     prompt. `same_items` says what became of the items of an earlier run, if the new run shall use
     the same. `axes` are those that the run would pin. `time` is None if no reply says how long a
-    call takes.
+    call takes. `items_digest` is that of the items that were estimated.
     """
 
     items: int
@@ -244,6 +244,7 @@ class RunEstimate(RequestsEstimate):
     time: TimeEstimate | None = None
     axes: tuple[str, ...] = ()
     drawn: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    items_digest: str = ""
 
     @property
     def drawn_lines(self) -> list[str]:
@@ -308,6 +309,7 @@ def estimate_run(
         time=estimate_time(strategy, endpoint, requests.to_ask),
         axes=run_config.load_overrides(run.pinned).axes or (),
         drawn=draws.count(asked, drawn.drawn),
+        items_digest=drawn.digest(),
     )
 
 

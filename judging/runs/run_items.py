@@ -73,6 +73,14 @@ class DrawnItems:
         """What was drawn for each item."""
         return [place["drawn"] for place in self.places]
 
+    def digest(self) -> str:
+        """The digest of the items with their texts, axes and what was drawn for each, and of the
+        examples."""
+        places = sorted(self.places, key=lambda one: str(one["key"]))
+        asked = [(one["key"], one["texts"], one["axis"], one["drawn"]) for one in places]
+        shown = [(one["key"], one["texts"]) for one in self.examples]
+        return strategies.compute_digest([asked, shown])
+
 
 def draw_items(
     project: Project,

@@ -118,6 +118,17 @@ def estimate_runs(project: Project, wish: NewRuns) -> list[PlannedRun]:
     return list(_estimate_each(project, wish))
 
 
+def draw_digests(project: Project, wish: NewRuns) -> list[str]:
+    """Draw the items of each of the new runs, and return their digests: those of `estimate_runs` as
+    long as no item was added, changed, labelled or removed. Raises `Refused` like it."""
+    found = []
+    for strategy, endpoint in build_pairs(wish):
+        config = wish.config_for(strategy)
+        asked = config.draft(project, strategy, endpoint).pinned_strategy()
+        found.append(config.draw(project, asked, config.seed or 0).digest())
+    return found
+
+
 def start_pilots(project: Project, wish: NewRuns, member: Membership | None) -> list[Run]:
     """Start a pilot for each run that needs one; return the started pilots.
 

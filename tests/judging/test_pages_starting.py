@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
-from annotation.models import Membership, Project, Resolution
+from annotation.models import Item, Membership, Project, Resolution
 from judging.models import Budget, Endpoint, Reply, Run
 from judging.runs import lifecycle
 from tests.builders import make_member, make_project, make_revision, make_slot
@@ -399,6 +400,47 @@ def test_a_form_that_was_changed_after_the_estimate_starts_nothing_and_is_estima
     again = sent(browser, limit=1, estimated=estimated(said), name="First", keys="", tags="a")
     assert again.status_code == 302
     assert Run.objects.get().outcomes.count() == 1
+
+
+def drawn(said: str) -> list[str]:
+    return [part.split('"')[0] for part in said.split('name="drawn" value="')[1:]]
+
+
+@pytest.mark.parametrize("what", ["added", "changed", "labelled otherwise", "removed"])
+def test_what_became_of_the_items_since_the_estimate_is_told_before_a_run_starts(
+    browser: Client, project: Project, judge: Endpoint, what: str
+) -> None:
+    first, *_ = make_items(project, 3)
+    said = shown(sent(browser, estimate=1))
+    sent_again = {"estimated": estimated(said), "drawn": drawn(said)}
+    if what == "added":
+        make_items(project, 1)
+    elif what == "changed":
+        revision = make_revision(first, {**first.revisions.get().texts, "gold": "Other words."})
+        first.resolutions.update(revision=revision)
+    elif what == "labelled otherwise":
+        first.resolutions.update(value="invalid")
+    else:
+        Item.objects.filter(pk=first.pk).update(deleted_at=timezone.now())
+    again = shown(sent(browser, **sent_again), 409)
+    assert "items of the project were added, changed, labelled or removed since the estimate" in (
+        again
+    )
+    assert not Run.objects.exists()
+    number = {"added": 4, "changed": 3}.get(what, 2)
+    assert sent(browser, estimated=estimated(again), drawn=drawn(again)).status_code == 302
+    assert Run.objects.get().outcomes.count() == number
+
+
+def test_several_runs_start_with_the_items_that_were_estimated(
+    browser: Client, project: Project, judge: Endpoint
+) -> None:
+    make_items(project, 6)
+    body = {"strategy": ["reference", "pairwise"], "limit": 4}
+    said = shown(sent(browser, **body, estimate=1))
+    assert len(drawn(said)) == 2
+    started = sent(browser, **body, estimated=estimated(said), drawn=drawn(said))
+    assert (started.status_code, Run.objects.count()) == (302, 2)
 
 
 def test_the_items_of_an_earlier_run_are_used_again_and_what_became_of_them_is_told(

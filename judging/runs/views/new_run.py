@@ -32,7 +32,7 @@ MOST_PILOTS = 40
 _PLAIN_FIELDS = ("seed", "limit", "with_duplicates", "samples", "cap", *descriptions.FIELDS)
 # Fields that do not change what a run asks, so that an estimate still holds when they change.
 NOT_ESTIMATED = frozenset(
-    {"csrfmiddlewaretoken", "estimated", "estimate", "pilot", *descriptions.FIELDS}
+    {"csrfmiddlewaretoken", "estimated", "drawn", "estimate", "pilot", *descriptions.FIELDS}
     | {f"initial-{name}" for name in descriptions.FIELDS}
 )
 
@@ -46,13 +46,13 @@ def new_run(request: HtmxRequest, slug: str) -> HttpResponse:
     member = access.member_for(request, slug, right="run")
     form = _build_form(request, member)
     planned: list[PlannedRun] = []
-    is_stale = False
+    stale = ""
     if request.method == "POST" and form.is_valid():
         try:
             wish = _build_request(member, form)
             if not {"estimate", "pilot"} & request.POST.keys():
-                is_stale = request.POST.get("estimated", "") not in ("", _digest(request.POST))
-                if not is_stale:
+                stale = _explain_stale(member.project, wish, request.POST)
+                if not stale:
                     return _start_runs(request, member, wish)
             if "pilot" in request.POST:
                 _start_pilots(member, wish)
@@ -63,12 +63,12 @@ def new_run(request: HtmxRequest, slug: str) -> HttpResponse:
         "project": member.project,
         "member": member,
         "form": form,
-        "is_stale": is_stale,
+        "stale": stale,
         "estimated": _digest(request.POST),
         "not_estimated": " ".join(sorted(NOT_ESTIMATED)),
         **_estimate_context(member.project, planned),
     }
-    status = 422 if form.errors else 409 if is_stale else 200
+    status = 422 if form.errors else 409 if stale else 200
     if request.htmx:
         return render(request, "judging/run_new.html#estimate", context, status=status)
     context["items"] = selection.count_items(member.project, "values")
@@ -96,6 +96,15 @@ def _digest(sent: QueryDict) -> str:
     # An empty field is like a field that was not sent, as browsers leave out unticked boxes.
     said = [(name, values) for name, values in fields if any(values)]
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+
+
+def _explain_stale(project: Project, wish: NewRuns, sent: QueryDict) -> str:
+    """Say what has changed since the estimate that the page shows: the "form" or the "items"; "" if
+    nothing has, or there is no estimate."""
+    if sent.get("estimated", "") not in ("", _digest(sent)):
+        return "form"
+    drawn = sent.getlist("drawn")
+    return "items" if drawn and drawn != start.draw_digests(project, wish) else ""
 
 
 def _estimate_context(project: Project, planned: list[PlannedRun]) -> dict[str, Any]:

@@ -64,11 +64,12 @@ def read_outputs(path: Path, limits: Limits, password: str = "") -> Rows:
     every sample. Endpoint and prompt are "" if the folders do not give them.
     """
     with _open_files(path, limits, password) as files:
+        places = {name: _place(path, name) for name in files}
         for name, row in _rows(files, limits):
             if isinstance(row, BadRow):
                 yield row
             else:
-                yield from _as_rows(row, partial(_replies, _place(path, name)))
+                yield from _as_rows(row, partial(_replies, places[name]))
 
 
 @contextmanager

@@ -3,6 +3,8 @@
 import csv
 import io
 import re
+from collections.abc import Callable
+from functools import cache
 from html import unescape
 from itertools import cycle
 from typing import Any
@@ -125,6 +127,12 @@ def everything(tmp_path_factory: pytest.TempPathFactory, module_db: None) -> Cli
     return client
 
 
+@pytest.fixture(scope="module")
+def get_page(everything: Client) -> Callable[[str], str]:
+    """The text of a page by its path. Several tests read each page, which is made once."""
+    return cache(lambda path: " ".join(everything.get(path).content.decode().split()))
+
+
 def is_same(value: Any, cell: str) -> bool:
     """Whether a cell of a CSV file is this value."""
     if value is None:
@@ -194,12 +202,12 @@ def path_of(page: str, view: str) -> str:
 
 @pytest.mark.parametrize(("page", "view"), VIEWS)
 def test_what_a_page_shows_is_made_of_the_rows_that_its_files_have(
-    everything: Client, page: str, view: str
+    everything: Client, get_page: Callable[[str], str], page: str, view: str
 ) -> None:
     """The same declaration makes the page of rows that were read from its downloads, which the
     API and the command have as well."""
     path = path_of(page, view)
-    text = " ".join(everything.get(path).content.decode().split())
+    text = get_page(path)
     project = Project.objects.get(slug=PROJECT_OF_PAGE.get(page, "fbi"))
     query = QueryDict(path.partition("?")[2])
     asked = pages.parse_query(Membership(project=project), page, query)
@@ -222,9 +230,9 @@ def test_what_a_page_shows_is_made_of_the_rows_that_its_files_have(
 
 @pytest.mark.parametrize(("page", "view"), VIEWS)
 def test_numbers_are_aligned_as_numbers_under_heads_that_are_too(
-    everything: Client, page: str, view: str
+    get_page: Callable[[str], str], page: str, view: str
 ) -> None:
-    text = " ".join(everything.get(path_of(page, view)).content.decode().split())
+    text = get_page(path_of(page, view))
     head, _, body = text[text.index("<thead") : text.index("</table>")].partition("</thead>")
     heads = ['class="number"' in one for one in re.findall("<th.*?>", head.partition("<tr")[2])]
     rows = [re.findall("<t[hd].*?</t[hd]>", row) for row in body.split("<tr")[1:]]
@@ -269,6 +277,7 @@ def count_items(client: Client, address: str) -> int:
 def test_a_rate_leads_to_what_it_counts_and_its_n_to_all_of_them(
     everything: Client, page: str, view: str
 ) -> None:
+    # Anew for this test: the page of slices stores the diffs by which its links count.
     text = " ".join(everything.get(path_of(page, view)).content.decode().split())
     found = list(_RATE_CELL.finditer(text))
     assert found

@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import unicodedata
+from functools import cache
 from html import unescape
 from pathlib import Path
 
@@ -64,8 +65,9 @@ def reader(tmp_path_factory: pytest.TempPathFactory, module_db: None) -> Client:
     return client
 
 
+@cache
 def table_of(path: str) -> PrintedTable:
-    """The table of a page, by its address."""
+    """The table of a page, by its address. The rows of the module stay, so it is made once."""
     address, _, query = path.partition("?")
     _, _, slug, _, page, _ = address.split("/")
     member = Membership(project=Project.objects.get(slug=slug))

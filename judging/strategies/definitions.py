@@ -366,7 +366,7 @@ def _draw_option(entry: Any, source: str, key: str) -> DrawOption:
     require(right, source, f"{key}.text", "write a text; {{value}} goes with the key value alone")
     right = value in ("", *draws.VALUES)
     require(right, source, f"{key}.value", f"use one of {format_names(draws.VALUES)}")
-    right = is_of_type(share, (int, float)) and math.isfinite(share) and share >= 0
+    right = is_of_type(share, (int, float)) and 0 <= share <= draws.MAX_SHARE
     require(right, source, f"{key}.share", "write a percentage of the items")
     return DrawOption(name, text.strip(), share, value)
 

@@ -22,6 +22,8 @@ from stats.lots import draw_number
 Drawn = dict[str, dict[str, str]]
 # Fields of items with this prefix say what was drawn, and are copied to items made of these.
 FIELD_PREFIX = "drawn_"
+# Sums of larger shares could be infinite.
+MAX_SHARE = 1_000_000
 # The shares that a lead sets: by draw and option. Options that are left out get 0.
 Shares = Mapping[str, Mapping[str, float]]
 
@@ -73,8 +75,8 @@ def set_shares(strategy: Strategy, shares: Shares) -> Strategy:
             raise ValueError(
                 f"{name} has no option {unknown[0]!r}. Choose from {', '.join(names)}."
             )
-        if bad := [one for one, share in given.items() if not 0 <= share < math.inf]:
-            raise ValueError(f"Give {bad[0]} of {name} a share of 0 or more.")
+        if bad := [one for one, share in given.items() if not 0 <= share <= MAX_SHARE]:
+            raise ValueError(f"Give {bad[0]} of {name} a share of 0 to {MAX_SHARE:,}.")
         options = tuple(
             replace(option, share=given.get(option.name, 0)) for option in known[name].options
         )

@@ -139,7 +139,8 @@ def test_lines_that_cannot_be_read_are_named(text: str, said: str) -> None:
         ({"words": {"3": 50}}, "does not draw 'words'. It draws errors."),
         ({"errors": {"70": 50}}, "errors has no option '70'. Choose from 1, 2, "),
         ({"errors": {"3": 0}}, "Give an option of errors a share above 0."),
-        ({"errors": {"3": float("nan")}}, "Give 3 of errors a share of 0 or more."),
+        ({"errors": {"3": float("nan")}}, "Give 3 of errors a share of 0 to 1,000,000."),
+        ({"errors": {"3": 1e308, "4": 1e308}}, "Give 3 of errors a share of 0 to 1,000,000."),
     ],
 )
 def test_shares_that_fit_no_draw_are_refused(shares: draws.Shares, said: str) -> None:
@@ -156,6 +157,8 @@ def test_shares_that_fit_no_draw_are_refused(shares: draws.Shares, said: str) ->
         ({"options": [{"name": "a", "share": 1, "text": "{{value}}"}]}, "goes with the key value"),
         ({"options": [{"name": "a", "share": 1, "value": "moon", "text": "{{value}}"}]}, "use one"),
         ({"options": [{"name": "a"}]}, "a share above 0"),
+        ({"options": [{"name": "a", "share": 10**400}]}, "write a percentage"),
+        ({"options": [{"name": "a", "share": math.nan}]}, "write a percentage"),
         ({"options": [{"name": "a", "share": 101}, {"name": "b", "share": 50}], "at_most": 2},
          "at most 100"),
         ({"options": [{"name": "a", "share": 40}, {"name": "b", "share": 50}], "at_most": 2},

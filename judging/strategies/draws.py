@@ -17,8 +17,8 @@ from typing import Any
 from judging.strategies.schema import Draw, DrawOption, Strategy, fill_template
 from stats.lots import draw_number
 
-# What was drawn for an item: by draw, the names of the options in their order, each with the value
-# that a script found, "" without a script.
+# What was drawn for an item: by draw, the names of the options, each with the value that a script
+# found, "" without a script.
 Drawn = dict[str, dict[str, str]]
 # Fields of items with this prefix say what was drawn, and are copied to items made of these.
 FIELD_PREFIX = "drawn_"
@@ -125,13 +125,26 @@ def describe(draw: Draw) -> str:
     return f"Drawn for each item: {number} of {draw.name}: {', '.join(given)}{more}."
 
 
-def describe_drawn(drawn: Drawn | None) -> str:
+def describe_drawn(strategy: Strategy, drawn: Drawn | None) -> str:
     """What was drawn for an item, in words; "" for nothing."""
     return "; ".join(
         f"{name}: "
         + ", ".join(f"{one} ({value})" if value else one for one, value in chosen.items())
-        for name, chosen in (drawn or {}).items()
+        for name, chosen in _sort_drawn(strategy, drawn).items()
     )
+
+
+def _sort_drawn(strategy: Strategy, drawn: Drawn | None) -> Drawn:
+    """What was drawn, in the order of the strategy, since PostgreSQL keeps none; {} for nothing."""
+    return {
+        draw.name: {
+            option.name: drawn[draw.name][option.name]
+            for option in draw.options
+            if option.name in drawn[draw.name]
+        }
+        for draw in strategy.draws
+        if drawn
+    }
 
 
 # ---- quotas
@@ -339,7 +352,8 @@ VALUES: dict[str, Callable[[DrawnSource, int], str | None]] = {
 
 
 def render(strategy: Strategy, drawn: Drawn | None) -> dict[str, str]:
-    """The texts that a prompt shows of what was drawn for its item, by placeholder."""
+    """The texts that a prompt shows of what was drawn for its item, by placeholder; {} for
+    nothing."""
     if not drawn:
         return {}
     return {draw.name: _render_draw(draw, drawn[draw.name]) for draw in strategy.draws}
@@ -356,13 +370,12 @@ def _render_draw(draw: Draw, chosen: Mapping[str, str]) -> str:
 
 def build_fields(strategy: Strategy, drawn: Drawn | None) -> dict[str, str | list[str]]:
     """The fields of a generated item that say what was drawn: a name, or a list of names where a
-    draw gives several."""
-    if not drawn:
-        return {}
-    names = {draw.name: [*drawn[draw.name]] for draw in strategy.draws}
+    draw gives several; {} for nothing."""
+    names = {name: [*chosen] for name, chosen in _sort_drawn(strategy, drawn).items()}
     return {
         FIELD_PREFIX + draw.name: names[draw.name] if draw.at_most > 1 else names[draw.name][0]
         for draw in strategy.draws
+        if drawn
     }
 
 

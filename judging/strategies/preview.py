@@ -209,7 +209,7 @@ def _render_preview(
         replies=asked.replies,
         stand_ins=asked.stand_ins,
         flags=tuple(injection.find_flags(_collect_shown_texts(asked), delimiters=fences)),
-        notes=(*note, *_explain_draw(drawn), *_explain_difference(asked, item)),
+        notes=(*note, *_explain_draw(asked, drawn), *_explain_difference(asked, item)),
         examples=ids,
     )
     if endpoint is None:
@@ -262,8 +262,8 @@ def _draw(asked: _PreviewedCall, item: Item) -> Drawn:
     return draws.draw_for_items(asked.strategy, [source], 0, {})[item.key]
 
 
-def _explain_draw(drawn: Drawn) -> tuple[str, ...]:
-    said = draws.describe_drawn(drawn)
+def _explain_draw(asked: _PreviewedCall, drawn: Drawn) -> tuple[str, ...]:
+    said = draws.describe_drawn(asked.strategy, drawn)
     return (f"Drawn for this preview: {said}. A run draws over all its items.",) if said else ()
 
 

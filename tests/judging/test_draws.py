@@ -169,3 +169,11 @@ def test_draws_from_which_no_quotas_follow_are_refused(entry: dict[str, Any], sa
     usual = {"name": "kind", "options": [{"name": "a", "share": 1}]}
     with pytest.raises(StrategyError, match=said):
         read_draws([usual | entry], "test")
+
+
+def test_names_are_in_the_order_of_the_options_whatever_order_a_database_keeps() -> None:
+    strategy = drawing({"number-sorts": 70, "phrase": 70, "mention": 60}, 2, 2)
+    drawn = {"kind": {"phrase": "", "number-sorts": "integers"}}
+    assert draws.build_fields(strategy, drawn) == {"drawn_kind": ["number-sorts", "phrase"]}
+    assert draws.describe_drawn(strategy, drawn) == "kind: number-sorts (integers), phrase"
+    assert draws.describe_drawn(strategy, None) == ""

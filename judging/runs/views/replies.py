@@ -84,7 +84,7 @@ def run_item(request: HttpRequest, slug: str, number: int, key: str) -> HttpResp
         "task": task,
         "run": found,
         "outcome": outcome,
-        "drawn": draws.describe_drawn(outcome.drawn),
+        "drawn": draws.describe_drawn(strategy, outcome.drawn),
         "along": list(of_item.along("")) if strategy.axes else [],
         "item": outcome.item,
         "texts": texts,

@@ -73,7 +73,8 @@ def set_shares(strategy: Strategy, shares: Shares) -> Strategy:
         names = [option.name for option in known[name].options]
         if unknown := [one for one in given if one not in names]:
             raise ValueError(
-                f"{name} has no option {unknown[0]!r}. Choose from {', '.join(names)}."
+                f"Strategy {strategy.slug} has no option {unknown[0]!r} of {name}. Choose from "
+                f"{', '.join(names)}."
             )
         if bad := [one for one, share in given.items() if not 0 <= share <= MAX_SHARE]:
             raise ValueError(f"Give {bad[0]} of {name} a share of 0 to {MAX_SHARE:,}.")

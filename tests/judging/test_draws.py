@@ -137,7 +137,7 @@ def test_lines_that_cannot_be_read_are_named(text: str, said: str) -> None:
     ("shares", "said"),
     [
         ({"words": {"3": 50}}, "does not draw 'words'. It draws errors."),
-        ({"errors": {"70": 50}}, "errors has no option '70'. Choose from 1, 2, "),
+        ({"errors": {"70": 50}}, "no option '70' of errors. Choose from 1, 2, "),
         ({"errors": {"3": 0}}, "Give an option of errors a share above 0."),
         ({"errors": {"3": float("nan")}}, "Give 3 of errors a share of 0 to 1,000,000."),
         ({"errors": {"3": 1e308, "4": 1e308}}, "Give 3 of errors a share of 0 to 1,000,000."),

@@ -21,6 +21,10 @@ from judging.strategies import Strategy, StrategyError, criteria, draws, frames,
 from judging.strategies.definitions import MAX_EXAMPLES, SECRET_NAME
 from judging.strategies.replies import outputs
 
+MAX_LANGUAGE = 60
+# Keys in `pinned` that are only notes; the results of a run do not depend on them.
+TRANSIENT_KEYS = ("rereading", "pilot", run_config.TIMEOUT_KEY, run_config.SAMPLE_KEY)
+
 
 def check_overrides(strategy: Strategy, own: RunOverrides, samples: int) -> None:
     """Raise `Refused` for overrides that do not fit the strategy; the message says what to do
@@ -94,11 +98,6 @@ def _check_examples(strategy: Strategy, examples: int) -> None:
         )
     if not 0 <= examples <= MAX_EXAMPLES:
         raise Refused(f"Choose up to {MAX_EXAMPLES} examples; 0 shows none.")
-
-
-MAX_LANGUAGE = 60
-# Keys in `pinned` that are only notes; the results of a run do not depend on them.
-TRANSIENT_KEYS = ("rereading", "pilot", run_config.TIMEOUT_KEY, run_config.SAMPLE_KEY)
 
 
 def draft_run(

@@ -37,21 +37,19 @@ class NewRuns:
         several strategies are for those that have such axes and draws, or translate."""
         asked = strategy.strategy()
         checks = not self.canary and asked.frame == "explanation"
-        own = self.config.own
-        if not asked.axes and any(one.strategy().axes for one in self.strategies):
+        own, every = self.config.own, [one.strategy() for one in self.strategies]
+        if not asked.axes and any(one.axes for one in every):
             own = replace(own, axes=None)
-        of_others = {draw.name for one in self.strategies for draw in one.strategy().draws}
-        of_others -= {draw.name for draw in asked.draws}
-        if of_others & own.draws.keys():
-            kept = {name: shares for name, shares in own.draws.items() if name not in of_others}
-            own = replace(own, draws=kept)
-        if not asked.translates and any(one.strategy().translates for one in self.strategies):
+        if not asked.translates and any(one.translates for one in every):
             own = replace(own, language="")
+        of_others = {draw.name for one in every for draw in one.draws}
+        of_others -= {draw.name for draw in asked.draws}
+        kept = {name: shares for name, shares in own.draws.items() if name not in of_others}
         return replace(
             self.config,
             limit=self.config.limit or (canaries.DEFAULT_ITEMS if self.canary else None),
             over=self.config.over if checks else None,
-            own=own,
+            own=replace(own, draws=kept),
         )
 
 

@@ -119,8 +119,7 @@ def describe(draw: Draw) -> str:
     number = f"{draw.at_least} to {draw.at_most}" if draw.at_most > 1 else "one"
     if draw.at_least == draw.at_most > 1:
         number = str(draw.at_least)
-    total = sum(one.share for one in draw.options) if draw.at_most == 1 else 100
-    given = [f"{one.name} {100 * one.share / total:.3g} %" for one in draw.options if one.share]
+    given = [f"{one.name} ({share:.3g} %)" for one, share in draw.percentages if share]
     others = [one.name for one in draw.options if not one.share]
     more = f" (a run can also draw {', '.join(others)})" if others else ""
     return f"Drawn for each item: {number} of {draw.name}: {', '.join(given)}{more}."

@@ -189,6 +189,13 @@ class Draw:
     at_least: int = 1
     at_most: int = 1
 
+    @property
+    def percentages(self) -> list[tuple[DrawOption, float]]:
+        """Each option with the percentage of the items that get it. Of draws that give one option,
+        the shares may be mere proportions."""
+        total = sum(one.share for one in self.options) if self.at_most == 1 else 100
+        return [(one, 100 * one.share / total) for one in self.options]
+
 
 @dataclass(frozen=True, slots=True)
 class Strategy:

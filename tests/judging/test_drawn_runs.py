@@ -298,7 +298,7 @@ def test_an_archive_keeps_what_was_drawn(tmp_path: Path) -> None:
 def test_the_preview_shows_one_option_and_says_so(browser: Client, project: Project) -> None:
     spelled(1, project)
     page = browser.get("/projects/fbi/strategies/generate-spelling/").content.decode()
-    assert "Drawn for each item: one of errors: 3 25 %, 4 25 %" in page
+    assert "Drawn for each item: one of errors: 3 (25 %), 4 (25 %)" in page
     assert '<li><b>7</b> <span class="hint">0&nbsp;%</span></li>' in page
     api = api_client(make_member(project, role="lead", alias="lea"))
     said = api.post(

@@ -119,6 +119,15 @@ def test_shares_are_read_as_they_are_written() -> None:
     assert draws.format_shares(strategy.draws[0]) == "errors: 3=50, 4=50"
 
 
+def test_shares_that_are_mere_proportions_are_shown_in_percent() -> None:
+    [draw] = drawing({"3": 1, "4": 3, "5": 0}).draws
+    assert draws.describe(draw) == (
+        "Drawn for each item: one of kind: 3 (25 %), 4 (75 %) (a run can also draw 5)."
+    )
+    [several] = drawing({"a": 100, "b": 60.5, "c": 50}, 2, 3).draws
+    assert [share for _, share in several.percentages] == [100, 60.5, 50]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -49,8 +49,8 @@ STEP_MESSAGES = {
     "pause": "Run {run} is paused. Calls in flight are stopped and sent again when you resume.",
     "resume": "Run {run} resumed.",
     "cancel run": "Run {run} is cancelled. Calls in flight are stopped; stored replies stay.",
-    "cancel retry": "The retry of run {run} is cancelled. New replies count; all other requests "
-    "failed as before.",
+    "cancel retry": "The retry of run {run} is cancelled. New replies count; the other requests "
+    "are back to failed.",
     "cancel supplement": "The supplement of run {run} is cancelled. Its usable replies count; all "
     "other items keep their original result.",
     "retry": "Failed requests of run {run} are sent again.",

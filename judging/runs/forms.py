@@ -216,9 +216,9 @@ class StartForm(DescriptionForm):
     unlabelled = forms.BooleanField(
         label="Include items without a final label",
         required=False,
-        help_text="For error detection, whose Corrected rates use them to estimate how many items "
-        "have an error, and for ROUGE-L of responses, to choose tasks before people rate. They "
-        "enter no other figure.",
+        help_text="For error detection: Corrected rates estimate from them how many items have an "
+        "error, and Soft labels use them too. For ROUGE-L of responses: to choose tasks before "
+        "people rate. They enter no other figure.",
     )
     samples = forms.IntegerField(
         label="Samples per call",

@@ -50,7 +50,7 @@ _CAUSES = (
     Cause("incomplete", "a required part, such as the claim, is missing or empty", True),
     Cause("swapped", "the claim or the rationale is in the place of the answer", True),
     Cause("echoed", "the reply repeats its source, apart from white space", True),
-    Cause("language", "the reply is in another language than its source", True),
+    Cause("language", "the reply seems to be in the wrong language", True),
     Cause(
         "unrelated",
         "fewer than a fifth of the perturbed answer's words are in the gold answer",

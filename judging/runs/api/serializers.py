@@ -78,7 +78,8 @@ class StartSerializer(DescriptionSerializer):
     are those of that run with their current texts, and the filters choose among them. A `canary`
     sends answered requests again. With `unlabelled`, error detection and ROUGE-L of responses
     also judge items without a final label. `draws` sets the shares of what a generator draws, by
-    draw and option, in percent of the items; draws that are left out keep the strategy's shares.
+    draw and option, in percent of the items; options that are left out get none, and draws that are
+    left out keep the strategy's shares.
     `language` is what a translation is made into, by its English name. Only a lead may include
     items that are still being labelled.
     """

@@ -12,7 +12,6 @@ from charts import labels, marks
 HEIGHT = 360
 # Two small planes are side by side on a phone; `charts.js` reduces the columns to those that fit.
 PANEL_SIZE, PANEL_COLUMNS, PANEL_SPACING = 100, 7, 6
-RULE_STYLE = {"strokeWidth": 1.5, "opacity": 0.5}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ def draw_plane(found: Sequence[SensitivityPoint]) -> dict[str, Any]:
     point = alt.MarkDef("point", filled=True, opacity=1)
     layers = [
         _chance_line(),
-        *_intervals(told),
+        *_intervals(told, opacity=0.5),
         marks.layer(point, **told, shape=shape, size=size),
     ]
     if marks.colours_repeat(runs):
@@ -85,7 +84,8 @@ def _panel_layers(groups: Sequence[str]) -> list[alt.UnitSpec]:
     )
     return [
         _chance_line(2),
-        *_intervals(shared, is_whole, ticks=2),
+        # Without a colour, the lines would be black, on the dark page too.
+        *_intervals(shared, is_whole, ticks=2, color=marks.OUTLINE),
         marks.layer(alt.MarkDef("point", filled=True, opacity=1, size=90), is_whole, **shared),
         marks.layer(
             alt.MarkDef("point", filled=True, opacity=1, size=35),
@@ -97,12 +97,15 @@ def _panel_layers(groups: Sequence[str]) -> list[alt.UnitSpec]:
     ]
 
 
-def _intervals(shared: dict[str, Any], *transforms: Any, ticks: int = 5) -> list[alt.UnitSpec]:
+def _intervals(
+    shared: dict[str, Any], *transforms: Any, ticks: int = 5, **look: Any
+) -> list[alt.UnitSpec]:
+    look["strokeWidth"] = 1.5
     across = {"x": _x("false_alarm_low", ticks), "x2": alt.X2("false_alarm_high")}
     up = {"y": _y("detection_low", ticks), "y2": alt.Y2("detection_high")}
     return [
-        marks.intervals(shared | across, *transforms, low="false_alarm_low", **RULE_STYLE),
-        marks.intervals(shared | up, *transforms, low="detection_low", **RULE_STYLE),
+        marks.intervals(shared | across, *transforms, low="false_alarm_low", **look),
+        marks.intervals(shared | up, *transforms, low="detection_low", **look),
     ]
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from charts.marks import OUTLINE
 from charts.plane import SensitivityPoint, draw_panels, draw_plane
 
 FOUND = [
@@ -75,6 +76,7 @@ def test_a_group_has_the_same_colour_in_every_plane_and_no_interval() -> None:
             assert groups["encoding"][field]["scale"]["domain"] == ["Spelling", "Factual"]
         for interval in (across, up):
             assert {"filter": "datum.whole"} in interval["transform"]
+            assert interval["mark"]["color"] == OUTLINE
 
 
 def test_a_panel_is_the_same_alone_and_beside_others() -> None:

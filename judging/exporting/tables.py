@@ -86,7 +86,7 @@ def _outcome_row(run: Run, outcome: Any) -> dict[str, Any]:
         "result": outcome.result,
         "detail": outcome.detail,
         "cause": outcome.cause,
-        "values": outcome.values,
+        "values": outcome.decided_values,
         "counted": outcome.is_counted,
     }
 

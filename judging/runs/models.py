@@ -555,6 +555,12 @@ class Outcome(models.Model):
     def __str__(self) -> str:
         return f"{self.item} in {self.run}: {self.result}"
 
+    @property
+    def decided_values(self) -> dict[str, Any]:
+        """The values of the decision; {} while it is pending, when `values` may hold what
+        `former_results` keeps."""
+        return {} if self.result == self.Result.PENDING else self.values
+
     def reject(self, reason: str) -> None:
         """Mark the outcome as missing because no request can be made for the item."""
         self.result, self.cause = self.Result.MISSING, "rejected"

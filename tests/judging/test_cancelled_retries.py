@@ -11,6 +11,7 @@ from django.test import Client
 from annotation.models import Event, Project
 from judging.errors import Refused
 from judging.evaluators.providers.errors import Rejected, ServerError, TimedOut
+from judging.exporting import tables
 from judging.models import Outcome, Request, Run
 from judging.runs import lifecycle, supplements
 from judging.runs.engine import lease, outcomes, store
@@ -242,6 +243,15 @@ def test_a_program_cancels_a_retry(run: Run) -> None:
     assert (told["run"]["state"], told["missing"]["rejected"]) == ("finished", 3)
     kinds = Event.objects.filter(subject="run 1").order_by("pk").values_list("kind", flat=True)
     assert [*kinds][-3:] == ["run running", "run cancelled", "run finished"]
+
+
+def test_pending_outcomes_of_a_retry_tell_nobody_what_is_kept_for_it(run: Run) -> None:
+    lifecycle.retry_failed(run, None)
+    reader = api_client(make_member(run.project, "lead"))
+    path = f"/api/v1/projects/{run.project.slug}/runs/{run.number}/outcomes/"
+    for rows in (reader.get(path).json()["results"], [*tables.read_outcomes(run.project)]):
+        told = {row["result"]: bool(row["values"]) for row in rows}
+        assert told == {"detected": True, "pending": False}
 
 
 def test_a_run_in_place_of_a_retried_one_leaves_its_results(project: Project) -> None:

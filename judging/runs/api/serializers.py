@@ -341,7 +341,7 @@ class OutcomeSerializer(serializers.Serializer[Outcome]):
     result = serializers.CharField()
     detail = serializers.CharField()
     cause = serializers.CharField()
-    values = serializers.JSONField()
+    values = serializers.JSONField(source="decided_values")
     drawn = serializers.DictField(
         child=serializers.DictField(child=serializers.CharField(allow_blank=True)),
         allow_null=True,

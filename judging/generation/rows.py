@@ -243,12 +243,8 @@ def _compare_with_source(
         pairs = [(said.texts[name], part) for name, part in parts.items()]
     else:
         return ()
-    lacking = any(lacks_numbers(_join(before), _join(after)) for before, after in pairs)
+    lacking = any(lacks_numbers(*map(draws.join_text, pair)) for pair in pairs)
     return (NUMBERS,) if lacking else ()
-
-
-def _join(text: Any) -> str:
-    return text if isinstance(text, str) else "\n".join(map(str, text))
 
 
 def _texts(task: TaskType, said: GeneratedReply, parts: Mapping[str, Any]) -> dict[str, Any]:

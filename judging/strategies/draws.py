@@ -302,7 +302,7 @@ def apportion(total: int, shares: Sequence[float]) -> list[int]:
 def _find_date_before_year(item: DrawnSource, seed: int) -> str | None:
     """A day of the year before a year that the item's passage, answer or question names, drawn with
     the seed (study 001, appendix B.3)."""
-    said = "\n".join(_join(item, name) for name in ("context", "gold", "prompt", "input"))
+    said = _join(item, "context", "gold", "prompt", "input")
     years = sorted({int(one) for one in _YEAR.findall(said)})
     if not years:
         return None
@@ -314,7 +314,7 @@ def _find_date_before_year(item: DrawnSource, seed: int) -> str | None:
 
 
 def _find_sorts_in_problem(item: DrawnSource, seed: int) -> str | None:
-    return find_number_sorts("\n".join(_join(item, name) for name in ("prompt", "input")))
+    return find_number_sorts(_join(item, "prompt", "input"))
 
 
 def _find_sorts_in_solution(item: DrawnSource, seed: int) -> str | None:
@@ -335,8 +335,12 @@ def _name_decimals(places: int) -> str:
     return f"numbers with {places} decimal place{'s' * (places > 1)}"
 
 
-def _join(item: DrawnSource, name: str) -> str:
-    text = item.texts.get(name) or ""
+def _join(item: DrawnSource, *names: str) -> str:
+    return "\n".join(join_text(item.texts.get(name) or "") for name in names)
+
+
+def join_text(text: Any) -> str:
+    """A text, or several references as one text."""
     return text if isinstance(text, str) else "\n".join(map(str, text))
 
 

@@ -212,6 +212,13 @@ def _write_number(value: float | None) -> str:
     return written.DASH if value is None else _with_minus_sign(f"{value:.2f}")
 
 
+def write_range(numbers: Sequence[int]) -> str:
+    """The least and the largest of some counts, such as "8 to 1,200"; one count if all are equal.
+    Raises ValueError for none."""
+    least, most = min(numbers), max(numbers)
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
+
+
 def percent_cell(value: float | None) -> Cell:
     """A cell with a fraction of 1 in percent, without an n of its own."""
     return Cell(written.share(value), value)

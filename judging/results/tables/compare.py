@@ -508,14 +508,10 @@ def _count_shared(rows: Rows) -> str:
         return ""
     kinds = {"n": "error", "invariant": "score-invariant"}
     shared = (
-        f"{_state_range([row[name] for row in rows])} {kind} items" for name, kind in kinds.items()
+        f"{cells.write_range([row[name] for row in rows])} {kind} items"
+        for name, kind in kinds.items()
     )
     return f"Each two runs share {' and '.join(shared)}. "
-
-
-def _state_range(numbers: Sequence[int]) -> str:
-    least, most = min(numbers), max(numbers)
-    return f"{most:,}" if least == most else f"{least:,} to {most:,}"
 
 
 def _select_whole(asked: PageQuery, tables: Sequence[Rows]) -> Rows:

@@ -29,7 +29,7 @@ from judging.archive.versions import program_version
 from judging.evaluators import providers
 from judging.evaluators.models import JSON_CHOICES
 from judging.models import Outcome, Reply, Run
-from judging.results import arrays, columns, counted, figure_help, progress
+from judging.results import arrays, cells, columns, counted, figure_help, progress
 from judging.results.columns import Table
 from judging.results.tables import compare, cost
 from judging.results.tables.left_out import tabulate_left_out
@@ -561,14 +561,9 @@ def _find_outside(name: str, bases: Sequence[_Basis], low: int, high: int) -> li
         numbers.setdefault(key, []).append(one.fewest if one.fewest < low else one.most)
         who.setdefault(key, []).append(one.runs)
     return [
-        f"{figure} over {_format_range(found)} questions ({_format_who(who[figure, is_few])})"
+        f"{figure} over {cells.write_range(found)} questions ({_format_who(who[figure, is_few])})"
         for (figure, is_few), found in numbers.items()
     ]
-
-
-def _format_range(numbers: Sequence[int]) -> str:
-    least, most = min(numbers), max(numbers)
-    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
 
 
 def _format_who(runs: Sequence[tuple[int, ...]]) -> str:

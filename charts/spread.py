@@ -12,7 +12,6 @@ from charts.axes import Axis
 
 ROW_HEIGHT = 40
 GROUP, POOLED, MEAN = "One group", "All items pooled", "Mean over groups"
-_KINDS = (GROUP, POOLED, MEAN)
 _SHAPES = ("circle", "diamond", "triangle-down")
 _COLOURS = (marks.COLOURS[-1], marks.COLOURS[0], marks.COLOURS[1])
 # Above, on and below the middle of the row, so that marks with equal values do not overlap.
@@ -60,7 +59,7 @@ def draw_spread(found: Sequence[SpreadMark], *, title: str, axis: Axis) -> dict[
 
 def _encode_kind(channel: Any, of: Sequence[str]) -> Any:
     legend = alt.Legend(**marks.LEGEND_BELOW, direction="vertical", title=None, symbolOpacity=1)
-    scale = alt.Scale(domain=list(_KINDS), range=list(of))
+    scale = alt.Scale(domain=list(_OFFSETS), range=list(of))
     return channel("kind:N", scale=scale, legend=legend)
 
 

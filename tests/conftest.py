@@ -334,11 +334,10 @@ def chromium() -> str:
 @pytest.fixture(scope="session")
 def running_browser(chromium: str) -> Iterator[tuple[Browser, asyncio.AbstractEventLoop]]:
     """A browser without a window for all tests of this process, and the loop that talks to it: to
-    start both takes half a second of a core. Pages of one address share a process."""
+    start both takes half a second of a core. Pages of one context share a process."""
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(
-            executable_path=chromium, args=["--no-sandbox", "--process-per-site"]
-        )
+        few = ["--process-per-site", "--renderer-process-limit=1"]
+        launched = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", *few])
         loop = asyncio.get_running_loop()
         asyncio._set_running_loop(None)
         yield launched, loop

@@ -30,8 +30,11 @@ REMEMBER_COLOURS = """(() => {
     return Object.assign(this, known.get(text));
   };
 })()"""
+RUN = "axe.run(options).then((found) => found.violations)"
 # How a page is opened. `checked` looks at each in the other colours too.
 LOOKS = [(1440, "light"), (390, "dark")]
+SCROLLS_SIDEWAYS = "document.documentElement.scrollWidth > innerWidth"
+IS_DARK = "matchMedia('(prefers-color-scheme: dark)').matches"
 OF_COLOURS = ("color-contrast", "link-in-text-block")
 
 
@@ -39,16 +42,15 @@ def violations(page: Page, *only: str) -> list[str]:
     """What axe objects to by all rules, or only by these, as rule and place; run by the debugger,
     which no policy binds."""
     page.wait_for_load_state()
-    if not page.evaluate("'axe' in window"):
-        page.evaluate(AXE + REMEMBER_COLOURS)
     # What it finds in order is on a large page more than all that it looks at. Only rules about
     # sound need it to load anything again.
     options = {"preload": False, "resultTypes": ["violations"]} | (
         {"runOnly": only} if only else {}
     )
-    found: list[dict[str, Any]] = page.evaluate(
-        "(options) => axe.run(options).then((found) => found.violations)", options
-    )
+    found: list[dict[str, Any]] | None = page.evaluate(f"(options) => window.axe && {RUN}", options)
+    if found is None:
+        loaded = f"{AXE}; {REMEMBER_COLOURS}"
+        found = page.evaluate(f"(options) => {{ {loaded}; return {RUN}; }}", options)
     return [
         f"{rule['id']}: {node['target']} {node.get('failureSummary', '')}"
         for rule in found
@@ -57,7 +59,7 @@ def violations(page: Page, *only: str) -> list[str]:
 
 
 def scrolls_sideways(page: Page) -> bool:
-    return bool(page.evaluate("document.documentElement.scrollWidth > innerWidth"))
+    return bool(page.evaluate(SCROLLS_SIDEWAYS))
 
 
 def look(width: int, scheme: str) -> dict[str, Any]:
@@ -72,8 +74,8 @@ def member() -> Membership:
 def checked(page: Page) -> None:
     """Nothing for axe to find, in light and in dark colours, and nothing to scroll sideways."""
     assert violations(page) == []
-    assert not scrolls_sideways(page)
-    is_dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+    scrolls, is_dark = page.evaluate(f"[{SCROLLS_SIDEWAYS}, {IS_DARK}]")
+    assert not scrolls
     page.emulate_media(color_scheme="light" if is_dark else "dark")
     assert violations(page, *OF_COLOURS) == []
     page.emulate_media(color_scheme="dark" if is_dark else "light")

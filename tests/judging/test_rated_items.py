@@ -78,12 +78,12 @@ def test_the_largest_differences_of_all_runs_come_first(
 ) -> None:
     query = "view=items&by=task&metric=relatedness"
     every, words = shown(rated, query)
-    assert "The first" not in words
+    assert "Shown are" not in words
     assert len(every) > 40
     monkeypatch.setattr(rated_items, "MOST_LINES", 15)
     some, words = shown(rated, query)
     assert some == every[:15]
-    assert f"The first 15 of {len(every)} lines." in words
+    assert f"Shown are 15 of {len(every)} lines." in words
 
 
 def test_few_stored_items_are_those_with_the_largest_differences(
@@ -106,7 +106,7 @@ def test_few_stored_items_are_those_with_the_largest_differences(
     assert all(len(one) <= 2 and one == sorted(one, reverse=True) for one in of_part.values())
     assert all(row["people"] is None for row in fewer if not row["first"])
     _, words = shown(rated, "view=items&by=task")
-    assert f"The first 2 of {total} lines." in words
+    assert f"Shown are 2 of {total} lines." in words
 
 
 def test_a_page_of_items_names_the_file_of_all(rated: Project, client: Client) -> None:

@@ -224,7 +224,7 @@ def build_items(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         return content
     return replace(
         content,
-        words=f"{content.words} The first {len(shown)} of {total:,} lines.",
+        words=f"{content.words} Shown are {len(shown)} of {total:,} lines.",
         screen_words=f"{content.screen_words} Filter to see more; the file has all of them.",
     )
 

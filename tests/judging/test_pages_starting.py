@@ -386,6 +386,17 @@ def estimated(said: str) -> str:
     return said.split('name="estimated" value="')[1].split('"')[0]
 
 
+def test_an_estimate_holds_although_the_browser_ends_lines_in_another_way_when_it_starts(
+    browser: Client, project: Project, judge: Endpoint
+) -> None:
+    items = make_items(project, 2)
+    keys = [item.key for item in items]
+    # Estimates are sent by a script, with LF; the form itself ends lines with CR LF.
+    first = estimated(shown(sent(browser, keys="\n".join(keys), estimate=1)))
+    assert sent(browser, keys="\r\n".join(keys), estimated=first).status_code == 302
+    assert Run.objects.get().outcomes.count() == 2
+
+
 def test_a_form_that_was_changed_after_the_estimate_starts_nothing_and_is_estimated_again(
     browser: Client, project: Project, judge: Endpoint
 ) -> None:

@@ -92,7 +92,11 @@ def pilots(request: HttpRequest, slug: str) -> HttpResponse:
 def _digest(sent: QueryDict) -> str:
     """A digest of the fields that an estimate depends on. The page sends it with the estimate that
     it shows, so that no run starts with another form than the one that was estimated."""
-    fields = sorted((name, sorted(sent.getlist(name))) for name in sent.keys() - NOT_ESTIMATED)
+    # A browser ends the lines of a form that it sends with CR LF, a script with LF.
+    fields = sorted(
+        (name, sorted(value.replace("\r\n", "\n") for value in sent.getlist(name)))
+        for name in sent.keys() - NOT_ESTIMATED
+    )
     # An empty field is like a field that was not sent, as browsers leave out unticked boxes.
     said = [(name, values) for name, values in fields if any(values)]
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()

@@ -98,3 +98,13 @@ def test_a_switch_says_what_it_switches(client: Client, tmp_path: Path) -> None:
     page = shown(client, make_rated(tmp_path), "people/")
     switches = re.findall(r'<div class="switch"> (?:<span[^>]*>(.*?)</span> )?<nav', page)
     assert switches == ["", "In the chart", "Grouped by", "Next to each rate"]
+
+
+def test_runs_are_chosen_in_the_order_of_their_numbers(client: Client) -> None:
+    project = make_project("fbi")
+    items = make_items(project, 2)
+    for _ in range(11):
+        make_replied(project, "vanilla", ((item, scores(9, 5)) for item in items))
+    found = lists(shown(client, project, "compare/?view=pairs"))
+    numbers = [int(words.split()[0]) for words in found["Run b"][1:]]
+    assert numbers == list(range(2, 12))

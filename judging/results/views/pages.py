@@ -4,6 +4,7 @@ Parses the URL of a page and gets the figures for it. Also lists the views that 
 printed tables and figures of the studies from a project's own data.
 """
 
+import math
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -189,7 +190,9 @@ def _build_filter(wish: PageQuery, field: str, tables: Sequence[Rows]) -> Choice
     grouping, said = Grouping(field, field, wish.categories), wish.query.get(field, "")
     given = (row.get(field) for rows in tables for row in rows)
     held = {figures.format_value(value) for value in given if value not in (None, "")}
-    values = sorted(held | ({said} if said else set()), key=grouping.place_of)
+    values = sorted(
+        held | ({said} if said else set()), key=lambda value: _place_choice(grouping, value)
+    )
     named = wish.view.named
     options = [
         Choice(
@@ -203,6 +206,16 @@ def _build_filter(wish: PageQuery, field: str, tables: Sequence[Rows]) -> Choice
     if field in GROUPING_COLUMNS:
         title = wish.categories.word_groups(title)
     return ChoiceGroup(field, title, options)
+
+
+def _place_choice(grouping: Grouping, value: str) -> tuple[int, float, str]:
+    """The sort key of a choice: numbers by size, so that run 2 comes before run 10, then words."""
+    place, name = grouping.place_of(value)
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.inf
+    return place, number if math.isfinite(number) else math.inf, name
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ what is generated."""
 import io
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -209,6 +210,20 @@ def test_shares_for_several_strategies_are_for_those_that_draw() -> None:
     first, second = start.start_runs(project, wish, None)
     assert Counter(drawn(first).values()) == {"2": 2, "5": 2}
     assert {one.drawn for one in second.outcomes.all()} == {None}
+
+
+def test_shares_and_a_language_go_to_the_runs_that_draw_or_translate() -> None:
+    project = spelled(4)
+    wish = NewRuns(
+        strategies=[make_strategy("generate-spelling"), make_strategy("translate")],
+        endpoints=[make_endpoint(NOBODY)],
+        config=RunConfig(seed=3, own=replace(HALVES, language="Swedish")),
+    )
+    said = [(one.language, one.estimate.drawn) for one in start.estimate_runs(project, wish)]
+    assert said == [("", {"errors": {"2": 2, "5": 2}}), ("Swedish", {})]
+    first, second = start.start_runs(project, wish, None)
+    assert first.pinned["own"] == {"draws": HALVES.draws}
+    assert second.pinned["own"] == {"language": "Swedish"}
 
 
 def test_shares_that_fit_no_draw_start_nothing() -> None:

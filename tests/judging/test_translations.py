@@ -118,6 +118,16 @@ def test_every_item_is_translated_and_goes_to_people(
 
 
 @pytest.mark.django_db
+def test_what_was_drawn_for_an_item_stays_with_its_translation(project: Project) -> None:
+    make_item(project, "spider", texts=TEXTS, fields={"drawn_errors": "3"})
+    run = translated(project, SAID)
+    assert run.outcomes.get().drawn is None
+    bring_in.bring_in_replies(BringInRequest(run, project, ALL), None)
+    [made] = made_of(project)
+    assert (made.fields["drawn_errors"], made.fields["language"]) == ("3", "Swedish")
+
+
+@pytest.mark.django_db
 def test_rejected_items_and_translations_are_not_translated(project: Project) -> None:
     good, bad = make_item(project, "good", texts=TEXTS), make_item(project, "bad", texts=TEXTS)
     Resolution.objects.create(

@@ -55,14 +55,20 @@ def drop_if_any(scope: ArchiveScope, value: Any) -> str | None:
 
 
 def mask_text(scope: ArchiveScope, texts: Any) -> Any:
-    """Return an unreadable text with the same numbers of words and characters."""
+    """Return an unreadable text with the same numbers of words, of tokens between white space, and
+    of characters."""
     if isinstance(texts, dict):
         return {name: mask_text(scope, text) for name, text in texts.items()}
     if isinstance(texts, list):
         return [mask_text(scope, text) for text in texts]
     text = str(texts)
-    words = " ".join("x" for _ in unicode_words(text))
-    return words + ("x" if words else ".") * (len(text) - len(words))
+    words, tokens = len(unicode_words(text)), len(text.split())
+    # A token may have no word, such as "=", or several, such as "well-known".
+    masked = ["."] * (tokens - words) + ["x"] * min(words, tokens)
+    if words > tokens and masked:
+        masked[-1] += ".x" * (words - tokens)
+    short = " ".join(masked)
+    return short + (short[-1:] or " ") * (len(text) - len(short))
 
 
 def mask_diff(scope: ArchiveScope, difference: Any) -> Any:

@@ -21,6 +21,7 @@ from judging.archive.create import ArchiveOptions
 from judging.archive.redact import ArchiveScope
 from judging.models import Endpoint, Outcome, Reply, Run
 from judging.results import tables
+from stats.rouge import unicode_words
 from tests.annotation.own_categories import with_own_categories
 from tests.builders import make_member, make_project
 from tests.judging.archive.builders_archive import (
@@ -200,6 +201,16 @@ def test_of_a_text_its_words_and_its_length_can_be_told(vetted: Project) -> None
     said = {"one": "Two words.", "none": "…!", "empty": "", "several": ["a", "bc d"]}
     masked = redact.mask_text(scope, said)
     assert masked == {"one": "x xxxxxxxx", "none": "..", "empty": "", "several": ["x", "x xx"]}
+
+
+@pytest.mark.parametrize(
+    "said", ["4 * 12 = 48 rolls.", "a well-known thing", "= =", "Two  words", "  ", "كلمة - نص"]
+)
+def test_a_hidden_text_has_as_many_words_tokens_and_characters(vetted: Project, said: str) -> None:
+    masked = redact.mask_text(ArchiveScope(vetted, (), ()), said)
+    assert set(masked) <= set("x. ")
+    counts = [(len(unicode_words(one)), len(one.split()), len(one)) for one in (said, masked)]
+    assert counts[0] == counts[1]
 
 
 def test_texts_and_replies_are_there_where_they_are_asked_for(

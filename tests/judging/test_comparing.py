@@ -279,6 +279,18 @@ def test_a_pair_keeps_the_p_of_the_matrix_that_led_to_it(project: Project, brows
     assert "Only two runs are chosen, so p is adjusted for one pair: it stays as it is." in alone
 
 
+def test_each_difference_of_a_pair_names_its_measure(project: Project, browser: Client) -> None:
+    items = make_items(project, 6)
+    for said in ("DDDDDD", "DUUUUU"):
+        make_said(project, items, said)
+    page = shown(browser, "compare/?view=pairs")
+    assert re.findall(r">\s*([^<>]*a minus b)\s*<", page) == [
+        "Detection, a minus b",
+        "False alarms, a minus b",
+        "J, a minus b",
+    ]
+
+
 def test_the_matrix_has_no_cell_where_two_runs_share_no_items(
     project: Project, browser: Client
 ) -> None:

@@ -24,7 +24,8 @@ TITLES = {
     "Undetected rate": "rate",
     "Win rate": "rate",
     "By category, p": "missing_p", "p, adjusted": "p_holm", "Letters": "p_holm",
-    "a minus b": "difference", "q": ("blind_spots", "alt_test"), "Recall": "detector",
+    "Detection, a minus b": "difference", "q": ("blind_spots", "alt_test"),
+    "Recall": "detector",
     "Without false credit": "after_credit",
 }  # fmt: skip
 

@@ -260,7 +260,7 @@ COMPARE = Table(
         columns.Count("n", "In both", _errors(drilldown.IN_BOTH), note=_left_out_note),
         columns.Count("only_a", "Detected only by a", _errors(drilldown.ONLY_HERE)),
         columns.Count("only_b", "Detected only by b", _errors(drilldown.ONLY_THERE)),
-        columns.Points("difference", "a minus b"),
+        columns.Points("difference", "Detection, a minus b"),
         *columns.plain("low", "high"),
         columns.PValue("p", "p", note=lambda row: cells.TEST_WORDS.get(row["test"], "")),
         columns.PValue("p_holm", "p, adjusted", sort="adjusted"),

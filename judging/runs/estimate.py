@@ -244,12 +244,8 @@ class RunEstimate(RequestsEstimate):
     time: TimeEstimate | None = None
     axes: tuple[str, ...] = ()
     drawn: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    drawn_lines: tuple[str, ...] = ()
     items_digest: str = ""
-
-    @property
-    def drawn_lines(self) -> list[str]:
-        """What a generator draws, as lines."""
-        return list(draws.format_counts(self.drawn))
 
     @property
     def price(self) -> UsageRange | None:
@@ -309,6 +305,7 @@ def estimate_run(
         time=estimate_time(strategy, endpoint, requests.to_ask),
         axes=run_config.load_overrides(run.pinned).axes or (),
         drawn=draws.count(asked, drawn.drawn),
+        drawn_lines=tuple(draws.describe_counts(asked, drawn.drawn)),
         items_digest=drawn.digest(),
     )
 

@@ -29,7 +29,13 @@ Shares = Mapping[str, Mapping[str, float]]
 
 _LINE = re.compile(r"\s*([a-z][a-z0-9_]*)\s*:\s*(\S.*)")
 _SHARE = re.compile(r"([a-z0-9-]+)(?:\s*=\s*([0-9]+(?:\.[0-9]+)?)\s*%?)?")
-_YEAR = re.compile(r"(?<![\d.,/$€£])(1[0-9]{3}|20[0-9]{2})(?![\d%/]|[.,]\d)")
+# A number from 1500 to 2099 is a year unless it counts something, as in "1,600 people" or "1800
+# ships"; one from 1000 on is a year after a word such as "in".
+_YEAR = re.compile(
+    r"(?<![\d.,/$€£])((?:(?<=\b[Ii]n )|(?<=\byear )|(?<=\bsince )|(?<=\buntil )|(?<=\bfrom ))"
+    r"1[0-4]\d\d|1[5-9]\d\d|20\d\d)(?![\d%/]|[.,]\d"
+    r"|\s+(?!(?:was|is|has|as|its|his|this|thus|plus)\b)(?:[a-z]+s|people|men|women|k?m|kg)\b)"
+)
 _FRACTION = re.compile(r"(?<![\d.])\d+\s{0,2}/\s{0,2}\d+(?![\d.])")
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.(\d+))?")
 
@@ -424,7 +430,25 @@ def count(strategy: Strategy, found: Iterable[Drawn | None]) -> dict[str, dict[s
     return counts
 
 
-def format_counts(counts: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
-    """The counts of each draw as a line."""
+def describe_counts(strategy: Strategy, found: Sequence[Drawn | None]) -> Iterator[str]:
+    """A line for each draw with the number of items that got each option, and one for each option
+    that fewer items got than its share asks for, since the others lack what it needs."""
+    counts = count(strategy, found)
     for name, of_draw in counts.items():
         yield f"{name}: {', '.join(f'{option} for {n:,}' for option, n in of_draw.items())} items"
+    for draw in strategy.draws:
+        for option, asked in zip(draw.options, _list_quotas(draw, len(found)), strict=True):
+            got = counts[draw.name].get(option.name, 0)
+            if option.value and got < asked:
+                yield (
+                    f"{draw.name}: {option.name} for {got:,} items in place of {asked:,}, since no "
+                    "other item has what it needs"
+                )
+
+
+def _list_quotas(draw: Draw, items: int) -> list[int]:
+    """The number of items that each option would get if all items had what it needs."""
+    shares = [option.share for option in draw.options]
+    if draw.at_most > 1:
+        return [math.floor(items * share / 100 + 0.5) for share in shares]
+    return apportion(items, shares)

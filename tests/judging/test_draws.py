@@ -106,7 +106,42 @@ def test_sorts_of_numbers_are_found(text: str, sorts: str | None) -> None:
     assert draws.find_number_sorts(text) == sorts
 
 
-@pytest.mark.parametrize("text", ["$1,914 in all", "It costs 1914.50", "19145 people", "2914"])
+@pytest.mark.parametrize(
+    ("text", "year"),
+    [("In 1066 it began.", 1065), ("It was 1609 was it?", 1608), ("the 1998 World Cup", 1997)],
+)
+def test_a_year_gives_a_day_of_the_year_before(text: str, year: int) -> None:
+    found = draws.VALUES["date-before-year"](DrawnSource("one", {"prompt": text}), 1)
+    assert found is not None
+    assert found.startswith(f"{year}-")
+
+
+def test_a_share_that_too_few_items_can_have_is_told() -> None:
+    strategy = drawing({"date": 3, "other": 1}, date="date-before-year")
+    some = sources(12)
+    some[:3] = [DrawnSource(one.key, {"context": "It began in 1914."}) for one in some[:3]]
+    found = [*draws.draw_for_items(strategy, some, 1, {}).values()]
+    assert list(draws.describe_counts(strategy, found)) == [
+        "kind: date for 3, other for 9 items",
+        "kind: date for 3 items in place of 9, since no other item has what it needs",
+    ]
+    able = [*draws.draw_for_items(strategy, some[:3], 1, {}).values()]
+    assert len(list(draws.describe_counts(strategy, able))) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "$1,914 in all",
+        "It costs 1914.50",
+        "19145 people",
+        "2914",
+        "1300 Earths",
+        "1800 ships",
+        "1200 people",
+        "1900 km",
+    ],
+)
 def test_what_is_no_year_gives_no_date(text: str) -> None:
     assert draws.VALUES["date-before-year"](DrawnSource("one", {"prompt": text}), 1) is None
 

@@ -233,8 +233,8 @@ def _describe_draws(run: Run) -> list[str]:
     strategy = run.pinned_strategy()
     if not strategy.draws:
         return []
-    found = run.outcomes.order_by().values_list("drawn", flat=True).iterator(chunk_size=2_000)
-    return list(draws.format_counts(draws.count(strategy, found)))
+    found = run.outcomes.order_by().values_list("drawn", flat=True)
+    return list(draws.describe_counts(strategy, list(found)))
 
 
 def _describe_form(run: Run) -> dict[str, str]:

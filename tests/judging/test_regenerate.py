@@ -173,6 +173,7 @@ def test_of_what_no_reply_was_of_use_somebody_can_ask_again(
     assert run.outcomes.get(item=items[1]).cause == "unparsable"
     page = browser.get("/projects/fbi/runs/2/").content.decode()
     assert "Retry items without a result" not in page
+    assert "canary" not in page
     anew.refresh_from_db()
     with pytest.raises(Refused, match="generated a text for every item"):
         regenerate.retry_missing(anew, None)

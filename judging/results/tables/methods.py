@@ -237,7 +237,7 @@ def _run_sentences(
         )
     if run.few_shot:
         yield format_sentence("run", "few_shot", number=len(run.few_shot))
-    if run.occasion:
+    if run.occasion and not run.generates:
         yield format_sentence("run", "canary", occasion=run.occasion)
     if run.while_labelling:
         yield format_sentence("run", "while_labelling")

@@ -238,9 +238,14 @@ def select_runs(runs: Iterable[Run], query: MultiValueDict[str, str]) -> list[Ru
 def matches_query(row: Mapping[str, Any], names: Iterable[str], query: Mapping[str, str]) -> bool:
     """True if a row matches the query in these columns; "" or no value in the query matches all
     rows."""
-    return all(
-        query.get(name, "") in ("", format_value(row[name])) for name in names if name in row
-    )
+    return all(_is_asked(row[name], query.get(name, "")) for name in names if name in row)
+
+
+def _is_asked(value: Any, said: str) -> bool:
+    if said in ("", format_value(value)):
+        return True
+    # A whole number of a scale is 3.0 in a row, and people write 3.
+    return isinstance(value, float) and said == f"{value:g}"
 
 
 def filter_rows(made: FigureTable, query: Mapping[str, str]) -> FigureTable:

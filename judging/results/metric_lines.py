@@ -26,6 +26,8 @@ from judging.strategies import TOTAL, schema
 ITEMS_PARAMETER = "items"
 # The view that lists items with people's numbers.
 RATINGS_PARAMETER = "ratings"
+# The value of the filter by cause that keeps items with the evaluator's number.
+USABLE = "None"
 # A chart with more groups is unreadable; the table has all of them.
 MOST_GROUPS = 40
 EMPTY = (
@@ -38,7 +40,11 @@ def title_value(asked: PageQuery, column: str, value: str) -> str:
     """The title of a value in a column: a metric, a number, or whether people agree."""
     if column in ("people", "evaluator"):
         return value.removesuffix(".0")
-    known = {"metric": Metrics(asked, ()).titles, "decided": {"true": "yes", "false": "no"}}
+    known = {
+        "metric": Metrics(asked, ()).titles,
+        "decided": {"true": "yes", "false": "no"},
+        "cause": {USABLE: "none: usable reply"},
+    }
     return known.get(column, {}).get(value, "")
 
 

@@ -217,6 +217,16 @@ def test_agreement_by_people_s_number(browser: Client) -> None:
     ]  # fmt: skip
 
 
+def test_the_n_of_an_agreement_leads_to_the_items_with_both_numbers(browser: Client) -> None:
+    page = shown(browser, "view=by-score&metric=correctness&run=2")
+    assert lines(page)[-1][-1].endswith("n 24")
+    [address] = hrefs(page, "people=3.0&cause=None")
+    listed = shown(browser, address.removeprefix("?"))
+    assert len(lines(listed)) == 24
+    assert "none: usable reply" in listed
+    assert len(table(browser, "view=items&metric=correctness&run=2&people=3")) == 25
+
+
 def test_people_without_a_majority_are_counted(browser: Client) -> None:
     page = shown(browser, "view=majority&metric=correctness&by=task")
     # One of six items of t1 has three different ratings.

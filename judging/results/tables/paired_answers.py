@@ -103,7 +103,7 @@ _AGREEMENT = columns.Rate(
     "Agreement",
     columns.items(people="{score}", evaluator="{score}"),
     n="n",
-    n_link=columns.items(people="{score}"),
+    n_link=columns.items(people="{score}", cause=metric_lines.USABLE),
     missing="",
 )
 BY_SCORE = Table(

@@ -24,7 +24,7 @@ _MARK = r"(?:score|marks?|ratings?|grade|points)"
 
 _KINDS: dict[str, tuple[str, ...]] = {
     "a marker from a Blindspot prompt": (
-        r"\[(?:BEGIN|END) (?:QUESTION|INPUT|INSTRUCTION|TASK|RESPONSE|ANSWER|TEXT|REFERENCE ANSWER"
+        r"\[(?:BEGIN|END) (?:QUESTION|INPUT|INSTRUCTION|TASK|RESPONSE|ANSWER|TEXTS?|REFERENCE ANSWER"
         r"|GOLD ANSWER|GROUND TRUTH|KEYWORDS|FOUND|EXPLANATION|SCORE|EXAMPLE)"
         r"(?:,? [A-Z0-9 ]{1,20})?\]",
     ),

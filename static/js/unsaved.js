@@ -47,7 +47,8 @@ function begin(form) {
   function restore() {
     const kept = read(name);
     if (form.dataset.sent !== undefined) return keep();
-    if (!kept || words.every((field) => (kept[nameOf(field)] ?? field.value) === field.value)) return localStorage.removeItem(name);
+    // What is saved may have lost white space at its ends.
+    if (!kept || words.every((field) => (kept[nameOf(field)] ?? field.value).trim() === field.value.trim())) return localStorage.removeItem(name);
     // With what it was begun on, so that the server tells what came since.
     for (const field of fields) field.value = kept[nameOf(field)] ?? field.value;
     notice.hidden = false;

@@ -1,7 +1,7 @@
 """The offer of an item to a member, or the reason why there is no item; and the member's latest
 labels."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -236,15 +236,18 @@ def count_labels(member: Membership, stage: str) -> int:
     return Label.objects.current().by_member(member.pk, stage).count()
 
 
-def load_progress(member: Membership) -> MemberProgress:
-    """The progress of the project and the member, in items.
+def load_progress(
+    member: Membership, counted: Sequence[CategoryCount] | None = None
+) -> MemberProgress:
+    """The progress of the project and the member, in items. `counted` are the project's counts by
+    category, if the caller has them.
 
     Counting a large project takes a while, so its counts may be some seconds old, and older for
     members who must not be able to identify control items. The count of the member's own labels is
     always exact. Items with a known answer are not counted.
     """
     project = member.project
-    counts = count_by_category(project, member.role)
+    counts = count_by_category(project, member.role) if counted is None else counted
     total, resolved = sum(one.items for one in counts), sum(one.resolved for one in counts)
     waiting = (
         readiness.count_waiting(project, member.role)

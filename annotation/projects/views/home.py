@@ -1,5 +1,6 @@
 """The home page with a person's projects, the front page of a project, and the help."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,19 +118,17 @@ def list_overviews(account: Account) -> list[ProjectOverview]:
     ]
 
 
-def count_by_ability(project: Project, *, role: str = "") -> list[AbilityCount]:
-    """Count items and resolved items by category, in the order of the taxonomy; at most two
-    queries.
+def sort_by_ability(project: Project, counted: Sequence[queue.CategoryCount]) -> list[AbilityCount]:
+    """Sort the counts of categories into abilities, in the order of the taxonomy.
 
-    Qualification and control items are left out. Categories that are no longer in the taxonomy are
-    last, under the ability of their items. [] if no item has a category.
+    Categories that are no longer in the taxonomy are last, under the ability of their items. [] if
+    no item has a category.
     """
-    found = queue.count_by_category(project, role)
-    if not any(one.category for one in found):
+    if not any(one.category for one in counted):
         return []
     order = taxonomy.load_taxonomy(project).places()
     counts: dict[str, list[queue.CategoryCount]] = {}
-    for one in sorted(found, key=lambda one: order.get(one.category, len(order))):
+    for one in sorted(counted, key=lambda one: order.get(one.category, len(order))):
         counts.setdefault(one.ability, []).append(one)
     return [AbilityCount(ability, tuple(rows)) for ability, rows in counts.items()]
 
@@ -173,11 +172,12 @@ def project(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the progress of the project by category and, for its leads, by person."""
     member = access.member_for(request, slug, right="enter")
     people = _load_people(member) if member.is_lead else []
+    counted = queue.count_by_category(member.project, member.role)
     context = {
         "project": member.project,
         "member": member,
-        "progress": queue.load_progress(member),
-        "abilities": count_by_ability(member.project, role=member.role),
+        "progress": queue.load_progress(member, counted),
+        "abilities": sort_by_ability(member.project, counted),
         "people": people,
         "tasks": attention.list_tasks(member, people, timezone.now()) if member.is_lead else [],
         "guidelines": member.project.guidelines.last(),

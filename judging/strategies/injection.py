@@ -24,8 +24,8 @@ _MARK = r"(?:score|marks?|ratings?|grade|points)"
 
 _KINDS: dict[str, tuple[str, ...]] = {
     "a marker from a Blindspot prompt": (
-        r"\[(?:BEGIN|END) (?:QUESTION|INPUT|INSTRUCTION|TASK|RESPONSE|ANSWER|TEXTS?|REFERENCE ANSWER"
-        r"|GOLD ANSWER|GROUND TRUTH|KEYWORDS|FOUND|EXPLANATION|SCORE|EXAMPLE)"
+        r"\[(?:BEGIN|END) (?:QUESTION|INPUT|INSTRUCTION|TASK|RESPONSE|ANSWER|TEXTS?"
+        r"|REFERENCE ANSWER|GOLD ANSWER|GROUND TRUTH|KEYWORDS|FOUND|EXPLANATION|SCORE|EXAMPLE)"
         r"(?:,? [A-Z0-9 ]{1,20})?\]",
     ),
     "a placeholder": (r"\{\{\s{0,9}\w{1,40}\s{0,9}\}\}",),

@@ -306,7 +306,8 @@ def test_form_and_api_take_the_language(project: Project, browser: Client) -> No
     assert [run.pinned["own"].get("language") for run in runs if run.generates] == [
         "Swedish", "Hindi"
     ]  # fmt: skip
-    shown = browser.get(f"/projects/fbi/runs/{runs.last().number}/").content.decode()  # type: ignore[union-attr]
+    last = runs.latest("pk").number
+    shown = browser.get(f"/projects/fbi/runs/{last}/").content.decode()
     assert "<dt>Translated into</dt><dd>Hindi</dd>" in shown
     copy = lifecycle.clone_run(Run.objects.get(pinned__own__language="Hindi"), lead)
     assert copy.pinned["own"] == {"language": "Hindi"}

@@ -16,7 +16,7 @@ WORKDIR /build
 COPY --from=packages /opt/venv /opt/venv
 COPY . .
 RUN DATABASE_URL=postgresql://build@127.0.0.1/build SECRET_KEY=$(head -c 48 /dev/urandom | base64) \
-    python manage.py collectstatic --no-input --verbosity 0
+    python manage.py collectstatic --no-input --verbosity 0 && chmod -R a+rX /collected
 
 FROM python:3.13.14-slim
 # pg_dump and pg_restore, for `manage.py backup` and `restore`.

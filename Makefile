@@ -15,6 +15,7 @@
 #   make format             let the formatter and the linter correct what they can
 #   make setup [PYTHON=...] the virtual environment alone
 #   make audit              ask whether a locked version has a known vulnerability
+#   make sbom [SBOM=path]   list what a deployment installs, as CycloneDX: var/sbom.cdx.json
 #   make lock               write the locks anew after a change of dependencies in pyproject.toml
 #   make clean              drop the virtual environment and caches; var stays
 
@@ -24,6 +25,7 @@ HOST ?= 127.0.0.1
 PORT ?= 8000
 DATA ?=
 ARGS ?=
+SBOM ?= var/sbom.cdx.json
 # The language model of demo-llm and test-llm, its environment, and the port that it is served at.
 LLM_VENV ?= .venv-llm
 WEIGHTS := $(LLM_VENV)/weights/SmolLM2-135M-Instruct.Q4_1.gguf
@@ -50,7 +52,7 @@ PRODUCTION = DEBUG=0 SITE_URL=https://blindspot.example ALLOWED_HOSTS=blindspot.
 	SECRET_KEY=$(RANDOM_KEY)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-llm serve test test-postgresql test-services test-llm check pictures soak bench bench-large format audit lock clean python
+.PHONY: help setup demo demo-llm serve test test-postgresql test-services test-llm check pictures soak bench bench-large format audit sbom lock clean python
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -117,6 +119,9 @@ format: $(VENV)/dev.stamp
 
 audit: $(VENV)/dev.stamp
 	@requirements/audit $(VENV) requirements/dev.txt
+
+sbom: $(VENV)/python.stamp
+	@$(BIN)/python requirements/sbom.py "$(SBOM)"
 
 lock: $(VENV)/dev.stamp
 	$(LOCK) pyproject.toml -o requirements/runtime.txt

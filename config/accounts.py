@@ -8,11 +8,12 @@ from allauth.account import views
 from allauth.mfa.base import views as second_step
 from allauth.mfa.recovery_codes import views as recovery_codes
 from allauth.mfa.totp import views as app
+from allauth.mfa.webauthn import views as passkeys
 from django.contrib.auth.decorators import login_required
-from django.urls import path, re_path
+from django.urls import path, re_path, reverse_lazy
 from django.views.decorators.cache import never_cache
 
-from config.mfa import require_mfa
+from config.mfa import PasskeyReauthenticateView, require_mfa
 from config.openid import views as openid
 from config.openid.protocol import PROVIDER
 
@@ -25,6 +26,21 @@ urlpatterns = [
     path("two-step/again/", second_step.reauthenticate, name="mfa_reauthenticate"),
     path("two-step/app/", never_cache(login_required(app.activate_totp)), name="mfa_activate_totp"),
     path("two-step/app/off/", require_mfa(app.deactivate_totp), name="mfa_deactivate_totp"),
+    path(
+        "two-step/passkeys/new/",
+        never_cache(login_required(passkeys.add_webauthn)),
+        name="mfa_add_webauthn",
+    ),
+    path(
+        "two-step/passkeys/again/",
+        never_cache(require_mfa(PasskeyReauthenticateView.as_view())),
+        name="mfa_reauthenticate_webauthn",
+    ),
+    path(
+        "two-step/passkeys/<int:pk>/remove/",
+        require_mfa(passkeys.RemoveWebAuthnView.as_view(success_url=reverse_lazy("mfa_index"))),
+        name="mfa_remove_webauthn",
+    ),
     path(
         "two-step/codes/",
         never_cache(require_mfa(recovery_codes.view_recovery_codes)),

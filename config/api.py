@@ -33,4 +33,5 @@ urlpatterns = [
     path("", include("judging.runs.api.budget")),
     path("", include("judging.exporting.api")),
     path("", include("judging.jobs.api")),
+    path("", include("judging.webhooks.api")),
 ]

@@ -9,7 +9,9 @@ from typing import Any
 
 from allauth.account import forms
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.core.internal import ratelimit
 from django.conf import settings
+from django.db.models import Q
 from django.http import HttpRequest
 
 from annotation.models import Account
@@ -21,6 +23,8 @@ logger = logging.getLogger(__name__)
 AUDITED_MAILS = {
     "mfa/email/totp_activated": {"two-step sign-in": "on"},
     "mfa/email/totp_deactivated": {"two-step sign-in": "off"},
+    "mfa/email/webauthn_added": {"passkey": "added"},
+    "mfa/email/webauthn_removed": {"passkey": "removed"},
     "mfa/email/recovery_codes_generated": {"recovery codes": "made anew"},
     "socialaccount/email/account_connected": {"sign-in by another service": "linked"},
     "socialaccount/email/account_disconnected": {"sign-in by another service": "unlinked"},
@@ -30,6 +34,15 @@ AUDITED_MAILS = {
 # Mails are sent in another thread. Otherwise the time and the errors of a response would reveal
 # whether an account exists. The mails are sent one at a time, in order.
 MAIL_EXECUTOR = ThreadPoolExecutor(max_workers=1, thread_name_prefix="letters")
+
+
+def _account_key(credentials: dict[str, Any]) -> str:
+    """What is the same for all names of an account. An unknown name is counted as well, so that an
+    answer does not tell which accounts exist."""
+    login = str(credentials.get("email") or credentials.get("username", "")).lower()
+    named = Account.objects.filter(Q(username__iexact=login) | Q(email__iexact=login))
+    account = named.order_by("pk").values_list("pk", flat=True).first() if login else None
+    return f"account {account}" if account else f"name {login}"
 
 
 class AccountAdapter(DefaultAccountAdapter):
@@ -42,6 +55,33 @@ class AccountAdapter(DefaultAccountAdapter):
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         """Always False: sign-up is closed, and accounts need an invitation."""
         return False
+
+    def get_reauthentication_methods(self, user: Any) -> list[dict[str, str]]:
+        """The ways to confirm who one is, in the words of this site."""
+        ways: list[dict[str, str]] = super().get_reauthentication_methods(user)
+        for way in ways:
+            if way["id"] == "mfa_reauthenticate:webauthn":
+                way["description"] = "Use your passkey"
+        return ways
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        """Count the attempt; authentication takes it back if the password is right. Raises
+        ValidationError after too many wrong passwords for this account, from this address or from
+        all addresses together."""
+        super().pre_authenticate(request, **credentials)
+        used = ratelimit.consume(
+            request,
+            app="allauth.account",
+            action="login_failed_for_account",
+            key=_account_key(credentials),
+        )
+        if not used:
+            raise self.validation_error("too_many_login_attempts")
+        self._login_failed_rl_usage.usage += used.usage
+
+    def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
+        """The key that allauth counts wrong passwords by."""
+        return f"{_account_key(credentials)} {ratelimit.get_ip(request)}"
 
     def set_password(self, user: Account, password: str) -> None:
         """Set the password and record an event that does not contain the password."""

@@ -1,21 +1,29 @@
-"""Two-step sign-in: a code from an app, or a recovery code."""
+"""Two-step sign-in: a code from an app, a passkey, or a recovery code."""
 
 import base64
 import hashlib
 import logging
 import secrets
+import struct
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.base import forms as base_forms
+from allauth.mfa.models import Authenticator
 from allauth.mfa.totp import forms as totp_forms
 from allauth.mfa.utils import is_mfa_enabled
+from allauth.mfa.webauthn import forms as webauthn_forms
+from allauth.mfa.webauthn.views import ReauthenticateWebAuthnView
 from cryptography.fernet import Fernet, InvalidToken
+from django import forms
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponseBase, JsonResponse
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxLengthValidator
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect
 from django.urls import Resolver404, resolve
 
@@ -24,6 +32,12 @@ from annotation.models import Account
 from annotation.projects import access
 
 logger = logging.getLogger(__name__)
+MAX_PASSKEYS = 20
+# Characters of a browser's answer; those of today's devices have one or two thousand.
+MAX_CREDENTIAL = 20_000
+# What the libraries raise for an answer that they cannot read.
+UNREADABLE = (AttributeError, LookupError, RecursionError, TypeError, ValueError, struct.error)
+PASSKEY_REFUSED = "This passkey was not accepted. Try again, or use another one or a code."
 ViewFunction = Callable[..., HttpResponseBase]
 
 
@@ -42,6 +56,14 @@ class MFAAdapter(DefaultMFAAdapter):
         name: str = user.get_username()
         return name
 
+    def generate_authenticator_name(self, user: Any, type: str) -> str:
+        """The name that a new passkey has if nobody gives it another."""
+        return f"Passkey {count_passkeys(user) + 1}"
+
+    def get_public_key_credential_rp_entity(self) -> dict[str, str]:
+        """The site as the person's device shows it when it asks for the passkey."""
+        return {**super().get_public_key_credential_rp_entity(), "name": "Blindspot"}
+
     def encrypt(self, text: str) -> str:
         """Encrypt a text with a key derived from SECRET_KEY."""
         return _cipher().encrypt(text.encode()).decode()
@@ -54,6 +76,12 @@ class MFAAdapter(DefaultMFAAdapter):
         except InvalidToken:
             logger.error("A two-step sign-in was set up with another SECRET_KEY and must be reset.")
             return base64.b32encode(secrets.token_bytes(20)).decode()
+
+
+def count_passkeys(user: Any) -> int:
+    """The number of the account's passkeys."""
+    found = Authenticator.objects.filter(user=user, type=Authenticator.Type.WEBAUTHN)
+    return found.count()
 
 
 def require_mfa(view: ViewFunction) -> ViewFunction:
@@ -75,6 +103,7 @@ def require_mfa(view: ViewFunction) -> ViewFunction:
 OPEN_URLS = {
     *("mfa_index", "mfa_activate_totp", "mfa_view_recovery_codes", "mfa_download_recovery_codes"),
     *("account_reauthenticate", "mfa_reauthenticate", "account_logout"),
+    *("mfa_add_webauthn", "mfa_reauthenticate_webauthn"),
     *("account_change_password", "account_set_password"),
 }
 
@@ -138,3 +167,73 @@ class AuthenticateForm(_CodeField, base_forms.AuthenticateForm):
 
 class MFAReauthenticateForm(_CodeField, base_forms.ReauthenticateForm):
     hint = AuthenticateForm.hint
+
+
+def _check_passkey(check: Callable[[], Any]) -> Any:
+    """Return what the check returns. The browser's answer may be anything: raises `ValidationError`
+    if it is not that of a passkey."""
+    try:
+        return check()
+    except ValidationError as error:
+        if error.code != "incorrect_code":
+            raise
+        raise ValidationError(PASSKEY_REFUSED) from error
+    except UNREADABLE as error:
+        logger.info("A passkey could not be read: %s.", type(error).__name__)
+        raise ValidationError(PASSKEY_REFUSED) from error
+
+
+class _CredentialField(forms.JSONField):
+    """What the browser says of a passkey."""
+
+    widget = forms.HiddenInput
+
+    def to_python(self, value: Any) -> Any:
+        if len(value or "") > MAX_CREDENTIAL:
+            raise ValidationError(PASSKEY_REFUSED)
+        return _check_passkey(partial(super().to_python, value))
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        """What was sent is of no use a second time, and may be unreadable."""
+        return initial
+
+
+class AddPasskeyForm(webauthn_forms.AddWebAuthnForm):
+    credential = _CredentialField()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        name = self.fields["name"]
+        name.max_length = 80
+        name.validators.append(MaxLengthValidator(80))
+        name.widget.attrs |= {"autofocus": True, "maxlength": 80}
+        name.help_text = "For example the device that keeps it."
+
+    def clean(self) -> dict[str, Any]:
+        if count_passkeys(self.user) >= MAX_PASSKEYS:
+            raise ValidationError(
+                f"You have {MAX_PASSKEYS} passkeys, which is the most. Remove one that you no "
+                "longer use."
+            )
+        found: dict[str, Any] = _check_passkey(super().clean)
+        return found
+
+
+class PasskeyForm(webauthn_forms.AuthenticateWebAuthnForm):
+    credential = _CredentialField()
+
+    def clean_credential(self) -> Authenticator:
+        found: Authenticator = _check_passkey(super().clean_credential)
+        return found
+
+
+class PasskeyReauthenticateForm(PasskeyForm):
+    reauthenticated = True
+
+
+class PasskeyReauthenticateView(ReauthenticateWebAuthnView):
+    def form_invalid(self, form: Any) -> HttpResponse:
+        """Say why on the same page."""
+        for said in form.errors.get("credential", []):
+            messages.error(self.request, said)
+        return redirect(self.request.get_full_path())

@@ -66,7 +66,22 @@ def add_field_selection(result: dict[str, Any], **_: Any) -> dict[str, Any]:
         if any(one["name"] == ONLY for one in operation.get("parameters", ())):
             [told] = operation["responses"]["200"]["content"].values()
             rows = _find_schema(schemas, told["schema"])["properties"]["results"]
-            rows["items"] = {"type": "object", "properties": _fields(schemas, rows["items"])}
+            names = _fields(schemas, rows["items"])
+            rows["items"] = {"type": "object", "properties": names}
+            [only] = [one for one in operation["parameters"] if one["name"] == ONLY]
+            items = only["schema"]["items"] | {"enum": sorted(names)}
+            only["schema"] = only["schema"] | {"items": items}
+    return result
+
+
+def close_bodies(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """Declare that a JSON body has no other names than those of its schema: others are refused."""
+    schemas = result["components"]["schemas"]
+    for operation in (one for _, one in _operations(result)):
+        content = operation.get("requestBody", {}).get("content", {})
+        if "application/json" in content:
+            body = _find_schema(schemas, content["application/json"]["schema"])
+            body["additionalProperties"] = False
     return result
 
 

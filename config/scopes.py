@@ -38,6 +38,7 @@ WRITE_ROUTES = {
         " api-settings api-settings-preview api-guidelines api-budget"
         " api-job-cancel api-job-again api-snapshots"
         " api-generations"
+        " api-webhooks api-webhook api-webhook-secret api-webhook-ping api-webhook-again"
         " api-imports api-import-columns api-import-start api-import-cancel"
     ),
 }

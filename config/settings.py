@@ -7,6 +7,7 @@
 `DEBUG`          1 or 0, default 0
 `SITE_URL`       public https://... address; turns on secure cookies and HSTS
 `EVALUATOR_HOSTS` hosts in private networks that endpoints may use, separated by commas
+`WEBHOOK_HOSTS`  hosts in private networks that webhooks may call, separated by commas
 `STATIC_ROOT`    folder for collected style sheets and scripts; default: static/ in VAR_DIR
 `SECOND_STEP_REQUIRED` 1: leads and site admins must use two-step sign-in; default 0
 `NEW_PROJECTS`   who creates projects: "leads" of any project and site admins (default), or "admins"
@@ -24,6 +25,7 @@ import hashlib
 import os
 import re
 import secrets
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -87,9 +89,14 @@ def _database() -> dict[str, Any]:
     return database
 
 
-# Contains the database and the files of imports and exports, so no other user of the machine may
-# read it.
+# Contains the database and the files of imports and exports. No other user of the machine may read
+# what is written, also if somebody else created the folder itself.
+os.umask(0o077)
 VAR_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
+# Uploads and what is unpacked may be large, and /tmp may be memory, as it is in containers.
+FILE_UPLOAD_TEMP_DIR = VAR_DIR / "scratch"
+FILE_UPLOAD_TEMP_DIR.mkdir(mode=0o700, exist_ok=True)
+tempfile.tempdir = str(FILE_UPLOAD_TEMP_DIR)
 DATABASES = {"default": _database()}
 REDIS_URL = _address("REDIS_URL", {"redis", "rediss"})
 # Several deployments may share a Redis. Each deployment has its own database, so the prefix depends
@@ -131,8 +138,15 @@ def _read_or_make_key(path: Path) -> str:
 
 SECRET_KEY = _secret_key()
 DEBUG = _flag("DEBUG", "0")
+if DEBUG and SITE_URL:
+    raise ImproperlyConfigured(
+        "DEBUG=1 shows program code to everybody who gets an error, and SITE_URL says that this is "
+        "a deployment. Set DEBUG=0, or leave SITE_URL out to try something on your own machine."
+    )
 ALLOWED_HOSTS = _names("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
-EVALUATOR_HOSTS = _names("EVALUATOR_HOSTS", "localhost,127.0.0.1,::1" if EMBEDDED else "")
+_OWN_HOSTS = "localhost,127.0.0.1,::1" if EMBEDDED else ""
+EVALUATOR_HOSTS = _names("EVALUATOR_HOSTS", _OWN_HOSTS)
+WEBHOOK_HOSTS = _names("WEBHOOK_HOSTS", _OWN_HOSTS)
 
 INSTALLED_APPS = [
     "annotation",
@@ -235,6 +249,12 @@ ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
 ACCOUNT_SESSION_REMEMBER = True
+# Wrong passwords: from an address, for an account from one address, and for an account from
+# anywhere. The last is much higher, so that nobody can lock out somebody else with a few attempts.
+ACCOUNT_RATE_LIMITS = {
+    "login_failed": "10/m/ip,5/5m/key",
+    "login_failed_for_account": "100/h/key",
+}
 ACCOUNT_FORMS = {
     "login": "config.auth_forms.LoginForm",
     "reauthenticate": "config.auth_forms.ReauthenticateForm",
@@ -252,13 +272,18 @@ CURRENCY = os.environ.get("CURRENCY", "USD").strip()
 if not re.fullmatch(r"[A-Z]{3}", CURRENCY):
     raise ImproperlyConfigured(f"CURRENCY is {CURRENCY!r}; use a code of three letters, as in EUR.")
 MFA_ADAPTER = "config.mfa.MFAAdapter"
-MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+# Without an address of its own, the site is on somebody's machine, without https.
+MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not SITE_URL
 # E-mail addresses come from invitations and are not confirmed.
 MFA_ALLOW_UNVERIFIED_EMAIL = True
 MFA_FORMS = {
     "activate_totp": "config.mfa.ActivateForm",
     "authenticate": "config.mfa.AuthenticateForm",
     "reauthenticate": "config.mfa.MFAReauthenticateForm",
+    "add_webauthn": "config.mfa.AddPasskeyForm",
+    "authenticate_webauthn": "config.mfa.PasskeyForm",
+    "reauthenticate_webauthn": "config.mfa.PasskeyReauthenticateForm",
 }
 OPENID = _openid()
 SOCIALACCOUNT_ADAPTER = "config.openid.gate.OpenIDAccountAdapter"
@@ -284,8 +309,6 @@ USE_TZ = True
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4_000_000
 IMPORT_BYTES: int = _count("IMPORT_MEGABYTES", 1_000) * 1_000_000
 IMPORT_ROWS: int = _count("IMPORT_ROWS", 200_000)
-# A container's /tmp may be too small for uploads.
-FILE_UPLOAD_TEMP_DIR = VAR_DIR
 FILE_UPLOAD_HANDLERS = [
     "annotation.importing.upload_limits.BoundedUploadHandler",
     "django.core.files.uploadhandler.MemoryFileUploadHandler",
@@ -362,10 +385,17 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1",
     "OAS_VERSION": "3.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
+    # Bodies have schemas of their own: there, a text that may not be empty has a smallest length.
+    "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_NAME_OVERRIDES": {
+        "StateEnum": "annotation.jobs.models.Job.State",
+        "DeliveryStateEnum": "judging.webhooks.models.Delivery.State",
+    },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "config.openapi.add_token_scopes",
         "config.openapi.add_field_selection",
+        "config.openapi.close_bodies",
         "config.openapi.add_problems",
     ],
     "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],

@@ -134,20 +134,15 @@ class _Budget:
     """The number of bytes that an archive may still unpack to, over all its members."""
 
     def __init__(self, path: Path, limits: Limits) -> None:
-        by_ratio = limits.ratio * path.stat().st_size
         self._path = path
-        self._left = min(limits.total_bytes, by_ratio)
-        self._rule = (
-            f"{limits.ratio:,} times its size"
-            if by_ratio < limits.total_bytes
-            else f"{limits.total_bytes:,} bytes"
-        )
+        self._most = self._left = limits.most_unpacked(path.stat().st_size)
 
     def spend(self, count: int) -> None:
         self._left -= count
         if self._left < 0:
             raise FormatError(
-                f"{self._path}: unpacks to more than {self._rule}. Give it as a folder or split it."
+                f"{self._path}: unpacks to more than {self._most:,} bytes, which is too much for a "
+                "file of its size. Give it as a folder or split it."
             )
 
 

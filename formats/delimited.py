@@ -89,6 +89,7 @@ def _records(lines: Lines, file: str, delimiter: str) -> Iterator[tuple[int, int
         line, first = lines.start_row(), next(lines, "")
         if first.strip() or not first:
             break
+        lines.skip_blank()
     # The name of a column may have a line break.
     while first.count('"') % 2 and (more := next(lines, "")):
         first += more
@@ -107,6 +108,8 @@ def _records(lines: Lines, file: str, delimiter: str) -> Iterator[tuple[int, int
             ) from error
         if fields:
             yield line, number, fields
+        else:
+            lines.skip_blank()
         line = lines.start_row()
 
 

@@ -73,8 +73,10 @@ def _texts(lines: Lines) -> Iterator[tuple[int, str]]:
         text = next(lines, None)
         if text is None:
             return
-        if text.strip():
-            yield line, text.strip()
+        if stripped := text.strip():
+            yield line, stripped
+        else:
+            lines.skip_blank()
 
 
 def _row(file: str, line: int, text: str, limits: Limits) -> Row | BadRow:

@@ -19,6 +19,7 @@ class Lines(Iterator[str]):
         self.number = 0
         self._stream = stream
         self._file = file
+        self._blank_left = limits.blank_rows
         self._row_limit = limits.row_bytes
         self._row_bytes = 0
         self._row_start = 1
@@ -28,6 +29,14 @@ class Lines(Iterator[str]):
         self._row_bytes = 0
         self._row_start = self.number + 1
         return self._row_start
+
+    def skip_blank(self) -> None:
+        """Count a blank row. Raises FormatError beyond the limit."""
+        self._blank_left -= 1
+        if self._blank_left < 0:
+            raise FormatError(
+                f"{self._file}, line {self.number}: the file has too many blank lines. Remove them."
+            )
 
     def __next__(self) -> str:
         raw = self._stream.readline(self._row_limit + 1)

@@ -218,11 +218,6 @@ def _check(file: pq.ParquetFile, path: Path, limits: Limits) -> None:
         )
     if len(set(names)) < len(names):
         raise FormatError(f"{path.name}: two columns have the same name. Rename one.")
-    groups = (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups))
-    if sum(group.total_byte_size for group in groups) > limits.total_bytes:
-        raise FormatError(
-            f"{path.name}: unpacks to more than {limits.total_bytes:,} bytes. Split it."
-        )
     if not file.metadata.num_rows:
         raise FormatError(f"{path.name}: has no rows. Give a file with rows.")
 
@@ -237,8 +232,16 @@ def _is_json(field: pa.Field) -> bool:
 
 
 def _values(file: pq.ParquetFile, path: Path, limits: Limits) -> Iterator[dict[str, Any]]:
-    line = 0
+    # Counted as it is unpacked: a text of a dictionary is packed once, and unpacked for each row.
+    most = limits.most_unpacked(path.stat().st_size)
+    line = size = 0
     for batch in file.iter_batches(READ_ROWS):
+        size += batch.nbytes
+        if size > most:
+            raise FormatError(
+                f"{path.name}: unpacks to more than {most:,} bytes, which is too much for a file "
+                "of its size. Split it, or save it as CSV."
+            )
         if batch.nbytes > READ_ROWS * limits.row_bytes // 10:
             raise FormatError(f"{path.name}, row {line + 1}: rows are too long. Split them.")
         yield from batch.to_pylist()

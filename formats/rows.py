@@ -76,7 +76,8 @@ class Limits:
     `field_bytes` and `row_bytes` limit one value and one record, in bytes of UTF-8; `columns`
     limits the number of columns in a header. The other limits protect against zip bombs:
     `total_bytes` is the number of unpacked bytes, `ratio` is unpacked to packed bytes, and `files`
-    is the number of files in an archive or folder.
+    is the number of files in an archive or folder. What unpacks to at most `small_bytes` may have
+    any ratio. `blank_rows` is the number of blank rows in a file, which take time and hold nothing.
     """
 
     field_bytes: int = 1_000_000
@@ -85,6 +86,12 @@ class Limits:
     ratio: int = 200
     files: int = 10_000
     columns: int = 10_000
+    small_bytes: int = 10_000_000
+    blank_rows: int = 1_000_000
+
+    def most_unpacked(self, packed: int) -> int:
+        """The number of bytes to which a file of `packed` bytes may unpack."""
+        return min(self.total_bytes, max(self.small_bytes, self.ratio * packed))
 
 
 DEFAULT_LIMITS = Limits()

@@ -4,15 +4,22 @@ separate process.
 No file can make that process exceed its limits. If the process crashes, nothing else is affected.
 """
 
+import fcntl
 import resource
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from pathlib import Path
+from tempfile import gettempdir
+from typing import IO
 
 from formats.rows import FormatError, Limits
 
 MEMORY_LIMIT, TIME_LIMIT = 2 << 30, 60
+MOST_AT_ONCE = 2
 EXIT_REFUSED = 3
 # The module that converts files with each suffix, and the suffix of what it makes of them. Its
 # function `convert` yields the parts of the new file, and may add a note on what it did not read.
@@ -43,16 +50,20 @@ def unpack(packed: Path, kind: str, rows: Path, limits: Limits) -> str:
     """Convert a file of this kind, and write the result to another file. Return a note on what was
     not read; "" if everything was.
 
-    Raises FormatError for a file that cannot be read within the limits of size, memory and time.
+    At most `MOST_AT_ONCE` files are converted at a time, by all processes that share a folder for
+    temporary files; the others wait. Raises FormatError for a file that cannot be read within the
+    limits of size, memory and time.
     """
-    words = map(str, (Path(__file__).parents[1], packed, kind, rows, limits.total_bytes))
+    most = limits.most_unpacked(packed.stat().st_size)
+    words = map(str, (Path(__file__).parents[1], packed, kind, rows, most))
     command = [sys.executable, "-c", _PROGRAM, *words]
     try:
         # An empty environment, since the process needs none of the secrets in the environment of
         # this one.
-        ended = subprocess.run(
-            command, capture_output=True, text=True, timeout=TIME_LIMIT, check=False, env={}
-        )
+        with _turn(packed):
+            ended = subprocess.run(
+                command, capture_output=True, text=True, timeout=TIME_LIMIT, check=False, env={}
+            )
     except subprocess.TimeoutExpired as error:
         raise _unreadable_error(packed) from error
     if ended.returncode == EXIT_REFUSED:
@@ -60,6 +71,31 @@ def unpack(packed: Path, kind: str, rows: Path, limits: Limits) -> str:
     if ended.returncode != 0:
         raise _unreadable_error(packed)
     return ended.stdout.strip()
+
+
+@contextmanager
+def _turn(packed: Path) -> Iterator[None]:
+    """Wait until fewer than `MOST_AT_ONCE` processes hold a turn, and hold one meanwhile. Whatever
+    ends a process gives its turn back."""
+    folder, until = Path(gettempdir()), time.monotonic() + TIME_LIMIT
+    with ExitStack() as stack:
+        names = [f"unpacking-{number}.lock" for number in range(MOST_AT_ONCE)]
+        turns = [stack.enter_context((folder / name).open("a")) for name in names]
+        while not any(_take(turn) for turn in turns):
+            if time.monotonic() > until:
+                raise FormatError(
+                    f"{packed.name}: other large files are being read. Try again in a minute."
+                )
+            time.sleep(0.1)
+        yield
+
+
+def _take(turn: IO[str]) -> bool:
+    try:
+        fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def unpack_whole(packed: Path, kind: str, rows: Path, limits: Limits, name: str) -> None:

@@ -21,7 +21,8 @@ from formats.typeset import write_latex, write_markdown
 Values = dict[str, Any]
 Writer = Callable[[Iterable[dict[str, Any]], Sequence[str], TextIO], int]
 
-_FORMULA = "=+-@\t\r"
+# Spreadsheets also take the full-width forms of these signs for the start of a formula.
+_FORMULA = "=+-@\t\r\uff1d\uff0b\uff0d\uff20"
 _ESCAPED_STARTS = "'" + _FORMULA
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 

@@ -15,6 +15,7 @@ from judging.evaluators.models import REQUEST_FIELDS
 from judging.models import (
     Budget,
     Call,
+    Delivery,
     Dispatcher,
     Endpoint,
     Outcome,
@@ -23,6 +24,7 @@ from judging.models import (
     Request,
     Run,
     StrategyVersion,
+    Webhook,
     Worker,
 )
 from judging.runs import budget
@@ -126,3 +128,20 @@ class DispatcherAdmin(ReadOnlyAdmin):
 @admin.register(Worker)
 class WorkerAdmin(ReadOnlyAdmin):
     list_display = ("host", "process", "started_at", "alive_until", "progressed_at", "failures")
+
+
+@admin.register(Webhook)
+class WebhookAdmin(ReadOnlyAdmin):
+    list_display = ("__str__", "project", "address", "topics", "active", "failing_since")
+    list_filter = ("active",)
+    list_select_related = ("project",)
+    # Whoever has it and the secret key can sign messages.
+    exclude = ("nonce",)
+
+
+@admin.register(Delivery)
+class DeliveryAdmin(ReadOnlyAdmin):
+    list_display = ("uid", "webhook", "type", "state", "tries", "status", "created_at")
+    list_filter = ("state", "type")
+    list_select_related = ("webhook",)
+    raw_id_fields = ("webhook",)

@@ -1,4 +1,4 @@
-"""Titles of the audit log's events about runs, strategies, endpoints and exports."""
+"""Titles of the audit log's events about runs, strategies, endpoints, exports and webhooks."""
 
 from annotation.projects import event_types
 
@@ -29,6 +29,9 @@ EVENT_TITLES = {
     "strategy taken back": "strategy restored",
     "strategy deleted": "strategy deleted",
     "strategy retired": "strategy retired",
+    "webhook": "webhook",
+    "webhook deleted": "webhook deleted",
+    "webhook secret": "new secret of a webhook",
 }
 
 

@@ -3,14 +3,16 @@ do.
 """
 
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from celery import shared_task
 from django.db import transaction
 from kombu.exceptions import OperationalError
 
-from judging.results import figures
 from judging.runs.engine import ask
+
+if TYPE_CHECKING:
+    from judging.results import figures
 
 log = logging.getLogger(__name__)
 
@@ -24,6 +26,9 @@ def ask_endpoint(endpoint_id: int) -> None:
 @shared_task(name="judging.figure", ignore_result=True)
 def make_figure(figure_id: int) -> None:
     """Compute a table of figures that a page waits for."""
+    # All tables, NumPy and SciPy with them: half the start of a command that only runs.
+    from judging.results import figures
+
     figures.run_job(figure_id)
 
 
@@ -34,8 +39,10 @@ def notify_workers(endpoint_id: int) -> None:
     _send(ask_endpoint, endpoint_id)
 
 
-def notify_of_figure(asked: figures.FigureTable | figures.PendingTable) -> None:
+def notify_of_figure(asked: "figures.FigureTable | figures.PendingTable") -> None:
     """Tell the workers to compute the figures, unless they are ready or in progress."""
+    from judging.results import figures
+
     if isinstance(asked, figures.PendingTable) and not asked.step:
         _send(make_figure, asked.figure)
 

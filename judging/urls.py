@@ -8,16 +8,22 @@ from judging.jobs import views as jobs
 from judging.results.views import charts, downloads, pages, saved
 from judging.runs.views import budget, derived_runs, new_run, replies, runs, supplements
 from judging.strategies.views import editor, strategies
+from judging.webhooks import views as webhooks
 
 endpoint_urls = [
     path("", endpoints.endpoint_list, name="endpoints"),
     path("new/", endpoints.new_endpoint, name="endpoint-new"),
-    path("<str:name>/", endpoints.endpoint, name="endpoint"),
-    path("<str:name>/edit/", endpoints.edit_endpoint, name="endpoint-edit"),
-    path("<str:name>/test/", endpoints.try_endpoint, name="endpoint-test"),
-    path("<str:name>/archive/", endpoints.change_endpoint, {"step": "archive"}, "endpoint-archive"),
-    path("<str:name>/restore/", endpoints.change_endpoint, {"step": "restore"}, "endpoint-restore"),
-    path("<str:name>/delete/", endpoints.change_endpoint, {"step": "delete"}, "endpoint-delete"),
+    path("<path:name>/edit/", endpoints.edit_endpoint, name="endpoint-edit"),
+    path("<path:name>/test/", endpoints.try_endpoint, name="endpoint-test"),
+    path(
+        "<path:name>/archive/", endpoints.change_endpoint, {"step": "archive"}, "endpoint-archive"
+    ),
+    path(
+        "<path:name>/restore/", endpoints.change_endpoint, {"step": "restore"}, "endpoint-restore"
+    ),
+    path("<path:name>/delete/", endpoints.change_endpoint, {"step": "delete"}, "endpoint-delete"),
+    # The last one, since names from before they were checked may have a slash.
+    path("<path:name>/", endpoints.endpoint, name="endpoint"),
 ]
 
 run_list_urls = [
@@ -97,6 +103,24 @@ job_urls = [
     path("again/", jobs.change_job, {"step": "again"}, name="job-again"),
 ]
 
+webhook_urls = [
+    path("", webhooks.webhook_list, name="webhooks"),
+    path("new/", webhooks.edit_webhook, name="webhook-new"),
+    path("<int:webhook>/", webhooks.webhook, name="webhook"),
+    path("<int:webhook>/edit/", webhooks.edit_webhook, name="webhook-edit"),
+    path("<int:webhook>/on/", webhooks.change_webhook, {"step": "on"}, name="webhook-on"),
+    path("<int:webhook>/off/", webhooks.change_webhook, {"step": "off"}, name="webhook-off"),
+    path("<int:webhook>/secret/", webhooks.change_webhook, {"step": "secret"}, "webhook-secret"),
+    path("<int:webhook>/ping/", webhooks.change_webhook, {"step": "ping"}, name="webhook-ping"),
+    path("<int:webhook>/again/", webhooks.change_webhook, {"step": "again"}, name="webhook-again"),
+    path("<int:webhook>/delete/", webhooks.change_webhook, {"step": "delete"}, "webhook-delete"),
+    path(
+        "<int:webhook>/deliveries/<uuid:delivery>/again/",
+        webhooks.send_again,
+        name="webhook-delivery-again",
+    ),
+]
+
 urlpatterns = [
     path("endpoints/", include(endpoint_urls)),
     path("projects/<slug:slug>/", include(run_list_urls)),
@@ -107,4 +131,5 @@ urlpatterns = [
     path("projects/<slug:slug>/", include(results_urls)),
     path("projects/<slug:slug>/", include(file_and_job_urls)),
     path("projects/<slug:slug>/jobs/<slug:kind>/<int:number>/", include(job_urls)),
+    path("projects/<slug:slug>/webhooks/", include(webhook_urls)),
 ]

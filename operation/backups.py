@@ -36,7 +36,7 @@ from operation.databases import BackupError
 
 FORMAT_VERSION = 1
 MANIFEST_NAME, DATABASE_NAME, FILES_FOLDER = "manifest.json", "database", "files"
-EXCLUDED_FOLDERS = frozenset({"static", "exports", "metrics"})
+EXCLUDED_FOLDERS = frozenset({"static", "exports", "metrics", "scratch"})
 # Rows that are valid only on this installation at the time of the backup: active workers and
 # sessions.
 TRANSIENT_MODELS: tuple[type[Any], ...] = (Worker, Session, UserSession)

@@ -64,6 +64,7 @@ def lacking(message: str) -> NoReturn:
 
 def pytest_configure() -> None:
     # Files, limits and what is shared by way of Redis: each process has its own.
+    tempfile.tempdir = None
     folder = Path(tempfile.mkdtemp(prefix="blindspot-tests-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     os.environ["VAR_DIR"] = str(folder)

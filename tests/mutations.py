@@ -41,7 +41,8 @@ OTHER: dict[type, type] = {
 }  # fmt: skip
 # Arguments that change how fast something is, which rows PostgreSQL locks (SQLite locks none), or
 # how many pixels wide something is drawn, and nothing that a test of the default lane could hold.
-UNTOLD_ARGUMENTS = {"batch_size", "chunk_size", "maxsize", "no_key", "timeout", "verbosity"} | {
+UNTOLD_ARGUMENTS = {
+    "batch_size", "chunk_size", "lock", "maxsize", "no_key", "timeout", "verbosity",
     "dx", "dy", "fontSize", "labelPadding", "opacity", "size", "strokeDash", "strokeWidth",
     "symbolOpacity", "tickCount", "titlePadding",
 }  # fmt: skip

@@ -25,6 +25,7 @@ from judging.archive import jobs as archives
 from judging.evaluators import endpoints
 from judging.exporting import jobs
 from judging.runs import lifecycle, selection
+from judging.webhooks import webhooks
 from tests.builders import Cast, cast, make_item, make_resolution
 
 PEOPLE = ("admin", "lead", "researcher", "adjudicator", "annotator", "stranger", "anonymous")
@@ -70,6 +71,9 @@ RULES: dict[str, dict[str, str]] = {
     "accounts/two-step/again/": {"GET": "signed in", "POST": "signed in"},
     "accounts/two-step/app/": {"GET": "signed in", "POST": "signed in"},
     "accounts/two-step/app/off/": {"GET": "signed in", "POST": "signed in"},
+    "accounts/two-step/passkeys/new/": {"GET": "signed in", "POST": "signed in"},
+    "accounts/two-step/passkeys/again/": {"GET": "signed in", "POST": "signed in"},
+    "accounts/two-step/passkeys/<int:pk>/remove/": {"GET": "signed in", "POST": "signed in"},
     "accounts/two-step/codes/": {"GET": "signed in"},
     "accounts/two-step/codes/new/": {"GET": "signed in", "POST": "signed in"},
     "accounts/two-step/codes/file/": {"GET": "signed in"},
@@ -86,12 +90,12 @@ RULES: dict[str, dict[str, str]] = {
     "accounts/password/reset/key/<uidb36>-<key>/": {"GET": "anyone", "POST": "anyone"},
     "endpoints/": {"GET": "run"},
     "endpoints/new/": {"GET": "site", "POST": "site"},
-    "endpoints/<str:name>/": {"GET": "run"},
-    "endpoints/<str:name>/edit/": {"GET": "site", "POST": "site"},
-    "endpoints/<str:name>/test/": {"POST": "run"},
-    "endpoints/<str:name>/archive/": {"POST": "site"},
-    "endpoints/<str:name>/restore/": {"POST": "site"},
-    "endpoints/<str:name>/delete/": {"POST": "site"},
+    "endpoints/<path:name>/": {"GET": "run"},
+    "endpoints/<path:name>/edit/": {"GET": "site", "POST": "site"},
+    "endpoints/<path:name>/test/": {"POST": "run"},
+    "endpoints/<path:name>/archive/": {"POST": "site"},
+    "endpoints/<path:name>/restore/": {"POST": "site"},
+    "endpoints/<path:name>/delete/": {"POST": "site"},
     "projects/<slug:slug>/": {"GET": "enter"},
     # Says nothing but where the page is now; that page asks who wants to see it.
     "projects/<slug>/<former>": dict.fromkeys(METHODS, "anyone"),
@@ -224,15 +228,28 @@ RULES: dict[str, dict[str, str]] = {
     "projects/<slug:slug>/jobs/<slug:kind>/<int:number>/again/": {"POST": "results"},
     "projects/<slug:slug>/archives/": {"GET": "manage", "POST": "manage"},
     "projects/<slug:slug>/archives/<int:number>/": {"GET": "manage"},
+    "projects/<slug:slug>/webhooks/": {"GET": "manage"},
+    "projects/<slug:slug>/webhooks/new/": {"GET": "manage", "POST": "manage"},
+    "projects/<slug:slug>/webhooks/<int:webhook>/": {"GET": "manage"},
+    "projects/<slug:slug>/webhooks/<int:webhook>/edit/": {"GET": "manage", "POST": "manage"},
+    "projects/<slug:slug>/webhooks/<int:webhook>/on/": {"POST": "manage"},
+    "projects/<slug:slug>/webhooks/<int:webhook>/off/": {"POST": "manage"},
+    "projects/<slug:slug>/webhooks/<int:webhook>/secret/": {"POST": "manage"},
+    "projects/<slug:slug>/webhooks/<int:webhook>/ping/": {"POST": "manage"},
+    "projects/<slug:slug>/webhooks/<int:webhook>/again/": {"POST": "manage"},
+    "projects/<slug:slug>/webhooks/<int:webhook>/delete/": {"POST": "manage"},
+    "projects/<slug:slug>/webhooks/<int:webhook>/deliveries/<uuid:delivery>/again/": {
+        "POST": "manage"
+    },
     "projects/<slug:slug>/results/<slug:page>/chart.<slug:picture>": {"GET": "results"},
     "projects/<slug:slug>/results/<slug:page>/table.tex": {"GET": "results"},
     "api/v1/schema/": {"GET": "signed in"},
     "api/v1/endpoint-presets/": {"GET": "site"},
     "api/v1/endpoints/": {"GET": "run", "POST": "site"},
-    "api/v1/endpoints/<str:name>/": {"GET": "run", "PATCH": "site", "DELETE": "site"},
-    "api/v1/endpoints/<str:name>/test/": {"POST": "run"},
-    "api/v1/endpoints/<str:name>/archive/": {"POST": "site"},
-    "api/v1/endpoints/<str:name>/restore/": {"POST": "site"},
+    "api/v1/endpoints/<path:name>/": {"GET": "run", "PATCH": "site", "DELETE": "site"},
+    "api/v1/endpoints/<path:name>/test/": {"POST": "run"},
+    "api/v1/endpoints/<path:name>/archive/": {"POST": "site"},
+    "api/v1/endpoints/<path:name>/restore/": {"POST": "site"},
     "api/v1/projects/": {"GET": "signed in"},
     "api/v1/projects/<slug:slug>/": {"GET": "enter"},
     "api/v1/projects/<slug:slug>/queue/next/": {"POST": "label"},
@@ -333,6 +350,18 @@ RULES: dict[str, dict[str, str]] = {
     "api/v1/projects/<slug:slug>/jobs/": {"GET": "results"},
     "api/v1/projects/<slug:slug>/jobs/<slug:kind>/<int:number>/cancel/": {"POST": "results"},
     "api/v1/projects/<slug:slug>/jobs/<slug:kind>/<int:number>/again/": {"POST": "results"},
+    "api/v1/projects/<slug:slug>/webhooks/": {"GET": "manage", "POST": "manage"},
+    "api/v1/projects/<slug:slug>/webhooks/<int:webhook>/": {
+        "GET": "manage",
+        "PATCH": "manage",
+        "DELETE": "manage",
+    },
+    "api/v1/projects/<slug:slug>/webhooks/<int:webhook>/secret/": {"POST": "manage"},
+    "api/v1/projects/<slug:slug>/webhooks/<int:webhook>/ping/": {"POST": "manage"},
+    "api/v1/projects/<slug:slug>/webhooks/<int:webhook>/deliveries/": {"GET": "manage"},
+    "api/v1/projects/<slug:slug>/webhooks/<int:webhook>/deliveries/<uuid:delivery>/again/": {
+        "POST": "manage"
+    },
     "api/v1/projects/<slug:slug>/exports/": {"GET": "results", "POST": "results"},
     "api/v1/projects/<slug:slug>/exports/<int:number>/": {"GET": "results"},
     "api/v1/projects/<slug:slug>/exports/<int:number>/cancel/": {"POST": "results"},
@@ -434,12 +463,18 @@ def names_in(people: Cast, key: str) -> dict[str, str]:
         "picture": "svg",
         "text": "txt",
         "uidb36": "1",
+        "pk": "1",
         "kind": "export",
         "former": "vet/",
     }
     wanted = invitations.InvitationRequest(alias="newcomer", role="annotator")
     names["invitation"] = invitations.create_invitation(people.lead, wanted, now=timezone.now())[1]
     member = Membership.objects.select_related("account").get(pk=people.annotator.pk)
+    made = webhooks.create_webhook(
+        people.lead, "https://hooks.example.org/", ["runs"], now=timezone.now()
+    )
+    ping = webhooks.send_ping(made, now=timezone.now())
+    names |= {"webhook": str(made.pk), "delivery": str(ping.uid)}
     names["link"] = sign_in_links.create_link(people.lead, member)
     return names | {"url": "nothing", "id": "1", "alias": "annotator", "invited": "newcomer"}
 

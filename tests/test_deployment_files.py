@@ -87,6 +87,26 @@ def test_a_deployment_does_not_start_without_what_only_it_can_know(variable: str
     assert f"${{{variable}:-" not in COMPOSE
 
 
+def test_the_top_of_the_compose_file_says_what_can_be_set() -> None:
+    head, _, rest = COMPOSE.partition("\nx-guarded:")
+    taken = set(re.findall(r"\$\{(\w+):[?-]", rest))
+    assert "EVALUATOR_HOSTS" in taken
+    assert taken - set(re.findall(r"\b([A-Z_]+)=", head)) == set()
+
+
+def test_without_containers_the_commands_are_the_same() -> None:
+    page = (ROOT / "docs" / "operation.md").read_text(encoding="utf-8")
+    lines = [line for line in page.splitlines() if line.startswith(".venv/bin/")]
+    for name, program in (("web", "gunicorn"), ("worker", "celery")):
+        [line] = [line for line in lines if line.startswith(f".venv/bin/{program} ")]
+        told = " ".join(SERVICES[name]["command"]).replace("0.0.0.0:8000", "127.0.0.1:8000")
+        # A proxy on the same machine, gunicorn trusts unasked.
+        assert line == ".venv/bin/" + told.removesuffix(" --forwarded-allow-ips *")
+    [web] = re.findall(r"^ExecStart=/srv/blindspot/app/(.*)$", page, re.MULTILINE)
+    assert web in lines
+    assert f"\nTimeoutStopSec={SERVICES['web']['stop_grace_period'].removesuffix('s')}\n" in page
+
+
 def test_what_a_worker_makes_a_page_can_give() -> None:
     assert (
         SERVICES["web"]["volumes"] == SERVICES["worker"]["volumes"] == ["files:/srv/blindspot/var"]

@@ -9,6 +9,8 @@ from django.db import models
 from django.utils import timezone
 
 from annotation.accounts import keymap
+from annotation.db import transactions
+from annotation.errors import Refused
 from annotation.projects.models import Event
 
 if TYPE_CHECKING:
@@ -40,6 +42,8 @@ SCOPES = {
     "manage": "import, change settings and members, and other tasks of leads and site admins",
 }
 ALL_SCOPES = " ".join(SCOPES)
+# An account may have so many tokens that are neither revoked nor expired.
+MAX_TOKENS = 20
 
 
 class ApiToken(models.Model):
@@ -86,16 +90,26 @@ class ApiToken(models.Model):
         scopes: Iterable[str] = tuple(SCOPES),
         expires_at: datetime | None = None,
     ) -> tuple["ApiToken", str]:
-        """Create a token; return the token and its key, which cannot be shown again."""
+        """Create a token; return the token and its key, which cannot be shown again. Raises
+        `Refused` if the account has `MAX_TOKENS` that can be used."""
         key = f"bs_{secrets.token_urlsafe(32)}"
-        token = cls.objects.create(
-            account=account,
-            name=name,
-            digest=cls.digest_of(key),
-            prefix=key[:8],
-            scopes=" ".join(name for name in SCOPES if name in set(scopes)),
-            expires_at=expires_at,
-        )
+        with transactions.transact():
+            # Two requests at the same time wait for each other, so that both are counted.
+            Account.objects.select_for_update(no_key=True).only("pk").get(pk=account.pk)
+            usable = account.tokens.filter(revoked_at=None).exclude(expires_at__lte=timezone.now())
+            if usable.count() >= MAX_TOKENS:
+                raise Refused(
+                    f"You have {MAX_TOKENS} tokens that can be used. Revoke one that is no longer "
+                    "needed, then create this one."
+                )
+            token = cls.objects.create(
+                account=account,
+                name=name,
+                digest=cls.digest_of(key),
+                prefix=key[:8],
+                scopes=" ".join(name for name in SCOPES if name in set(scopes)),
+                expires_at=expires_at,
+            )
         until = expires_at.isoformat() if expires_at else "never"
         new = {"token": "made", "scopes": token.scopes, "expires": until}
         Event.of_site("token", token.prefix, account.pk, old={}, new=new)

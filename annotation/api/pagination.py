@@ -1,12 +1,14 @@
 """Cursor pagination of long lists: every page takes equally long, and no row appears twice when
 rows are added."""
 
+import re
 from operator import attrgetter
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db.models import Model, QuerySet
-from rest_framework.exceptions import ParseError
+from rest_framework.exceptions import NotFound, ParseError
 from rest_framework.pagination import Cursor, CursorPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -20,8 +22,12 @@ ONLY_PARAMETER = {
     "required": False,
     "in": "query",
     "description": "Field names, separated by commas: rows contain only these.",
-    "schema": {"type": "string"},
+    "schema": {"type": "array", "items": {"type": "string"}},
+    "style": "form",
+    "explode": False,
 }
+# The address in the examples of the schema.
+EXAMPLE_ADDRESS = f"{settings.SITE_URL.rstrip('/') or 'http://127.0.0.1:8000'}/api/v1/"
 
 
 class CursorPages(CursorPagination):
@@ -54,10 +60,25 @@ class CursorPages(CursorPagination):
         return tuple(queryset.query.order_by or queryset.model._meta.ordering)
 
     def decode_cursor(self, request: Request) -> Cursor | None:
-        cursor = super().decode_cursor(request)
-        if cursor and "\0" in str(cursor.position or ""):
+        if request.query_params.get(self.cursor_query_param) == "":
+            raise ParseError(BAD_CURSOR_MESSAGE)
+        try:
+            cursor = super().decode_cursor(request)
+        except NotFound as problem:
+            raise ParseError(BAD_CURSOR_MESSAGE) from problem
+        # The last is what is made of characters that are none of a cursor.
+        if cursor and ("\0" in str(cursor.position or "") or cursor == Cursor(0, False, None)):
             raise ParseError(BAD_CURSOR_MESSAGE)
         return cursor
+
+    def get_page_size(self, request: Request) -> int:
+        """The rows of a page; 400 for a `limit` that is not a number from 1 to the largest size."""
+        asked = request.query_params.get(self.page_size_query_param)
+        if asked is None:
+            return self.page_size
+        if not re.fullmatch("[0-9]{1,9}", asked) or not 1 <= int(asked) <= self.max_page_size:
+            raise ParseError(f"`limit` must be a whole number from 1 to {self.max_page_size:,}.")
+        return int(asked)
 
     def get_paginated_response(self, data: Any) -> Response:
         links = {"next": self.get_next_link(), "previous": self.get_previous_link()}
@@ -65,7 +86,11 @@ class CursorPages(CursorPagination):
         return Response({"count": self.count, **links, "results": rows})
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
-        return [*super().get_schema_operation_parameters(view), ONLY_PARAMETER]
+        parameters = super().get_schema_operation_parameters(view)
+        for parameter in parameters:
+            if parameter["name"] == self.page_size_query_param:
+                parameter["schema"] |= {"minimum": 1, "maximum": self.max_page_size}
+        return [*parameters, dict(ONLY_PARAMETER)]
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
         words = "Number of rows on all pages; null on pages after the first."
@@ -75,8 +100,8 @@ class CursorPages(CursorPagination):
             "required": ["count", "next", "previous", "results"],
             "properties": {
                 "count": {"type": ["integer", "null"], "description": words, "example": 123},
-                "next": {**link, "example": "https://blindspot.example/api/v1/?cursor=cD00ODY"},
-                "previous": {**link, "example": "https://blindspot.example/api/v1/?cursor=cj0xJnA"},
+                "next": {**link, "example": f"{EXAMPLE_ADDRESS}?cursor=cD00ODY"},
+                "previous": {**link, "example": f"{EXAMPLE_ADDRESS}?cursor=cj0xJnA"},
                 "results": schema,
             },
         }

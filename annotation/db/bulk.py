@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 from django.db import connection
 from django.db.models import JSONField, Model
-from psycopg.types.json import Jsonb
 
 from annotation.db import sql
 
@@ -36,17 +35,18 @@ def insert(table: str, columns: Columns, rows: Sequence[tuple[Any, ...]]) -> Non
 
     Values have the database's form: JSON as text, times from `adapt_datetimefield_value`.
     """
-    names = ", ".join(map(_quoted, columns))
-    into = f"INSERT INTO {_quoted(table)} ({names})"
-    end = "ON CONFLICT DO NOTHING"
-    if connection.vendor == "postgresql":
-        _run(
-            f"{into} SELECT {_select_list(columns)} FROM {_json_table(columns)} {end}",
-            columns,
-            rows,
-        )
+    _run(_insert_sql(connection.vendor, table, tuple(columns.items())), columns, rows)
+
+
+@cache
+def _insert_sql(vendor: str, table: str, typed: tuple[tuple[str, str], ...]) -> str:
+    columns = dict(typed)
+    into = f"INSERT INTO {_quoted(table)} ({', '.join(map(_quoted, columns))})"
+    if vendor == "postgresql":
+        values = f"SELECT {_select_list(columns)} FROM {_json_table(columns)}"
     else:
-        _run(f"{into} VALUES ({', '.join(['%s'] * len(columns))}) {end}", columns, rows)
+        values = f"VALUES ({', '.join(['%s'] * len(columns))})"
+    return f"{into} {values} ON CONFLICT DO NOTHING"
 
 
 def insert_missing(model: type[Model], rows: Sequence[Named]) -> None:
@@ -109,6 +109,9 @@ def copy(model: type[Model], rows: Sequence[Named]) -> None:
     table = _quoted(model._meta.db_table)
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
+            # SQLite needs no client of PostgreSQL, a tenth of the start of a command.
+            from psycopg.types.json import Jsonb
+
             use_lz4(cursor)
             types = [_type(field) for field in fields]
             jsons = [place for place, kind in enumerate(types) if kind == "jsonb"]
@@ -116,7 +119,8 @@ def copy(model: type[Model], rows: Sequence[Named]) -> None:
                 copying.set_types(types)
                 for row in values:
                     for place in jsons:
-                        row[place] = _to_jsonb(row[place])
+                        json = row[place]
+                        row[place] = json if isinstance(json, Jsonb) else Jsonb(json, _as_it_is)
                     copying.write_row(row)
         else:
             places = ", ".join(map(_placeholder, fields))
@@ -251,8 +255,8 @@ def _type(field: Any) -> str:
     return kind.partition("(")[0]
 
 
-def _to_jsonb(json: Any) -> Jsonb:
-    return json if isinstance(json, Jsonb) else Jsonb(json, lambda text: text)
+def _as_it_is(json: Any) -> Any:
+    return json
 
 
 def _placeholder(field: Any) -> str:

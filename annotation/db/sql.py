@@ -7,17 +7,18 @@ statement than to run it, so a connection keeps the plan after some runs.
 """
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections, models
 from django.db.models import Model, QuerySet, Value
 from django.db.models.lookups import Lookup
 from django.db.models.query import get_related_populators
+from django.db.models.sql import UpdateQuery
 
 Row = TypeVar("Row", bound=Model)
 
@@ -111,9 +112,17 @@ class Parameter(Value):
     """A named placeholder for a value that each call passes."""
 
     def as_sql(self, compiler: Any, connection: Any) -> Any:
-        """Return the placeholder, with this object as its parameter; `PreparedQuery` replaces it by
-        a value."""
+        """Return the placeholder, with this object as its parameter; `_bind` replaces it by a
+        value."""
         return "%s", [self]
+
+
+def _bind(parameters: Iterable[Any], values: Mapping[str, Any]) -> list[Any]:
+    """Return the parameters of a compiled statement, with the values of this call."""
+    given = [values[p.value] if isinstance(p, Parameter) else p for p in parameters]
+    if connection.vendor == "postgresql":
+        return given
+    return [json.dumps(value) if isinstance(value, list) else value for value in given]
 
 
 class PreparedQuery(Generic[Row]):
@@ -131,9 +140,8 @@ class PreparedQuery(Generic[Row]):
     def first(self, **values: str | int) -> Row | None:
         """Return the first row, or None if there is none."""
         plan = self._plans.get(connection.vendor) or self._plan()
-        given = [values[p.value] if isinstance(p, Parameter) else p for p in plan.parameters]
         with prepared_cursor() as cursor:
-            cursor.execute(plan.sql, given)
+            cursor.execute(plan.sql, _bind(plan.parameters, values))
             row = cursor.fetchone()
         return plan.build_row(row) if row else None
 
@@ -141,6 +149,102 @@ class PreparedQuery(Generic[Row]):
         rows = self._rows(**{name: Parameter(name) for name in self._names})[:1]
         plan = self._plans[connection.vendor] = _QueryPlan.compile(rows)
         return plan
+
+
+class _Statement(NamedTuple):
+    """A compiled statement, its parameters, and how the values of its columns are converted."""
+
+    sql: str
+    parameters: Sequence[Any]
+    converters: Sequence[tuple[int, tuple[list[Callable[..., Any]], Any]]] = ()
+
+    def run(self, values: Mapping[str, Any], *, keep_plan: bool) -> tuple[int, list[Any]]:
+        """Return the number of rows, and the rows themselves if the statement returns any."""
+        with prepared_cursor() if keep_plan else connection.cursor() as cursor:
+            cursor.execute(self.sql, _bind(self.parameters, values))
+            return cursor.rowcount, cursor.fetchall() if cursor.description else []
+
+
+class _PreparedStatement:
+    """A statement that is compiled at its first use on each kind of database.
+
+    Values are strings, numbers, times in the database's form, or lists of them for `among`. None is
+    not allowed, because a condition on NULL needs different SQL. PostgreSQL keeps the plan of a
+    statement unless `keep_plan` is False: the best plan may depend on the size of a run.
+    """
+
+    def __init__(self, build: Callable[..., Any], *, keep_plan: bool = True) -> None:
+        self._keep_plan = keep_plan
+        self._build, self._names = build, tuple(signature(build).parameters)
+        self._statements: dict[str, _Statement] = {}
+
+    def _run(self, values: Mapping[str, Any]) -> tuple[_Statement, int, list[Any]]:
+        vendor = connection.vendor
+        if vendor not in self._statements:
+            built = self._compile(self._build(**{name: Parameter(name) for name in self._names}))
+            self._statements[vendor] = _with_literals(built) if vendor == "postgresql" else built
+        statement = self._statements[vendor]
+        return statement, *statement.run(values, keep_plan=self._keep_plan)
+
+    def _compile(self, built: Any) -> _Statement:
+        raise NotImplementedError
+
+
+class PreparedRows(_PreparedStatement):
+    """Columns that are read by a query compiled once:
+    `PreparedRows(lambda ids: Item.objects.filter(pk__among=ids).values_list("pk", "key"))`, then
+    `.fetch(ids=[3, 4])` for each call. Annotations come last in the list of columns."""
+
+    def fetch(self, **values: Any) -> list[tuple[Any, ...]]:
+        """Return all rows. Rows that the query locks are locked until the transaction ends."""
+        statement, _, found = self._run(values)
+        if not statement.converters:
+            return found
+        rows = [list(row) for row in found]
+        for number, (converters, column) in statement.converters:
+            for convert in converters:
+                for row in rows:
+                    row[number] = convert(row[number], column, connection)
+        return [tuple(row) for row in rows]
+
+    def _compile(self, built: QuerySet[Any]) -> _Statement:
+        compiler = built.query.get_compiler(connection=connection)
+        sql, parameters = compiler.as_sql()
+        columns: list[Any] = [column for column, _, _ in compiler.select or []]
+        return _Statement(sql, parameters, list(compiler.get_converters(columns).items()))
+
+
+class PreparedUpdate(_PreparedStatement):
+    """An update that is compiled once:
+    `PreparedUpdate(lambda ids, now: (Item.objects.filter(pk__among=ids), {"changed_at": now}))`,
+    then `.run(ids=[3, 4], now=to_database_time(now))` for each call."""
+
+    def run(self, **values: Any) -> int:
+        """Return the number of changed rows."""
+        return self._run(values)[1]
+
+    def _compile(self, built: tuple[QuerySet[Any], Mapping[str, Any]]) -> _Statement:
+        rows, changes = built
+        update: Any = rows.query.chain(UpdateQuery)
+        update.add_update_values(changes)
+        update.clear_ordering(force=True)
+        return _Statement(*update.get_compiler(connection=connection).as_sql())
+
+
+def _with_literals(statement: _Statement) -> _Statement:
+    """Write constants into the SQL. PostgreSQL finds a partial index by the text of its condition
+    only, once it reuses the plan of a statement."""
+    start, *rest = statement.sql.split("%s")
+    text, kept = [start], []
+    for value, after in zip(statement.parameters, rest, strict=True):
+        if isinstance(value, str):
+            text += ["'", value.replace("'", "''").replace("%", "%%"), "'", after]
+        elif isinstance(value, int):
+            text += [str(value), after]
+        else:
+            text += ["%s", after]
+            kept.append(value)
+    return statement._replace(sql="".join(text), parameters=kept)
 
 
 @dataclass(frozen=True)
@@ -258,8 +362,11 @@ class Among(LookupBase):
 
     lookup_name = "among"
 
-    def get_prep_lookup(self) -> list[int | str]:
-        """Return the values as a list: of strings for a text column, otherwise of whole numbers."""
+    def get_prep_lookup(self) -> list[int | str] | Parameter:
+        """Return the values as a list: of strings for a text column, otherwise of whole numbers.
+        A named placeholder is returned unchanged."""
+        if isinstance(self.rhs, Parameter):
+            return self.rhs
         kind = str if isinstance(self.lhs.output_field, models.CharField) else int
         return [kind(one) for one in self.rhs]
 
@@ -270,7 +377,8 @@ class Among(LookupBase):
         ids = self.rhs
         if connection.vendor == "postgresql":
             return f"{column} = ANY(%s)", (*given, ids)
-        return f"{column} IN (SELECT value FROM json_each(%s))", (*given, json.dumps(ids))
+        given_ids = ids if isinstance(ids, Parameter) else json.dumps(ids)
+        return f"{column} IN (SELECT value FROM json_each(%s))", (*given, given_ids)
 
 
 def register_lookups() -> None:

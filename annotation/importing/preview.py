@@ -1,5 +1,6 @@
 """Previews a file: its columns, the probable meaning of each, and its first items."""
 
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -12,10 +13,12 @@ from annotation.importing.sources import Source
 from annotation.items.diffing import difference as diffing_difference
 from annotation.items.taxonomy import Taxonomy
 from formats.readers import FORMATS
-from formats.rows import FormatError, Row
+from formats.rows import BadRow, FormatError, Row
 
 # Rows inspected for columns and for the first valid items.
 MAX_ROWS = 200
+# A web request waits while a file is inspected.
+LOOK_SECONDS = 30.0
 MAX_SHOWN = 5
 # Columns of JSON may differ from row to row, so their number is limited.
 MAX_COLUMNS = 200
@@ -35,7 +38,8 @@ def detect_columns(source: Source) -> list[str]:
     """Return the columns of the first rows; the names of values inside objects contain a dot.
     Raises FormatError."""
     found: dict[str, None] = {}
-    for row in islice(sources.stream_rows(replace(source, columns={})), MAX_ROWS):
+    rows = sources.stream_rows(replace(source, columns={}))
+    for row in islice(_stop_in_time(rows, source), MAX_ROWS):
         if isinstance(row, Row):
             found |= dict.fromkeys(_names(row.values))
     return list(found)[:MAX_COLUMNS]
@@ -63,10 +67,23 @@ def missing_columns(
 def preview_items(task: tasktypes.TaskType, known: Taxonomy, source: Source) -> list[PreviewItem]:
     """Return the first items that the file would give, or only the items before an error in the
     file."""
-    rows = islice(sources.stream_rows(source), MAX_ROWS)
+    rows = islice(_stop_in_time(sources.stream_rows(source), source), MAX_ROWS)
     drafts = importing.parse_items(_skip_fault(rows), task, known, accept=source.accept)
     good = (draft for draft in drafts if isinstance(draft, ParsedItem))
     return [PreviewItem(draft, _difference(task, draft.texts)) for draft in islice(good, MAX_SHOWN)]
+
+
+def _stop_in_time(rows: Iterator[Row | BadRow], source: Source) -> Iterator[Row | BadRow]:
+    """Yield the rows. Raises FormatError when they take longer than `LOOK_SECONDS`, for example in
+    an archive of many files that each take long to unpack."""
+    until = time.monotonic() + LOOK_SECONDS
+    for row in rows:
+        yield row
+        if time.monotonic() > until:
+            raise FormatError(
+                f"{source.path.name}: the first rows take longer than {LOOK_SECONDS:.0f} seconds "
+                "to read. Split the file, or save it as CSV."
+            )
 
 
 def _names(values: Mapping[str, Any]) -> Iterator[str]:

@@ -95,10 +95,13 @@ def _chunks(drafts: Iterable[ParsedItem | BadRow]) -> Iterator[list[Any]]:
 
 
 def _strip_draft(draft: ParsedItem | BadRow) -> ParsedItem | BadRow:
-    """Reduce the draft to what is stored: keep its texts only in stored form, with their digest."""
+    """Reduce the draft to what is stored: keep its texts only in stored form, with their digest.
+
+    Their names stay, since an item that lacks a text that its task type awaits gets no slots.
+    """
     if isinstance(draft, ParsedItem):
         place = Row(draft.row.file, draft.row.line, {}, draft.row.number)
         kept = {"written": draft.written, "digest": draft.digest}
         # A copy made by `replace` would cost as much as the digest.
-        draft.__dict__.update(kept, row=place, texts={})
+        draft.__dict__.update(kept, row=place, texts=dict.fromkeys(draft.texts, ""))
     return draft

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,12 +13,13 @@ from django.core.exceptions import ValidationError
 from annotation import tasktypes
 from annotation.importing import flags
 from annotation.items import search, taxonomy
-from annotation.items.models import WAITS, ItemQuerySet
+from annotation.items.models import WAITS, ItemQuerySet, with_choice
 from annotation.items.taxonomy import Taxonomy
 from annotation.labelling.models.labels import LabelQuerySet
 from annotation.models import Item, Label, Project, Resolution
 from annotation.reports import agreement_items, pairwise
 from annotation.tasktypes import TaskType
+from annotation.tasktypes.fields import Field
 
 UNRESOLVED = "none"
 PURPOSE_CHOICES = [("tests", "Without duplicates, qualification and control items")]
@@ -47,13 +48,69 @@ def _behind_row(
     return items.at_positions(positions(project, row))
 
 
-def _is_of(value: str, task: TaskType, offered: list[str]) -> bool:
-    """True if a label can have this value: options of the deciding field joined by "/", or, for a
-    task with ratings, numbers or "-" joined by "/"."""
-    number = r"(-|-?\d+(\.\d+)?)"
-    if task.rates:
-        return bool(re.fullmatch(rf"{number}(/{number})*", value, re.ASCII))
-    return all(part in offered for part in value.split("/"))
+_NUMBER = r"-?\d+(\.\d+)?"
+# What the API says about a choice; pages list what can be chosen.
+_CHOICE_HELP = (
+    "A value of the deciding field. Where a label has several scores: FIELD:NUMBER, such as "
+    "`correctness:3`; or all its scores in their order, such as `3/2/3`; of points, their total."
+)
+
+
+def _is_choice(value: str, task: TaskType, scores: Collection[Field]) -> bool:
+    """True if a label can have this choice: options of the deciding field joined by "/". For a task
+    with ratings: numbers or "-" joined by "/", or one of these scores, as FIELD:NUMBER."""
+    if not task.rates:
+        offered = [str(option.value) for option in task.deciding.options]
+        return all(part in offered for part in value.split("/"))
+    name, colon, score = value.partition(":")
+    if colon:
+        is_known = name in [field.name for field in scores]
+        return is_known and bool(re.fullmatch(_NUMBER, score, re.ASCII))
+    return bool(re.fullmatch(rf"(-|{_NUMBER})(/(-|{_NUMBER}))*", value, re.ASCII))
+
+
+def _offer_choices(task: TaskType, scores: Sequence[Field]) -> list[tuple[str, Any]]:
+    """Return the choices of a form's field. If a label's choice is made up of several scores, there
+    is a group for each score, and one for the total of points."""
+    if len(task.scores) < 2:
+        return [(str(option.value), option.title) for option in task.deciding.options]
+    groups: list[tuple[str, Any]] = [
+        (
+            field.title,
+            [
+                (f"{field.name}:{option.value}", f"{field.title}: {field.describe(option.value)}")
+                for option in field.options
+            ],
+        )
+        for field in scores
+    ]
+    if task.deciding.is_summed and len(scores) == len(task.scores):
+        totals: set[int | float] = {0}
+        for field in task.scores:
+            points = [option.value for option in field.options if not isinstance(option.value, str)]
+            totals = {total + more for total in totals for more in points}
+        groups.append(("Total", [(str(one), f"Total: {one}") for one in sorted(totals)]))
+    return groups
+
+
+def _resolved_scores(task: TaskType) -> list[Field]:
+    """Return the scores that become part of a final label."""
+    return [field for field in task.scores if field in task.resolved]
+
+
+def _list_values(choices: Iterable[tuple[str, Any]]) -> list[str]:
+    """Return the values of a form field's choices, in groups or not."""
+    return [
+        value
+        for name, title in choices
+        for value in ([name] if isinstance(title, str) else [one for one, _ in title])
+    ]
+
+
+def _unknown_choice(value: str, offered: Iterable[str]) -> ValidationError:
+    return ValidationError(
+        f"Select a valid choice. {value} is not one of the available choices: {', '.join(offered)}."
+    )
 
 
 def _check_words(value: str) -> None:
@@ -86,7 +143,12 @@ class ItemFilter(filters.FilterSet):
     )
     category = filters.CharFilter(label="Category", max_length=80)
     ability = filters.CharFilter(label="Ability", max_length=80)
-    resolution = filters.CharFilter(method="resolved_as", label="Resolution", max_length=40)
+    resolution = filters.CharFilter(
+        method="resolved_as",
+        label="Final label",
+        max_length=80,
+        help_text=f"`none`: without a final label. {_CHOICE_HELP}",
+    )
     flag = filters.ChoiceFilter(
         choices=[*flags.FLAG_TITLES.items()], method="flagged", empty_label="Any", label="Flag"
     )
@@ -94,7 +156,9 @@ class ItemFilter(filters.FilterSet):
         choices=[*WAITS.items()], method="waiting", empty_label="Any", label="Waits for"
     )
     annotator = filters.CharFilter(method="said_to_be", label="Labelled by", max_length=80)
-    choice = filters.CharFilter(method="said_to_be", label="Labelled as", max_length=40)
+    choice = filters.CharFilter(
+        method="said_to_be", label="Labelled as", max_length=80, help_text=_CHOICE_HELP
+    )
     longer_than = filters.NumberFilter(
         method="said_to_be", label="Labelling time over (seconds)", min_value=0
     )
@@ -123,8 +187,14 @@ class ItemFilter(filters.FilterSet):
             ("category", self._check_category),
             ("ability", self._check_ability),
             ("resolution", self._check_resolution),
+            ("choice", self._check_choice),
         ):
             self.form.fields[name].validators.append(check)
+
+    @cached_property
+    def _task(self) -> TaskType | None:
+        """The task type of the items; None without items."""
+        return tasktypes.load_version(self._project.task_type) if self._project else None
 
     @cached_property
     def _project(self) -> Project | None:
@@ -148,31 +218,35 @@ class ItemFilter(filters.FilterSet):
             return
         # A database may refuse to search for characters that cannot be printed.
         if not value.isprintable() or not items.filter(**{name: value}).exists():
-            raise ValidationError(
-                f"Select a valid choice. {value} is not one of the available choices:"
-                f" {', '.join(known)}."
-            )
+            raise _unknown_choice(value, known)
 
     def _check_resolution(self, value: str) -> None:
         """Raise `ValidationError` for a value that no resolution in the project can have. Without
         items the project is unknown, so that every value is accepted."""
-        project = self._project
-        if value == UNRESOLVED or project is None:
+        project, task = self._project, self._task
+        if value == UNRESOLVED or project is None or task is None:
             return
-        task = tasktypes.load_version(project.task_type)
-        offered = [str(option.value) for option in task.deciding.options]
         held = Resolution.objects.filter(item__project=project, value=value)
+        scores = _resolved_scores(task)
         # A database may refuse to search for characters that cannot be printed.
-        if not _is_of(value, task, offered) and not (value.isprintable() and held.exists()):
-            raise ValidationError(
-                f"Select a valid choice. {value} is not one of the available choices:"
-                f" {', '.join([UNRESOLVED, *offered])}."
-            )
+        if not _is_choice(value, task, scores) and not (value.isprintable() and held.exists()):
+            raise _unknown_choice(value, [UNRESOLVED, *_list_values(_offer_choices(task, scores))])
+
+    def _check_choice(self, value: str) -> None:
+        """Raise `ValidationError` for a score that no label in the project can have."""
+        task = self._task
+        if task and ":" in value and not _is_choice(value, task, task.scores):
+            raise _unknown_choice(value, _list_values(_offer_choices(task, task.scores)))
 
     def resolved_as(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
         """Return the items with this final label; for `UNRESOLVED`, the items without a final
         label."""
-        return items.unresolved() if value == UNRESOLVED else items.resolved_as(value)
+        if value == UNRESOLVED:
+            return items.unresolved()
+        if self._task and self._task.deciding.is_summed and ":" not in value:
+            # The total of two medians between whole points is stored as 3.0.
+            return items.resolved_as_one_of([value, f"{value}.0"])
+        return items.resolved_as(value)
 
     def having_words(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
         """Return the items whose texts or comments match what was typed."""
@@ -229,13 +303,14 @@ class ItemFilter(filters.FilterSet):
 class ItemPageFilter(ItemFilter):
     """An `ItemFilter` whose form offers the project's choices, people and categories.
 
-    It has no category and ability fields if the items have no category: `categories` is None.
+    `former` has the titles of choices that are no longer offered, by their value. The form has no
+    category and ability fields if the items have no category: `categories` is None.
     """
 
     def __init__(
         self,
         *args: Any,
-        choices: list[tuple[str, str]],
+        former: Mapping[str, str],
         people: list[str],
         task: TaskType,
         categories: Taxonomy | None,
@@ -243,8 +318,18 @@ class ItemPageFilter(ItemFilter):
     ) -> None:
         super().__init__(*args, **values)
         self._word_groups = categories.word_groups if categories else str
-        self._offer("resolution", [(UNRESOLVED, "Unresolved"), *choices])
-        self._offer("choice", choices)
+        # Of several scores, the deciding one alone is no choice.
+        gone = [] if len(task.scores) > 1 else [*former.items()]
+        gone = [(value, f"{title} (no longer offered)") for value, title in gone]
+        for name, scores, first in (
+            ("resolution", _resolved_scores(task), [(UNRESOLVED, "None yet")]),
+            ("choice", task.scores, []),
+        ):
+            offered = [*first, *_offer_choices(task, scores), *gone]
+            value = str(self.data.get(name) or "")
+            if value not in _list_values(offered) and value and _is_choice(value, task, scores):
+                offered.append((value, value))  # from a link
+            self._offer(name, offered)
         self._offer("annotator", [(alias, alias) for alias in people])
         texts = [(one.name, one.title) for one in task.fields if one.kind == "text"]
         self._offer("wrote", texts)
@@ -258,7 +343,7 @@ class ItemPageFilter(ItemFilter):
         for name in unused:
             del self.form.fields[name]
 
-    def _offer(self, name: str, offered: list[tuple[str, str]]) -> None:
+    def _offer(self, name: str, offered: list[tuple[str, Any]]) -> None:
         label = self._word_groups(self.form.fields[name].label or "")
         self.form.fields[name] = forms.ChoiceField(
             choices=[("", "Any"), *offered], required=False, label=label
@@ -271,13 +356,16 @@ class LabelFilter(filters.FilterSet):
 
     item = filters.CharFilter(field_name="item__key", max_length=200)
     annotator = filters.CharFilter(field_name="member__alias", max_length=80)
-    choice = filters.CharFilter(max_length=40)
+    choice = filters.CharFilter(method="with_choice", max_length=80, help_text=_CHOICE_HELP)
     current = filters.BooleanFilter()
     counted = filters.BooleanFilter(method="counting")
 
     class Meta:
         model = Label
         fields: list[str] = []
+
+    def with_choice(self, labels: LabelQuerySet, name: str, value: str) -> Any:
+        return with_choice(labels, "choice", "answers", value)
 
     def counting(self, labels: LabelQuerySet, name: str, value: bool) -> LabelQuerySet:
         return labels.counted() if value else labels.not_counted()
@@ -287,10 +375,13 @@ class ResolutionFilter(filters.FilterSet):
     """Filter resolutions by item, value and source, and by whether they are current."""
 
     item = filters.CharFilter(field_name="item__key", max_length=200)
-    value = filters.CharFilter(max_length=40)
+    value = filters.CharFilter(method="with_value", max_length=80, help_text=_CHOICE_HELP)
     source = filters.ChoiceFilter(choices=Resolution.Source.choices)
     current = filters.BooleanFilter()
 
     class Meta:
         model = Resolution
         fields: list[str] = []
+
+    def with_value(self, resolutions: Any, name: str, value: str) -> Any:
+        return with_choice(resolutions, "value", "values", value)

@@ -159,19 +159,15 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return self.filter(~Exists(before))
 
     def resolved_as(self, value: str) -> ItemQuerySet:
-        """Return the items whose current final label is this value."""
-        return self.filter(Exists(self._resolutions().filter(item=OuterRef("pk"), value=value)))
+        """Return the items whose current final label is this value, or has this score, given as
+        FIELD:NUMBER."""
+        held = self._resolutions().filter(item=OuterRef("pk"))
+        return self.filter(Exists(with_choice(held, "value", "values", value)))
 
     def resolved_as_one_of(self, values: Iterable[str]) -> ItemQuerySet:
         """Return the items whose current final label is one of these values."""
         held = self._resolutions().filter(item=OuterRef("pk"), value__in=list(values))
         return self.filter(Exists(held))
-
-    def childless(self) -> ItemQuerySet:
-        """Return the items from which no live item was made."""
-
-        made = Item.objects.live().filter(parent=OuterRef("pk"))
-        return self.filter(~Exists(made))
 
     def not_resolved_as(self, value: str) -> ItemQuerySet:
         """Return the items with a different final label or none."""
@@ -269,13 +265,13 @@ class ItemQuerySet(models.QuerySet["Item"]):
         self, annotator: str, choice: str, longer_than: float | None = None, wrote: str = ""
     ) -> ItemQuerySet:
         """Return the items with a current label at stage `label` that is by this annotator, has
-        this choice, took more than `longer_than` seconds and has an answer in the field `wrote`; ""
-        and None mean any."""
+        this choice (or score, given as FIELD:NUMBER), took more than `longer_than` seconds and has
+        an answer in the field `wrote`; "" and None mean any."""
         from annotation.models import Label
 
         labels = Label.objects.filter(item=OuterRef("pk"), stage="label", current=True)
         labels = labels.of_people([annotator]) if annotator else labels
-        labels = labels.filter(choice=choice) if choice else labels
+        labels = with_choice(labels, "choice", "answers", choice) if choice else labels
         if longer_than is not None:
             # Times are compared in tenths of a second.
             labels = labels.alias(tenths=Tenths("seconds")).filter(
@@ -396,6 +392,15 @@ def _as_text(column: str) -> str | ExpressionWrapper:
     """Return an expression for a column; JSON columns give their text, so that it is not parsed."""
     is_json = column.rpartition("__")[2] in ("fields", "flags", "texts", "values")
     return ExpressionWrapper(F(column), models.TextField()) if is_json else column
+
+
+def with_choice(found: Any, column: str, answers: str, choice: str) -> Any:
+    """Return the labels or resolutions with this choice in `column`. For FIELD:NUMBER, return those
+    with this score among their `answers`, a JSON column."""
+    name, colon, score = choice.partition(":")  # no choice has a colon
+    if colon:
+        return _with_json_values(found, answers, {name: score})
+    return found.filter(**{column: choice})
 
 
 def _with_json_values(found: Any, column: str, values: Mapping[str, Any]) -> Any:

@@ -14,7 +14,6 @@ from typing import Any
 from django.db import OperationalError, connection, transaction
 from django.db.models import Q
 from django.utils import timezone
-from psycopg.errors import QueryCanceled
 
 from annotation.db import project_counts, transactions
 from annotation.db.batches import make_batches
@@ -436,6 +435,8 @@ def _count_groups(project: Project, percent: int) -> list[tuple[Any, ...]]:
             cursor.execute(statement, words)
             return cursor.fetchall()
     except OperationalError as error:
+        from psycopg.errors import QueryCanceled
+
         if not isinstance(error.__cause__, QueryCanceled):
             raise
         raise Refused(

@@ -142,10 +142,21 @@ def find_mentioned(text: str, members: Iterable[Membership]) -> list[Membership]
     by_alias = {member.alias.casefold(): member for member in members}
     if not by_alias:
         return []
-    longest_first = sorted(by_alias, key=len, reverse=True)
-    names = "|".join(map(re.escape, longest_first))
-    found = re.findall(rf"(?<!\w)@({names})(?!\w)", text.casefold())
+    # The text is folded already; Python would also take a dotless i for an i.
+    found = _mention_pattern(by_alias).findall(text.casefold())
     return [by_alias[name] for name in dict.fromkeys(found)]
+
+
+def replace_mentions(text: str, members: Iterable[Membership], word: str) -> str:
+    """Put the word in the place of every @alias that names one of the members."""
+    aliases = {form for member in members for form in (member.alias, member.alias.casefold())}
+    pattern = _mention_pattern(aliases, re.IGNORECASE)
+    return pattern.sub(lambda _: word, text) if aliases else text
+
+
+def _mention_pattern(aliases: Iterable[str], flags: int = 0) -> re.Pattern[str]:
+    names = "|".join(map(re.escape, sorted(aliases, key=len, reverse=True)))
+    return re.compile(rf"(?<!\w)@({names})(?!\w)", flags)
 
 
 def load_mentions(member: Membership, *, now: datetime, limit: int = 100) -> list[Mention]:

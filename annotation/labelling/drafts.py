@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Sum, TextField
+from django.db.models.functions import Cast, Length
 from django.http import QueryDict
 from django.utils import timezone
 
@@ -102,6 +104,9 @@ def _answers(sent: Mapping[str, list[str]], offer: Offer, task: TaskType) -> dic
 # The maximum length of a text, plus room for the answers.
 MAX_LENGTH = 1_200_000
 MAX_DRAFTS = 500
+# All drafts of a member together may have so many characters. Drafts up to their share of it need
+# not be added up.
+MAX_TOTAL_LENGTH = 20_000_000
 TEXT_NAMES = ("comment", "text", "note")
 # In a draft, the algorithm of the diff whose changes its answers number.
 DIFF = "diff"
@@ -128,7 +133,7 @@ def save_draft(
         if not begun:
             delete_draft(member, item)
             return None
-        _check_room(member, item)
+        _check_room(member, item, len(json.dumps(begun)))
         draft, _ = Draft.objects.update_or_create(
             member=member,
             item=item,
@@ -247,7 +252,14 @@ def _shown_item(member: Membership, shown: Submission) -> tuple[Item, str]:
     return item, ticket.diff
 
 
-def _check_room(member: Membership, item: Item) -> None:
+def _check_room(member: Membership, item: Item, length: int) -> None:
     others = Draft.objects.of_member(member.pk).exclude(item=item)
     if others.count() >= MAX_DRAFTS:
         raise Refused(f"You have {MAX_DRAFTS} drafts. Finish or discard some first.")
+    if length > MAX_TOTAL_LENGTH // MAX_DRAFTS:
+        stored = others.aggregate(total=Sum(Length(Cast("data", TextField()))))["total"] or 0
+        if stored + length > MAX_TOTAL_LENGTH:
+            raise Refused(
+                "Your drafts are too long together to save another long one. Send or discard some "
+                "first, under My items, Drafts."
+            )

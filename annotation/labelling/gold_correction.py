@@ -1,16 +1,18 @@
 """Correct a wrong gold answer in all items that share it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
 from datetime import datetime
+from hashlib import sha256
 from typing import Any
 
 from annotation import tasktypes
 from annotation.db import transactions
 from annotation.errors import Refused, Stale
-from annotation.items import revisions
-from annotation.labelling import effects, submissions
-from annotation.labelling import resolution as labelling_resolution
+from annotation.items import revisions, taxonomy
+from annotation.items.diffing import merging
+from annotation.labelling import assignment, effects, submissions
+from annotation.labelling.correct_answers import PURPOSES
 from annotation.labelling.queue import claims
 from annotation.models import (
     Event,
@@ -24,10 +26,7 @@ from annotation.models import (
     Stage,
 )
 
-GOLD = "gold"
-# Resolutions from these sources also apply to the corrected texts: no labels in this project could
-# restore them.
-_EXTERNAL_SOURCES = (Resolution.Source.KNOWN, Resolution.Source.IMPORTED)
+GOLD, PERTURBED = "gold", "perturbed"
 GoldAnswer = str | list[str]
 
 
@@ -37,6 +36,31 @@ class CorrectionResult:
 
     items: tuple[str, ...]
     carried: int
+
+
+@dataclass(frozen=True)
+class CorrectionPreview:
+    """What a correction would do, as keys of items in order.
+
+    both: the perturbed answer gets the correction too. gold_only: it cannot, since its own change
+    is at the same place; labels of these items are never kept. unpaired: they have no perturbed
+    answer, or several gold answers. accepted, score_invariant, known: those of all these items that
+    were accepted without review, are of a score-invariant category, or are qualification or control
+    items.
+    """
+
+    gold: GoldAnswer
+    both: tuple[str, ...]
+    gold_only: tuple[str, ...]
+    unpaired: tuple[str, ...]
+    accepted: tuple[str, ...]
+    score_invariant: tuple[str, ...]
+    known: tuple[str, ...]
+
+    @property
+    def digest(self) -> str:
+        """Another digest means that the correction does something else."""
+        return sha256(repr(astuple(self)).encode()).hexdigest()
 
 
 def get_gold(revision: Revision) -> GoldAnswer | None:
@@ -52,6 +76,30 @@ def items_sharing_gold(item: Item, gold: GoldAnswer) -> list[Item]:
     return [one for one in found if one.current_revisions[0].texts.get(GOLD) == gold]
 
 
+def preview_correction(item: Item, *, revision: int, gold: Sequence[str]) -> CorrectionPreview:
+    """Return what `correct_gold` would do, without storing anything. Raises like it."""
+    before = _check_correctable(item, revision, gold)
+    after = _normalise_gold(before, gold)
+    sharing = items_sharing_gold(item, before)
+    invariant = taxonomy.load_taxonomy(item.project).with_effect("none")
+    imported = Resolution.objects.current().filter(source=Resolution.Source.IMPORTED)
+    accepted = set(imported.filter(item__in=sharing).values_list("item", flat=True))
+    by_fate: dict[bool | None, list[str]] = {True: [], False: [], None: []}
+    for one in sharing:
+        texts = one.current_revisions[0].texts
+        fate = _correct_texts(texts, after) is not None if _is_pair(texts) else None
+        by_fate[fate].append(one.key)
+    return CorrectionPreview(
+        gold=after,
+        both=tuple(by_fate[True]),
+        gold_only=tuple(by_fate[False]),
+        unpaired=tuple(by_fate[None]),
+        accepted=tuple(one.key for one in sharing if one.pk in accepted),
+        score_invariant=tuple(one.key for one in sharing if one.category in invariant),
+        known=tuple(one.key for one in sharing if one.purpose in PURPOSES),
+    )
+
+
 def correct_gold(
     member: Membership,
     *,
@@ -62,13 +110,19 @@ def correct_gold(
     carry: bool = False,
     now: datetime,
 ) -> CorrectionResult:
-    """Replace the gold answer in every item of the source question that has the same gold answer.
+    """Replace the gold answer in every item of the source question that has the same gold answer,
+    and make the same correction in the perturbed answer.
 
     Labels of the old texts stop counting and their slots reopen. With `carry`, the labels count for
     the new texts: each label is copied to a new row that supersedes the old label. The event
-    records who carried it, and adjudicated resolutions are renewed. Labels that report a wrong gold
-    answer are never carried over, since that answer is corrected now. Raises `Refused` for an
-    invalid text, and `Stale` if the item's texts have changed.
+    records who carried it. An item that keeps all labels keeps its resolution, and adjudicated
+    resolutions are renewed. Labels that report a wrong gold answer are never carried over, since
+    that answer is corrected now.
+
+    Where the correction overlaps with the item's own change, only the gold answer changes: the item
+    is another one then, so it loses its labels and its resolution, unless this is a known answer.
+
+    Raises `Refused` for an invalid text, and `Stale` if the item's texts have changed.
     """
     with transactions.transact():
         claims.lock_member(member)
@@ -119,6 +173,22 @@ def _normalise_gold(before: GoldAnswer, gold: Sequence[str]) -> GoldAnswer:
     return new[0] if isinstance(before, str) else new
 
 
+def _is_pair(texts: Mapping[str, Any]) -> bool:
+    return isinstance(texts[GOLD], str) and isinstance(texts.get(PERTURBED), str)
+
+
+def _correct_texts(texts: Mapping[str, Any], gold: GoldAnswer) -> dict[str, Any] | None:
+    """Return the texts with the correction in the gold answer, and in the perturbed answer if they
+    are a pair. None if the perturbed answer has its own change at that place."""
+    corrected = {**texts, GOLD: gold}
+    if not _is_pair(texts):
+        return corrected
+    before, perturbed = texts[GOLD], texts[PERTURBED]
+    assert isinstance(gold, str)  # as the gold answer before
+    carried = merging.carry_correction(before, gold, perturbed)
+    return None if carried is None else {**corrected, PERTURBED: carried}
+
+
 def _add_revision(
     item: Item, gold: GoldAnswer, member: Membership, note: str, carry: bool, now: datetime
 ) -> int:
@@ -126,17 +196,26 @@ def _add_revision(
     over."""
     labels = list(Label.objects.counted().of_item(item).select_related("slot"))
     held_true = Resolution.objects.current().of_item(item).first()
-    texts = {**item.revision().texts, GOLD: gold}
-    revisions.add_revision(item, texts, author=member, note=note, now=now)
+    before = item.revision().texts
+    corrected = _correct_texts(before, gold)
+    overlaps = corrected is None
+    revisions.add_revision(
+        item, corrected or {**before, GOLD: gold}, author=member, note=note, now=now
+    )
+    carry = carry and not overlaps
     kept = [label for label in labels if carry and not _reports_gold_error(item, label)]
     for label in labels:
         if label not in kept and label.slot and label.member_id == member.pk:
             label.slot.release()
     new = [_carry_label(label, item) for label in kept]
-    if held_true and _still_holds(held_true, carry, all_kept=len(kept) == len(labels)):
-        _renew_resolution(held_true, item, now)
     _release_case(item)
-    effects.apply_correction(item, now)
+    all_kept = carry and len(kept) == len(labels)
+    if held_true and _still_holds(held_true, carry, overlaps, all_kept=all_kept):
+        _renew_resolution(held_true, item, now)
+    if not (held_true and all_kept):
+        effects.apply_correction(item, now)
+    if held_true and held_true.source == Resolution.Source.IMPORTED and overlaps:
+        assignment.refill_slots(item, now=now)
     Event.record(
         "mend gold",
         item.key,
@@ -145,6 +224,7 @@ def _add_revision(
         revision=item.revision_number,
         note=note,
         carried=[label.submission for label in new],
+        perturbed=_is_pair(before) and not overlaps,
     )
     return len(new)
 
@@ -171,13 +251,16 @@ def _carry_label(label: Label, item: Item) -> Label:
     return label
 
 
-def _still_holds(resolution: Resolution, carry: bool, *, all_kept: bool) -> bool:
-    """True if the resolution applies to the corrected texts, although labels alone would not
-    restore it."""
-    if resolution.source in _EXTERNAL_SOURCES:
-        return True
-    confirmed = resolution.rule == labelling_resolution.VERIFIED and all_kept
-    return carry and (confirmed or resolution.source == Resolution.Source.ADJUDICATED)
+def _still_holds(resolution: Resolution, carry: bool, overlaps: bool, *, all_kept: bool) -> bool:
+    """True if the resolution applies to the corrected texts."""
+    match resolution.source:
+        case Resolution.Source.KNOWN:
+            return True
+        case Resolution.Source.IMPORTED:  # no labels in this project could restore it
+            return not overlaps
+        case Resolution.Source.ADJUDICATED:
+            return carry
+    return all_kept
 
 
 def _renew_resolution(resolution: Resolution, item: Item, now: datetime) -> None:

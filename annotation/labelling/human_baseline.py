@@ -12,6 +12,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
+from annotation import tasktypes
 from annotation.db import transactions
 from annotation.labelling import slots as labelling_slots
 from annotation.models import (
@@ -90,7 +91,8 @@ class _Candidate:
 def draw_sample(
     lead: Membership, *, size: int, raters: int, by: Sequence[str], seed: int, now: datetime
 ) -> SampleResult:
-    """Draw `size` resolved items of each group, and open slots for `raters` annotators on each.
+    """Draw `size` resolved items of each group, without those that are left out of the data set,
+    and open slots for `raters` annotators on each.
 
     `by` has columns and fields of items, as offered by `reports.grouping`; a group has the same
     value in all of them (study 001 takes 35 items of each task and response model). The draw
@@ -199,6 +201,9 @@ def _draw(
 
 def _candidates(project: Project, by: Sequence[str]) -> Iterator[_Candidate]:
     resolved = Resolution.objects.of_live_originals().of_project(project).of_tests()
+    # Evaluators do not get items that their final label takes out of the data set.
+    options = tasktypes.load_task_type(project).deciding.options
+    resolved = resolved.exclude(value__in=[str(one.value) for one in options if one.drops])
     for item in Item.objects.filter(pk__in=resolved.values("item")).iterator(chunk_size=500):
         values = [item.value_of(name) for name in by]
         group = " · ".join("—" if value is None else str(value) for value in values)

@@ -25,6 +25,7 @@ from annotation.models import (
     Mark,
     Membership,
     PracticeRound,
+    Project,
     Resolution,
     Revision,
     Slot,
@@ -99,6 +100,22 @@ def describe_due(member: Membership) -> str:
     )
     answered = running.answered if running else 0
     return f"item {min(answered + 1, size)} of {size}, {needed} needed to pass"
+
+
+def find_waiting(project: Project) -> list[Membership]:
+    """The members who wait for a lead, by alias; see `waits_for_lead`."""
+    if not project.practice_items:
+        return []
+    people = Membership.objects.in_project(project).who_label().filter(practised_at=None)
+    return [one for one in people if one.account_id and waits_for_lead(one)]
+
+
+def find_feedback(member: Membership) -> PracticeRound | None:
+    """The latest round about which a lead has written to the member, while qualification is due."""
+    if not is_due(member):
+        return None
+    written = member.practice_rounds.exclude(feedback="").select_related("feedback_by")
+    return written.order_by("number").last()
 
 
 def build_lesson(label: Label) -> Lesson | None:

@@ -246,7 +246,9 @@ def aggregate(project: Project, stands: ItemState) -> tuple[dict[str, Any] | Non
         decided = rule([one for one in said if one is not None], places)
         if decided is not None:
             values[field.name] = decided
-        elif field.required and not _is_missing(field, task, said, stands):
+        elif field.required and not (
+            _is_missing(field, task, said, stands) or _is_in_words(field, said, stands)
+        ):
             return None, ""
     rule_name = rules.get(task.deciding.name) or task.deciding.rule or "majority"
     alone = places == 1 and rule_name in _SAME_FOR_ONE_LABEL
@@ -259,6 +261,13 @@ def _is_missing(field: Field, task: TaskType, said: Sequence[Any], stands: ItemS
     decides = field.is_number and not field.is_summed and field is task.deciding
     is_given = said or not stands.answers
     return not is_given and not stands.waiting and field.is_number and not decides
+
+
+def _is_in_words(field: Field, said: Sequence[Any], stands: ItemState) -> bool:
+    """True if all annotators who were asked for the field wrote it in the text field that stands in
+    for it, such as an error category that is not in the list."""
+    is_written = any(field.unless in answer for answer in stands.answers)
+    return bool(field.unless) and is_written and not said and not stands.waiting
 
 
 _SAME_FOR_ONE_LABEL = ("first", "majority", "unanimous", "median", "three")

@@ -22,7 +22,7 @@ def hold_until(member: Membership, now: datetime) -> datetime:
 def related_stages(stage: str) -> tuple[str, ...]:
     """The stages that are requested together: all stages of the label screen, or only this
     stage."""
-    return WORKBENCH_STAGES if stage == Stage.LABEL else (stage,)
+    return WORKBENCH_STAGES if stage in WORKBENCH_STAGES else (stage,)
 
 
 def find_slot_to_fill(member: Membership, shown: Slot, now: datetime) -> Slot | None:
@@ -54,20 +54,23 @@ def hold_again(
             slot.release()
         return None
     if slot:
-        move_held_behind(member, item, now)
+        move_held_behind(member, item, now, related_stages(stage))
         slot.hold(member.pk, hold_until(member, now))
     slot = slot or last_shown
     slot.item = item
     return slot
 
 
-def move_held_behind(member: Membership, item: Item, now: datetime) -> None:
-    """Keep one of the slots that the member holds of other items, as the slot after this one, and
-    release the rest."""
+def move_held_behind(
+    member: Membership,
+    item: Item,
+    now: datetime,
+    stages: tuple[str, ...] = WORKBENCH_STAGES,
+) -> None:
+    """Keep one of the slots that the member holds of other items at these stages, as the slot after
+    this one, and release the rest."""
     held = Slot.objects.in_project(member.project_id).held_by(member.pk)
-    others = list(
-        held.at_any(WORKBENCH_STAGES).of_others_than(item).locked().order_by("ahead", "pk")
-    )
+    others = list(held.at_any(stages).of_others_than(item).locked().order_by("ahead", "pk"))
     for slot in others[:1]:
         slot.hold(member.pk, hold_until(member, now), ahead=True)
     for slot in others[1:]:

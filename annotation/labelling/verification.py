@@ -10,8 +10,8 @@ from typing import Any
 from annotation import tasktypes
 from annotation.db import transactions
 from annotation.errors import Refused, Stale
-from annotation.labelling import effects, queue, resolution, visibility
-from annotation.labelling.queue import Offer, Waiting, claims
+from annotation.labelling import effects, qualification, queue, resolution, visibility
+from annotation.labelling.queue import Offer, Waiting, claims, offers
 from annotation.labelling.submissions import Submission
 from annotation.models import Item, Label, Membership, Project, Stage
 from stats.estimates import Estimate
@@ -41,9 +41,11 @@ class ContestRate:
 def take_next(member: Membership, *, now: datetime) -> Verification | Waiting:
     """Offer the item that the member verifies now, or say why there is no item.
 
-    Nobody gets an item that they labelled. Records that the member sees the label, unless the
-    project verifies blind.
+    Nobody gets an item that they labelled, or any item while qualification is due. Records that the
+    member sees the label, unless the project verifies blind.
     """
+    if qualification.is_due(member):
+        return offers.explain_waiting(member, Stage.VERIFY, now)
     offer = queue.next_offer(member, stage=Stage.VERIFY, now=now)
     if isinstance(offer, Waiting):
         return offer

@@ -9,12 +9,16 @@ from typing import Any, TextIO
 
 from django.core.management.base import CommandError, OutputWrapper
 
-from annotation.models import Project
+from annotation.models import Account, Project
 from formats.readers import FORMATS, PICKABLE, find_format
 from formats.rows import BadRow, FormatError, Row, as_printable
 from formats.writers import write_csv
 
 MAX_SHOWN = 20
+NO_LEAD = (
+    "The project has no lead yet. A site admin can add members in the administration; a new "
+    "project gets a lead by --lead USERNAME."
+)
 COLUMNS = ("problem", "file", "line", "field", "reason", "row", "key")
 
 
@@ -31,11 +35,29 @@ def add_check_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def get_open_project(slug: str) -> Project:
-    """Return the project to whose items a file is imported; it must not be archived."""
+def get_project(slug: str) -> Project:
+    """Return the project with this slug."""
     project = Project.objects.filter(slug=slug).select_related("task_type").first()
     if project is None:
-        raise command_error(f"There is no project {slug!r}. Import its items first.")
+        known = list(Project.objects.order_by("slug").values_list("slug", flat=True)[:MAX_SHOWN])
+        remedy = f"Choose one of: {', '.join(known)}."
+        if not known:
+            remedy = "There is none yet: create one with make_project or import_items --create."
+        raise command_error(f"There is no project {slug!r}. {remedy}")
+    return project
+
+
+def get_account(username: str) -> Account:
+    """Return the account with this user name."""
+    account = Account.objects.filter(username=username).first()
+    if account is None:
+        raise command_error(f"There is no user {username!r}.")
+    return account
+
+
+def get_open_project(slug: str) -> Project:
+    """Return the project to whose items a file is imported; it must not be archived."""
+    project = get_project(slug)
     check_open(project)
     return project
 

@@ -24,7 +24,8 @@ def must_set_up_mfa(account: Account) -> bool:
     leads = account.is_superuser or account.is_staff
     if not leads and Role.LEAD not in Membership.objects.roles_of(account):
         return False
-    return not Authenticator.objects.filter(user=account, type=Authenticator.Type.TOTP).exists()
+    steps = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
+    return not Authenticator.objects.filter(user=account, type__in=steps).exists()
 
 
 _MEMBERSHIP_QUERY = PreparedQuery(lambda account, slug: Membership.objects.seats_of(account, slug))

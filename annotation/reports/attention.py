@@ -11,7 +11,7 @@ from django.db.models.functions import RowNumber
 
 from annotation import tasktypes
 from annotation.db import project_counts
-from annotation.labelling import cases, control_items, pilot
+from annotation.labelling import cases, control_items, pilot, qualification
 from annotation.models import Item, Label, Membership, Project, Slot, Stage
 from annotation.tasktypes import TaskType
 
@@ -79,6 +79,9 @@ def _item_tasks(project: Project) -> Iterator[Task]:
 
 
 def _people_tasks(project: Project, now: datetime) -> Iterator[Task]:
+    waiting = tuple(member.alias for member in qualification.find_waiting(project))
+    decision = "for a decision on qualification"
+    yield _of_people(waiting, f"waits {decision}", f"wait {decision}", "qualification-people")
     wrong = tuple(
         result.member.alias
         for result in control_items.load_results(project)

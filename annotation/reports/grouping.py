@@ -1,11 +1,13 @@
 """How items can be grouped in reports: by a column that all items have, or by one of their own
 fields."""
 
+import re
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import F
+from django.db.models import F, Q
 from django.db.models.fields.json import KeyTextTransform
 
 from annotation import tasktypes
@@ -22,9 +24,16 @@ GROUPING_COLUMNS = {
     "origin": "Origin",
 }
 TAXONOMY_COLUMNS = (CATEGORY, "ability")
-# This many items are enough to find the fields, since all items of an import have the same fields.
+# So many of the first and of the last items are enough to find the fields: all items of an import
+# have the same fields, and generated items come last.
 SAMPLE_ITEMS = 200
 MAX_GROUPS = 50
+# A longer value is a sentence, not the name of a group.
+MAX_LENGTH, MAX_WORDS = 80, 8
+# What the program that made an item writes into its fields to trace it, besides its own name and
+# the model. A prefix says whose they are, as in `gold_made_on`.
+_TRACE = re.compile(r"(?:[a-z]+_)*(?:made_on|request|seed)|source_item|translated_from")
+_MAKERS = ("generator", "perturber")
 
 
 @dataclass(frozen=True)
@@ -75,9 +84,12 @@ def list_groupings(project: Project) -> list[Grouping]:
 
     Task types without categories have no taxonomy columns, so a field is first.
     """
-    sample = list(
-        Item.objects.in_project(project).values("fields", *GROUPING_COLUMNS)[:SAMPLE_ITEMS]
+    items = Item.objects.in_project(project)
+    ends = (
+        items.order_by(order).values("pk")[:SAMPLE_ITEMS] for order in ("position", "-position")
     )
+    first, last = (Q(pk__in=end) for end in ends)
+    sample = list(items.filter(first | last).values("fields", *GROUPING_COLUMNS))
     known = taxonomy.load_taxonomy(project)
     fields = [
         Grouping(name, name.replace("_", " ").capitalize(), known)
@@ -97,15 +109,26 @@ def list_groupings(project: Project) -> list[Grouping]:
 
 def _grouping_fields(sample: list[dict[str, Any]]) -> list[str]:
     """Return the fields suited for grouping, by name; fields whose values are nearly unique are
-    last."""
+    last. Fields with sentences and those that only trace how an item was generated are left out."""
     values: dict[str, set[str]] = defaultdict(set)
+    unsuited = set[str]()
     for row in sample:
         for name, value in row["fields"].items():
-            if _can_name_group(value):
+            if _is_sentence(value) or _is_trace(name, row["fields"]):
+                unsuited.add(name)
+            elif isinstance(value, str | int | float):
                 values[name].add(str(value))
-    return sorted(values, key=lambda name: (len(values[name]) > MAX_GROUPS, name))
+    suited = values.keys() - unsuited
+    return sorted(suited, key=lambda name: (len(values[name]) > MAX_GROUPS, name))
 
 
-def _can_name_group(value: object) -> bool:
-    """True if a field is suited for grouping: it is a word or a number, not a text or a list."""
-    return isinstance(value, str | int | float) and len(str(value)) <= 80
+def _is_sentence(value: object) -> bool:
+    """True for a text too long to name a group."""
+    return isinstance(value, str) and (len(value) > MAX_LENGTH or len(value.split()) > MAX_WORDS)
+
+
+def _is_trace(name: str, fields: Mapping[str, Any]) -> bool:
+    """True if a field only traces how a program made an item or its gold answer; imported items may
+    have fields of these names that mean something else."""
+    is_made = any(one.endswith(_MAKERS) for one in fields)
+    return is_made and bool(_TRACE.fullmatch(name))

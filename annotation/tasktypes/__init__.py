@@ -161,6 +161,13 @@ class TaskType:
         return self.deciding.is_number
 
     @cached_property
+    def scores(self) -> tuple[Field, ...]:
+        """The fields whose numbers make up a label's choice; () if the choice is a word."""
+        summed = self.deciding.is_summed
+        numbers = tuple(f for f in self.fields if f.is_number and f.is_summed == summed)
+        return numbers if self.rates else ()
+
+    @cached_property
     def resolved(self) -> tuple[Field, ...]:
         """The fields whose labels become part of the resolution. The deciding field is always among
         them."""

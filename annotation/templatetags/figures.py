@@ -1,5 +1,6 @@
 """Figures on pages: filters that format shares, coefficients, counts and times, and charts."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django import template
@@ -97,3 +98,20 @@ def chart(name: str, spec: dict[str, Any], caption: str) -> dict[str, Any]:
     """A chart with a caption; the page must load the chart scripts. `name` is the id of the chart,
     unique on the page."""
     return {"name": name, "spec": spec, "caption": caption}
+
+
+@register.filter
+def reasons_in_words(reasons: Iterable[tuple[str, int]]) -> str:
+    """Write counted reasons as one text. A reason "ANSWER: WHY" stands in brackets behind its
+    answer, whose number includes it."""
+    counts = dict(reasons)
+    inner: dict[str, list[str]] = {title: [] for title in counts}
+    for title, n in counts.items():
+        answer, colon, why = title.partition(": ")
+        if colon and answer in counts:
+            inner[answer].append(f"{why}: {number(n)}")
+            del inner[title]
+    return "; ".join(
+        f"{title}: {number(counts[title])}" + (f" ({', '.join(whys)})" if whys else "")
+        for title, whys in inner.items()
+    )

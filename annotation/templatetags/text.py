@@ -1,5 +1,6 @@
 """Tags that show texts of items in the view and format that the reader prefers."""
 
+from functools import lru_cache
 from typing import Any
 
 from django import template
@@ -16,6 +17,7 @@ from annotation.items.rendering.sheet import (
     ReadingPreferences,
     TextSheet,
 )
+from annotation.models import Item
 from annotation.tasktypes import TaskType
 
 register = template.Library()
@@ -62,11 +64,23 @@ def side_texts(context: Context, task: TaskType, texts: dict[str, Any]) -> list[
     return sheet.build_side_sheets(task, texts, _habits(context))
 
 
+@register.simple_tag(takes_context=True)
+def original_texts(context: Context, task: TaskType, item: Item) -> list[TextSheet]:
+    """The texts from which an item was translated, in the reader's format."""
+    return sheet.build_original_sheets(task, item.fields, _habits(context))
+
+
 @register.filter
 def markdown(text: str) -> SafeString:
     """Convert a Markdown text, such as guidelines, to HTML that is safe even if the text is
     hostile."""
-    return mark_safe(texts.render_text(text, "markdown"))  # noqa: S308 (as above)
+    return mark_safe(_render_markdown(text))  # noqa: S308 (as above)
+
+
+# Guidelines are shown often and may be long: 200,000 characters take up to four seconds.
+@lru_cache(maxsize=32)
+def _render_markdown(text: str) -> str:
+    return texts.render_text(text, "markdown")
 
 
 def _habits(context: Context) -> ReadingPreferences:

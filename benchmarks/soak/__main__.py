@@ -1,18 +1,20 @@
 """A trial of an installation under random kills.
 
-    python -m benchmarks.soak --database postgresql --seconds 600 --seed 1
+    python -m benchmarks.soak --database postgresql --seconds 600 --seed 1 [--upgrade-from v0.2.0]
 
 Eight people label, skip, undo, correct and comment through the API and the label screen; a lead
 imports, generates, exports and makes snapshots; a run asks a scripted evaluator that sometimes
 fails, and reaches its cap once. Meanwhile processes are killed, Redis comes back empty, PostgreSQL
-crashes, and the disk of exports is full for a while. At the end, everything that was acknowledged
-is compared with what is stored, all rules of `manage.py verify` are checked, and a backup that was
-made under load is restored into an empty place. The exit code is 1 if anything was lost or doubled,
-or if a rule is broken. All servers listen on loopback only; nothing of the real installation is
-used.
+crashes, and the disk of exports is full for a while. With `--upgrade-from`, everything begins with
+the code of another commit, and is upgraded to this one after half of the time. At the end,
+everything that was acknowledged is compared with what is stored, all rules of `manage.py verify`
+are checked, and a backup that was made under load is restored into an empty place. The exit code is
+1 if anything was lost or doubled, or if a rule is broken. All servers listen on loopback only;
+nothing of the real installation is used.
 """
 
 import argparse
+import json
 import os
 import random
 import signal
@@ -41,7 +43,7 @@ from benchmarks.soak.people import (
     export_again_and_again,
     researcher,
 )
-from benchmarks.soak.processes import Missing
+from benchmarks.soak.processes import ROOT, Missing
 
 MOST_SECONDS = 1_800
 # With fewer faults, a trial shows little.
@@ -63,7 +65,7 @@ def main() -> int:
     print(f"seed {options.seed}, {options.seconds} s on {options.database}", flush=True)
     with tempfile.TemporaryDirectory(prefix="blindspot-soak-", ignore_cleanup_errors=True) as name:
         try:
-            with Installation(options.database, Path(name)) as place:
+            with Installation(options.database, Path(name), options.upgrade_from) as place:
                 return _try(place, options)
         except Missing as missing:
             print(f"The trial cannot run. {missing}", file=sys.stderr)
@@ -78,6 +80,9 @@ def _read_options() -> argparse.Namespace:
         "--calm", type=int, default=600, help="seconds that jobs and runs may then take"
     )
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
+    parser.add_argument(
+        "--upgrade-from", default="", metavar="COMMIT", help="begin with the code of this commit"
+    )
     parser.add_argument("--journal", type=Path, help="keep the notes in this file")
     options = parser.parse_args()
     if not 10 <= options.seconds <= MOST_SECONDS:
@@ -93,7 +98,7 @@ def _try(place: Installation, options: argparse.Namespace) -> int:
     _report(place.manage("migrate", "--no-input"))
     if place.kind == "postgresql":
         _report(place.manage("collectstatic", "--no-input"))
-    headers = _fill(place, calls, many=options.seconds >= 300)
+    headers = _fill_by_installed_code(place, calls, many=options.seconds >= 300)
     place.start()
     cap = _half_of_cost(calls)
     trial = Trial(threading.Event(), threading.Event(), place.folder, str(cap))
@@ -103,9 +108,14 @@ def _try(place: Installation, options: argparse.Namespace) -> int:
     backup.start()
     ends = threading.Timer(options.seconds, trial.calm.set)
     ends.start()
+    upgrade = threading.Timer(options.seconds / 2, _upgrade, args=(place, journal))
+    if options.upgrade_from:
+        upgrade.start()
     cause_faults(place, trial, journal, options.seed)
     _wait_for_end(threads, options.calm)
     _wait_for_jobs(options.calm)
+    if options.upgrade_from:
+        upgrade.join()
     trial.over.set()
     for thread in threads:
         thread.join(60)
@@ -168,6 +178,35 @@ def _fill(place: Installation, calls: int, *, many: bool) -> dict[str, dict[str,
     )  # fmt: skip
     connection.close()
     return headers
+
+
+def _fill_by_installed_code(
+    place: Installation, calls: int, *, many: bool
+) -> dict[str, dict[str, str]]:
+    """`_fill`, by the code that made the tables."""
+    if place.code == ROOT:
+        return _fill(place, calls, many=many)
+    words = (
+        "import json, sys, pathlib, types, django; django.setup();"
+        " from benchmarks.soak.__main__ import _fill;"
+        f" place = types.SimpleNamespace(folder=pathlib.Path({str(place.folder)!r}));"
+        f" print(json.dumps(_fill(place, {calls}, many={many})))"
+    )
+    done = place.run("-c", words)
+    _report(done)
+    filled: dict[str, dict[str, str]] = json.loads(done.stdout.splitlines()[-1])
+    return filled
+
+
+def _upgrade(place: Installation, journal: Journal) -> None:
+    begun = time.monotonic()
+    try:
+        failures = place.upgrade()
+    except RuntimeError as error:
+        journal.note("upgrade", good=False, said=str(error))
+        return
+    seconds = time.monotonic() - begun
+    journal.note("upgrade", good=True, said=f"in {seconds:.0f} s, {len(failures)} tries failed")
 
 
 def _give_slots(project: Any) -> None:
@@ -269,6 +308,10 @@ def _print_table(place: Installation, journal: Journal, cap: Decimal) -> int:
     from benchmarks.soak.audit import Line, audit
 
     lines = [*audit(journal, place.evaluator_log, cap), *_restored(place, journal)]
+    lines += [
+        Line("upgrade under load", note["said"], int(not note["good"]))
+        for note in journal.all("upgrade")
+    ]
     lines += [Line("not tried here", words) for words in place.untried]
     width = max(len(line.name) for line in lines)
     for line in lines:

@@ -8,12 +8,13 @@ import secrets
 import shutil
 import subprocess
 import sys
+import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Self
 
 from benchmarks.soak import processes
-from benchmarks.soak.processes import ROOT, Postgres, Supervised, wait_for
+from benchmarks.soak.processes import ROOT, Missing, Postgres, Supervised, wait_for
 from benchmarks.workbench.scratch import free_port
 
 EVALUATOR = ROOT / "tests" / "services" / "scripted_evaluator.py"
@@ -24,14 +25,18 @@ EVALUATOR_OPTIONS = (
 )  # fmt: skip
 DISK_BYTES = "96m"
 WORDS = ["river", "stone", "lamp", "harbour", "clerk", "orchard", "window", "copper", "margin"]
+# Tries of a step of the upgrade, since a fault may end it.
+MOST_TRIES = 20
 CATEGORIES = ("grammar", "spelling", "number-errors", "incorrect-fact")
 
 
 class Installation:
     """The processes of docker-compose.yml on PostgreSQL, or `manage.py serve` on SQLite."""
 
-    def __init__(self, kind: str, folder: Path) -> None:
-        self.kind, self.folder = kind, folder
+    def __init__(self, kind: str, folder: Path, upgrade_from: str = "") -> None:
+        self.kind, self.folder, self.upgrade_from = kind, folder, upgrade_from
+        # The code that all processes run.
+        self.code = ROOT
         self.port, self.redis_port = free_port(), free_port()
         self.var = folder / "var"
         self.processes: dict[str, Supervised] = {}
@@ -73,6 +78,8 @@ class Installation:
         for name in ("SITE_URL", "DEBUG", "REDIS_URL", "SECRET_KEY", "ALLOWED_HOSTS"):
             os.environ.pop(name, None)
         os.environ.update(given)
+        if self.upgrade_from:
+            self.code = self._check_out(self.upgrade_from)
         self._mount_small_disk()
 
     def __exit__(self, *_: object) -> None:
@@ -86,14 +93,28 @@ class Installation:
         log = ["--port", str(self.evaluator_port), "--log", str(self.evaluator_log)]
         self._supervise("evaluator", [sys.executable, str(EVALUATOR), *log, *EVALUATOR_OPTIONS])
         if self.kind == "sqlite":
-            serve = [sys.executable, "manage.py", "serve", "--port", str(self.port)]
-            self._supervise("server", serve)
+            self._start_server()
         else:
             self._supervise("redis", processes.redis_command(self.redis_port))
-            self._supervise("server", self._gunicorn())
+            self._start_server()
             self._supervise("worker1", processes.celery_command("one"))
             self._start_odd_workers()
         wait_for(self.answers, "the server answers")
+
+    def upgrade(self) -> list[str]:
+        """Replace the former version by this one while people work, as docs/operation.md says: the
+        tables first, then the workers, then the server. Return why a step had to be tried again."""
+        self.code, failures = ROOT, []
+        for step in ("migrate", "collectstatic"):
+            while (done := self.manage(step, "--no-input")).returncode:
+                failures.append(f"{step}: {done.stderr.strip()[-200:]}")
+                if len(failures) > MOST_TRIES:
+                    raise RuntimeError(f"The upgrade failed: {failures[-1]}")
+                time.sleep(2)
+        for name in [name for name in self.processes if name.startswith("worker")]:
+            self.processes[name].replace(cwd=ROOT)
+        self.processes["server"].replace(cwd=ROOT)
+        return failures
 
     @property
     def evaluator_log(self) -> Path:
@@ -113,9 +134,13 @@ class Installation:
 
     def manage(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run a management command in a process of its own."""
+        return self.run("manage.py", *words, **environment)
+
+    def run(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run a Python program with the code that is installed now."""
         return subprocess.run(
-            [sys.executable, "manage.py", *words],
-            cwd=ROOT,
+            [sys.executable, *words],
+            cwd=self.code,
             env=os.environ | environment,
             capture_output=True,
             text=True,
@@ -129,7 +154,12 @@ class Installation:
 
     def _supervise(self, name: str, command: list[str], **more: Any) -> None:
         environment = os.environ | more.pop("environment", {})
+        more = {"cwd": self.code, **more}
         self.processes[name] = Supervised(name, command, self.folder, environment, **more)
+
+    def _start_server(self) -> None:
+        serve = [sys.executable, "manage.py", "serve", "--port", str(self.port)]
+        self._supervise("server", serve if self.kind == "sqlite" else self._gunicorn())
 
     def _gunicorn(self) -> list[str]:
         options = ["--workers", "2", "--threads", "8", "--reuse-port", "--no-control-socket"]
@@ -149,20 +179,21 @@ class Installation:
             self.untried.append("a worker's clock that is wrong (`apt install libfaketime`)")
         command = processes.celery_command("two", own_clock=bool(library))
         self._supervise("worker2", command, environment=clock)
-        if older := self._check_out_older():
+        if self.upgrade_from:
+            return
+        if _has_same_tables("HEAD~1"):
+            older = self._check_out("HEAD~1")
             self._supervise("worker-old", processes.celery_command("old"), cwd=older)
         else:
             self.untried.append("a worker of older code (the commit before has other migrations)")
 
-    def _check_out_older(self) -> Path | None:
-        """Copy the code of the commit before this one; None if its database would differ."""
-        migrations = ["git", "diff", "--name-only", "HEAD~1", "HEAD", "--", "*/migrations/*.py"]
-        made = subprocess.run(migrations, cwd=ROOT, capture_output=True, text=True)
-        if made.returncode or made.stdout.strip():
-            return None
+    def _check_out(self, commit: str) -> Path:
+        """Copy the code of a commit. Raises `Missing` if there is no such commit."""
         older = self.folder / "older"
         older.mkdir()
-        packed = subprocess.run(["git", "archive", "HEAD~1"], cwd=ROOT, capture_output=True)
+        packed = subprocess.run(["git", "archive", commit], cwd=ROOT, capture_output=True)
+        if packed.returncode:
+            raise Missing(f"There is no commit {commit} here: {packed.stderr.decode().strip()}")
         subprocess.run(["tar", "x"], cwd=older, input=packed.stdout, check=True)
         return older
 
@@ -172,6 +203,13 @@ class Installation:
             self._stack.callback(subprocess.run, ["umount", "--lazy", str(self.disk)], check=False)
         else:
             self.untried.append("a full disk (mounting one needs root)")
+
+
+def _has_same_tables(commit: str) -> bool:
+    """True if the migrations of a commit are those of this one."""
+    migrations = ["git", "diff", "--name-only", commit, "HEAD", "--", "*/migrations/*.py"]
+    made = subprocess.run(migrations, cwd=ROOT, capture_output=True, text=True)
+    return not made.returncode and not made.stdout.strip()
 
 
 def write_items(path: Path, prefix: str, count: int) -> Path:

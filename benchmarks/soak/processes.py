@@ -65,6 +65,11 @@ class Supervised:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
 
+    def replace(self, *, cwd: Path) -> None:
+        """Ask the process to end, and let it start again with the code in another folder."""
+        self._cwd = cwd
+        self.kill(signal.SIGTERM)
+
     def stop(self, number: int = signal.SIGTERM) -> None:
         """End the process for good."""
         self._stopped.set()
@@ -204,6 +209,7 @@ def celery_command(name: str, *, own_clock: bool = False) -> list[str]:
     """The command of a worker as in docker-compose.yml."""
     start = ["-c", CELERY_WITH_OWN_CLOCK] if own_clock else ["-m", "celery"]
     options = ["--quiet", "--app", "config", "worker", "--loglevel", "INFO", "-n", f"{name}@%h"]
+    options += ["--without-gossip", "--without-mingle"]
     return [sys.executable, *start, *options]
 
 

@@ -34,10 +34,14 @@ class TableComparison:
 
 
 def compare_archive(archive: Path, thawed: LoadedProject) -> Iterator[TableComparison]:
-    """Compute each table of the archive again, and compare it with the stored one."""
+    """Compute each table of the archive again, and compare it with the stored one. Raises
+    FormatError for an archive with anything else than tables of this program."""
     runs = list(Run.objects.in_project(thawed.project).for_results().numbered(thawed.facts["runs"]))
     with sealed.open_sealed(archive, load.LIMITS) as (facts, members):
-        for name in facts["tables"]:
+        named = facts.get("tables")
+        if not isinstance(named, list) or not all(isinstance(one, str) for one in named):
+            raise FormatError(f"{archive}: does not name its tables. Use another copy of it.")
+        for name in named:
             path = f"figures/{name}.json"
             if name not in tables.RESULT_TABLES or path not in members:
                 raise FormatError(f"{archive}: {name!r} is not a table of this program.")
@@ -137,11 +141,16 @@ def _compute_table(name: str, thawed: LoadedProject, runs: list[Run]) -> Any:
 
 
 def _read_table(path: str, opener: Opener) -> Any:
-    with opener() as stream:
-        said = json.load(stream)
+    try:
+        with opener() as stream:
+            said = json.load(stream)
+    except (ValueError, RecursionError):
+        said = None
     parts = (said.get("columns"), said.get("rows")) if isinstance(said, dict) else (None, None)
-    if not all(isinstance(one, list) for one in parts) or not all(
-        isinstance(row, dict) for row in said["rows"]
+    if (
+        not all(isinstance(one, list) for one in parts)
+        or not all(isinstance(one, str) for one in said["columns"])
+        or not all(isinstance(row, dict) for row in said["rows"])
     ):
         raise FormatError(f"{path}: is not a table of figures. Use another copy of the archive.")
     return former_words.update_figures(PurePath(path).stem, said)

@@ -105,10 +105,13 @@ def load_archive(path: Path) -> LoadedProject:
 
 
 def _check_supplements(path: Path) -> None:
-    """Raise FormatError for calls of supplements that their run does not pin."""
+    """Raise FormatError for pins that are no object, and for calls of supplements that their run
+    does not pin."""
     for run in Run.objects.annotate(
         first=Min("calls__supplement", default=0), last=Max("calls__supplement", default=0)
     ):
+        if not isinstance(run.pinned, dict):
+            raise FormatError(f"{path}: run {run.number} does not say how it asked.")
         made = run.pinned.get(SUPPLEMENTS_KEY, [])
         is_list = isinstance(made, list) and all(
             isinstance(one, dict) and isinstance(one.get("parameters"), dict) for one in made

@@ -273,18 +273,19 @@ def _get_settings(found: Endpoint) -> dict[str, Any]:
 urlpatterns = [
     path("endpoint-presets/", presets, name="api-endpoint-presets"),
     path("endpoints/", EndpointList.as_view(), name="api-endpoints"),
-    path("endpoints/<str:name>/", endpoint, name="api-endpoint"),
-    path("endpoints/<str:name>/test/", try_endpoint, name="api-endpoint-test"),
+    path("endpoints/<path:name>/test/", try_endpoint, name="api-endpoint-test"),
     path(
-        "endpoints/<str:name>/archive/",
+        "endpoints/<path:name>/archive/",
         change_endpoint,
         {"step": "archive"},
         name="api-endpoint-archive",
     ),
     path(
-        "endpoints/<str:name>/restore/",
+        "endpoints/<path:name>/restore/",
         change_endpoint,
         {"step": "restore"},
         name="api-endpoint-restore",
     ),
+    # The last one, since names from before they were checked may have a slash.
+    path("endpoints/<path:name>/", endpoint, name="api-endpoint"),
 ]

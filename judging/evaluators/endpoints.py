@@ -7,11 +7,12 @@ from decimal import Decimal
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
+from django.db import IntegrityError
 from django.http import Http404, HttpRequest
 from django.utils import timezone
 
 from annotation.db import transactions
-from annotation.errors import Refused
+from annotation.errors import FieldError, Refused
 from annotation.models import Account, Event, Membership
 from annotation.projects.models import RIGHTS
 from judging.evaluators.forms import EndpointForm
@@ -61,12 +62,20 @@ def get_changeable(request: HttpRequest, name: str) -> Endpoint:
 
 
 def save_endpoint(form: EndpointForm, by: Account) -> Endpoint:
-    """Save a valid endpoint form, and record the changes in the audit log."""
+    """Save a valid endpoint form, and record the changes in the audit log. Raises `FieldError` if
+    somebody else has just added an endpoint with this name."""
     new_one = form.instance.pk is None
     # Also record the parameters of a new endpoint, since some of them were added automatically.
     changed = [*dict.fromkeys([*form.changed_data, *(["parameters"] if new_one else [])])]
     with transactions.transact():
-        saved: Endpoint = form.save()
+        try:
+            with transactions.transact():
+                saved: Endpoint = form.save()
+        except IntegrityError as error:
+            if not (new_one and Endpoint.objects.named(form.instance.name)):
+                raise
+            taken = f"{form.instance.name} was just added by somebody else. Choose another name."
+            raise FieldError(taken, "name") from error
         old = {name: _to_json(form.initial.get(name)) for name in changed if not new_one}
         new = {name: _to_json(getattr(saved, name)) for name in changed}
         if changed:

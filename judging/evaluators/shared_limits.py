@@ -35,13 +35,13 @@ RECONNECT_SECONDS = 0.5
 # Seconds after which a slot in flight expires if it is not renewed.
 HOLD_SECONDS = 12.0
 EXPIRE_SECONDS = 86_400
-# For this many seconds the report that a call ended waits for another call that wants to enter. A
-# worker that reuses its slots also asks Redis this often for the state that the other workers see.
+# For this many seconds the report that a call ended waits for another call that wants to enter.
 RELEASE_DELAY = 0.01
 # After a question to Redis, slots may be reused for this many seconds if the answer allowed it.
 FRESH_SECONDS = 0.1
-# While calls are in flight, Redis is asked at least this often: otherwise calls that later end
-# together would all find the last answer outdated, and wait together for the next answer.
+# A worker that reuses its slots asks Redis this often for the state that the other workers see. It
+# asks even if no call ended: otherwise calls that later end together would all find the last answer
+# outdated, and wait together for the next answer.
 POLL_SECONDS = 0.03
 # If no call ended for this many seconds, calls take long, and one more question to Redis hardly
 # matters.
@@ -179,9 +179,9 @@ class RedisLedger:
 
     So the slot of a call that succeeded is reused for this worker's next call, if Redis was asked
     within FRESH_SECONDS and knew of no pause, no lower ceiling and no other worker that waits for a
-    slot. Meanwhile Redis is asked RELEASE_DELAY seconds after a call ends, and at least every
-    POLL_SECONDS. After a call failed, or if Redis did not answer, calls may enter only if Redis
-    permits it. If there is a rate limit for calls or tokens, Redis is asked for each call.
+    slot. Meanwhile Redis is asked every POLL_SECONDS. After a call failed, or if Redis did not
+    answer, calls may enter only if Redis permits it. If there is a rate limit for calls or tokens,
+    Redis is asked for each call.
     """
 
     def __init__(self, client: "redis.Redis", key: str, limits: Limits) -> None:
@@ -233,7 +233,8 @@ class RedisLedger:
         tokens that it used.
 
         An error is reported to Redis at once. A success is reported when the next call of this
-        worker wants to enter, or after RELEASE_DELAY seconds.
+        worker wants to enter, or after RELEASE_DELAY seconds; after up to POLL_SECONDS while slots
+        are reused.
         """
         self._left_at = time.monotonic()
         if error is None and self._hands_on() and turn.name in self._in_flight:
@@ -244,11 +245,8 @@ class RedisLedger:
             self._troubled = True
             self._stop_handing_on()
             self._tell()
-        elif not self._leaves:
-            self._leaves = True
-            if self._soon:
-                self._soon.cancel()
-            self._soon = asyncio.get_running_loop().call_later(RELEASE_DELAY, self._tell)
+        elif not self._leaves and not (self._hands_on() and self._is_asking()):
+            self._tell_soon()
 
     async def keep(self) -> None:
         """Renew the slots of this worker's calls; call it well before HOLD_SECONDS are over.
@@ -338,6 +336,8 @@ class RedisLedger:
                 said = await self._move(self._keys, [json.dumps(arg) for arg in args])
             except BaseException:
                 self._stop_handing_on()
+                if self._leaving:
+                    self._tell_soon()
                 raise
             entered, wait, era, born, free = said
             moved = _MoveResult(int(entered), float(wait), int(era), str(born), bool(free))
@@ -356,6 +356,18 @@ class RedisLedger:
                 self._ask_again()
         else:
             self._stop_handing_on()
+            if self._leaving:
+                self._tell_soon()
+
+    def _is_asking(self) -> bool:
+        """True if Redis is being asked, or will be asked within POLL_SECONDS."""
+        return self._soon is not None or self._asking.locked()
+
+    def _tell_soon(self) -> None:
+        self._leaves = True
+        if self._soon:
+            self._soon.cancel()
+        self._soon = asyncio.get_running_loop().call_later(RELEASE_DELAY, self._tell)
 
     def _ask_again(self) -> None:
         recent = time.monotonic() - self._left_at < RECENT_SECONDS

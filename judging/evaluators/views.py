@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from annotation.errors import Refused
+from annotation.errors import FieldError, Refused
 from annotation.htmx import HtmxRequest
 from annotation.models import Account
 from annotation.projects import access
@@ -105,9 +105,13 @@ def _save_form(
 ) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         assert isinstance(request.user, Account)
-        saved = endpoints.save_endpoint(form, request.user)
-        messages.success(request, f"Endpoint {saved.name} saved.")
-        return redirect("endpoint", name=saved.name)
+        try:
+            saved = endpoints.save_endpoint(form, request.user)
+        except FieldError as error:
+            form.add_error(error.field, str(error))
+        else:
+            messages.success(request, f"Endpoint {saved.name} saved.")
+            return redirect("endpoint", name=saved.name)
     return _render_form(request, form, preset)
 
 

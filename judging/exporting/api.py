@@ -52,7 +52,7 @@ class NamedChoice(serializers.ChoiceField):
 
 
 class ExportAskedSerializer(serializers.Serializer[Any]):
-    """A table in a format. `filters` select items, with the names used by the item list. With
+    """A table in a format. `filters` select items, with names and values as in the item list. With
     `canary` each row has a column that marks it as test data and contains a searchable string.
     `snapshot` exports all items of that snapshot; without it, the current items. `licence` is
     stated in the data card of the format `hub`. With `encrypt` the file is a zip with a password;

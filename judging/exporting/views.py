@@ -19,6 +19,7 @@ from annotation.items.filters import ItemPageFilter
 from annotation.jobs import job_queue
 from annotation.models import Item, Job, Membership, Project, Snapshot
 from annotation.projects import access
+from annotation.tasktypes import versions
 from formats import fbi
 from formats.writers import FBI, FILE_FORMATS
 from judging.exporting import dataset_card, jobs
@@ -202,7 +203,7 @@ def _build_filters(request: HttpRequest, member: Membership) -> ItemPageFilter:
     return ItemPageFilter(
         request.POST if request.method == "POST" else request.GET,
         Item.objects.in_project(member.project),
-        choices=[(str(option.value), option.title) for option in task.deciding.options],
+        former=versions.former_choices(member.project),
         people=[person.alias for person in people],
         task=task,
         categories=taxonomy.load_taxonomy(member.project) if task.categories else None,

@@ -66,12 +66,15 @@ def list_targets(run: Run, account: Account | None) -> list[Project]:
 
 def default_target(run: Run, offered: list[Project]) -> str:
     """The slug of the default target: the target of the latest import from the run's project,
-    otherwise the run's own project or the only project offered; "" if there is no default."""
+    otherwise the run's own project if its items wait for these texts, or the only project offered;
+    "" if a lead has to choose."""
     slugs = [one.slug for one in offered]
     before = Job.objects.filter(project=run.project_id, kind=bring_in.KIND).order_by("-pk").first()
     if before and before.result["into"] in slugs:
         return str(before.result["into"])
-    return slugs[0] if len(slugs) == 1 or run.project.slug in slugs else ""
+    if rows.fills_own_items(run, run.project) and run.project.slug in slugs:
+        return run.project.slug
+    return slugs[0] if len(slugs) == 1 else ""
 
 
 def default_share(run: Run) -> int:

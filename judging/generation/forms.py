@@ -45,7 +45,7 @@ class BringForm(forms.Form):
     ) -> None:
         super().__init__(data, initial={"rest": WAIT, **initial})
         there = list(targets)
-        blank = [] if initial.get("into") else [("", "Choose one")]
+        blank = [] if initial.get("into") else [("", "Choose a project")]
         self._offer("into", [*blank, *there])
         self._offer("aside", list(flags.items()))
         if not may_accept:

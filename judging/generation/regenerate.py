@@ -6,12 +6,20 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
+from django.db.models import Exists, OuterRef, Q
+
 from annotation import tasktypes
 from annotation.db import counting
+from annotation.items import taxonomy
 from annotation.items.models import ItemQuerySet
+from annotation.labelling import comments
+from annotation.labelling.models.labels import ERROR_ITEM, SI_ITEM
 from annotation.models import Item, Label, Membership, Project, Stage
+from annotation.reports import category_board
+from annotation.reports.generation_board import GENERATED_ORIGINS
 from annotation.tasktypes import TaskType, main_field
 from judging.errors import Refused
+from judging.generation import rows
 from judging.models import Endpoint, Run, StrategyVersion
 from judging.runs import lifecycle, run_config
 from judging.runs.lifecycle import RunConfig
@@ -21,50 +29,79 @@ from judging.strategies.replies.causes import MISSING
 
 # The maximum number of characters taken from one remark, and from all remarks on an item.
 MAX_REMARK_LENGTH, MAX_FEEDBACK_LENGTH = 1_000, 4_000
+# Stands in remarks for whoever they mention: the prompt gives no names.
+MENTIONED = "a colleague"
 
 
 def rejected_items(project: Project) -> ItemQuerySet:
     """The rejected items that have not been regenerated yet, without qualification and control
     items.
 
-    An item is rejected if the value of its resolution excludes it from the data set.
+    An item is rejected if its final label excludes it from the data set. A generated item is also
+    rejected if annotators found an error where a score-invariant change was intended, or the other
+    way round.
     """
     decides = main_field.load_main_field(project)
     values = [value for value, _ in decides.options if decides.drops(value)]
     found = Item.objects.in_project(project).originals().of_tests()
-    return found.resolved_as_one_of(values).childless().order_by("position")
+    rejected = found.resolved_as_one_of(values)
+    if category_board.default_answer(project) == category_board.AS_INTENDED:
+        known = taxonomy.load_taxonomy(project)
+        invariant, either = known.with_effect("none"), known.with_effect("either")
+        made = found.filter(origin__in=GENERATED_ORIGINS)
+        rejected |= made.filter(category__in=invariant).resolved_as(ERROR_ITEM)
+        rejected |= made.exclude(category__in=[*invariant, *either]).resolved_as(SI_ITEM)
+    return rejected.filter(~_regenerated(project)).order_by("position")
+
+
+def _regenerated(project: Project) -> Q:
+    """A filter for the items of which a run that regenerates them made a live item. Others may have
+    been made of them in other ways, such as by a perturber or as a translation."""
+    made = Q(pk__in=[])
+    for run in Run.objects.in_project(project).guided():
+        guidance = run_config.load_overrides(run.pinned).guidance
+        made |= Q(key__contains=rows.build_key_infix(run), parent__key__in=list(guidance))
+    return Q(Exists(Item.objects.live().filter(made, parent=OuterRef("pk"))))
 
 
 def collect_feedback(project: Project, items: Collection[int]) -> dict[int, str]:
-    """The feedback on items, by item id. It begins with the claim about the change, followed by
-    each annotator's answers and remarks from counted labels. Items without labels are left out."""
+    """The feedback on items, by item id. It begins with the claim about the change and, if this was
+    to be score-invariant, with the intended label, followed by each annotator's answers and remarks
+    from counted labels. Mentions in remarks name nobody. Items without labels are left out."""
     task = tasktypes.load_task_type(project)
+    members = list(Membership.objects.in_project(project))
     labels = Label.objects.counted().in_project(project).at_stages([Stage.LABEL, Stage.ADJUDICATE])
     said: dict[int, list[str]] = defaultdict(list)
     for label in labels.filter(item__among=list(items)).oldest_first():
-        said[label.item_id].append(" ".join(_label_remarks(task, label)))
-    claims = _claims(said)
+        said[label.item_id].append(" ".join(_label_remarks(task, label, members)))
+    claims = _claims(project, said)
     return {
         item: "\n".join([*claims.get(item, []), *dict.fromkeys(words)])[:MAX_FEEDBACK_LENGTH]
         for item, words in said.items()
     }
 
 
-def _label_remarks(task: TaskType, label: Label) -> Iterator[str]:
+def _label_remarks(task: TaskType, label: Label, members: list[Membership]) -> Iterator[str]:
     for option in task.chosen(label.answers):
         yield f"{option.title}."
     written = (label.answers.get(field.name) for field in task.fields if field.in_own_words)
     for text in (*written, label.comment):
         if isinstance(text, str) and text.strip():
-            yield f"“{text.strip()[:MAX_REMARK_LENGTH]}”"
+            remark = comments.replace_mentions(text.strip(), members, MENTIONED)
+            yield f"“{remark[:MAX_REMARK_LENGTH]}”"
 
 
-def _claims(items: Collection[int]) -> dict[int, list[str]]:
+def _claims(project: Project, items: Collection[int]) -> dict[int, list[str]]:
     found = Item.objects.filter(pk__among=list(items)).with_current_texts()
-    claims = {item.pk: item.current_revisions[0].texts.get("claim", "") for item in found}
-    return {
-        pk: [f"The change was: {said[:MAX_REMARK_LENGTH]}"] for pk, said in claims.items() if said
-    }
+    invariant = taxonomy.load_taxonomy(project).with_effect("none")
+    titles = dict(main_field.load_main_field(project).options)
+    claims: dict[int, list[str]] = defaultdict(list)
+    for item in found:
+        if said := item.current_revisions[0].texts.get("claim", ""):
+            claims[item.pk].append(f"The change was: {said[:MAX_REMARK_LENGTH]}")
+        if item.category in invariant and SI_ITEM in titles:
+            claims[item.pk].append(f"The intended label was: {titles[SI_ITEM]}.")
+    return claims
 
 
 @dataclass(frozen=True)

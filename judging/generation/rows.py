@@ -9,6 +9,7 @@ from annotation.generation.generated_items import GeneratedText
 from annotation.importing.comparison import LANGUAGE_FIELD
 from annotation.importing.exported_rows import DerivedRow
 from annotation.importing.flags import NUMBERS
+from annotation.items.rendering.sheet import ORIGINALS_FIELD
 from annotation.models import Project
 from annotation.tasktypes import TaskType
 from judging.errors import Refused
@@ -35,6 +36,9 @@ REPLY_TEXTS = {
 COPIED_PREFIXES = ("gold_", draws.FIELD_PREFIX)
 # Fields of a translation with this prefix are those of its source about its own generator.
 SOURCE_PREFIX = "source_"
+# Fields of a translation with this prefix are those of its own generator, where a source that was
+# not generated has a field of that name, such as the model that answered.
+TRANSLATOR_PREFIX = "generator_"
 # The field of a reworded prompt that keeps the prompt from which it was made.
 ORIGINAL = "original"
 
@@ -121,7 +125,9 @@ def build_rows(run: Run, target: Project) -> Iterator[DerivedRow]:
         kept = said._replace(texts={}, fields={}) if _makes_prompts(run) else said
         parts, origin = _parts(run, said), _build_origin_fields(run, said)
         if strategy.translates:
+            origin = _leave_own_names(origin, said.fields)
             origin |= {LANGUAGE_FIELD: strategy.language, TRANSLATED_FROM: said.key}
+            origin[ORIGINALS_FIELD] = _list_originals(task, said, parts)
         if strategy.rewords:
             origin[ORIGINAL] = _find_text("prompt", said.texts)
         values = _copy_fields(kept, origin, whole=strategy.translates)
@@ -261,11 +267,21 @@ def _texts(task: TaskType, said: GeneratedReply, parts: Mapping[str, Any]) -> di
     return rest | texts
 
 
+def _list_originals(
+    task: TaskType, said: GeneratedReply, parts: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The texts that were translated, by their names in this task type, for those who check the
+    translation."""
+    there = {name: said.texts[name] for name in parts}
+    found = {text.name: _find_text(text.name, there) for text in task.texts}
+    return {name: text for name, text in found.items() if text}
+
+
 def _find_text(name: str, there: Mapping[str, Any]) -> Any:
     return there.get(name) or there.get(TEXT_SYNONYMS.get(name, name)) or ""
 
 
-def _build_origin_fields(run: Run, said: GeneratedReply) -> dict[str, str]:
+def _build_origin_fields(run: Run, said: GeneratedReply) -> dict[str, Any]:
     """The provenance of a text, for the fields of its item."""
     return {
         "generator": _generator(run),
@@ -273,6 +289,17 @@ def _build_origin_fields(run: Run, said: GeneratedReply) -> dict[str, str]:
         "made_on": said.made_at.date().isoformat(),
         "seed": str(run.pinned["parameters"].get("seed", run.seed)),
         "request": said.digest,
+    }
+
+
+def _leave_own_names(origin: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The provenance of a translation, with other names where the source has such a field and was
+    not generated: then the field is about something else, and figures are grouped by it."""
+    if "generator" in fields or "perturber" in fields:
+        return origin
+    return {
+        f"{TRANSLATOR_PREFIX}{name}" if name in fields else name: value
+        for name, value in origin.items()
     }
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.http import Http404
 from django.urls import path
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import api_view
 from rest_framework.request import Request
@@ -22,6 +22,9 @@ from judging.jobs import job_list
 from judging.jobs.job_list import JobListEntry
 
 JOB_PATH = "projects/<slug:slug>/jobs/<slug:kind>/<int:number>/"
+KIND_PARAMETER = OpenApiParameter(
+    "kind", location=OpenApiParameter.PATH, enum=list(job_list.JOB_KINDS)
+)
 ACTIONS = {"cancel": job_list.cancel_job, "again": job_list.rerun_job}
 
 
@@ -67,7 +70,9 @@ class JobList(ProjectRowList[Any]):
         return job_list.build_entries(super().paginate_queryset(queryset) or [], self.member)
 
 
-@extend_schema(request=None, responses={204: None, **CONFLICT_RESPONSES})
+@extend_schema(
+    parameters=[KIND_PARAMETER], request=None, responses={204: None, **CONFLICT_RESPONSES}
+)
 @api_view(["POST"])
 def change_job(request: Request, slug: str, kind: str, number: int, step: str) -> Response:
     """Cancel a job, or run a failed job again; runs have their own URLs."""

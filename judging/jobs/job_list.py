@@ -284,7 +284,7 @@ def _build_run_entry(run: Run, member: Membership, *, failed: bool) -> JobListEn
         page="run",
         number=run.number,
         place=run.number,
-        of=f"{run.strategy.slug} at {run.endpoint.name}",
+        of=f"{run.strategy_name} at {run.endpoint.name}",
         done=items.items - items.pending,
         total=items.items,
         kind=RUN,

@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, OutputWrapper
+from django.db.models import Count
 
 from annotation import errors
-from annotation.management.files import command_error
+from annotation.management.files import command_error, get_project
 from annotation.models import Project
 from judging import tasks
 from judging.errors import Refused
@@ -68,20 +69,19 @@ def write_shortages(
             stdout.write(message)
 
 
-def get_project(slug: str) -> Project:
-    """The project with this slug."""
-    found = Project.objects.filter(slug=slug).first()
-    if found is None:
-        raise command_error(f"There is no project {slug!r}. Create it with import_items --create.")
-    return found
-
-
 def get_runs(project: Project, numbers: list[int]) -> list[Run]:
     """The runs with these numbers."""
     found = {run.number: run for run in Run.objects.in_project(project).numbered(numbers)}
     if unknown := [str(number) for number in numbers if number not in found]:
         raise command_error(f"{project.slug} has no run {', '.join(unknown)}.")
     return list(found.values())
+
+
+def format_items(run: Run) -> str:
+    """The number of items of a run, such as "1 item". Along several axes, an item has as many
+    outcomes."""
+    n = run.outcomes.aggregate(n=Count("item", distinct=True))["n"]
+    return f"{n} item" if n == 1 else f"{n} items"
 
 
 def get_run(slug: str, number: int) -> Run:

@@ -27,6 +27,9 @@ RUN_PARAMETER = OpenApiParameter(
     description="Numbers of runs. Default: the finished runs over all items, without canaries and "
     "superseded runs; if there are none, all runs that are not archived.",
 )
+TABLE_PARAMETER = OpenApiParameter(
+    "table", location=OpenApiParameter.PATH, enum=list(tables.RESULT_TABLES)
+)
 BY_PARAMETER = OpenApiParameter(
     "by",
     description="Fields to group by, separated by commas. "
@@ -64,7 +67,7 @@ class MakingSerializer(serializers.Serializer[PendingTable]):
 
 
 @extend_schema(
-    parameters=[RUN_PARAMETER, BY_PARAMETER],
+    parameters=[TABLE_PARAMETER, RUN_PARAMETER, BY_PARAMETER],
     responses={
         200: FiguresSerializer,
         202: OpenApiResponse(MakingSerializer, "Being computed; ask again after `Retry-After`."),

@@ -183,13 +183,13 @@ def run_cell(one: Run) -> Cell:
 def run_header(run: Run) -> Header:
     """The header of a column about a run: its name and number, or its number and strategy."""
     if not run.name:
-        return Header(str(run.number), note=run.strategy.slug)
+        return Header(str(run.number), note=run.strategy_name)
     return Header(run.name, note="" if run.hides_number else str(run.number))
 
 
 def _run_note(run: Run) -> str:
     """The endpoint and the marks of a run, after the strategy if a name stands in its place."""
-    strategy = [run.strategy.slug] if run.name else []
+    strategy = [run.strategy_name] if run.name else []
     return " · ".join((*strategy, run.endpoint.name, *run_marks.list_mark_words(run)))
 
 

@@ -35,8 +35,8 @@ DEFAULT_BY = "ability,category"
 
 def parse_fields(text: str) -> list[str]:
     """Parse the fields in `field,field`. Repetitions are removed, since some databases refuse
-    them."""
-    names = (name.strip() for name in text.split(","))
+    them. PostgreSQL raises an error for the character U+0000, which no name of a field has."""
+    names = (name.strip() for name in text.replace("\0", "\N{REPLACEMENT CHARACTER}").split(","))
     return list(dict.fromkeys(name for name in names if name))
 
 

@@ -21,10 +21,11 @@ from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, Coalesce, Concat
 
 from annotation import importing, tasktypes
+from annotation.db import transactions
 from annotation.items import taxonomy
 from annotation.labelling import correct_answers
-from annotation.models import Item, Label, Membership, Project, Resolution
-from annotation.projects import encrypted_archives
+from annotation.models import Account, Item, Label, Membership, Project, Resolution, Role
+from annotation.projects import creation, encrypted_archives
 from formats.rows import BadRow, Row
 from judging.models import Call, Outcome, Reading, Run
 from judging.results import metric_scales
@@ -109,7 +110,7 @@ def create_audit(
     drawn = sorted(shared, key=lambda key: draw_number(f"audit\0{seed}\0{key}"))[:n]
     if not drawn:
         raise AuditRefused("These runs have no common item with an outcome. Choose other runs.")
-    project = _get_or_create_project(into)
+    project = _get_or_create_project(into, runs)
     task = tasktypes.load_version(project.task_type)
     rows = sorted(
         _audit_rows(runs, drawn), key=lambda row: draw_number(f"audit\0{seed}\0{row['key']}")
@@ -228,10 +229,19 @@ def _load_truths(run: Run, items: Sequence[int]) -> dict[int, ItemTruth]:
     }
 
 
-def _get_or_create_project(slug: str) -> Project:
+def _get_or_create_project(slug: str, runs: Sequence[Run]) -> Project:
+    """The project of the audit; a new one gets the leads of the runs' projects as its leads."""
     project = Project.objects.filter(slug=slug).select_related("task_type").first()
     if project is None:
-        return importing.create_audited_project(slug, task_type=TASK)
+        leads = Membership.objects.filter(
+            project__in={run.project_id for run in runs}, role=Role.LEAD, active=True
+        )
+        accounts = Account.objects.filter(memberships__in=leads).distinct().order_by("pk")
+        with transactions.transact():
+            project = importing.create_audited_project(slug, task_type=TASK)
+            for account in accounts:
+                creation.add_lead(project, account, by_command=True)
+        return project
     if project.task_type.slug != TASK:
         raise AuditRefused(
             f"The project {slug!r} has the task type {project.task_type.slug!r}. An audit needs "

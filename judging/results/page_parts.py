@@ -44,11 +44,13 @@ class TableQuery:
 
 @dataclass(frozen=True)
 class Switch:
-    """Options for showing the same figures, by their value in the URL; the first is the default."""
+    """Options for showing the same figures, by their value in the URL; the first is the default.
+    `more` lists further ones of the project, for the grouping fields alone."""
 
     name: str
     title: str
     options: Mapping[str, str]
+    more: Callable[[Project], Mapping[str, str]] | None = None
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,8 @@ T = TypeVar("T")
 class Option:
     """One checkbox. `note` is shown next to its label, `cost` behind it, and `why` below. `kind`
     says whether an endpoint is, or a strategy needs, an evaluator LLM ("llm") or the baseline; a
-    "translation" needs a language too. If
-    there is a `barrier`, it is shown, and only a box that a link has ticked can be changed."""
+    "translation" needs a language too. A strategy that `draws` has shares that can be set. If there
+    is a `barrier`, it is shown, and only a box that a link has ticked can be changed."""
 
     name: str
     value: str
@@ -42,6 +42,7 @@ class Option:
     note: str
     checked: bool
     kind: str = ""
+    draws: bool = False
     cost: str = ""
     why: str = ""
     barrier: str = ""
@@ -156,7 +157,7 @@ class StartForm(DescriptionForm):
     strategy = forms.MultipleChoiceField(
         label="Strategies", error_messages={"required": "Choose one or more strategies."}
     )
-    over = forms.ModelChoiceField(
+    over = RunChoiceField(
         Run.objects.none(),
         label="Run whose explanations to check",
         to_field_name="number",
@@ -419,6 +420,7 @@ class StartForm(DescriptionForm):
             note="; ".join(note for note in notes if note),
             checked=slug in self._chosen("strategy"),
             kind="translation" if one.translates else "baseline" if one.metric else "llm",
+            draws=bool(one.draws),
             cost=self._describe_calls(one),
             why=self.recommended.get(slug, ""),
             barrier=barrier,
@@ -455,6 +457,11 @@ class StartForm(DescriptionForm):
                 said = draws.format_shares(draw), f"(or {others}) " if others else ""
                 found.setdefault(said, []).append(one.title)
         return {line: f"{others}{', '.join(titles)}" for (line, others), titles in found.items()}
+
+    @property
+    def draws_chosen(self) -> bool:
+        """True if a strategy is chosen that draws something."""
+        return any(self.known[slug].draws for slug in self._chosen("strategy") & self.known.keys())
 
     def endpoint_options(self) -> list[Option]:
         """The offered endpoints; the chosen endpoints are marked."""

@@ -112,7 +112,10 @@ class RunConfig:
                     "items. Do not choose the items of another run as well."
                 )
             if self.over is None:
-                raise Refused("An explanation check needs a finished run. Choose one.")
+                raise Refused(
+                    f"Strategy {asked.slug} needs a finished run whose explanations it checks. "
+                    "Choose one; on the command line with --over."
+                )
             limit = self.limit if self.pilot_items is None else self.pilot_items
             return run_items.draw_for_check(self.over, asked, seed=seed, limit=limit)
         only, same = self.items, set[int]()

@@ -35,6 +35,10 @@ class RunQuerySet(models.QuerySet["Run"]):
         """The project's runs, including archived runs and pilots."""
         return self.filter(project=project)
 
+    def guided(self) -> RunQuerySet:
+        """Return the runs that regenerate items with reviewers' remarks."""
+        return self.filter(pinned__own__has_key="guidance").select_related("strategy")
+
     def planning(self) -> RunQuerySet:
         """Runs whose calls are still being created, with their strategies."""
         return self.filter(state="planning").select_related("strategy")
@@ -456,11 +460,18 @@ class Run(models.Model):
         return self.name if self.hides_number else f"{self.name} · run {self.number}"
 
     @property
+    def strategy_name(self) -> str:
+        """The slug of the strategy, for a translation with the language: "translate into
+        Swedish"."""
+        language = run_config.load_overrides(self.pinned).language
+        return f"{self.strategy.slug} into {language}" if language else self.strategy.slug
+
+    @property
     def label(self) -> str:
         """The run in tables and charts: its name and number, or number and strategy without a
         name."""
         if not self.name:
-            return f"{self.number} · {self.strategy.slug}"
+            return f"{self.number} · {self.strategy_name}"
         return self.name if self.hides_number else f"{self.name} · {self.number}"
 
     @property

@@ -16,11 +16,12 @@ from typing import Any
 from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
 from django.utils import timezone
 
+from annotation.db import sql
 from annotation.models import Event
 from judging.evaluators.prices import TOKEN_LIMIT_NAMES
 from judging.jobs import heartbeat
-from judging.models import Outcome, Reading, Reply, Request, Run
-from judging.runs import archiving, counts, lifecycle, warnings
+from judging.models import Call, Outcome, Reading, Reply, Request, Run
+from judging.runs import archiving, counts, lifecycle, run_config, warnings
 from judging.runs.lifecycle import MAX_MESSAGES
 from judging.runs.warnings import ReplyFacts, RunWarning
 from judging.strategies import frames
@@ -34,6 +35,32 @@ PACE_WINDOW, PACE_REPLIES = 10.0, 20
 # The number of latest replies, of all runs, among which those of a run are looked for.
 MAX_RECENT_REPLIES = 5_000
 MAX_SEARCHED_REPLIES = 20_000
+# A worker counts its runs every second, and building these queries took longer than running them.
+_REQUESTS_BY_STATE = sql.PreparedRows(
+    lambda run: (
+        Request.objects.filter(pk__in=Call.objects.filter(run=run).values("request"))
+        .order_by()
+        .values("state", "tried")
+        .annotate(n=Count("pk"))
+        .values_list("state", "tried", "n")
+    ),
+    keep_plan=False,
+)
+# All items of a run, and those that are pending. An item may have several axes; it is settled when
+# no axis is pending.
+_ITEMS = sql.PreparedRows(
+    lambda run: (
+        Outcome.objects.filter(run=run)
+        .order_by()
+        .values("run")
+        .annotate(
+            items=Count("item", distinct=True),
+            pending=Count("item", distinct=True, filter=Q(result=Outcome.Result.PENDING)),
+        )
+        .values_list("items", "pending")
+    ),
+    keep_plan=False,
+)
 
 
 @dataclass(frozen=True)
@@ -295,25 +322,22 @@ def _find_recent(run: Run, after: int) -> QuerySet[Reply]:
 
 def count_progress(run: Run) -> Progress:
     """Count the progress of a run, in requests and in items."""
-    wanted = Request.objects.filter(pk__in=run.calls.values("request"))
     counts: Counter[str] = Counter()
     tries: Counter[str] = Counter()
     # Few combinations of causes occur, so this reads a few rows.
-    for row in wanted.values("state", "tried").annotate(n=Count("pk")).order_by():
-        counts[row["state"]] += row["n"]
-        tries.update({cause: tried * row["n"] for cause, tried in row["tried"].items()})
-    # An item may have several axes; it is settled when no axis is pending.
-    pending = Count("item", distinct=True, filter=Q(result=Outcome.Result.PENDING))
-    items = run.outcomes.aggregate(all=Count("item", distinct=True), pending=pending)
+    for state, tried, n in _REQUESTS_BY_STATE.fetch(run=run.pk):
+        counts[state] += n
+        tries.update({cause: times * n for cause, times in tried.items()})
+    items, pending = next(iter(_ITEMS.fetch(run=run.pk)), (0, 0))
     return Progress(
         requests=sum(counts.values()),
         answered=counts.get("answered", 0),
         failed=counts.get("failed", 0),
         waiting=counts.get("waiting", 0) + counts.get("leased", 0),
-        failures=_failures(run),
-        items=items["all"],
-        settled=items["all"] - items["pending"],
-        to_come=_count_calls_to_come(run) if items["pending"] else 0,
+        failures=_failures(run, any_failed=bool(counts["failed"])),
+        items=items,
+        settled=items - pending,
+        to_come=_count_calls_to_come(run) if pending else 0,
         # A worker holds more requests than the endpoint takes at a time; the others wait.
         in_flight=min(counts.get("leased", 0), run.endpoint.in_flight),
         tries=_sort_counts(tries),
@@ -333,22 +357,29 @@ def _count_calls_to_come(run: Run) -> int:
     return max(0, run.outcomes.pending().count() * run.samples * a_sample - made)
 
 
-def _failures(run: Run) -> dict[str, int]:
+def _failures(run: Run, *, any_failed: bool) -> dict[str, int]:
     """Count the requests that failed or have a reply that could not be parsed, by cause, but not
     those that a supplement repaired."""
-    later = run.calls.filter(
-        outcome=OuterRef("outcome"),
-        supplement__gt=OuterRef("supplement"),
-        outcome__result__in=set(Outcome.Result) - {Outcome.Result.MISSING, Outcome.Result.PENDING},
-    )
-    calls = run.calls.exclude(Exists(later))
+    calls = run.calls.all()
+    if run_config.SUPPLEMENTS_KEY in run.pinned:
+        # The outcome alone finds its few calls. With the run beside it, PostgreSQL may read all
+        # calls of the run for each of them, since it has no statistics during planning.
+        later = Call.objects.filter(
+            outcome=OuterRef("outcome"),
+            supplement__gt=OuterRef("supplement"),
+            outcome__result__in=set(Outcome.Result)
+            - {Outcome.Result.MISSING, Outcome.Result.PENDING},
+        )
+        calls = calls.exclude(Exists(later))
     # Both queries start from the few failed or unusable rows, which have an index, and not from all
     # rows of the run.
     readings = Reading.objects.filter(parser=run.parser).exclude(cause="")
-    useless = [
-        Request.objects.filter(Exists(calls.filter(request=OuterRef("pk"))), state="failed"),
-        readings.filter(Exists(calls.filter(request=OuterRef("reply__request")))),
+    useless: list[QuerySet[Any]] = [
+        readings.filter(Exists(calls.filter(request=OuterRef("reply__request"))))
     ]
+    if any_failed:
+        failed = Request.objects.filter(state="failed")
+        useless.append(failed.filter(Exists(calls.filter(request=OuterRef("pk")))))
     counts: Counter[str] = Counter()
     for found in useless:
         for row in found.values("cause").annotate(n=Count("pk")).order_by():

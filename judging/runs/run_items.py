@@ -13,7 +13,7 @@ from annotation.labelling.models.labels import SI_ITEM
 from annotation.models import Item, Project, Resolution, Revision
 from judging import strategies
 from judging.errors import Refused
-from judging.models import Run
+from judging.models import Call, Run
 from judging.runs import run_config, selection
 from judging.runs.engine import digests
 from judging.runs.models import UNLABELLED, OutcomeQuerySet
@@ -169,8 +169,15 @@ def _draw_for_rows(
     kept: dict[str, Drawn] = {}
     if is_again:
         made = Item.objects.filter(pk__among=[row["item_id"] for row in rows])
-        pairs = made.values_list("key", "fields")
-        kept = {key: draws.read_fields(strategy, fields) for key, fields in pairs}
+        fields_of = dict(made.values_list("key", "fields"))
+        # Fields name the options that were drawn; values that scripts found are in the calls.
+        digests_of = {key: fields.get("request", "") for key, fields in fields_of.items()}
+        calls = Call.objects.filter(request__digest__among=set(digests_of.values()))
+        drawn_by = dict(calls.values_list("request__digest", "outcome__drawn"))
+        kept = {
+            key: draws.read_fields(strategy, fields, drawn_by.get(digests_of[key]))
+            for key, fields in fields_of.items()
+        }
     elif like and draws.same_plan(strategy, like.pinned_strategy()):
         earlier = {
             (one["key"], one["texts"]): one["drawn"] for one in load_places(like.outcomes.all())

@@ -102,6 +102,8 @@ def settle(requests: Iterable[RequestLease], paid: Iterable[tuple[int, Decimal]]
     for run_id, amount in paid:
         spent[run_id] += amount
     booked = [pk for pk in sorted(freed.keys() | spent.keys()) if freed[pk] or spent[pk]]
+    if not booked:
+        return
     for run_id in booked:
         _book(Run.objects.filter(pk=run_id), freed[run_id], spent[run_id])
     with_budget = Run.objects.filter(pk__in=booked, project__budget__isnull=False)

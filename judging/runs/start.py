@@ -25,12 +25,14 @@ MAX_RUNS = 40
 @dataclass(frozen=True, kw_only=True)
 class NewRuns:
     """The strategies and endpoints to run, with the configuration of the runs; a `canary` sends
-    answered requests again."""
+    answered requests again. `drawn` are the digests of the items of each run that was estimated, ()
+    if that does not matter."""
 
     strategies: Sequence[StrategyVersion]
     endpoints: Sequence[Endpoint]
     config: RunConfig
     canary: bool = False
+    drawn: Sequence[str] = ()
 
     def config_for(self, strategy: StrategyVersion) -> RunConfig:
         """The configuration of a run with this strategy. Axes, shares and a language chosen for
@@ -72,8 +74,10 @@ class PlannedRun:
 
     @property
     def title(self) -> str:
-        """The strategy's title and the endpoint, to name a line of the estimate."""
-        return f"{self.strategy.strategy().title} at {self.endpoint.name}"
+        """The strategy's title, the language of a translation, and the endpoint, to name a line of
+        the estimate."""
+        language = f" into {self.language}" if self.language else ""
+        return f"{self.strategy.strategy().title}{language} at {self.endpoint.name}"
 
     @property
     def along(self) -> str:
@@ -116,9 +120,15 @@ def estimate_runs(project: Project, wish: NewRuns) -> list[PlannedRun]:
     return list(_estimate_each(project, wish))
 
 
-def draw_digests(project: Project, wish: NewRuns) -> list[str]:
+def has_other_items(project: Project, wish: NewRuns) -> bool:
+    """True if the new runs would have other items than those that were estimated, or other texts of
+    them. Raises `Refused` like `estimate_runs`."""
+    return bool(wish.drawn) and [*wish.drawn] != _draw_digests(project, wish)
+
+
+def _draw_digests(project: Project, wish: NewRuns) -> list[str]:
     """Draw the items of each of the new runs, and return their digests: those of `estimate_runs` as
-    long as no item was added, changed, labelled or removed. Raises `Refused` like it."""
+    long as no item was added, changed, labelled or removed."""
     found = []
     for strategy, endpoint in build_pairs(wish):
         config = wish.config_for(strategy)

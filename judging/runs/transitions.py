@@ -12,6 +12,13 @@ from judging.errors import Refused
 from judging.models import Run
 
 END_STATES = frozenset({Run.State.FINISHED, Run.State.CANCELLED})
+_VERBS: dict[str, str] = {
+    Run.State.PLANNING: "be planned",
+    Run.State.RUNNING: "go on",
+    Run.State.PAUSED: "be paused",
+    Run.State.FINISHED: "finish",
+    Run.State.CANCELLED: "be cancelled",
+}
 
 
 def change_state(
@@ -34,9 +41,18 @@ def change_state(
         moved = Run.objects.filter(pk=run.pk, state__in=allowed).update(**values)
         run.refresh_from_db(fields=list(values))
         if not moved:
-            raise Refused(f"Run {run.number} is {run.state}, so it cannot become {state}.")
+            raise Refused(_explain_state(run, state))
         said = {"reason": reason, **data} if reason else data
         record_event(f"run {state}", run, member, old={"state": was}, new={"state": state}, **said)
+
+
+def _explain_state(run: Run, state: str) -> str:
+    """Return why a run cannot change to a state; another person or a worker may have been first."""
+    if run.state == state:
+        return f"Run {run.number} is already {state}."
+    if run.state in END_STATES:
+        return f"Run {run.number} is already {run.state}, so it can no longer {_VERBS[state]}."
+    return f"Run {run.number} is {run.state}, so it cannot {_VERBS[state]} now."
 
 
 def list_pause_reasons(run: Run) -> list[str]:

@@ -138,6 +138,9 @@ def _format_placeholders(names: Iterable[str]) -> str:
 AXES_FILE = Path(__file__).parent / "shared" / "axes.toml"
 STEP_OUTPUTS = ("text", "scores", "score", "detection", "flag")
 
+# Replies are read as numbers of at most 15 digits.
+MAX_NUMBER = 10**15
+
 _FREE_SLUG = re.compile(r"[a-z0-9]+([-_][a-z0-9]+)*")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _KINDS: dict[type, str] = {
@@ -173,8 +176,8 @@ def read_scale(table: Mapping[str, Any], source: str, key: str = "scale") -> Sca
     right = {"low", "high"} <= table.keys() <= {"low", "high", "step"}
     require(right, source, key, "give low, high and step; leave out step if any value is allowed")
     for name, number in table.items():
-        right = is_of_type(number, (int, float)) and math.isfinite(number)
-        require(right, source, f"{key}.{name}", "write a finite number")
+        right = is_of_type(number, (int, float)) and abs(number) <= MAX_NUMBER
+        require(right, source, f"{key}.{name}", f"write a number of at most {MAX_NUMBER:,}")
     scale = Scale(**table)
     require(scale.low < scale.high, source, f"{key}.high", "make it greater than low")
     if scale.step is not None:

@@ -227,27 +227,31 @@ class _Quotas:
         if lacking <= 0:
             return
         takers = self._shuffle((one for one in self.held if self._has_room(one)), name)
+        queue = _Queue(takers, self._can_take)
         for key in self._shuffle((one for one in able if name not in self.held[one]), name):
-            if lacking and self._pass_on(key, takers):
+            if lacking and self._pass_on(key, queue):
                 self.held[key].add(name)
                 lacking -= 1
 
-    def _pass_on(self, key: str, takers: Sequence[str]) -> bool:
+    def _pass_on(self, key: str, takers: "_Queue") -> bool:
         """Pass an option of a full item on to an item with room; False if none can take one."""
-        for other in filter(self._has_room, takers):
-            for moved in sorted(self.held[key] - self.held[other]):
-                if moved in self.able[other]:
-                    self.held[key].remove(moved)
-                    self.held[other].add(moved)
-                    return True
-        return False
+        found = takers.find(self.held[key])
+        if found:
+            other, moved = found
+            self.held[key].remove(moved)
+            self.held[other].add(moved)
+        return found is not None
+
+    def _can_take(self, key: str, name: str) -> bool:
+        return self._has_room(key) and name in self.able[key] and name not in self.held[key]
 
     def _raise_low(self, wanted: Sequence[DrawOption]) -> None:
         """Give items with too few options one of an item with more than it needs, so that the
         quotas stay; if there is none, one beyond the quotas."""
         least = self.draw.at_least
         low = [key for key, names in self.held.items() if len(names) < least]
-        donors = self._shuffle((key for key in self.held if len(self.held[key]) > least), "more")
+        more = self._shuffle((key for key in self.held if len(self.held[key]) > least), "more")
+        donors = _Queue(more, self._can_spare)
         for key in self._shuffle(low, "low"):
             while len(self.held[key]) < least:
                 if not (self._take(key, donors) or self._add(key, wanted)):
@@ -260,17 +264,19 @@ class _Quotas:
                 "other options a share, or choose other items."
             )
 
-    def _take(self, key: str, donors: list[str]) -> bool:
-        """Give an item an option of a donor, which leaves the list once it has no more to give."""
-        for place, donor in enumerate(donors):
-            movable = self._shuffle(self.held[donor] - self.held[key], key)
-            if moved := next((name for name in movable if name in self.able[key]), None):
-                self.held[donor].remove(moved)
-                self.held[key].add(moved)
-                if len(self.held[donor]) == self.draw.at_least:
-                    donors.pop(place)
-                return True
-        return False
+    def _take(self, key: str, donors: "_Queue") -> bool:
+        """Give an item an option that another can spare; False if none has one that it can get."""
+        lacked = [name for name in self.able[key] if name not in self.held[key]]
+        found = donors.find(lacked)
+        if found:
+            donor, _ = found
+            moved = self._shuffle(self.held[donor].intersection(lacked), key)[0]
+            self.held[donor].remove(moved)
+            self.held[key].add(moved)
+        return found is not None
+
+    def _can_spare(self, key: str, name: str) -> bool:
+        return name in self.held[key] and len(self.held[key]) > self.draw.at_least
 
     def _add(self, key: str, wanted: Sequence[DrawOption]) -> bool:
         names = [one for one in wanted if one.name in self.able[key]]
@@ -289,6 +295,27 @@ class _Quotas:
         """The keys in a random order that depends on the seed, the draw and the keys alone."""
         head = f"{self.seed}:{self.draw.name}:{words}"
         return sorted(keys, key=lambda key: (draw_number(f"{head}:{key}"), key))
+
+
+class _Queue:
+    """Items in an order, of which `fits` says which can give or take an option. An item that does
+    not fit an option must never fit it again, so that each is looked at once for each option."""
+
+    def __init__(self, keys: Sequence[str], fits: Callable[[str, str], bool]) -> None:
+        self.keys, self.fits = keys, fits
+        self.places: dict[str, int] = {}
+
+    def find(self, names: Iterable[str]) -> tuple[str, str] | None:
+        """The first item that fits one of the options, and the option; None if there is none."""
+        place, name = min(((self._skip(one), one) for one in names), default=(len(self.keys), ""))
+        return (self.keys[place], name) if place < len(self.keys) else None
+
+    def _skip(self, name: str) -> int:
+        place = self.places.get(name, 0)
+        while place < len(self.keys) and not self.fits(self.keys[place], name):
+            place += 1
+        self.places[name] = place
+        return place
 
 
 def apportion(total: int, shares: Sequence[float]) -> list[int]:
@@ -389,16 +416,22 @@ def build_fields(strategy: Strategy, drawn: Drawn | None) -> dict[str, str | lis
     }
 
 
-def read_fields(strategy: Strategy, fields: Mapping[str, Any]) -> Drawn:
-    """What was drawn for a generated item, from its fields; draws that it does not name, or whose
-    options have values, are left out."""
+def read_fields(strategy: Strategy, fields: Mapping[str, Any], drawn: Drawn | None = None) -> Drawn:
+    """What was drawn for a generated item, from its fields. Values that scripts found are those in
+    `drawn`, by the run that generated it. Draws that the fields do not name, and those whose values
+    are not known, are left out."""
     found: Drawn = {}
     for draw in strategy.draws:
         said = fields.get(FIELD_PREFIX + draw.name)
-        names = said if isinstance(said, list) else [said]
-        plain = {option.name for option in draw.options if not option.value}
-        if names and plain.issuperset(map(str, names)):
-            found[draw.name] = {str(name): "" for name in names}
+        names = [str(name) for name in (said if isinstance(said, list) else [said])]
+        there = (drawn or {}).get(draw.name, {})
+        values = {
+            option.name: there.get(option.name, "")
+            for option in draw.options
+            if not option.value or there.get(option.name)
+        }
+        if names and values.keys() >= set(names):
+            found[draw.name] = {name: values[name] for name in names}
     return found
 
 
@@ -435,7 +468,8 @@ def describe_counts(strategy: Strategy, found: Sequence[Drawn | None]) -> Iterat
     that fewer items got than its share asks for, since the others lack what it needs."""
     counts = count(strategy, found)
     for name, of_draw in counts.items():
-        yield f"{name}: {', '.join(f'{option} for {n:,}' for option, n in of_draw.items())} items"
+        numbers = (f"{option} ({n:,} item{'s' * (n != 1)})" for option, n in of_draw.items())
+        yield f"{name}: {', '.join(numbers)}"
     for draw in strategy.draws:
         for option, asked in zip(draw.options, _list_quotas(draw, len(found)), strict=True):
             got = counts[draw.name].get(option.name, 0)

@@ -120,8 +120,8 @@ class Scale:
         if self.step is None:
             return True
         steps = (value - self.low) / self.step
-        # steps such as 0.1 have no exact binary form
-        return abs(steps - round(steps)) < 1e-9
+        # steps such as 0.1 have no exact binary form; of tiny ones there are infinitely many
+        return math.isfinite(steps) and abs(steps - round(steps)) < 1e-9
 
 
 @dataclass(frozen=True, slots=True)

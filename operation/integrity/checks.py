@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection, transaction
-from psycopg import ClientCursor
 
 from annotation.db import snapshot_reads
 
@@ -111,6 +110,8 @@ def stream_rows(statement: str, parameters: Iterable[Any] = ()) -> Iterator[dict
 def _copy_rows(statement: str, parameters: list[Any]) -> Iterator[dict[str, Any]]:
     """By COPY, the server goes on while the client works, and may use several processes; a cursor
     has neither, and is planned for its first rows."""
+    from psycopg import ClientCursor
+
     with connection.cursor() as cursor:
         here: Any = cursor.cursor
         text = ClientCursor(here.connection).mogrify(statement, parameters)

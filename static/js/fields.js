@@ -53,6 +53,9 @@ function hush(form) {
   }
 }
 
+// A title that asks ends with its own mark.
+const asked = (field) => (title(field).endsWith("?") ? title(field) : `${title(field)}:`);
+
 // In sight and with the field's own description, for who comes to it by a screen reader.
 function complain(form, field, text) {
   hush(form);
@@ -67,7 +70,7 @@ function complain(form, field, text) {
   // A button that sends would take the next press of Space or Enter.
   if (sends(field)) field.scrollIntoView({ block: "nearest" });
   else focusIn(field);
-  say(form, `${title(field)}: ${text}`);
+  say(form, `${asked(field)} ${text}`);
 }
 
 // Fields are asked, or hidden and disabled, so that a hidden answer is never sent.
@@ -104,8 +107,10 @@ function goTo(form, field) {
 export function ask(form) {
   const field = missing(form);
   if (!field) return false;
-  const asked = marksTexts(field) ? "Mark a passage first." : isWritten(field) ? "Write an answer first." : "Choose an answer first.";
-  complain(form, field, field.dataset.incomplete ?? asked);
+  const wanted = marksTexts(field) ? "Mark a passage first." : isWritten(field) ? "Write an answer first." : "Choose an answer first.";
+  const instead = shown(form).find((other) => other.dataset.field === field.dataset.unless);
+  const text = instead ? `${wanted} Or write it in “${title(instead)}”.` : wanted;
+  complain(form, field, field.dataset.incomplete ?? text);
   return true;
 }
 
@@ -136,14 +141,20 @@ export function move(form, step) {
   return true;
 }
 
+// Of an answer that the form began with, as of a draft or an undone label, the same keys give it
+// anew: they go from field to field as if it were open.
+const touched = new WeakSet();
+const isUntouched = (field) => !touched.has(field) && !isKeyless(field);
+
 // After an answer that says all there is to say: to the next field that is open, if any is. A pick
 // that waits goes out by itself only once nothing is.
-function moveOn(form, field, said = `${title(field)}: ${chosenTitle(form, field)}.`) {
+function moveOn(form, field, said = `${asked(field)} ${chosenTitle(form, field)}.`) {
   const fields = shown(form);
   const open = fields.filter((other) => other !== field && isOpen(form, other));
   // Several passages are marked one after the other.
   const stays = marksTexts(field) && field.dataset.required === undefined;
-  const next = open.find((other) => fields.indexOf(other) > fields.indexOf(field)) ?? missing(form);
+  const below = (other) => fields.indexOf(other) > fields.indexOf(field);
+  const next = open.find(below) ?? missing(form) ?? (picks.has(form) ? null : fields.filter(below).find(isUntouched));
   if (next && !stays) {
     goTo(form, next);
     say(form, `${said} Next: ${title(next)}.`);
@@ -210,6 +221,8 @@ export function press(form, key) {
   if (!input) target.click();
   else if (input.type === "radio" && input.checked) again(form, field, input);
   else input.click();
+  // Where nothing else is asked for, the eye and the arrow keys stay at what was chosen.
+  if (input && !isPerChange(field) && field.contains(document.activeElement)) input.focus({ preventScroll: true });
   return true;
 }
 
@@ -224,11 +237,12 @@ export function deny(form, keyOf) {
 
 // The key of what is chosen already: takes it back where no answer is needed.
 function again(form, field, input) {
+  touched.add(field);
   if (field.dataset.required !== undefined) return moveOn(form, field);
   input.checked = false;
   input.dispatchEvent(new Event("input", { bubbles: true }));
   refresh(form);
-  say(form, `${title(field)}: no answer.`);
+  say(form, `${asked(field)} no answer.`);
 }
 
 // The keys 1 and 2 answer the changed piece that is shown in the texts, or the first open one; 0
@@ -242,12 +256,13 @@ function ofPiece(field, key) {
 function changed(form, input) {
   const field = input.closest("[data-field]");
   if (!field) return;
+  touched.add(field);
   activate(form, field);
   refresh(form);
   if (roaming || isWritten(field) || marksTexts(field)) return;
   if (picksOne(field)) return moveOn(form, field);
   if (isPerChange(field)) return nextPiece(form, field, input);
-  say(form, `${title(field)}: ${chosenTitle(form, field) || "none"}.`);
+  say(form, `${asked(field)} ${chosenTitle(form, field) || "none"}.`);
 }
 
 function nextPiece(form, field, input) {

@@ -21,8 +21,15 @@ function show() {
   if (other) delete other.dataset.kind;
 }
 
+// A ticked generator that draws opens the fold in which its shares can be set.
+function openDraws() {
+  if (form.querySelector("[data-draws]:checked")) form.querySelector(".start-own").open = true;
+}
+
 if (form) {
   estimated = read();
+  form.addEventListener("change", ({ target }) => target.matches("[data-draws]:checked") && openDraws());
+  window.addEventListener("pageshow", openDraws);
   form.addEventListener("input", show);
   form.addEventListener("change", show);
   // The form may be changed while the server estimates, so what was sent counts. Requests for the

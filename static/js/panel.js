@@ -88,6 +88,8 @@ export function paint(section, said = section.dataset.said) {
     say(`${said} ${section.dataset.next}`.trim());
     window.scrollTo(0, 0);
     focusTarget()?.focus({ preventScroll: true });
+    // On a telephone it lies below the texts.
+    panel().querySelector(".label-lesson")?.scrollIntoView({ block: "nearest" });
   }
   remindOfChoice();
   sidePanel.follow();

@@ -30,7 +30,10 @@ export const is = () => !isEarly && opened !== Infinity;
 
 // Whether this press of a key gives an answer; if not, that is shown.
 export function takes({ key, timeStamp }) {
-  if (!is()) return refuse();
+  if (!is()) {
+    refuse();
+    return dropBurst();
+  }
   if (last?.key === key && timeStamp - last.timeStamp < BOUNCE) return refuse(TWICE);
   last = { key, timeStamp };
   return true;
@@ -59,6 +62,19 @@ function open() {
   last = null;
   delete panel().dataset.guarded;
   panel().dataset.ready = "";
+}
+
+// Where keys answer one field after another, those typed right after one that did not count would
+// answer the fields before theirs. They count only after a pause.
+function dropBurst() {
+  if (isOnWay || panel().querySelectorAll("[data-label] [data-field]:not([hidden])").length < 2) return false;
+  opened = Infinity;
+  pause ||= GUARD;
+  delete panel().dataset.ready;
+  panel().dataset.guarded = "";
+  clearTimeout(timer);
+  timer = setTimeout(open, pause);
+  return false;
 }
 
 // The item is on the screen, or there again. `wasWriting`: in place of a text that somebody was

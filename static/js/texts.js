@@ -338,6 +338,8 @@ document.addEventListener("focusin", ({ target }) => {
 document.addEventListener("click", ({ target }) => {
   const meanings = target.closest?.("[data-meanings] > summary")?.parentElement;
   if (meanings) remember("meanings", meanings.open ? "folded" : "open");
+  const originals = target.closest?.(".item-originals > summary")?.parentElement;
+  if (originals) remember("originals", originals.open ? "folded" : "open");
 });
 
 document.addEventListener("click", (event) => {

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -10,7 +11,15 @@ from django.utils import timezone
 from annotation.labelling import human_baseline, queue, visibility
 from annotation.models import Item, Label, Membership, Slot, Stage
 from annotation.reports import grouping
-from tests.builders import make_item, make_member, make_project, make_resolution, say, take
+from tests.builders import (
+    browser_of,
+    make_item,
+    make_member,
+    make_project,
+    make_resolution,
+    say,
+    take,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -45,6 +54,15 @@ def test_so_many_resolved_items_of_each_group_are_drawn(lead: Membership) -> Non
         ("number-errors", 5, 2),
     ]
     assert (made.items, made.new_slots) == (3, 6)
+
+
+def test_items_that_are_left_out_of_the_data_set_are_not_drawn() -> None:
+    lead = make_member(make_project(task_type="error-detection"), "lead")
+    resolved(lead, 2, "error", category=""), resolved(lead, 3, "not_sure", category="")
+    made = make(lead, size=5, by=[])
+    assert [(group.available, group.drawn) for group in made.groups] == [(2, 2)]
+    held = Slot.objects.filter(stage=Stage.BASELINE).values_list("item__resolutions__value")
+    assert {value for (value,) in held} == {"error"}
 
 
 def test_the_same_seed_draws_the_same_and_a_larger_sample_holds_the_smaller(
@@ -108,6 +126,23 @@ def test_people_get_items_that_they_never_labelled_nor_saw(lead: Membership) -> 
     # Of lead, worker, reader and fresh, two are new to it: as many as there shall be raters.
     assert made.short == 0
     assert make(lead, raters=3).short == 1
+
+
+def test_who_can_label_items_of_the_sample_is_told_that_they_are_left(lead: Membership) -> None:
+    [item, other] = resolved(lead, 2)
+    worker, fresh, late = (make_member(lead.project) for _ in range(3))
+    Slot.objects.create(project=lead.project, item=item, number=1, position=1)
+    say(worker, take(worker))
+    visibility.record_seen(worker, other, now=timezone.now())
+    make(lead, raters=1)
+    assert [queue.load_progress(one).todo for one in (worker, fresh, late)] == [0, 2, 2]
+    page = browser_of(fresh).get(reverse("project", args=[lead.project.slug])).text
+    assert "Label next item" in page
+    took = take(fresh)
+    cache.clear()
+    assert [queue.load_progress(one).todo for one in (fresh, late)] == [2, 1], "one is held"
+    say(fresh, took)
+    assert queue.load_progress(fresh).todo == 1
 
 
 def test_a_label_of_the_sample_changes_no_resolution(lead: Membership) -> None:

@@ -335,6 +335,17 @@ def test_all_that_match_are_those_of_the_filters(lead: Membership) -> None:
     assert not BulkChange.objects.filter(action="exclude").exists()
 
 
+def test_the_filter_for_final_labels_is_called_as_their_column() -> None:
+    project = make_project()
+    make_item(project, "a")
+    page = (
+        browser_of(make_member(project, role="lead")).get(f"/projects/{project.slug}/items/").text
+    )
+    assert "Resolution" not in page
+    assert page.count("Final label") == 2
+    assert '<option value="none">None yet</option>' in page
+
+
 def test_items_with_other_errors_are_excluded_as_study_001_did() -> None:
     project = make_project(task_type="error-detection")
     lead, ann = make_member(project, role="lead"), make_member(project)

@@ -136,6 +136,22 @@ def test_items_follow_a_merge_and_come_back_when_it_is_undone(page: Page) -> Non
     assert page.known().category("rude").merged_into == ""
 
 
+@pytest.mark.parametrize("into", ["", "nowhere", "rude", "flattery"])
+def test_a_category_is_merged_only_into_another_one_in_use(page: Page, into: str) -> None:
+    page.do("retire flattery")
+    before = page.project.taxonomy_id
+    assert "Choose another category that is in use" in page.do("merge rude", into=into, status=422)
+    assert page.project.taxonomy_id == before
+
+
+def test_categories_with_slugs_that_are_taken_get_numbers(page: Page) -> None:
+    slugs = ["too-short", "too-short-2", "too-short-3"]
+    for number, slug in enumerate(slugs):
+        page.save("category-new", name="Too short", ability="tone")
+        page.save("category", slug, name=f"Brief {number}", ability="tone")
+    assert [one.slug for one in page.known()][-3:] == slugs
+
+
 def test_items_follow_a_category_into_another_group(page: Page) -> None:
     item = make_item(page.project, category="rude", ability="tone", source_ability="tone")
     page.save("category", "rude", name="Rude remark", ability="evidence")

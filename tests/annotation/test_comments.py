@@ -156,6 +156,12 @@ def test_people_are_named_by_their_alias(text: str, aliases: list[str]) -> None:
     assert [member.alias for member in comments.find_mentioned(text, members)] == aliases
 
 
+def test_a_letter_that_only_looks_like_that_of_an_alias_mentions_nobody() -> None:
+    bill = make_member(make_project(), alias="bill")
+    assert comments.find_mentioned("@b\u0131ll @BILL", [bill]) == [bill]
+    assert comments.find_mentioned("@b\u0131ll", [bill]) == []
+
+
 def test_who_is_named_finds_it_but_not_its_text_before_their_own_label(
     ann: Membership, bob: Membership, item: Item
 ) -> None:

@@ -9,7 +9,7 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from annotation.labelling import cases, comments
-from annotation.models import Comment, Item, Label, Mark, Resolution, Slot, Stage
+from annotation.models import Comment, Item, Label, Mark, Resolution, Revision, Slot, Stage
 from tests.builders import (
     Cast,
     browser_of,
@@ -188,15 +188,33 @@ def test_a_lead_asks_for_a_decision_on_the_items_page(people: Cast) -> None:
 
 
 def test_a_gold_answer_is_mended_on_the_page_of_the_case(people: Cast) -> None:
-    for key in ("a", "b"):
-        make_item(people.project, key, cluster="spider")
+    make_item(people.project, "a", cluster="spider")
+    make_item(
+        people.project,
+        "b",
+        cluster="spider",
+        texts={"perturbed": "A spider has eight legs. Or six."},
+    )
     client = browser_of(people.adjudicator)
     page = body(client.get(url("case", people, "a")))
     assert "2 items of this question" in page
-    data = {"action": "mend", "revision": "1", "gold": "Eight.\r\nLegs.", "note": "", "carry": "on"}
+    gold = "A spider has eight legs.\r\nTwo are short."
+    data = {"action": "mend", "revision": "1", "gold": gold, "note": "Short.", "carry": "on"}
+    page = body(client.post(url("case", people, "a"), data))
+    assert "Both answers: 1 item." in page
+    assert "the item’s own change is at the same place: <code>b</code>." in page
+    assert 'value="Short."' in page
+    assert "Two are short." in page
+    assert not Revision.objects.filter(number=2).exists()
+    data["preview"] = hidden(page, "preview")
+    # Another text than the one that was previewed is previewed first.
+    body(client.post(url("case", people, "a"), data | {"gold": "Eight."}))
+    assert not Revision.objects.filter(number=2).exists()
     page = body(client.post(url("case", people, "a"), data, follow=True))
-    assert "is corrected in 2 items" in page
-    assert Item.objects.get(key="b").revision().texts["gold"] == "Eight.\nLegs."
+    assert "is corrected in 2 items, with 1 perturbed answer." in page
+    texts = Item.objects.get(key="a").revision().texts
+    assert texts["gold"] == "A spider has eight legs.\nTwo are short."
+    assert texts["perturbed"] == "A spider has six legs.\nTwo are short."
     page = body(client.post(url("case", people, "a"), data), 409)
     assert "texts have been corrected" in page
 

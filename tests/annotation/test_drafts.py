@@ -91,6 +91,20 @@ def test_more_drafts_than_there_is_room_for_are_refused_in_words(
     keep(member, first, comment="one, longer")
 
 
+def test_long_drafts_are_refused_in_words_once_they_are_too_long_together(
+    member: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drafts, "MAX_TOTAL_LENGTH", 1_000)
+    make_item(member.project)
+    make_item(member.project)
+    first, second = take(member), take(member, ahead=True)
+    keep(member, first, text="x" * 700)
+    with pytest.raises(Refused, match="too long together"):
+        keep(member, second, text="y" * 400)
+    keep(member, first, text="x" * 800)
+    keep(member, second, text="y" * 100)
+
+
 def test_half_answers_stand_in_the_form_again(member: Membership) -> None:
     make_item(member.project)
     offer = take(member)

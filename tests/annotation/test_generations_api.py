@@ -49,6 +49,13 @@ def test_items_are_asked_for_made_and_told(
     assert client.get(f"{address}2/").status_code == 404
 
 
+def test_the_seed_is_the_one_that_was_sent_or_a_new_one(client: Client, people: Cast) -> None:
+    unseeded = {name: value for name, value in BODY.items() if name != "seed"}
+    seeds = [ask(client, people, body).json()["seed"] for body in (BODY, unseeded, unseeded)]
+    assert seeds[0] == "s"
+    assert len({*seeds, ""}) == 4
+
+
 def test_the_same_key_twice_is_one_job(client: Client, people: Cast) -> None:
     headers = {"Idempotency-Key": "once"}
     first = ask(client, people, BODY, **headers)

@@ -60,6 +60,10 @@ def gold(item: Item) -> Any:
     return Item.objects.get(pk=item.pk).revision().texts["gold"]
 
 
+def texts(item: Item) -> dict[str, Any]:
+    return Item.objects.get(pk=item.pk).revision().texts
+
+
 def standing(item: Item) -> list[str]:
     return list(Resolution.objects.current().filter(item=item).values_list("value", flat=True))
 
@@ -188,6 +192,60 @@ def test_of_several_gold_answers_all_are_mended(judge: Membership) -> None:
     item = make(judge, "a", texts={"gold": ["one", "two"]})  # type: ignore[dict-item]
     mend(judge, item, "one", "three", "four")
     assert gold(item) == ["one", "three", "four"]
+
+
+def test_the_perturbed_answer_gets_the_correction_unless_its_own_change_is_there(
+    judge: Membership, member: Membership
+) -> None:
+    item, clash = make(judge, "a"), make(judge, "b", texts={"perturbed": "A spider has eight."})
+    for _ in range(2):
+        say(member, take(member))
+    assert mend(judge, item, carry=True).carried == 1
+    assert texts(item)["perturbed"] == "A spider has six legs, an insect six."
+    assert (texts(clash)["gold"], texts(clash)["perturbed"]) == (MENDED, "A spider has eight.")
+    assert (standing(item), standing(clash)) == (["valid"], [])
+    assert take(member).item == clash
+    sent = Event.objects.filter(kind="mend gold").order_by("subject")
+    assert [one.data["perturbed"] for one in sent] == [True, False]
+
+
+def test_an_accepted_item_whose_change_clashes_is_labelled(
+    judge: Membership, member: Membership
+) -> None:
+    clash = {"perturbed": "A spider has eight."}
+    item = make(judge, "a", slots=0, texts=clash)
+    known = make(judge, "b", slots=0, texts=clash, purpose="practice")
+    make_resolution(item)
+    make_resolution(known, source="known", rule="known answer")
+    mend(judge, item)
+    assert (standing(item), standing(known)) == ([], ["valid"])
+    assert take(member).item == item
+
+
+def test_a_preview_says_what_a_correction_would_do(judge: Membership) -> None:
+    item = make(judge, "a")
+    clash = make(judge, "b", texts={"perturbed": "A spider has eight."}, purpose="practice")
+    make(judge, "c", category="score-invariant", texts={"perturbed": "A spider has\neight legs."})
+    make_resolution(make(judge, "d"))
+    preview = gold_correction.preview_correction(item, revision=1, gold=[MENDED])
+    assert (preview.both, preview.gold_only, preview.unpaired) == (("a", "c", "d"), ("b",), ())
+    assert (preview.accepted, preview.score_invariant) == (("d",), ("c",))
+    assert preview.known == (clash.key,)
+    assert Revision.objects.count() == 4
+    again = gold_correction.preview_correction(item, revision=1, gold=["Eight."])
+    assert again.digest != preview.digest
+
+
+def test_an_item_that_keeps_its_labels_keeps_its_final_label_whatever_the_settings(
+    judge: Membership, member: Membership
+) -> None:
+    item = make(judge, "a")
+    say(member, take(member), "invalid")
+    judge.project.verify = True
+    judge.project.save()
+    mend(judge, item, carry=True)
+    assert standing(item) == ["invalid"]
+    assert not Slot.objects.at_stage(Stage.VERIFY).exists()
 
 
 def test_a_verified_item_stays_so_if_its_labels_are_carried_over(judge: Membership) -> None:

@@ -5,6 +5,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.errors import Refused
+from annotation.items.rendering import texts
 from annotation.models import Event, Membership
 from annotation.projects import guidelines
 from tests.builders import make_item, make_member, make_project, say, take
@@ -33,6 +34,27 @@ def test_each_change_is_a_version_and_the_last_is_current(lead: Membership) -> N
 def test_publishing_what_stands_already_is_no_version(lead: Membership) -> None:
     assert publish(lead, "Read.\n\nThink.", maths="Reckon.") == 1
     assert publish(lead, "Read.\r\n\r\nThink.\r\n", maths="Reckon.", empty=" ") == 1
+
+
+def test_guidelines_are_converted_once_and_not_at_every_visit(
+    lead: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(lead, "Read *twice*, and think about 2026-11.")
+    converted: list[str] = []
+
+    def convert(text: str, form: texts.Format) -> str:
+        converted.append(text)
+        return original(text, form)
+
+    original = texts.render_text
+    monkeypatch.setattr(texts, "render_text", convert)
+    client = Client()
+    assert lead.account
+    client.force_login(lead.account)
+    for _ in range(2):
+        page = client.get(reverse("guidelines", args=[lead.project.slug])).content.decode()
+        assert "Read <em>twice</em>, and think" in page
+    assert converted == ["Read *twice*, and think about 2026-11."]
 
 
 def test_guidelines_that_say_nothing_are_refused(lead: Membership) -> None:

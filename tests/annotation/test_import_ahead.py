@@ -55,7 +55,8 @@ def test_texts_that_no_pipe_holds_come_through() -> None:
 def test_they_bring_no_more_than_is_stored() -> None:
     *_, last = importing.read_in_subprocess(drafts(9))
     assert isinstance(last, ParsedItem)
-    assert (last.texts, last.row.values, last.key) == ({}, {}, "k8")
+    names = dict.fromkeys(("prompt", "gold", "perturbed"), "")
+    assert (last.texts, last.row.values, last.key) == (names, {}, "k8")
 
 
 def test_what_is_raised_there_is_raised_here() -> None:

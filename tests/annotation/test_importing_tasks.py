@@ -14,7 +14,7 @@ from annotation.exporting import tables
 from annotation.labelling import queue
 from annotation.models import ApiToken, Item, Project, Resolution, Slot
 from annotation.projects.views import home
-from tests.builders import make_member
+from tests.builders import make_account, make_member
 
 pytestmark = pytest.mark.django_db
 
@@ -45,6 +45,18 @@ def test_a_text_that_may_be_several_is_a_list_also_when_one_is_given(tmp_path: P
     golds = [item.revision().texts["gold"] for item in Item.objects.order_by("key")]
     assert golds == [["red", "blue"], ["red"]]
     assert "0 imported, 2 unchanged" in imported(tmp_path, "rating", *rows)
+
+
+def test_a_project_that_an_import_creates_gets_the_lead_that_is_named(tmp_path: Path) -> None:
+    account = make_account("ada")
+    assert "no lead" not in imported(tmp_path, "rating", RATED, lead="ada")
+    lead = Project.objects.get().members.get()
+    assert (lead.account, lead.role) == (account, "lead")
+    assert "no lead yet" in imported(tmp_path, "rating", RATED, project="q")
+    for project, name, why in (("p", "ada", "for a new project"), ("r", "eve", "no user 'eve'")):
+        with pytest.raises(CommandError, match=why):
+            imported(tmp_path, "rating", RATED, project=project, lead=name)
+    assert Project.objects.count() == 2
 
 
 def test_a_rating_has_room_for_its_three_raters(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from annotation.importing import jobs, upload_files
+from annotation.importing import jobs, preview, upload_files
 from annotation.models import Job
 from tests.builders import TEXTS, Cast, cast
 
@@ -90,8 +90,16 @@ for _ in range(15):
 def test_what_is_made_to_do_harm_is_refused_in_words(
     people: Cast, content: bytes, told: str
 ) -> None:
-    """Some seconds for the one that unpacks to 1.8 GB, of which as much is unpacked as may be."""
     answer = sent(people, content)
     assert (answer.status_code, Job.objects.count()) == (422, 0)
     assert told in answer.content.decode()
     assert list(upload_files.uploads_folder().iterdir()) == []
+
+
+def test_a_file_whose_first_rows_take_too_long_is_refused(
+    people: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preview, "LOOK_SECONDS", 0)
+    answer = sent(people, packed(GOOD))
+    assert "the first rows take longer than 0 seconds" in answer.content.decode()
+    assert Job.objects.count() == 0

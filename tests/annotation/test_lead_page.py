@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.db import project_counts
-from annotation.labelling import comments, queue
+from annotation.labelling import comments, qualification, queue
 from annotation.models import Label, Membership, Project, Role, Slot
 from annotation.reports import attention
 from tests.builders import browser_of, make_item, make_known, make_member, make_project, say, take
@@ -107,6 +107,22 @@ def test_a_thread_of_comments_counts_until_it_is_withdrawn(lead: Membership) -> 
     assert not any("answer" in text for text in tasks(lead))
     comments.add_comment(ana, item, "Is it?", now=NOW + timedelta(minutes=2))
     assert one in tasks(lead)
+
+
+def test_who_waits_for_a_decision_on_qualification_is_named(lead: Membership) -> None:
+    project = lead.project
+    make_item(project)
+    Project.objects.filter(pk=project.pk).update(practice_items=1, practice_pass=1)
+    make_known(project, "practice-1")
+    project.refresh_from_db()
+    failed, _begins = (make_member(project, alias=alias) for alias in ("failed", "begins"))
+    say(failed, take(failed), "invalid")
+    task = tasks(lead)["1 person waits for a decision on qualification"]
+    assert task.people == ("failed",)
+    page = browser_of(lead).get(reverse(task.page, args=[project.slug])).content.decode()
+    assert "needs your decision" in page
+    qualification.waive(failed, lead=lead)
+    assert not any("qualification" in text for text in tasks(lead))
 
 
 def test_who_is_below_the_threshold_of_control_items_is_named(lead: Membership) -> None:

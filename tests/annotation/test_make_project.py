@@ -26,7 +26,7 @@ def test_a_project_without_a_lead_says_who_lets_people_in(
 ) -> None:
     call_command("make_project", "study", name="The study")
     assert Project.objects.get().name == "The study"
-    assert "It has no lead yet" in capsys.readouterr().out
+    assert "has no lead yet" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,8 @@
 """Answers to single changes name them by number: the diff on which they were given stays in use."""
 
-from importlib import import_module
 from typing import Any
 
 import pytest
-from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
 from annotation import tasktypes
@@ -16,7 +13,7 @@ from annotation.importing.labels import store_labels
 from annotation.items.diffing import difference, stored
 from annotation.items.diffing.difference import FORMER_ALGORITHM
 from annotation.labelling import drafts, queue, submissions
-from annotation.models import Diff, Draft, Item, Label, Membership, Revision
+from annotation.models import Diff, Draft, Label, Membership, Revision
 from formats.rows import Row
 from tests.builders import make_item, make_member, make_project, take
 
@@ -178,23 +175,3 @@ def test_labels_that_are_imported_already_stay_unchanged_whatever_the_file_says(
         parsed = parse_labels([Row("f", 1, row | diff)], task, now=timezone.now())
         report = store_labels(member.project, parsed, now=timezone.now())
     assert (report.unchanged, report.bad) == (1, [])
-
-
-@pytest.mark.django_db(transaction=True)
-def test_the_update_pins_the_diffs_on_which_such_answers_were_given() -> None:
-    member = make_member(make_project(claim_check=True, overlap=2))
-    checked, other = make_item(member.project), make_item(member.project)
-    give(member)
-    give(member, choice="valid")
-    Diff.objects.all().delete()
-    for item in (checked, other):
-        make_former(item.revision())
-    name = "0020_pin_former_diffs"
-    made = import_module(f"annotation.migrations.{name}").Migration(name, "annotation")
-    before = MigrationExecutor(connection).loader.project_state(
-        ("annotation", made.dependencies[0][1])
-    )
-    with connection.schema_editor() as editor:
-        made.apply(before, editor)
-    assert [diff.revision for diff in Diff.objects.filter(pinned=True)] == [checked.revision()]
-    assert Item.objects.count() == Diff.objects.count() == 2

@@ -65,6 +65,12 @@ def test_ten_prompts_come_in_and_wait_for_their_gold_answer(tmp_path: Path) -> N
     assert not Slot.objects.exists()
 
 
+def test_rows_with_a_gold_answer_go_to_people_at_once(tmp_path: Path) -> None:
+    rows = [["a", PROMPTS[0], "An answer."], ["b", PROMPTS[1], ""]]
+    bring(table(tmp_path / "prompts.csv", ["key", "prompt", "gold"], rows))
+    assert [slot.item.key for slot in Slot.objects.select_related("item")] == ["a"]
+
+
 def test_a_key_by_another_name_is_asked_for_before_keys_are_made(tmp_path: Path) -> None:
     path = table(tmp_path / "prompts.csv", ["id", "prompt"], [["a", PROMPTS[0]]])
     with pytest.raises(CommandError, match="Did you mean --column key=id"):

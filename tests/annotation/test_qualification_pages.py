@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.exporting.tables import TABLES
-from annotation.labelling import answer_key, qualification
+from annotation.labelling import answer_key, qualification, queue
 from annotation.models import ApiToken, Item, Membership, Project, Resolution
 from tests.builders import make_item, make_known, make_member, make_project, say, take
 
@@ -48,6 +48,26 @@ def send(who: Membership, name: str, **data: Any) -> tuple[int, str]:
     sent = {key.replace("__", "-"): value for key, value in data.items()}
     answer = client(who).post(reverse(name, args=[who.project.slug]), sent)
     return answer.status_code, answer.content.decode()
+
+
+def test_feedback_stands_where_the_member_goes_on(lead: Membership, member: Membership) -> None:
+    for _ in range(2):
+        say(member, take(member), "invalid")
+    assert "a lead decides how you go on" in page(member, "project")
+    row = qualification.find_round(member, 1)
+    assert row
+    qualification.give_feedback(row, "Read the <i>claim</i> first.", lead=lead)
+    said = "the-lead on round 1:</strong> Read the &lt;i&gt;claim&lt;/i&gt; first."
+    assert said in page(member, "project")
+    assert said in page(member, "label")
+    qualification.start_new_round(member, lead=lead)
+    shown = page(member, "label")
+    assert "item 1 of 2" in shown
+    assert said in shown
+    assert "item 1 of 2" in page(member, "project")
+    qualification.waive(member, lead=lead)
+    assert said not in page(member, "label")
+    assert said not in page(member, "project")
 
 
 def test_a_member_sees_what_was_right_and_why(member: Membership) -> None:
@@ -94,6 +114,17 @@ def test_a_member_who_waits_is_told_so_and_reads_what_a_lead_says(
     assert "Read &lt;i&gt;on&lt;/i&gt;." in shown
 
 
+def test_a_field_that_asks_has_no_colon_behind_its_question() -> None:
+    project = make_project(task_type="error-detection", practice_items=1, practice_pass=1)
+    lead, member = make_member(project, role="lead"), make_member(project)
+    item = make_item(project, texts={"input": "2 + 2?", "response": "5"})
+    known = {"verdict": "error", "error_type": ["reasoning-correctness"]}
+    answer_key.set_answer(project, item, "practice", known, "It is 4.", lead)
+    queue.store_label(member, take(member).submission({"verdict": "no_error"}))
+    shown = " ".join(page(member, "qualification").split())
+    assert "Verdict: Error; Which error categories? Reasoning correctness" in shown
+
+
 def test_who_passed_is_sent_to_work(member: Membership) -> None:
     for _ in range(2):
         say(member, take(member))
@@ -134,6 +165,29 @@ def test_a_lead_sets_changes_and_ends_what_is_known(lead: Membership) -> None:
     assert Resolution.objects.current().get(item=item).value == "valid"
     assert send(lead, "answer-key", known__release="a/b 1")[0] == 302
     assert answer_key.items_with_answer(lead.project, "probe") == []
+
+
+def test_correct_answers_that_nobody_is_asked_for_are_pointed_out(lead: Membership) -> None:
+    project, asked = lead.project, "the project asks for no"
+    assert asked not in page(lead, "answer-key")
+    make_known(project, "checked", purpose="probe")
+    assert "Nobody gets the control items: the project asks for none." in page(lead, "answer-key")
+    Project.objects.update(practice_items=0, probe_every=4)
+    shown = page(lead, "answer-key")
+    assert "Nobody gets the qualification items" in shown
+    assert "control items: the" not in shown
+    assert reverse("answer-key", args=[project.slug]) in page(lead, "qualification")
+    Project.objects.update(practice_items=3)
+    assert "a round has 3 items, and there are 2" in page(lead, "answer-key")
+
+
+def test_an_item_leads_to_its_correct_answer(lead: Membership) -> None:
+    item = make_item(lead.project, "a b")
+    client_of = client(lead)
+    shown = client_of.get(reverse("item", args=[lead.project.slug, item.key])).content.decode()
+    there = reverse("answer-key", args=[lead.project.slug]) + "?item=a%20b"
+    assert f'href="{there}#set-title"' in shown
+    assert 'value="a b"' in client_of.get(there).content.decode()
 
 
 @pytest.mark.parametrize(

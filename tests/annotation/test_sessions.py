@@ -2,7 +2,6 @@
 of sessions opens none of them."""
 
 from datetime import timedelta
-from importlib import import_module
 
 import pytest
 from allauth.usersessions.models import UserSession
@@ -11,8 +10,6 @@ from django.apps import apps
 from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.core.management import call_command
-from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 from django.test import Client
 from django.utils import timezone
 
@@ -205,15 +202,3 @@ def test_no_key_is_kept_of_a_session_that_is_used_asynchronously() -> None:
     assert async_to_sync(found.aexists)(store.session_key)
     async_to_sync(found.adelete)()
     assert not Session.objects.exists()
-
-
-@pytest.mark.django_db(transaction=True)
-def test_everybody_is_signed_out_by_the_update() -> None:
-    client = browser(make_account(), "Fox")
-    name = "0013_end_sessions"
-    made = import_module(f"annotation.migrations.{name}").Migration(name, "annotation")
-    with connection.schema_editor() as editor:
-        made.apply(MigrationExecutor(connection).loader.project_state(), editor)
-    assert not Session.objects.exists()
-    assert not UserSession.objects.exists()
-    assert not is_in(client)

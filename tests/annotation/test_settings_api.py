@@ -151,7 +151,7 @@ def test_who_has_read_the_guidelines_says_so(people: Cast) -> None:
 
 def test_the_document_has_the_words_of_the_page() -> None:
     document = SchemaGenerator().get_schema(public=True)
-    described = document["components"]["schemas"]["PatchedSettings"]["properties"]
+    described = document["components"]["schemas"]["PatchedSettingsRequest"]["properties"]
     help_text = SettingsForm.base_fields["hold_minutes"].help_text
     assert described["hold_minutes"]["description"] == help_text
     assert (described["hold_minutes"]["minimum"], described["hold_minutes"]["maximum"]) == (

@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from annotation.accounts import models
 from annotation.accounts.models import SCOPES
 from annotation.models import Account, ApiToken, Event, Membership
 from tests.builders import Cast, make_project
@@ -154,6 +155,23 @@ def test_a_token_is_made_on_its_page_with_scopes_and_an_end(people: Cast) -> Non
     assert event.new["scopes"] == "read label"
     client.post("/tokens/", {"name": "y", "scopes": ["read"], "days": "0"})
     assert ApiToken.objects.get(name="y").expires_at is None
+
+
+def test_only_so_many_tokens_can_be_used_at_a_time(
+    people: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(models, "MAX_TOKENS", 2)
+    assert people.annotator.account
+    account, client, said = people.annotator.account, Client(), {"scopes": ["read"], "days": "7"}
+    client.force_login(account)
+    ended = [ApiToken.issue(account, "expired", expires_at=timezone.now())[0]]
+    ended += [ApiToken.issue(account, name)[0] for name in ("kept", "old")]
+    refused = client.post("/tokens/", {"name": "third", **said})
+    assert refused.status_code == 422
+    assert "You have 2 tokens that can be used. Revoke one" in refused.content.decode()
+    ended[2].revoke(timezone.now(), account)
+    assert client.post("/tokens/", {"name": "third", **said}).status_code == 200
+    assert set(account.tokens.values_list("name", flat=True)) == {"expired", "kept", "old", "third"}
 
 
 def test_a_token_from_before_there_were_scopes_may_do_what_it_could(people: Cast) -> None:

@@ -5,12 +5,23 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.urls import reverse
 from django.utils import timezone
 
 from annotation.errors import Refused, Stale
-from annotation.labelling import queue, verification
+from annotation.labelling import qualification, queue, verification
 from annotation.labelling.verification import Verification
-from annotation.models import Item, Label, Mark, Membership, Reason, Resolution, Slot, Stage
+from annotation.models import (
+    Item,
+    Label,
+    Mark,
+    Membership,
+    Project,
+    Reason,
+    Resolution,
+    Slot,
+    Stage,
+)
 from tests.builders import browser_of, make_item, make_member, make_project, say, take
 
 pytestmark = pytest.mark.django_db
@@ -62,6 +73,38 @@ def test_an_item_is_not_resolved_before_a_second_person_has_seen_it(first: Membe
 def test_nobody_verifies_their_own_label(first: Membership) -> None:
     labelled(first)
     assert isinstance(verification.take_next(first, now=timezone.now()), queue.Waiting)
+
+
+def test_an_error_of_another_category_is_verified_and_disagreed_about_by_nobody() -> None:
+    """Its category stands in words, so that the field with the categories has no answer."""
+    project = make_project(task_type="error-detection", verify=True)
+    ann, ben = make_member(project), make_member(project)
+    item = make_item(project, texts={"input": "2 + 2?", "response": "4, it be."})
+    answers = {"verdict": "error", "other_type": "Grammar", "explanation": "It be."}
+    queue.store_label(ann, take(ann).submission(answers))
+    assert states(item, Stage.ADJUDICATE) == []
+    shown = case(ben)
+    assert shown.decided == answers
+    send(verification.confirm, ben, shown)
+    found = standing(item)
+    assert found
+    assert (found.value, found.values) == ("error", {"verdict": "error"})
+
+
+def test_nobody_verifies_before_they_have_qualified(first: Membership, second: Membership) -> None:
+    item = labelled(first)
+    Project.objects.update(practice_items=1, practice_pass=1)
+    second = Membership.objects.select_related("project").get(pk=second.pk)
+    waiting = verification.take_next(second, now=timezone.now())
+    assert isinstance(waiting, queue.Waiting)
+    assert waiting.practising
+    assert states(item, Stage.VERIFY) == ["open"]
+    page = browser_of(second).get(reverse("verify", args=[second.project.slug])).content.decode()
+    assert "Qualify first" in page
+    assert item.key not in page
+    qualification.waive(second, lead=make_member(second.project, role="lead"))
+    second.refresh_from_db()
+    assert case(second).offer.item == item
 
 
 def test_the_second_person_sees_the_first_label_which_is_noted(
@@ -148,6 +191,22 @@ def test_a_confirmed_item_whose_label_changes_is_verified_anew(
     say(first, queue.reopen_item(first, item.key), "invalid")
     assert standing(item) is None
     assert states(item, Stage.VERIFY) == ["open"]
+
+
+def test_after_undo_the_item_that_was_undone_comes_first(
+    first: Membership, second: Membership
+) -> None:
+    """The next item is held by then, and was shown."""
+    for _ in range(2):
+        labelled(first)
+    done = case(second)
+    send(verification.confirm, second, done)
+    after = case(second)
+    assert after.offer.item != done.offer.item
+    queue.undo_label(second, stage=Stage.VERIFY)
+    assert case(second).offer.item == done.offer.item
+    send(verification.confirm, second, case(second))
+    assert case(second).offer.item == after.offer.item
 
 
 def test_undoing_a_contest_takes_the_case_back(first: Membership, second: Membership) -> None:

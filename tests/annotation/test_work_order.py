@@ -252,7 +252,7 @@ def test_nearly_every_slot_is_found_by_one_statement_of_six_searches() -> None:
 
 def test_who_looked_before_there_were_items_still_starts_at_a_place_of_their_own() -> None:
     project = in_random_order()
-    people = [make_member(project) for _ in range(2)]
+    people = [make_member(project, id=number) for number in (1_000_001, 1_000_003)]
     for person in people:
         assert isinstance(queue.next_offer(person), Waiting)
     for number in range(40):

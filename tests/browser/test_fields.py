@@ -181,6 +181,24 @@ def test_an_error_is_typed_and_explained_and_no_error_is_one_key(open_page: Open
     assert Label.objects.latest("pk").answers == {"verdict": "no_error"}
 
 
+def test_the_same_keys_answer_an_undone_rating_anew(open_page: OpenPage) -> None:
+    """All fields begin with an answer, and still each key goes to its own field."""
+    page = label_screen(open_page, at_work("rating"))
+    press(page, "3", "2", "1", "Control+Enter")
+    wait_for(page, "item-2")
+    press(page, "u")
+    wait_for(page, "item-1")
+    press(page, "2")
+    assert active(page) == "relatedness"
+    assert said(page) == "Naturalness: Partly natural. Next: Relatedness."
+    press(page, "3", "2")
+    assert said(page) == "Correctness: Partly correct. All fields are answered: Ctrl+Enter saves."
+    press(page, "Control+Enter")
+    wait_for(page, "item-2")
+    made = Label.objects.latest("pk")
+    assert made.answers == {"naturalness": 2, "relatedness": 3, "correctness": 2}
+
+
 def test_other_words_stand_in_for_the_type_of_an_error(open_page: OpenPage) -> None:
     page = label_screen(open_page, at_work("error-detection"))
     press(page, "1", "ArrowDown")

@@ -19,8 +19,10 @@ from tests.browser.screen import (
     expect_choices,
     label_screen,
     lose_connection,
+    said,
     second_page,
     sent_to,
+    the_label,
     wait_for,
     with_items,
 )
@@ -29,6 +31,7 @@ from tests.builders import (
     TEXTS,
     correct,
     make_guidelines,
+    make_item,
     make_member,
     make_project,
     take,
@@ -108,6 +111,35 @@ def test_of_twenty_keys_a_second_each_labels_an_item_that_was_seen_or_is_seen_to
     assert Label.objects.count() == len(ready)
     assert [press for press in presses if not (press["isReady"] or press["isRefused"])] == []
     assert min(Label.objects.values_list("seconds", flat=True)) >= 0.3  # so long it was in sight
+
+
+def test_digits_right_after_one_that_was_ignored_answer_no_other_field(
+    open_page: OpenPage,
+) -> None:
+    project = make_project(task_type="rating")
+    for number in (1, 2):
+        make_item(project, f"item-{number}", texts={"prompt": "?", "gold": ["a"], "response": "b"})
+    address = reverse("label", args=[project.slug])
+    page = open_page(make_member(project).account, address, own_context=True)
+    page.clock.install()
+    page.clock.pause_at(timezone.now() + timedelta(minutes=1))
+    page.reload()
+    page.wait_for_selector("#panel[data-item=item-1][data-guarded]")
+    page.clock.run_for(100)
+    for digit in "123":
+        page.keyboard.press(digit)
+        page.clock.run_for(200)
+    assert said(page) == "Key ignored: a new item appeared while you were typing. Pause a moment."
+    assert page.locator("#panel :checked").count() == 0
+    page.clock.run_for(300)
+    for digit in "123":
+        page.keyboard.press(digit)
+        page.clock.run_for(200)
+    expect(page.locator("[name=correctness][value='3']")).to_be_focused()
+    page.keyboard.press("Control+Enter")
+    page.clock.run_for(1000)
+    wait_for(page, "item-2")
+    assert list(the_label().answers.values()) == [1, 2, 3]
 
 
 # What each press met, before and after the page's own scripts saw it.

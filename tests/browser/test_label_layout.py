@@ -7,6 +7,7 @@ from django.urls import reverse
 from playwright.sync_api import Locator, Page, expect
 
 from annotation import tasktypes
+from annotation.labelling import queue
 from annotation.models import Label, Membership
 from tests.browser.conftest import OpenPage
 from tests.browser.screen import choose, label_screen, wait_for
@@ -326,6 +327,40 @@ def test_progress_and_the_last_labels_share_a_row(open_page: OpenPage) -> None:
     expect(page.locator("[data-last]")).to_be_in_viewport(ratio=1)
     assert height(page, ".label-desk") < 40
     assert Label.objects.count() == 1
+
+
+def test_the_last_labels_can_be_told_apart(open_page: OpenPage) -> None:
+    """Ten of them share the row with all that is said there."""
+    project = make_project(task_type="error-detection")
+    member = make_member(project)
+    for number in range(1, 12):
+        make_item(project, f"item-{number:02}", texts={"input": "2 + 2?", "response": "5"})
+    for _ in range(10):
+        offer = take(member)
+        queue.store_label(member, offer.submission({"verdict": "no_error"}))
+    page = label_screen(open_page, member, "item-11", viewport={"width": 1280, "height": 720})
+    chip = page.locator(".last-ten button").first
+    assert chip.inner_text().endswith("No error")
+    assert chip.evaluate("(one) => one.scrollWidth <= one.clientWidth")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_text_that_goes_on_below_has_a_shadow_there(open_page: OpenPage, scheme: str) -> None:
+    """The specific requirements of an input come last, and a scrollbar may hide."""
+    project = make_project(task_type="error-detection")
+    make_item(project, "item-01", texts={"input": LONG, "response": "5"})
+    size = {"width": 1280, "height": 720}
+    page = label_screen(open_page, make_member(project), viewport=size, color_scheme=scheme)
+    pane = page.locator('[data-text="input"] .pane')
+    box = pane.bounding_box()
+    assert box
+    # Right of the words, which end before it.
+    strip = {"x": box["x"] + box["width"] - 24, "width": 8, "height": 4}
+    foot: Any = {**strip, "y": box["y"] + box["height"] - 4}
+    below = page.screenshot(clip=foot)
+    pane.evaluate("(one) => one.scrollTo(0, one.scrollHeight)")
+    page.wait_for_timeout(100)
+    assert page.screenshot(clip=foot) != below
 
 
 def test_the_choices_of_a_telephone_lie_above_the_claim_check(open_page: OpenPage) -> None:

@@ -268,10 +268,15 @@ def test_a_narrow_screen_shows_where_more_is_to_the_side(
     open_page: OpenPage, member: Membership
 ) -> None:
     page = label_screen(open_page, member)
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.wait_for_function("innerWidth === 390")
-    counts = page.locator(".my-items-row")
-    assert counts.evaluate("counts => counts.scrollWidth > counts.clientWidth")
+    counts, is_cut = (
+        page.locator(".my-items-row"),
+        "counts => counts.scrollWidth > counts.clientWidth",
+    )
+    for width in (390, 900, 320):
+        page.set_viewport_size({"width": width, "height": 844})
+        page.wait_for_function(f"innerWidth === {width}")
+        assert counts.evaluate(is_cut) == (width == 320)
+    expect(counts.get_by_role("link", name="Reserved by others 0")).to_be_attached()
     assert "gradient" in counts.evaluate("counts => getComputedStyle(counts).backgroundImage")
     triangle = "summary => getComputedStyle(summary).listStylePosition"
     assert page.locator(".texts-sheet > summary").first.evaluate(triangle) == "inside"

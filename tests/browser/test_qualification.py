@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from annotation.accounts.keymap import DEFAULT_KEYS
 from annotation.labelling import qualification
-from annotation.models import Draft, Item, Label, Membership, Project
+from annotation.models import Draft, Item, Label, Membership, Project, Revision
 from annotation.projects import guidelines
 from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import LOOKS, checked, look
@@ -46,6 +46,29 @@ def answer(page: Page, key: str) -> None:
     page.wait_for_selector("#panel[data-lesson][data-ready]")
 
 
+def test_on_a_telephone_the_explanation_comes_into_sight(
+    open_page: OpenPage, member: Membership
+) -> None:
+    """It lies below the texts, which are long."""
+    for revision in Revision.objects.filter(item__purpose="practice"):
+        long = "A spider has eight legs, and each of them has seven parts. " * 40
+        revision.texts |= {
+            "prompt": long,
+            "gold": long,
+            "perturbed": long + "Or six.",
+            "claim": long,
+        }
+        revision.save(update_fields=["texts"])
+    page = open_page(
+        member.account,
+        reverse("label", args=[member.project.slug]),
+        viewport={"width": 390, "height": 844},
+    )
+    answer(page, "1")
+    expect(page.locator("#lesson-title")).to_be_in_viewport(ratio=1)
+    expect(page.locator("[data-go-on]")).to_be_in_viewport(ratio=1)
+
+
 def test_a_round_is_failed_then_another_passed_and_then_there_is_work(
     open_page: OpenPage, member: Membership
 ) -> None:
@@ -80,11 +103,13 @@ def test_who_has_practised_on_all_is_told_what_comes_next(
     """Seven seconds: all rounds of items, each waited for as a person does."""
     Draft.objects.create(member=member, item=Item.objects.get(key="work"), revision=1, data={})
     page = open_page(member.account, reverse("label", args=[member.project.slug]))
+    standings = []
     for _ in range(4):
         answer(page, "2")
-        last = page.inner_text(".practice-standing")
+        standings.append(page.inner_text(".practice-standing"))
         page.keyboard.press("n")
-    assert "If too few new items are left, a lead decides" in last
+    assert "You get another round with new items." in standings[1]
+    assert "A lead decides how you go on." in standings[3]
     waiting = page.locator(".label-waiting")
     expect(waiting).to_contain_text("A lead will review your answers")
     expect(waiting.locator("a")).to_have_text(

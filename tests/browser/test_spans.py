@@ -210,7 +210,8 @@ def test_typing_finds_words_and_escape_leaves_everything_as_it_was(open_page: Op
     assert page.evaluate("getSelection().isCollapsed")
     # Keys mean what they meant before.
     page.keyboard.press("Control+Enter")
-    assert said(page) == "Where?: Mark a passage first."
+    asked = "Mark a passage first. Or write it in “Where, in words?”."
+    assert said(page) == f"Where? {asked}"
 
 
 def test_labels_and_severities_are_chosen_by_digits(open_page: OpenPage) -> None:

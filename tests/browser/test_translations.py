@@ -4,7 +4,7 @@ import json
 
 import pytest
 from django.urls import reverse
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from annotation.generation.release import ReleasePolicy
 from annotation.models import Membership
@@ -14,6 +14,7 @@ from judging.models import Run
 from judging.runs import lifecycle
 from judging.runs.run_config import RunOverrides
 from tests.browser.conftest import OpenPage
+from tests.browser.screen import label_screen, wait_for
 from tests.browser.test_accessibility import LOOKS, checked, look
 from tests.builders import make_item, make_member, make_project
 from tests.judging.builders_judging import answer_as, make_endpoint, make_run
@@ -118,3 +119,25 @@ def test_a_translation_runs_in_its_own_direction_wherever_it_is_shown(
         page.goto(page.url.partition("/projects/")[0] + address)
         for words in ("كم ساقا", "للعنكبوت", "صار العدد"):
             assert is_right_to_left(page, words), (address, words)
+
+
+def test_what_was_translated_stays_open_from_item_to_item(open_page: OpenPage) -> None:
+    project = make_project(task_type="rating")
+    texts = {"prompt": "Flod?", "gold": ["Loire"], "response": "Seine"}
+    before = {"before_translation": {"prompt": "Which river?", "response": "The Seine"}}
+    for number in range(1, 4):
+        make_item(project, f"item-{number}", texts=texts, fields=before)
+    page = label_screen(open_page, make_member(project), "item-1")
+    expect(page.get_by_text("Which river?")).to_be_hidden()
+    page.get_by_text("Before translation").click()
+    expect(page.get_by_text("Which river?")).to_be_visible()
+    for number in (2, 3):
+        for digit in "321":
+            page.keyboard.press(digit)
+        page.keyboard.press("Control+Enter")
+        wait_for(page, f"item-{number}")
+    expect(page.get_by_text("Which river?")).to_be_visible()
+    page.get_by_text("Before translation").click()
+    page.reload()
+    wait_for(page, "item-3")
+    expect(page.get_by_text("Which river?")).to_be_hidden()

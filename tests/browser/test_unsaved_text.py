@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from django.urls import reverse
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Response, expect
 
 from annotation.accounts.keymap import DEFAULT_KEYS
 from annotation.models import Draft, Label, Membership, Revision
@@ -196,6 +196,11 @@ EDITORS = [
 ]
 
 
+def is_of_a_form(answer: Response) -> bool:
+    """Whether it answers a form that was sent, and not a script."""
+    return answer.request.method == "POST" and answer.request.is_navigation_request()
+
+
 @pytest.mark.parametrize("name, title, old, saves", EDITORS)
 @pytest.mark.parametrize("viewport", SIZES)
 def test_what_was_begun_in_an_editor_of_a_lead_is_brought_back_until_it_is_saved(
@@ -216,13 +221,15 @@ def test_what_was_begun_in_an_editor_of_a_lead_is_brought_back_until_it_is_saved
     if name == "guidelines-edit":
         page.get_by_label("What changed").fill("More to read.")
     # Another page may only be asked for once the answer to this one is there.
-    with page.expect_navigation():
+    with page.expect_response(is_of_a_form) as saved:
         page.get_by_role("button", name=saves, exact=True).click()
+    assert saved.value.status == 302
+    page.wait_for_load_state()
     page.goto(address)
     assert field.input_value().strip() == written.strip()
     expect(page.get_by_text("This is your unsaved text.")).to_be_hidden()
-    assert (
-        page.evaluate("Object.keys(localStorage).filter((one) => one.startsWith('begun|'))") == []
+    page.wait_for_function(
+        "!Object.keys(localStorage).some((one) => one.startsWith('begun|'))", timeout=5000
     )
 
 

@@ -72,6 +72,35 @@ def test_after_five_wrong_passwords_the_right_one_has_to_wait(
     assert gets_in(client, "ada", PASSWORD)
 
 
+def test_wrong_passwords_elsewhere_do_not_lock_the_right_person_out(
+    client: Client, account: Account
+) -> None:
+    stranger = Client(REMOTE_ADDR="198.51.100.7")
+    assert not any(gets_in(stranger, "ada", f"wrong{number}") for number in range(5))
+    assert not gets_in(stranger, "ada", PASSWORD)
+    assert gets_in(client, "ada", PASSWORD)
+
+
+def test_name_and_address_are_one_account_where_wrong_passwords_are_counted(
+    client: Client, account: Account
+) -> None:
+    names = ["ada", "ADA", "ada@lab.example", "Ada@lab.example", "ada"]
+    assert not any(gets_in(client, name, "wrong") for name in names)
+    assert not gets_in(client, "ada@lab.example", PASSWORD)
+
+
+def test_many_wrong_passwords_from_many_addresses_make_everybody_wait(
+    account: Account, settings: Any
+) -> None:
+    settings.ACCOUNT_RATE_LIMITS = {"login_failed_for_account": "4/h/key"}
+    for number in range(4):
+        stranger = Client(REMOTE_ADDR=f"198.51.100.{number}")
+        assert not gets_in(stranger, "ada", "wrong")
+        assert gets_in(Client(), "ada", PASSWORD) == (number < 3)
+    cache.clear()
+    assert gets_in(Client(), "ada", PASSWORD)
+
+
 def test_who_tries_very_often_is_told_to_wait_on_a_page_of_ours(client: Client) -> None:
     answers = [client.post(LOGIN, {"login": f"a{n}", "password": "x"}) for n in range(31)]
     assert answers[-1].status_code == 429

@@ -12,6 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Account, Event
+from config import mfa
 from config.mfa import MFAAdapter
 from tests.builders import PASSWORD, make_account
 
@@ -166,3 +167,57 @@ def test_switching_it_on_and_new_codes_are_on_record(account: Account) -> None:
     assert said() == [{"two-step sign-in": "on"}]
     assert client.post(CODES + "new/").status_code == 302
     assert said()[-1] == {"recovery codes": "made anew"}
+
+
+PASSKEYS = "/accounts/two-step/passkeys/"
+HOSTILE = [
+    "", "x", "7", "null", "[]", "{}", '{"id": 1}', '{"id": "a", "rawId": "a", "response": {}}',
+    '{"id": "!", "rawId": "!", "type": "public-key", "response": {"attestationObject": "oA"}}',
+    '{"id": "AA", "rawId": "AA", "type": "public-key", "response": {"clientDataJSON": "AAAA",'
+    ' "attestationObject": "AAAA", "authenticatorData": "AAAA", "signature": "AAAA"}}',
+    '{"id": "AA", "rawId": "AA", "type": "public-key", "response": {"clientDataJSON": "e30",'
+    ' "attestationObject": "gYGBgYGBgYGB", "authenticatorData": "gYGB", "signature": null}}',
+    "[" * 5_000, '{"id": "%s"}' % ("a" * 30_000),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("credential", HOSTILE)
+def test_what_is_no_passkey_is_refused_in_words(account: Account, credential: str) -> None:
+    client, _ = switched_on(account)
+    for page in ("new/", "again/"):
+        client.get(PASSKEYS + page)
+        answer = client.post(PASSKEYS + page, {"name": "Mine", "credential": credential})
+        assert answer.status_code in (200, 302)
+    assert [one.type for one in Authenticator.objects.order_by("type")] == [
+        "recovery_codes", "totp"
+    ]  # fmt: skip
+    cache.clear()
+    other = signed_in()
+    answer = other.post(SECOND, {"credential": credential})
+    assert answer.status_code == 200
+    assert not is_in(other)
+
+
+def test_the_name_of_a_passkey_has_80_characters_at_most(account: Account) -> None:
+    client, _ = switched_on(account)
+    client.get(PASSKEYS + "new/")
+    answer = client.post(PASSKEYS + "new/", {"name": "x" * 81, "credential": "{}"})
+    assert "at most 80 characters (it has 81)" in answer.content.decode()
+
+
+def test_a_person_has_so_many_passkeys_at_most(
+    account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, _ = switched_on(account)
+    monkeypatch.setattr(mfa, "MAX_PASSKEYS", 0)
+    said = client.post(PASSKEYS + "new/", {"name": "x", "credential": "{}"}).content.decode()
+    assert "You have 0 passkeys, which is the most." in said
+
+
+def test_nobody_removes_the_passkey_of_somebody_else(account: Account) -> None:
+    client, _ = switched_on(account)
+    other = make_account("bob")
+    kept = Authenticator.objects.create(user=other, type="webauthn", data={"name": "x"})
+    for asked in (client.get, client.post):
+        assert asked(f"{PASSKEYS}{kept.pk}/remove/").status_code == 404
+    assert Authenticator.objects.filter(pk=kept.pk).exists()

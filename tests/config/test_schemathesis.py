@@ -12,6 +12,7 @@ import schemathesis
 from django.conf import settings as django_settings
 from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
+from django.test import Client
 from django.utils import timezone
 from drf_spectacular.generators import SchemaGenerator
 from hypothesis import HealthCheck, settings
@@ -29,8 +30,10 @@ from annotation.models import ApiToken, Project
 from config.wsgi import application
 from judging.evaluators import endpoints
 from judging.exporting import jobs
+from judging.models import Delivery, Webhook
 from judging.runs import selection
 from judging.strategies import editing
+from judging.webhooks import webhooks
 from tests.builders import Cast, cast, make_guidelines, make_item, make_known, say, take
 from tests.judging.builders_judging import make_items, make_judged
 
@@ -53,6 +56,8 @@ IN_PATHS: dict[str, tuple[Any, ...]] = {
     "kind": ("export",),
     "alias": ("annotator", "researcher"),
     "invited": ("newcomer",),
+    "webhook": (1234,),
+    "delivery": ("5a1f0c9e-5b0e-4f5e-9d55-3c1f6f0f8a11",),
 }
 IN_QUERIES: dict[str, tuple[Any, ...]] = {
     "item": ("said", "item-1"),
@@ -81,6 +86,8 @@ IN_BODIES: dict[str, tuple[Any, ...]] = {
     "axes": ([],),
     "parameters": ({},),
     "base": (1,),
+    "topics": (["runs"],),
+    "address": ("https://hooks.example.org/",),
     "table": ("items", "calls"),
     "filters": ({}, {"category": "number-errors"}),
 }
@@ -135,6 +142,14 @@ def _judged(people: Cast) -> None:
     for _ in range(2):
         items = make_items(people.project, 2)
         make_judged(people.project, zip(items, ("detected", "missing"), strict=True))
+    hook = webhooks.create_webhook(
+        people.lead, "https://hooks.example.org/", ["runs"], now=timezone.now()
+    )
+    [hook_id] = IN_PATHS["webhook"]
+    Webhook.objects.filter(pk=hook.pk).update(id=hook_id)
+    sent = webhooks.send_ping(Webhook.objects.get(), now=timezone.now())
+    [uid] = IN_PATHS["delivery"]
+    Delivery.objects.filter(source=sent.source).update(uid=uid)
     vanilla = selection.get_strategy_version("vanilla")
     jobs.enqueue(people.project, people.lead, jobs.ExportRequest("calls", "csv"))
     editing.copy_strategy(people.project, vanilla, slug="ours", member=people.lead)
@@ -192,3 +207,25 @@ def test_no_call_breaks_the_api_or_its_document(label: str, program: dict[str, s
         given_kwargs={},
         feedback=FeedbackSources(),
     )()
+
+
+WITH_BODIES = [
+    (method.upper(), path)
+    for path, methods in described["paths"].items()
+    for method, operation in methods.items()
+    if "application/json" in operation.get("requestBody", {}).get("content", {})
+]
+
+
+def test_a_name_that_no_body_has_is_refused_by_all_that_take_one(program: dict[str, str]) -> None:
+    client = Client(headers=program)
+    # The project has no import whose columns could be chosen.
+    taken: list[tuple[str, str, int]] = []
+    for method, path in WITH_BODIES:
+        named = {name: values[0] for name, values in IN_PATHS.items()}
+        answer = client.generic(
+            method, path.format(**named), '{"misspelt": 1}', content_type="application/json"
+        )
+        if answer.status_code != 422 or "misspelt" not in answer.content.decode():
+            taken.append((method, path, answer.status_code))
+    assert taken == [("PUT", "/api/v1/projects/{slug}/imports/{number}/columns/", 404)]

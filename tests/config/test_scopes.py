@@ -1,5 +1,7 @@
 """Every route of the API says what a token must be for."""
 
+import re
+
 import pytest
 from drf_spectacular.generators import SchemaGenerator
 
@@ -14,15 +16,7 @@ NAMES = scopes.list_routes()
 
 
 def named(route: str) -> str:
-    return NAMES[
-        "/"
-        + route.replace("<slug:", "<")
-        .replace("<int:", "<")
-        .replace("<str:", "<")
-        .replace("<path:", "<")
-        .replace("<", "{")
-        .replace(">", "}")
-    ]
+    return NAMES["/" + re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", route)]
 
 
 @pytest.mark.parametrize("route", [one for one in ROUTES if WRITING & ROUTES[one].keys()])

@@ -1,7 +1,9 @@
 """What the environment may say: bad values are refused with a message that names the variable."""
 
+import os
 import runpy
 import stat
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,8 @@ from config import environment
 
 FILE = Path(__file__).resolve().parents[2] / "config" / "settings.py"
 VARIABLES = ["DATABASE_URL", "REDIS_URL", "SECRET_KEY", "ALLOWED_HOSTS", "DEBUG"]
-VARIABLES += ["SITE_URL", "EVALUATOR_HOSTS", "VAR_DIR", "EMAIL_URL", "EMAIL_FROM"]
+VARIABLES += ["SITE_URL", "EVALUATOR_HOSTS", "WEBHOOK_HOSTS", "VAR_DIR"]
+VARIABLES += ["EMAIL_URL", "EMAIL_FROM"]
 OPENID = {
     "OPENID_ISSUER": "https://id.example",
     "OPENID_CLIENT_ID": "blindspot",
@@ -31,6 +34,8 @@ Settings = Callable[..., dict[str, Any]]
 def settings_from(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Settings:
     """The settings that an environment with these variables and no others gives."""
 
+    monkeypatch.setattr(tempfile, "tempdir", None)
+
     def read(**variables: str) -> dict[str, Any]:
         for name in VARIABLES:
             monkeypatch.delenv(name, raising=False)
@@ -41,12 +46,15 @@ def settings_from(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Settings:
     return read
 
 
+DEPLOYED = {"SITE_URL": "https://a.example", "DATABASE_URL": POSTGRESQL, "SECRET_KEY": KEY}
+
 BAD = [
     ("DEBUG", {"DEBUG": "maybe"}),
     ("DEBUG", {"DEBUG": ""}),
     ("ALLOWED_HOSTS", {"ALLOWED_HOSTS": "one.example,,two.example"}),
     ("ALLOWED_HOSTS", {"ALLOWED_HOSTS": "one.example,"}),
     ("EVALUATOR_HOSTS", {"EVALUATOR_HOSTS": ","}),
+    ("WEBHOOK_HOSTS", {"WEBHOOK_HOSTS": ","}),
     ("DATABASE_URL", {"DATABASE_URL": "somewhere"}),
     ("DATABASE_URL", {"DATABASE_URL": "mysql://u@h/name"}),
     ("DATABASE_URL", {"DATABASE_URL": "oracle9://u@h/name"}),
@@ -57,6 +65,7 @@ BAD = [
     ("REDIS_URL", {"REDIS_URL": "redis://", "SECRET_KEY": KEY}),
     ("SITE_URL", {"SITE_URL": "blindspot.example", "DATABASE_URL": POSTGRESQL, "SECRET_KEY": KEY}),
     ("SITE_URL", {"SITE_URL": "https://blindspot.example"}),
+    ("DEBUG", {**DEPLOYED, "DEBUG": "1"}),
     ("SECRET_KEY", {"SECRET_KEY": "short"}),
     ("SECRET_KEY", {"DATABASE_URL": POSTGRESQL}),
     ("SECRET_KEY", {"REDIS_URL": "redis://127.0.0.1"}),
@@ -119,13 +128,38 @@ def test_what_is_kept_is_for_no_other_user_of_the_machine(
     assert (tmp_path / "new" / "var").stat().st_mode & 0o077 == 0
 
 
+def test_what_is_written_into_the_folder_of_somebody_else_is_for_no_other_user_either(
+    settings_from: Settings, tmp_path: Path
+) -> None:
+    tmp_path.chmod(0o755)
+    before = os.umask(0o022)
+    try:
+        settings_from(VAR_DIR=str(tmp_path))
+        (tmp_path / "imports").mkdir()
+        (tmp_path / "blindspot.sqlite3").touch()
+    finally:
+        os.umask(before)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    folders = {"imports": 0o700, "scratch": 0o700}
+    assert modes == folders | {"blindspot.sqlite3": 0o600, "secret_key": 0o600}
+
+
+def test_temporary_files_are_with_the_data_and_not_in_the_memory_that_tmp_may_be(
+    settings_from: Settings, tmp_path: Path
+) -> None:
+    settings = settings_from(VAR_DIR=str(tmp_path))
+    with tempfile.NamedTemporaryFile() as made:
+        assert Path(made.name).parent == tmp_path / "scratch" == settings["FILE_UPLOAD_TEMP_DIR"]
+    assert (tmp_path / "scratch").stat().st_mode & 0o077 == 0
+
+
 def test_postgresql_and_redis_mean_a_deployment_with_workers_of_its_own(
     settings_from: Settings,
 ) -> None:
     settings = settings_from(DATABASE_URL=POSTGRESQL, REDIS_URL="redis://r/3", SECRET_KEY=KEY)
     assert not settings["EMBEDDED"]
     assert settings["CELERY_BROKER_URL"] == "redis://r/3"
-    assert settings["EVALUATOR_HOSTS"] == []
+    assert settings["EVALUATOR_HOSTS"] == settings["WEBHOOK_HOSTS"] == []
 
 
 def test_a_site_behind_tls_sends_cookies_over_tls_alone(settings_from: Settings) -> None:
@@ -223,6 +257,16 @@ def test_a_count_is_a_whole_number_from_one_up(
         assert environment.read_count("SOME_COUNT", 5) == count
     monkeypatch.delenv("SOME_COUNT")
     assert environment.read_count("SOME_COUNT", 5) == 5
+
+
+def test_a_token_has_twenty_characters_or_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_TOKEN", "x" * 20)
+    assert environment.read_token("SOME_TOKEN") == "x" * 20
+    monkeypatch.setenv("SOME_TOKEN", f" {'x' * 19} ")
+    with pytest.raises(ImproperlyConfigured, match="SOME_TOKEN is too short"):
+        environment.read_token("SOME_TOKEN")
+    monkeypatch.delenv("SOME_TOKEN")
+    assert environment.read_token("SOME_TOKEN") == ""
 
 
 @pytest.mark.parametrize(

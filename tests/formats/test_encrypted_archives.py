@@ -99,6 +99,6 @@ def test_an_archive_that_bursts_is_refused(archive: Path) -> None:
     repacked(archive, {"README.txt": None, "data/a.jsonl": None, **bomb})
     with (
         pytest.raises(FormatError, match="unpacks to more than"),
-        sealed.open_sealed(archive, Limits(ratio=50)),
+        sealed.open_sealed(archive, Limits(ratio=50, small_bytes=0)),
     ):
         pass

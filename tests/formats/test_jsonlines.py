@@ -123,3 +123,14 @@ def test_the_first_reading_finds_every_fault_of_the_file_and_no_other(content):
         return ""
 
     assert fault(check_lines) == fault(lambda *given: list(read_rows(*given)))
+
+
+@pytest.mark.parametrize(
+    "form, content", [("jsonl", b'\n\n{"a": 1}\n\n'), ("csv", b"\n\na\n1\n\n")]
+)
+def test_a_file_of_blank_lines_is_given_up(tmp_path, form, content):
+    path = write(tmp_path, content)
+    read = FORMATS[form].read
+    assert len(list(read(path, Limits(blank_rows=3)))) == 1
+    with pytest.raises(FormatError, match=r"line [45]: the file has too many blank lines"):
+        list(read(path, Limits(blank_rows=2)))

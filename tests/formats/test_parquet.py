@@ -104,8 +104,8 @@ def test_what_is_no_parquet_is_refused_whole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "limits, said",
-    [(Limits(total_bytes=100), "unpacks to more"), (Limits(field_bytes=50), "longer than 50 bytes"),
-     (Limits(row_bytes=10), "rows are too long")],
+    [(Limits(total_bytes=100), "unpacks to more than 100 bytes"),
+     (Limits(field_bytes=50), "longer than 50 bytes"), (Limits(row_bytes=10), "rows are too long")],
 )  # fmt: skip
 def test_no_more_is_taken_than_the_limits_say(tmp_path: Path, limits: Limits, said: str) -> None:
     path = written(tmp_path / "a", [{"t": "a" * 2000 + str(n)} for n in range(9)], ["t"])

@@ -35,7 +35,9 @@ def csv_cell(value):
     return list(csv.reader(io.StringIO(text, newline="")))[1][0]
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+cmd", "-- x", "@SUM(A1)", "\tx", "\r=1", "-1-1", "+"])
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+cmd", "-- x", "@SUM(A1)", "\tx", "\r=1", "-1-1", "+", "＝1＋1", "＠SUM"]
+)
 def test_formulas_are_defused_in_csv(text):
     assert csv_cell(text) == "'" + text
 

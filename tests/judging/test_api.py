@@ -11,6 +11,7 @@ from annotation.models import Project
 from annotation.reports import grouping
 from judging.evaluators.providers.errors import Rejected
 from judging.models import Run
+from judging.results import columns
 from judging.runs import lifecycle
 from tests.judging.builders_judging import (
     answer,
@@ -48,6 +49,22 @@ def test_a_run_is_started(program: Client, project: Project) -> None:
     said = sent.json()
     assert (said["run"]["number"], said["run"]["seed"], said["progress"]["items"]) == (1, 4, 2)
     assert said["run"]["started_by"] == "rita"
+
+
+def test_a_run_starts_with_the_items_that_were_estimated_or_not_at_all(
+    program: Client, project: Project
+) -> None:
+    make_items(project, 3)
+    make_baseline()
+    body: dict[str, Any] = {"strategy": "rouge-l", "endpoint": "baseline", "seed": 4}
+    body["items_digest"] = post(program, "runs/estimate/", body).json()["items_digest"]
+    make_items(project, 4)
+    sent = post(program, "runs/", body)
+    assert sent.status_code == 409
+    assert "Nothing was started. Estimate again." in sent.json()["detail"]
+    assert not Run.objects.exists()
+    body["items_digest"] = post(program, "runs/estimate/", body).json()["items_digest"]
+    assert post(program, "runs/", body).status_code == 201
 
 
 @pytest.mark.parametrize(
@@ -192,6 +209,18 @@ def test_a_field_named_twice_is_a_column_once(program: Client, project: Project)
     found = program.get(API + "results/undetected/?by=ability,%20ability").json()
     assert found["columns"][2:6] == ["strategy", "run_name", "ability", "total"]
     assert len(found["rows"]) == 1
+
+
+@pytest.mark.parametrize("table", ["dataset", "strength", "soft_labels", "blindspots"])
+def test_a_field_that_no_item_can_have_is_refused(
+    program: Client, project: Project, table: str
+) -> None:
+    make_items(project, 2)
+    assert program.get(f"{API}results/{table}/?by=a%00b").status_code == 400
+
+
+def test_a_name_of_a_field_keeps_no_character_that_postgresql_refuses() -> None:
+    assert columns.parse_fields("ability, a\0b") == ["ability", "a\ufffdb"]
 
 
 @pytest.mark.parametrize("by", [*grouping.GROUPING_COLUMNS, "task"])

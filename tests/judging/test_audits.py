@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation import tasktypes
-from annotation.models import Item, Project, Resolution, Slot
+from annotation.models import Item, Project, Resolution, Role, Slot
 from annotation.projects import encrypted_archives
 from judging.models import Request, Run
 from judging.results import explanation_audits
@@ -15,7 +15,7 @@ from judging.runs import lifecycle
 from judging.runs.engine import store
 from judging.runs.engine.store import CallResult
 from judging.strategies import frames
-from tests.builders import make_project
+from tests.builders import browser_of, make_member, make_project
 from tests.judging.builders_judging import (
     answer,
     make_answer,
@@ -137,6 +137,17 @@ def test_an_audit_of_a_sealed_project_is_sealed(project: Project) -> None:
     assert not audit(project, run).project.sealed
     encrypted_archives.seal_project(run.project)
     assert audit(project, run).project.sealed
+
+
+def test_the_leads_of_the_runs_lead_the_audit_and_nobody_else_is_in_it(project: Project) -> None:
+    lead = make_member(project, Role.LEAD)
+    make_member(project, Role.LEAD, active=False)
+    make_member(project)
+    made = audit(project, judged(project)).project
+    assert [(one.account, one.role) for one in made.members.all()] == [(lead.account, Role.LEAD)]
+    assert browser_of(lead).get("/projects/audit/members/").status_code == 200
+    audit(project, judged(project, TOP, "vanilla"), n=4)
+    assert made.members.count() == 1
 
 
 def test_the_seed_decides_which_items_are_drawn(project: Project) -> None:

@@ -188,6 +188,23 @@ def test_the_page_says_how_many_pairs_are_identical_and_its_links_leave_them_out
     assert keys(browser, "/projects/fbi/runs/1/?identical=yes") == ["item-1", "item-2"]
 
 
+def test_the_page_offers_the_fields_of_the_items_for_slices(
+    project: Project, items: list[Item], browser: Client
+) -> None:
+    make_blind(project, items)
+    Item.objects.filter(fields__size="long").update(fields={"drawn_errors": "1", "a,b": "x"})
+    Item.objects.filter(fields__size="short").update(fields={"drawn_errors": "4", "a,b": "y"})
+    page = shown(browser, "blind-spots/")
+    assert "Drawn errors" in page
+    # A comma separates the names in an address.
+    assert "A,b" not in page
+    assert '?by=drawn_errors"' in page
+    page = shown(browser, "blind-spots/?by=drawn_errors&show=all")
+    assert {line[0] for line in lines(page)} == {"Drawn errors: 1", "Drawn errors: 4"}
+    [missed] = links(page, "slice=drawn_errors%3D1&result=undetected")
+    assert len(keys(browser, missed)) == 40
+
+
 def test_the_page_says_how_many_items_a_difference_compares_if_not_all(
     project: Project, browser: Client
 ) -> None:

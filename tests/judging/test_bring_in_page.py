@@ -95,10 +95,18 @@ def test_the_preview_is_of_the_project_that_was_chosen(
     make_member(make_project("other"), role="lead", account=lead.account)
     make_items(project, 1)
     run = ended(project)
-    assert "items for Fbi" in shown(client.get(address(run)))
-    for slug, name in (("other", "Other"), ("fbi", "Fbi"), ("none", "Fbi")):
+    page = shown(client.get(address(run)))
+    assert '<option value="" selected>Choose a project</option>' in page
+    assert "Choose a project to see the first items" in page
+    assert "Preview: the first" not in page
+    for slug, name in (("other", "Other"), ("fbi", "Fbi")):
         page = shown(client.post(address(run), {"into": slug, "share": 101}), 422)
-        assert f"Preview: the first 1 items for {name}" in page
+        assert f"Preview: the first item for {name}" in page
+        page = shown(client.get(address(run), {"into": slug}))
+        assert f"Preview: the first item for {name}" in page
+        assert f'<option value="{slug}" selected>' in page
+    page = shown(client.post(address(run), {"into": "none", "share": 100}), 422)
+    assert "Preview: the first" not in page
 
 
 def test_what_a_run_made_is_found_by_the_part_of_its_keys(

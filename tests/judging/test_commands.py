@@ -287,7 +287,7 @@ def test_who_is_asked_must_be_said_and_explanations_are_those_of_one_run(project
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--project", "q"), "There is no project 'q'"),
+        (("--project", "q"), "There is no project 'q'. Choose one of: p."),
         (("--project", "p", "--run", "7"), "p has no run 7"),
         (("--project", "p", "--run", "7", "9"), "p has no run 7, 9"),
         (("--project", "p", "--by", "cluster"), "cannot be grouped by cluster"),
@@ -371,6 +371,9 @@ def test_a_run_by_command_takes_what_the_form_takes(project: Project, tmp_path: 
     assert say("run_strategy", *words)[0] == "Run 1 of p: 2 items\n"
     own = {"parameters": {"temperature": 0.5}, "axes": ["main"], "votes": True}
     assert Run.objects.get().pinned["own"] == own
+    # Items, not their outcomes along four axes.
+    assert say("run_strategy", *words, "--axis", "all")[0] == "Run 2 of p: 2 items\n"
+    assert say("clone_run", "2", "--project", "p")[0] == ("Run 3 of p, a clone of run 2: 2 items\n")
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def test_a_paused_run_goes_on_and_its_cap_may_be_raised(project: Project) -> Non
 def test_a_clone_as_pinned_is_over_what_was_pinned(project: Project) -> None:
     ended(project)
     Resolution.objects.filter(item__key="item-1").update(value="invalid")
-    assert say("clone_run", "1").endswith(": 1 items\n")
+    assert say("clone_run", "1").endswith(": 1 item\n")
     assert say("clone_run", "1", "--as-pinned").endswith(": 2 items\n")
 
 
@@ -158,7 +158,7 @@ def test_a_canary_is_asked_again_and_the_drift_said(
         (("archive_run", "1"), "Cancel it, or wait until it has finished"),
         (("reparse_run", "1"), "Only finished runs can be parsed again"),
         (("ask_again", "1"), "is not a canary"),
-        (("resume_run", "1"), "cannot become running"),
+        (("resume_run", "1"), "is planning, so it cannot go on now"),
         (("resume_run", "1", "--cap", "2"), "has no cap to raise"),
     ],
 )

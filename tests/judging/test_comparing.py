@@ -289,6 +289,8 @@ def test_each_difference_of_a_pair_names_its_measure(project: Project, browser: 
         "False alarms, a minus b",
         "J, a minus b",
     ]
+    # p, adjusted p and letters.
+    assert page.count("<small>of detection</small>") == 3
 
 
 def test_the_matrix_has_no_cell_where_two_runs_share_no_items(

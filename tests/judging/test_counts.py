@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.models import Project
-from judging.models import Outcome, Run, Tally
+from judging.models import Outcome, Request, Run, Tally
 from judging.runs import counts, lifecycle, progress
 from tests.judging.builders_judging import answer, make_items, make_judged, make_run
 
@@ -116,6 +116,30 @@ def test_a_count_that_takes_long_is_made_seldom(
     # What was counted is shown for two and a half such pauses, should the next count be late.
     times = set(Tally.objects.values_list("shown_until", flat=True))
     assert [round((time - now).total_seconds(), 3) for time in times] == [5.0]
+
+
+def test_failed_requests_are_looked_for_only_if_there_are_some(project: Project) -> None:
+    run = make_planned(project, 3)
+    with CaptureQueriesContext(connection) as before:
+        whole = progress.count_progress(run)
+    first = Request.objects.order_by("pk")[:1]
+    Request.objects.filter(pk__in=first).update(
+        state="failed", cause="server_error", tried={"server_error": 3}
+    )
+    with CaptureQueriesContext(connection) as after:
+        failing = progress.count_progress(run)
+    assert len(after) == len(before) + 1
+    assert (whole.requests, whole.failed, whole.failures, whole.items) == (3, 0, {}, 3)
+    assert (failing.failed, failing.waiting, failing.failures) == (1, 2, {"server_error": 1})
+    assert failing.tries == {"server_error": 3}
+
+
+def test_a_run_without_items_has_counts_of_zero(project: Project) -> None:
+    run = make_planned(project, 1)
+    run.calls.all().delete()
+    run.outcomes.all().delete()
+    counted = progress.count_progress(run)
+    assert (counted.requests, counted.items, counted.settled, counted.to_come) == (0, 0, 0, 0)
 
 
 def test_the_list_of_runs_asks_as_often_for_many_as_for_one(

@@ -8,6 +8,7 @@ from django.test import Client
 
 from annotation.models import Item, Mark, Membership, Project
 from annotation.reports import grouping
+from judging.results.columns import GROUP_DRAW_LIMIT
 from judging.results.group_fields import ANSWER_LENGTH_TITLE
 from judging.results.page_parts import ResultPage
 from judging.results.tables import PAGES
@@ -301,3 +302,10 @@ def test_who_labels_sees_none_of_it(project: Project, client: Client, role: str)
     assert member.account
     client.force_login(member.account)
     assert [client.get(f"{INDEX}{page}/").status_code for page in MINE] == [403] * 3
+
+
+def test_the_words_of_many_items_are_counted_by_a_worker(project: Project, browser: Client) -> None:
+    make_items(project, GROUP_DRAW_LIMIT)
+    assert "These figures are being computed." not in shown(browser, "data-set/?view=categories")
+    make_items(project, 1)
+    assert "These figures are being computed." in shown(browser, "data-set/?view=categories")

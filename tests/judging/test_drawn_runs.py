@@ -13,20 +13,22 @@ from django.core.management import call_command
 from django.db import connection, transaction
 from django.test import Client
 
-from annotation.models import Item, Project
+from annotation.labelling import queue
+from annotation.labelling.queue import Offer
+from annotation.models import Item, Project, Revision
 from judging.archive import load
 from judging.errors import Refused
 from judging.exporting import tables
 from judging.generation import bring_in, regenerate
 from judging.generation.bring_in import BringInRequest
-from judging.models import Outcome, Run
+from judging.models import Outcome, Run, StrategyVersion
 from judging.results.tables import data_set
 from judging.runs import lifecycle, pinning, start
 from judging.runs.engine import rendering
 from judging.runs.lifecycle import RunConfig
 from judging.runs.run_config import RunOverrides
 from judging.runs.start import NewRuns
-from judging.strategies import draws, editing, prompt_files
+from judging.strategies import compute_digest, draws, editing, load_all, prompt_files
 from tests.builders import make_item, make_member, make_project, say, take
 from tests.judging.archive.builders_archive import archive
 from tests.judging.builders_judging import (
@@ -181,6 +183,51 @@ def test_a_rejected_item_is_regenerated_as_it_was_drawn() -> None:
     assert drawn(run) == {"made-1": "1", "made-2": "9", "made-3": "4"}
 
 
+def test_a_rejected_item_is_regenerated_with_the_value_that_a_script_had_found() -> None:
+    project = spelled(3)
+    member = make_member(project)
+    texts = {"prompt": "When?", "gold": "From 1871 to 1999."}
+    Revision.objects.update(texts=texts)
+    dated = {"name": "date", "text": "{{value}}", "share": 100, "value": "date-before-year"}
+    definition = load_all()["generate-spelling"].definition | {
+        "slug": "dates",
+        "draws": [{"name": "errors", "options": [dated]}],
+    }
+    strategy = StrategyVersion.objects.create(
+        project=project,
+        slug="dates",
+        number=1,
+        digest=compute_digest(definition),
+        definition=definition,
+    )
+    endpoint = make_endpoint(NOBODY)
+    run = lifecycle.start_run(
+        project, strategy=strategy, endpoint=endpoint, config=RunConfig(seed=5)
+    )
+    lifecycle.plan_calls(run)
+    reply(run)
+    everything = bring_in.ReleasePolicy(share=100)
+    bring_in.bring_in_replies(BringInRequest(run, project, everything), None)
+    made = list(project.items.exclude(parent=None))
+    while isinstance(offer := queue.next_offer(member), Offer):
+        say(member, offer, "invalid", comment="Too easy.")
+    again = regenerate.start(
+        project,
+        "spelling",
+        items=[item.pk for item in made],
+        strategy=strategy,
+        endpoint=endpoint,
+        member=None,
+    )
+    before = {one.item.key: one.drawn for one in run.outcomes.select_related("item")}
+    after = {
+        getattr(one.item.parent, "key", ""): one.drawn
+        for one in again.outcomes.select_related("item")
+    }
+    assert len(before) == 3
+    assert after == before
+
+
 def test_a_pilot_draws_as_its_run_so_that_no_call_is_paid_for_twice() -> None:
     project, endpoint = spelled(45), make_endpoint(NOBODY)
     wish = NewRuns(
@@ -245,12 +292,12 @@ def test_shares_are_entered_on_the_page_and_shown(browser: Client, project: Proj
     assert said.status_code == 422
     assert "is not a line of shares" in said.content.decode()
     said = browser.post(new, wish | {"draws": "errors: 2=50, 7=50", "estimate": 1}).content.decode()
-    assert "draws errors: 2 for 2, 7 for 2 items." in said
+    assert "draws errors: 2 (2 items), 7 (2 items)." in said
     browser.post(new, wish | {"draws": "errors: 2=50, 7=50"})
     run = Run.objects.get(project=project)
     assert Counter(drawn(run).values()) == {"2": 2, "7": 2}
     page = browser.get(f"/projects/fbi/runs/{run.number}/").content.decode()
-    assert "<dd>errors: 2 for 2, 7 for 2 items</dd>" in page
+    assert "<dd>errors: 2 (2 items), 7 (2 items)</dd>" in page
     [key, number] = next(iter(drawn(run).items()))
     page = browser.get(f"/projects/fbi/runs/{run.number}/items/{key}/").content.decode()
     assert f"Drawn: errors: {number}." in page
@@ -284,7 +331,7 @@ def test_the_command_takes_shares_as_lines() -> None:
     words = ("--project", "fbi", "--strategy", "generate-spelling", "--endpoint", "judge")
     out = io.StringIO()
     call_command("run_strategy", *words, "--draw", "errors: 2=50, 7=50", "--estimate", stdout=out)
-    assert "Draws errors: 2 for 2, 7 for 2 items" in out.getvalue()
+    assert "Draws errors: 2 (2 items), 7 (2 items)" in out.getvalue()
     call_command("run_strategy", *words, "--draw", "errors: 7", stdout=out)
     assert set(drawn(Run.objects.get()).values()) == {"7"}
 

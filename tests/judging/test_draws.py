@@ -1,8 +1,10 @@
 """What a generator draws for each item: quotas, values that scripts find, and shares as text."""
 
 import math
+import time
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -85,6 +87,31 @@ def test_items_that_can_get_nothing_are_told() -> None:
         draws.draw_for_items(strategy, sources(3, prompt="Who was it?"), 1, {})
 
 
+@pytest.mark.parametrize(
+    ("shares", "least", "most"),
+    [
+        # Half of the items can get only c, and no other item has one to spare.
+        ({"a": 100, "b": 100, "c": 1}, 1, 3),
+        # Half of the items can get nothing, and the others are full.
+        ({"a": 60, "b": 60, "c": 60}, 1, 2),
+    ],
+)
+def test_thousands_of_items_that_can_get_little_take_no_minutes(
+    shares: Mapping[str, float], least: int, most: int
+) -> None:
+    """The time was the square of the number of items: a minute, in which nobody can label."""
+    scripts = dict.fromkeys("ab" if shares["c"] == 1 else "abc", "numbers-of-problem")
+    strategy = drawing(shares, least, most, **scripts)
+    some = [
+        DrawnSource(f"item-{place}", {"prompt": "4 spiders" if place % 2 else "Spiders"})
+        for place in range(6_000)
+    ]
+    begin = time.process_time()
+    with suppress(ValueError):  # in the second case, half of the items get none
+        draws.draw_for_items(strategy, some, 1, {})
+    assert time.process_time() - begin < 4
+
+
 def test_what_is_kept_stays_and_the_quotas_are_for_the_others() -> None:
     strategy = drawing({"a": 50, "b": 50})
     kept = {f"item-{place}": {"kind": {"b": ""}} for place in range(10)}
@@ -122,7 +149,7 @@ def test_a_share_that_too_few_items_can_have_is_told() -> None:
     some[:3] = [DrawnSource(one.key, {"context": "It began in 1914."}) for one in some[:3]]
     found = [*draws.draw_for_items(strategy, some, 1, {}).values()]
     assert list(draws.describe_counts(strategy, found)) == [
-        "kind: date for 3, other for 9 items",
+        "kind: date (3 items), other (9 items)",
         "kind: date for 3 items in place of 9, since no other item has what it needs",
     ]
     able = [*draws.draw_for_items(strategy, some[:3], 1, {}).values()]
@@ -213,6 +240,17 @@ def test_draws_from_which_no_quotas_follow_are_refused(entry: dict[str, Any], sa
     usual = {"name": "kind", "options": [{"name": "a", "share": 1}]}
     with pytest.raises(StrategyError, match=said):
         read_draws([usual | entry], "test")
+
+
+def test_what_was_drawn_is_read_from_fields_with_the_values_that_are_known() -> None:
+    strategy = drawing({"date": 50, "other": 50}, date="date-before-year")
+    drawn = {"kind": {"date": "1870-05-01"}}
+    assert draws.read_fields(strategy, {"drawn_kind": "date"}, drawn) == drawn
+    assert draws.read_fields(strategy, {"drawn_kind": "date"}) == {}
+    assert draws.read_fields(strategy, {"drawn_kind": "other"}) == {"kind": {"other": ""}}
+    # An option that the strategy no longer has cannot be kept.
+    assert draws.read_fields(strategy, {"drawn_kind": "x"}, {"kind": {"x": ""}}) == {}
+    assert draws.read_fields(strategy, {}, drawn) == {}
 
 
 def test_names_are_in_the_order_of_the_options_whatever_order_a_database_keeps() -> None:

@@ -158,7 +158,7 @@ def test_a_sealed_project_leaves_as_encrypted_files_alone(people: Cast, table: s
 def test_the_command_is_held_to_it_as_well(people: Cast, tmp_path: Path) -> None:
     encrypted_archives.seal_project(people.project)
     words = {"project": people.project.slug, "format": "csv", "output": tmp_path / "a"}
-    with pytest.raises(CommandError, match="Tick “Encrypt the file”"):
+    with pytest.raises(CommandError, match="Add --encrypt"):
         call_command("export", "items", **words)
     assert not list(tmp_path.iterdir())
 

@@ -13,10 +13,11 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.errors import Refused as NotAllowed
-from annotation.models import ApiToken, Event
+from annotation.models import Account, ApiToken, Event
 from judging.errors import Refused
-from judging.evaluators import endpoints, trial_call
-from judging.evaluators.providers import Answer, Finish, transport
+from judging.evaluators import endpoints, http_client, trial_call
+from judging.evaluators.forms import EndpointForm
+from judging.evaluators.providers import Answer, Finish
 from judging.models import Endpoint, Reply
 from judging.runs import choices, lifecycle
 from tests.builders import Cast, make_account
@@ -68,6 +69,23 @@ def page(client: Client, endpoint: Endpoint, way: str = "") -> Any:
 
 def text(answer: Any) -> str:
     return " ".join(answer.content.decode().split())
+
+
+def test_of_two_people_who_add_one_of_the_same_name_at_once_the_second_is_told(
+    admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name was still free when the form was checked."""
+    save = endpoints.save_endpoint
+
+    def save_after_another(form: EndpointForm, by: Account) -> Endpoint:
+        make_endpoint(NOBODY, name="judge")
+        return save(form, by)
+
+    monkeypatch.setattr(endpoints, "save_endpoint", save_after_another)
+    answer = admin.post("/endpoints/new/", GOOD)
+    assert answer.status_code == 422
+    assert "judge was just added by somebody else. Choose another name." in text(answer)
+    assert Endpoint.objects.get(name="judge").provider == "openai_compatible"
 
 
 def test_a_site_admin_sets_one_up(admin: Client) -> None:
@@ -256,9 +274,9 @@ def test_a_test_call_waits_as_long_as_a_run_does(
     admin: Client, evaluator: ScriptedEvaluator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waited: list[float] = []
-    real = transport._timeout
+    real = http_client._timeout
     monkeypatch.setattr(
-        transport, "_timeout", lambda seconds: waited.append(seconds) or real(seconds)
+        http_client, "_timeout", lambda seconds: waited.append(seconds) or real(seconds)
     )
     endpoint = make_endpoint(evaluator, timeout=90)
     answer = admin.post(f"/endpoints/{endpoint.name}/test/")

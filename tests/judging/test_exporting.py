@@ -91,6 +91,7 @@ def test_how_far_an_export_is_shows_as_a_bar(lead: Client, monkeypatch: pytest.M
     jobs._note_progress(job, "no number")
     page = lead.get(PAGE).content.decode()
     assert '<progress class="meter" max="3" value="2"' in page
+    assert "2 of 3</span>" in page
 
 
 @pytest.mark.parametrize("table", jobs.EXPORT_TABLES)

@@ -14,6 +14,7 @@ from judging.generation.bring_in import BringInRequest
 from judging.generation.views import board as views_board
 from judging.models import Run
 from judging.runs import lifecycle
+from judging.runs.run_config import RunOverrides
 from judging.strategies import catalogue, editing
 from stats.estimates import Estimate
 from tests.builders import make_item, make_member, make_resolution, say, take
@@ -88,6 +89,54 @@ def test_the_parts_of_a_bar_make_the_whole(project: Project) -> None:
         ("held", 2, 0),
         ("waiting", 1, 66.67),
     ]
+
+
+def test_as_many_are_offered_to_be_made_again_as_were_rejected(project: Project) -> None:
+    generated(project, 1, category="", fields={"generator": "generate-gold v1"})
+    generated(project, 1, category="factual-errors")
+    turned_down(project, 2)
+    rejected = {line.row.category: line.rejected for line in views_board.load_board(project)}
+    assert rejected == {"": 0, "factual-errors": 0, "number-errors": 2}
+
+
+def test_each_rejection_is_counted_once_with_its_reason_in_brackets(
+    client: Client, lead: Membership, project: Project
+) -> None:
+    member = make_member(project)
+    for choice in ("not-sure", "not-sure", "invalid"):
+        generated(project, 1, slots=1)
+        say(member, take(member), choice)
+    page = shown(client.get(BOARD))
+    assert "<dd>Not sure: 2 (it needs an expert: 2); Invalid: 1</dd>" in page
+    page = shown(client.get("/projects/fbi/board/"))
+    assert "Not sure: 2 (it needs an expert: 2); Invalid: 1</td>" in page
+
+
+def test_where_rejected_items_cannot_be_regenerated_the_board_says_why(
+    client: Client, lead: Membership, project: Project
+) -> None:
+    items = generated(project, 1, category="", fields={"generator": "generate-gold v1"})
+    items += generated(project, 1, category="formatting")
+    for item in items:
+        make_resolution(item, "invalid", source="labels")
+    page = shown(client.get(BOARD))
+    assert "Items without a category cannot be regenerated." in page
+    assert "no strategy generates this category" in page
+    assert "rejected…" not in page
+    [item] = turned_down(project)
+    assert "Regenerate 1 rejected…" in shown(client.get(BOARD))
+    guided = make_run(
+        project,
+        make_endpoint(NOBODY),
+        "generate-number-errors",
+        items={item.pk},
+        own=RunOverrides(guidance={item.key: "Too easy."}),
+    )
+    key = f"{item.key}+number-errors.{guided.number}.1"
+    make_item(project, key, parent=item, origin="generated")
+    page = shown(client.get(BOARD))
+    assert "Nothing is left to regenerate: the rejected items have been" in page
+    assert "rejected…" not in page
 
 
 def test_an_empty_board_says_how_items_are_made(client: Client, lead: Membership) -> None:

@@ -10,6 +10,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from formats.writers import WRITERS
+from judging.evaluators import http_client
 from judging.evaluators.providers import addresses
 from judging.exporting.tables import EXPORT_TABLES
 from judging.models import Endpoint, Run
@@ -114,7 +115,7 @@ def test_a_name_that_leads_inside_when_it_is_called_gets_no_key(
     # It was public when it was entered, and names may change their minds.
     settings.EVALUATOR_HOSTS = []
     monkeypatch.setenv("OUR_API_KEY", KEY)
-    monkeypatch.setattr(addresses, "DefaultResolver", lambda: Names(*[[place]] * 100))
+    monkeypatch.setattr(http_client, "DefaultResolver", lambda: Names(*[[place]] * 100))
     address = addresses.check_address(evaluator.address.replace("127.0.0.1", "api.example.com"))
     people = cast()
     make_items(people.project, 2)

@@ -116,6 +116,22 @@ def test_a_detector_has_causes_and_neither_bounds_nor_an_undetected_rate(project
         ]
 
 
+def test_a_check_of_explanations_is_compared_with_no_run(project: Project, browser: Client) -> None:
+    items = make_items(project, 4)
+    half, most = [scores(9, 9)] * 2 + [scores(9, None)] * 2, [scores(9, 5)] * 3 + [scores(9, None)]
+    one, _ = (
+        make_replied(project, "vanilla", zip(items, said, strict=True)) for said in (half, most)
+    )
+    flags = [('{"flag": true}',), ('{"flag": false}',), ('{"flag": false}',)]
+    checked = list(zip(items, flags, strict=False))
+    make_replied(project, "explanation-check", checked, sources=[one], base=one)
+    # Undetected are two to four of four items, and none or one. The rate of the check, two of
+    # three, lies between the first bounds.
+    page = shown(browser, "missing/?by=")
+    assert "For no two runs could the missing replies change which one detects more." in page
+    assert "explanation-check" in page
+
+
 def test_of_ratings_all_that_could_be_read_are_parsed(tmp_path: Path) -> None:
     runs = runs_of(make_rated(tmp_path, dozens=1))
     row = next(row for row in missing.tabulate(runs, ()) if row["cause"])

@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 
 from annotation.models import Item, Resolution, Revision
 from judging.models import Run
-from judging.results.tables import methods
+from judging.results.tables import alignment_groups, methods
 from judging.results.tables.overlap import tabulate_overlap
 from tests.builders import make_project
 from tests.judging.builders_judging import make_items, make_responses, make_run, work
@@ -91,3 +91,17 @@ def test_rouge_l_measures_responses_that_nobody_has_rated_yet(admin_client: Any)
     assert [row["n"] for row in tabulate_overlap(project, [second], ["task"])] == [2, 2]
     with pytest.raises(CommandError, match="Only error detection and ROUGE-L"):
         call_command("run_strategy", **asked | {"strategy": "string-match"}, unlabelled=True)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_run_that_chose_tasks_before_anybody_rated_has_no_figures_over_groups() -> None:
+    project = make_project("p", task_type="rating")
+    items = make_responses(project, ["3/3/3"] * 2, naturalness=3, relatedness=3, correctness=3)
+    resolutions = Resolution.objects.filter(item__in=items)
+    asked = {"project": "p", "strategy": "rouge-l-response", "endpoint": "baseline", "wait": True}
+    resolutions.update(current=False)
+    call_command("run_strategy", **asked, unlabelled=True)
+    resolutions.update(current=True)
+    call_command("run_strategy", **asked)
+    rows = list(alignment_groups.tabulate_groups(project, list(Run.objects.all()), []))
+    assert {row["run"] for row in rows} == {2}

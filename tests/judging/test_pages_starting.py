@@ -1,5 +1,6 @@
 """The page that starts runs: chosen, estimated, piloted, started."""
 
+import re
 from decimal import Decimal
 from html import unescape
 from typing import Any
@@ -12,7 +13,7 @@ from django.utils import timezone
 from annotation.models import Item, Membership, Project, Resolution
 from judging.models import Budget, Endpoint, Reply, Run
 from judging.runs import lifecycle
-from tests.builders import make_member, make_project, make_revision, make_slot
+from tests.builders import make_item, make_member, make_project, make_revision, make_slot
 from tests.judging.builders_judging import (
     answer,
     make_baseline,
@@ -525,6 +526,46 @@ def test_the_next_step_is_told_where_nothing_can_be_run_yet(
     assert 'value="vanilla" data-kind="llm" disabled' in said
 
 
+def test_who_chose_a_generator_is_not_told_that_there_is_nothing_to_evaluate(
+    browser: Client, project: Project, judge: Endpoint
+) -> None:
+    make_item(project)
+    assert "most strategies have nothing to evaluate" in shown(browser.get(NEW))
+    said = shown(browser.get(NEW + "?strategy=generate-number-errors"))
+    assert "nothing to evaluate" not in said
+    assert "Generators can run now" in said
+
+
+def test_gold_answers_are_recommended_until_no_item_waits_for_one(browser: Client) -> None:
+    prompts = make_project("prompts", task_type="gold-verification")
+    browser.force_login(make_member(prompts, role="researcher", alias="rolf").account)
+    make_endpoint(NOBODY, name="judge")
+    item = make_item(prompts, "one", category="", texts={"gold": ""})
+    item.revisions.update(texts={"prompt": "How many legs has a spider?"})
+    said = shown(browser.get("/projects/prompts/runs/new/"))
+    first = said.split("start-recommended")[1].split("</fieldset>")[0]
+    assert 'value="generate-gold"' in first
+    assert "nothing to evaluate" not in said
+    assert "Generators can run now" in said
+    item.revisions.update(texts={"prompt": "How many legs has a spider?", "gold": "Eight."})
+    said = shown(browser.get("/projects/prompts/runs/new/"))
+    assert "start-recommended" not in said
+    assert 'value="generate-gold"' in said
+
+
+def test_shares_are_in_sight_if_a_chosen_strategy_draws(
+    browser: Client, project: Project, judge: Endpoint
+) -> None:
+    make_items(project, 1)
+    said = shown(browser.get(NEW))
+    assert '<details class="start-more start-own">' in said
+    assert 'value="generate-spelling" data-kind="llm" data-draws' in said
+    assert 'value="vanilla" data-kind="llm">' in said
+    said = shown(browser.get(NEW + "?strategy=generate-spelling"))
+    assert '<details class="start-more start-own" open>' in said
+    assert "Axes, examples, parameters, shares of what generators draw" in said
+
+
 def test_the_sum_of_an_estimate_is_a_range_and_counts_what_has_no_price(
     browser: Client, project: Project, judge: Endpoint
 ) -> None:
@@ -558,6 +599,10 @@ def test_the_times_of_runs_that_share_an_endpoint_are_added_up(
     # Of four items 8 calls and 4, two at a time, a minute each.
     said = shown(sent(browser, strategy=["vanilla", "reference"], estimate=1))
     assert "All runs at judge together: about 6 min, because they share its 2 calls" in said
+    assert re.findall(r'<td class="number">([^<]+)</td> </tr>', said) == ["4 min", "2 min"]
+    # What the times rest on is the same for each run, so it is folded where there are several.
+    assert "<details> <summary>How tokens and times are estimated" in said
     alone = shown(sent(browser, estimate=1))
     assert "about 2 min with 2 calls at a time" in alone
+    assert "<details open> <summary>How tokens and times are estimated" in alone
     assert "together" not in alone

@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -11,16 +12,25 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
+from django.utils.html import escape
 
 from annotation.models import Event, Item, Project
 from formats.rows import Row
+from judging.evaluators import endpoints
 from judging.models import Call, Endpoint, Outcome, Reading, Reply, Request, Run
 from judging.results.frames import split_by_rate
 from judging.results.tables import left_out
 from judging.runs.recorded import storage, transcripts
 from judging.strategies import compute_digest
 from judging.strategies.frames import CallSpec
-from tests.builders import make_item, make_member, make_project, make_resolution
+from tests.builders import (
+    browser_of,
+    make_account,
+    make_item,
+    make_member,
+    make_project,
+    make_resolution,
+)
 from tests.judging.builders_judging import (
     make_endpoint,
     make_items,
@@ -275,6 +285,52 @@ def test_an_endpoint_that_is_there_takes_its_recorded_replies(
     assert Run.objects.get().endpoint == endpoint
 
 
+def test_a_new_endpoint_has_a_name_whose_page_can_be_opened(
+    project: Project, tmp_path: Path
+) -> None:
+    path = written(tmp_path, *ROWS)
+    for name in ("..", "a/../b", "/a", "a//b", "a/", "gpt/test", "new", "a\u202eb", "a\nb"):
+        assert "its page could not be opened" in refused(path, endpoint=name)
+    assert not Endpoint.objects.filter(provider=storage.PROVIDER).exists()
+    client = browser_of(make_member(project, role="lead"))
+    for name in ('rater <b>"1"</b>', "GPT 4 with a better prompt", "a/b.c?d=e#f"):
+        imported(path, endpoint=name)
+        page = client.get(reverse("endpoint", args=[name]))
+        assert page.status_code == 200
+        assert escape(name) in page.content.decode()
+
+
+def test_an_endpoint_that_got_a_slash_in_its_name_has_a_page(
+    project: Project, tmp_path: Path
+) -> None:
+    """Names were not checked before, and an archive may have any."""
+    make_endpoint("http://a", name="openai/gpt-4")
+    imported(written(tmp_path, *ROWS), endpoint="openai/gpt-4")
+    client = browser_of(make_member(project, role="lead"))
+    for address in ("/projects/p/runs/", "/endpoints/", "/api/v1/endpoints/"):
+        assert "openai/gpt-4" in client.get(address).content.decode()
+    assert client.get("/endpoints/openai/gpt-4/").status_code == 200
+    assert client.get("/api/v1/endpoints/openai/gpt-4/").json()["name"] == "openai/gpt-4"
+
+
+@pytest.mark.parametrize("rows", [ROWS, [{"item": "item-1", "value": "error"}]])
+@pytest.mark.django_db(transaction=True)
+def test_an_endpoint_that_is_deleted_during_an_import_is_told_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: Sequence[dict[str, Any]]
+) -> None:
+    project = make_project("p", task_type="error-detection")
+    make_items(project, 4, "error")
+    endpoint, find = make_endpoint("http://a", name="known"), storage._endpoint
+
+    def delete_found(name: str) -> Endpoint:
+        found = find(name)
+        endpoints.delete_endpoint(endpoint, make_account())
+        return found
+
+    monkeypatch.setattr(storage, "_endpoint", delete_found)
+    assert "known was deleted meanwhile" in refused(written(tmp_path, *rows), endpoint="known")
+
+
 def test_values_without_texts_make_outcomes_without_calls(tmp_path: Path) -> None:
     project = make_project("p")
     make_items(project, 1)
@@ -398,7 +454,17 @@ def test_recorded_votes_count_their_items_as_detectors_do(project: Project, tmp_
             "which reference never gives. Give a number from 1 to 10, or",
         ),
         ("pairwise", {"role": "pair", "order": 1, "value": "C"}, "Give A, B, both good, both"),
-        ("score-matrix-animals", {"values": {"x": 1}}, "Give values of m1, m2, m3, m4, m5, or"),
+        (
+            "axis",
+            {"role": "gold", "value": 2},
+            "axis: is missing; the strategy has content-quality,",
+        ),
+        (
+            "score-matrix-animals",
+            {"values": {"x": 1}},
+            'Give values of m1, m2, m3, m4, m5, such as {"values": {"m1": 1, "m2": 2, "m3": 3, '
+            '"m4": 1, "m5": 2}}, or null.',
+        ),
         ("explanation-check", {"value": "maybe"}, "Give true, false, or null."),
         ("reference", {"decided": "error"}, "decided: is only for error detection"),
     ],

@@ -15,7 +15,7 @@ from judging.runs import lifecycle
 from judging.runs.engine import rendering
 from judging.runs.run_config import RunOverrides
 from judging.strategies import editing
-from tests.builders import make_item, make_member, make_project, say, take
+from tests.builders import make_item, make_member, make_project, make_resolution, say, take
 from tests.judging.builders_judging import (
     answer_as,
     make_endpoint,
@@ -73,6 +73,18 @@ def test_what_people_said_goes_into_the_prompt_and_no_name_does(project: Project
     assert "annotator" not in first
 
 
+def test_mentions_in_remarks_name_nobody_in_the_prompt(project: Project) -> None:
+    make_member(project, alias="Ben"), make_member(project, alias="ben k", active=False)
+    item = make_item(project, "made", texts={"claim": "8 became 6."})
+    member = make_member(project)
+    comment = "@ben, @BEN K and @Ben: see ben@lab.org and @benign."
+    say(member, take(member), "invalid", comment=comment)
+    run = begin(project, [item])
+    lifecycle.plan_calls(run)
+    [prompt] = prompts(run)
+    assert "a colleague, a colleague and a colleague: see ben@lab.org and @benign." in prompt
+
+
 def test_the_requests_of_another_try_are_asked_anew(project: Project) -> None:
     items = turned_down(project)
     guided = begin(project, items)
@@ -101,6 +113,51 @@ def test_what_is_made_again_names_what_it_was_made_of_and_is_not_offered_twice(
     assert regenerate.load_rejected(project, "number-errors") == []
     with pytest.raises(Refused, match="been regenerated or have a new final label"):
         begin(project, [item])
+
+
+def test_an_item_made_in_another_way_does_not_count_as_regenerated(project: Project) -> None:
+    [item] = turned_down(project)
+    run = begin(project, [item])
+    for number, (category, origin) in enumerate(
+        [("final-errors", "perturber"), ("number-errors", "generated")]
+    ):
+        make_item(project, f"child-{number}", category=category, origin=origin, parent=item)
+    assert regenerate.count_rejected(project) == {"number-errors": 1}
+    again = f"{item.key}+number-errors.{run.number}.1"
+    made = make_item(project, again, origin="generated", parent=item)
+    assert regenerate.count_rejected(project) == {}
+    # What was made of the regenerated item is none of it, whatever its key begins with.
+    make_resolution(made, "invalid")
+    make_item(project, f"{again}+final-errors.p.1", category="final-errors", parent=made)
+    assert [one.item for one in regenerate.load_rejected(project, "number-errors")] == [made]
+
+
+def test_a_generated_item_of_the_other_effect_can_be_regenerated(project: Project) -> None:
+    member = make_member(project)
+    unharmed = make_item(project, "unharmed", origin="generated")
+    say(member, take(member), "score-invariant")
+    harmed = make_item(project, "harmed", category="score-invariant", origin="generated")
+    say(member, take(member), "valid", comment="Now it is wrong.")
+    make_item(project, "as-meant", category="score-invariant", origin="generated")
+    say(member, take(member), "score-invariant")
+    make_item(project, "imported", category="score-invariant")
+    say(member, take(member), "valid")
+    assert regenerate.count_rejected(project) == {"number-errors": 1, "score-invariant": 1}
+    [one] = regenerate.load_rejected(project, "number-errors")
+    assert (one.item, one.said) == (unharmed, "Score-invariant.")
+    [one] = regenerate.load_rejected(project, "score-invariant")
+    assert one.item == harmed
+    assert one.said == "The intended label was: Score-invariant.\nValid. “Now it is wrong.”"
+    run = regenerate.start(
+        project,
+        "score-invariant",
+        items=[harmed.pk],
+        strategy=make_strategy("generate-score-invariant"),
+        endpoint=make_endpoint(NOBODY),
+        member=None,
+    )
+    lifecycle.plan_calls(run)
+    assert "Now it is wrong." in prompts(run)[0]
 
 
 def test_only_what_was_turned_down_can_be_made_again(project: Project) -> None:

@@ -8,6 +8,7 @@ from django.core.management.base import CommandError, OutputWrapper
 
 from annotation import errors
 from annotation.models import Project
+from judging import tasks
 from judging.errors import Refused
 from judging.management import run_commands
 from judging.models import Run
@@ -101,3 +102,17 @@ def test_a_run_that_pauses_ends_the_command_with_the_reason(project: Project) ->
     with pytest.raises(CommandError, match="Run 1 is paused: a cap"):
         run_commands.continue_run(run, OutputWrapper(StringIO()), wait=True)
     run_commands.continue_run(run, OutputWrapper(StringIO()), wait=False)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("kind, told", [(Run.Kind.ASKED, True), (Run.Kind.RECORDED, False)])
+def test_a_command_that_does_not_wait_tells_the_workers_of_a_run_that_asks(
+    project: Project, monkeypatch: pytest.MonkeyPatch, kind: str, told: bool
+) -> None:
+    notified: list[int] = []
+    monkeypatch.setattr(tasks, "notify_workers", notified.append)
+    make_items(project, 1)
+    run = make_run(project)
+    run.kind = kind
+    run_commands.continue_run(run, OutputWrapper(StringIO()), wait=False)
+    assert notified == [run.endpoint_id] * told

@@ -7,13 +7,19 @@ import pytest
 from annotation.items import taxonomy
 from annotation.models import Project
 from judging.models import Endpoint, Run
-from judging.runs import forms
+from judging.runs import choices, forms
 from judging.runs.forms import StartForm
 from judging.runs.views.derived_runs import CloneForm, ReparseForm, RepeatRunForm
 from judging.strategies import editing
 from judging.strategies.definitions import MAX_EXAMPLES, MAX_SAMPLES
-from tests.builders import make_member
-from tests.judging.builders_judging import make_baseline, make_endpoint, make_strategy
+from tests.builders import make_member, make_project
+from tests.judging.builders_judging import (
+    make_baseline,
+    make_endpoint,
+    make_items,
+    make_run,
+    make_strategy,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -159,6 +165,18 @@ def test_an_explanation_check_cannot_be_ticked_before_a_run_has_explained_its_sc
         strategies=[make_strategy("explanation-check")]
     ).strategy_groups()
     assert option.barrier == "needs a finished run that explained its scores"
+
+
+def test_the_runs_whose_explanations_to_check_say_what_they_asked() -> None:
+    project = make_project()
+    make_items(project, 1)
+    run = make_run(project, make_endpoint("http://127.0.0.1:9/v1", name="judge"), "vanilla")
+    Run.objects.update(state=Run.State.FINISHED)
+    form = start_form(explained=choices.list_explained_runs(project))
+    assert [str(label) for _, label in form.fields["over"].choices] == [
+        "No run",
+        f"Run {run.number}: vanilla at judge",
+    ]
 
 
 def test_generators_stand_apart_where_nothing_waits_for_them() -> None:

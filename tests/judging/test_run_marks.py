@@ -1,11 +1,9 @@
 """Which runs stand side by side where nobody names any: the same everywhere, the others marked."""
 
-import importlib
 import json
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
@@ -229,17 +227,6 @@ def test_a_run_knows_whether_there_were_more_items_when_it_began(project: Projec
         config=RunConfig(seed=1, limit=1),
     )
     assert by_number(project)[first.number].marks[0].words == "canary"
-
-
-def test_older_runs_are_parts_beside_the_largest_of_their_project(project: Project) -> None:
-    items = make_items(project, 10)
-    base = replied(project, items)
-    replied(project, items[:9])
-    replied(project, items[:8])
-    replied(project, items[:1], "explanation-check", sources=[base], base=base)
-    migration = importlib.import_module("judging.migrations.0015_older_runs_over_a_part")
-    migration.find_parts(apps, None)
-    assert list(Run.objects.filter(is_part=True).values_list("number", flat=True)) == [3]
 
 
 def test_what_all_shown_runs_share_is_no_part_of_their_names(

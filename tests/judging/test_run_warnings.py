@@ -15,7 +15,7 @@ from django.utils import timezone
 from annotation.models import Event, Project, Revision
 from judging.exporting import tables
 from judging.jobs import heartbeat
-from judging.models import Endpoint, Reply, Run, Tally
+from judging.models import Endpoint, Reply, Request, Run, Tally
 from judging.runs import derived, estimate, lifecycle, progress, selection
 from judging.runs.choices import get_version
 from judging.runs.warnings import (
@@ -250,7 +250,22 @@ def test_failed_tries_are_counted_by_cause_though_they_were_answered_later(
     run = ask_run(evaluator, [5, 5], faults={"server_error": "first:1"})
     assert progress.count_progress(run).tries == {"unavailable": 2}
     assert progress.count_progress(run).answered == 2
-    assert "2 unavailable" in page_of(run)
+    assert "2 unavailable</li>" in page_of(run)
+
+
+@pytest.mark.django_db
+def test_a_running_run_whose_tries_timed_out_says_what_helps() -> None:
+    run = started_run(2)
+    Endpoint.objects.update(timeout=90)
+    Request.objects.filter(pk=Request.objects.order_by("pk")[0].pk).update(tried={"timed_out": 2})
+    said = page_of(run)
+    assert '2 timed out. <small class="hint">A call may take 90 s.' in said
+    assert f'raise this timeout of <a href="/endpoints/{run.endpoint.name}/">' in said
+    # A time of the run's own is not the endpoint's: only the calls in flight are left to lower.
+    run.pinned["timeout"] = 45
+    run.save(update_fields=["pinned"])
+    said = page_of(run)
+    assert "A call may take 45 s. If the evaluator is slow, lower its calls in flight." in said
 
 
 def started_run(items: int) -> Run:

@@ -10,7 +10,7 @@ from judging.errors import Refused
 from judging.evaluators.providers import Finish
 from judging.evaluators.providers.errors import Rejected
 from judging.models import Budget, Call, Outcome, Request, Run
-from judging.runs import lifecycle, progress
+from judging.runs import lifecycle, progress, supplements
 from judging.runs.engine import outcomes, store
 from judging.runs.engine.store import CallResult
 from tests.builders import make_item, make_member, make_project, make_resolution, make_revision
@@ -231,10 +231,21 @@ def test_runs_planned_at_the_same_moment_share_every_request(project: Project) -
     assert set(Run.objects.values_list("state", flat=True)) == {"running"}
 
 
+def test_a_step_that_came_too_late_is_told_in_words(project: Project) -> None:
+    make_items(project, 1)
+    run = planned(project)
+    shown = Run.objects.get(pk=run.pk)
+    answer(run)
+    assert lifecycle.finish_if_done(run)
+    for step, verb in ((supplements.cancel, "be cancelled"), (lifecycle.pause, "be paused")):
+        with pytest.raises(Refused, match=f"is already finished, so it can no longer {verb}."):
+            step(shown, None)
+
+
 def test_a_run_moves_only_where_its_state_allows(project: Project) -> None:
     make_items(project, 1)
     run = planned(project)
-    with pytest.raises(Refused, match="is running, so it cannot become running"):
+    with pytest.raises(Refused, match="is already running"):
         lifecycle.resume(run, None)
     lifecycle.pause(run, None, reason="Lunch.")
     assert (run.state, run.reason) == (Run.State.PAUSED, "Lunch.")
@@ -250,7 +261,7 @@ def test_a_move_sees_what_another_process_did_meanwhile(project: Project) -> Non
     make_items(project, 1)
     run = planned(project)
     lifecycle.cancel(Run.objects.get(pk=run.pk), None)
-    with pytest.raises(Refused, match="is cancelled"):
+    with pytest.raises(Refused, match="is already cancelled"):
         lifecycle.pause(run, None)
     assert run.state == Run.State.CANCELLED
 

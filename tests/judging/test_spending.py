@@ -183,7 +183,7 @@ def test_the_cap_that_a_run_has_is_no_change_and_a_run_that_goes_on_keeps_its_ca
     project: Project,
 ) -> None:
     run = capped(project, "0.35")
-    with pytest.raises(Refused, match="is running"):
+    with pytest.raises(Refused, match="is already running"):
         lifecycle.resume(run, None, cap=Decimal(1))
     lifecycle.pause(run, None)
     lifecycle.resume(run, None, cap=Decimal("0.35"))

@@ -221,7 +221,7 @@ def test_a_problem_inside_a_step_a_metric_or_an_axis_has_its_line() -> None:
         ("a = ", "This is not TOML"),
         ("x" * 200_001, "Shorten it"),
         ("a = " + "[" * 5000, "nested too deep"),
-        (VANILLA.replace("high = 10", f"high = {'9' * 400}"), "too large"),
+        (VANILLA.replace("high = 10", f"high = {'9' * 400}"), "scale.high: write"),
         (VANILLA.replace("high = 10", f"high = {'9' * 5000}"), "too large"),
         (VANILLA.replace('"Vanilla"', '"Van\\u0000illa"'), "title: contains the character U+0000"),
     ],

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from drf_spectacular.generators import SchemaGenerator
 
 from annotation.models import Event, Project
@@ -107,6 +108,26 @@ def test_what_a_supplement_repaired_is_no_longer_told_as_unusable(run: Run) -> N
     supplements.ask_again(run, None, {"max_tokens": 8192})
     answer(run)
     assert progress.count_progress(run).failures == {}
+
+
+def test_counting_causes_compares_a_call_only_with_those_of_its_outcome(run: Run) -> None:
+    """While many runs are planned, PostgreSQL has no statistics on the newest, and may choose to
+    read all calls of the run for each of its calls: a worker counted for minutes."""
+
+    def find_comparisons() -> list[str]:
+        with CaptureQueriesContext(connection) as asked:
+            progress.count_progress(run)
+        return [one["sql"] for one in asked if '"supplement" >' in one["sql"]]
+
+    assert find_comparisons() == []
+    supplements.ask_again(run, None, MORE)
+    comparisons = find_comparisons()
+    # Replies that cannot be used alone: no request has failed.
+    assert len(comparisons) == 1
+    for sql in comparisons:
+        compared = sql[sql.index("NOT (EXISTS") : sql.index('"supplement" >')]
+        assert '"outcome_id" =' in compared
+        assert '"run_id"' not in compared
 
 
 def test_a_supplement_sends_the_changed_parameters(run: Run) -> None:
@@ -368,7 +389,7 @@ def test_the_schema_describes_the_estimate_of_a_supplement() -> None:
     content = operation["responses"]["200"]["content"]["application/json"]
     assert content["schema"] == {"$ref": "#/components/schemas/SupplementEstimate"}
     assert operation["requestBody"]["content"]["application/json"]["schema"] == {
-        "$ref": "#/components/schemas/Supplement"
+        "$ref": "#/components/schemas/SupplementRequest"
     }
     cost = schema["components"]["schemas"]["SupplementEstimate"]["properties"]["cost"]
     assert cost["type"] == ["string", "null"]
@@ -377,6 +398,8 @@ def test_the_schema_describes_the_estimate_of_a_supplement() -> None:
 def test_the_command_asks_again_when_it_is_told_to_start(run: Run, project: Project) -> None:
     words = ("supplement_run", str(run.number), "--project", project.slug)
     call_command(*words, "--parameters", '{"max_tokens": 4096}')
+    with pytest.raises(CommandError, match="required: --project"):
+        call_command(*words[:2])
     run.refresh_from_db()
     assert run.state == Run.State.FINISHED
     call_command(*words, "--parameters", '{"max_tokens": 4096}', "--timeout", "600", "--start")

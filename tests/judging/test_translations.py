@@ -12,13 +12,15 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from annotation.generation import release
+from annotation.items.rendering.sheet import ReadingPreferences, build_original_sheets
 from annotation.models import Item, Project, Resolution, Slot
+from annotation.tasktypes import load_task_type
 from judging.errors import Refused
 from judging.generation import bring_in
 from judging.generation.bring_in import BringInRequest
 from judging.generation.views import board
 from judging.models import Run
-from judging.results import group_fields
+from judging.results import cells, group_fields
 from judging.runs import lifecycle
 from judging.runs.run_config import RunOverrides
 from judging.strategies import StrategyError, frames, from_definition, load_all, preview
@@ -118,6 +120,32 @@ def test_every_item_is_translated_and_goes_to_people(
 
 
 @pytest.mark.django_db
+def test_the_model_that_answered_stays_in_its_field_beside_that_which_translated(
+    project: Project,
+) -> None:
+    """Study 003 groups its figures by the model that answered, in each language."""
+    make_item(project, "one", texts=TEXTS, fields={"model": "alpha", "language": "English"})
+    bring_in.bring_in_replies(BringInRequest(translated(project, SAID), project, ALL), None)
+    [made] = made_of(project)
+    told = {name: value for name, value in made.fields.items() if "model" in name}
+    assert told == {"model": "alpha", "generator_model": "m"}
+    assert (made.fields["language"], made.fields["source_language"]) == ("Swedish", "English")
+
+
+@pytest.mark.django_db
+def test_a_run_without_a_usable_answer_says_so_and_why(project: Project) -> None:
+    make_item(project, "spider", texts=TEXTS)
+    run = translated(project, TEXTS)
+    said, told = StringIO(), StringIO()
+    call_command("bring_in", project="fbi", run=run.number, stdout=said, stderr=told)
+    assert said.getvalue().startswith("0 added, 0 unchanged")
+    assert told.getvalue() == (
+        "No item of run 1 has a usable answer. Missing, by cause: echoed 1. "
+        "The page of the run has the replies.\n"
+    )
+
+
+@pytest.mark.django_db
 def test_what_was_drawn_for_an_item_stays_with_its_translation(project: Project) -> None:
     make_item(project, "spider", texts=TEXTS, fields={"drawn_errors": "3"})
     run = translated(project, SAID)
@@ -179,6 +207,33 @@ def test_several_references_stay_several_and_go_to_a_project_of_their_kind() -> 
     assert (made.parent, made.fields["source_item"]) == (None, "one")
     # The response has lost its number; nobody is asked before a lead has looked.
     assert made.flags == ["numbers"]
+    assert made.fields["before_translation"] == texts
+
+
+@pytest.mark.django_db
+def test_who_checks_a_translation_reads_what_was_translated(browser: Client) -> None:
+    project, target = (make_project(slug, task_type="rating") for slug in ("en", "sv"))
+    item = make_item(project, "one", category="")
+    texts = {"prompt": "Which river?", "gold": ["Loire", "The Loire"], "response": "Seine <b>1"}
+    item.revisions.update(texts=texts)
+    run = translated(project, {"prompt": "Flod?", "gold": ["Loire", "Loiren"], "response": "S 1"})
+    bring_in.bring_in_replies(BringInRequest(run, target, ALL), None)
+    browser.force_login(make_member(target, "lead").account)
+    [made] = made_of(target)
+    for page in ("/projects/sv/label/", f"/projects/sv/items/{made.key}/"):
+        shown = browser.get(page).content.decode()
+        before = shown.partition("Before translation")[2].partition("</details>")[0]
+        for said in ("Prompt", "Which river?", "Gold answers", "The Loire", "Seine &lt;b&gt;1"):
+            assert said in before
+        assert "&quot;Which river?" not in shown  # and no JSON among the fields of the item
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("given", ["text", 7, ["a"], {"gold": 3, "prompt": [1], "other": "x"}])
+def test_fields_of_a_file_that_are_no_texts_are_not_shown_as_translated(given: object) -> None:
+    task = load_task_type(make_project(task_type="rating"))
+    habits = ReadingPreferences.from_request({}, {}, "", "")
+    assert build_original_sheets(task, {"before_translation": given}, habits) == []
 
 
 @pytest.mark.django_db
@@ -275,6 +330,35 @@ def test_a_translation_needs_a_language_and_nothing_else_takes_one(project: Proj
 
 
 @pytest.mark.django_db
+def test_a_translation_is_named_with_its_language(project: Project, browser: Client) -> None:
+    make_items(project, 1)
+    lead = make_member(project, role="lead", alias="lena")
+    assert lead.account
+    browser.force_login(lead.account)
+    run = translated(project, SAID)
+    assert run.label == f"{run.number} · translate into Swedish"
+    assert cells.run_name(run).startswith(f"{run.number} · translate into Swedish · ")
+    run.name = "Spiders"
+    assert "translate into Swedish" in cells.run_cell(run).note
+    for address, name in [
+        ("runs/", "translate into Swedish <span"),
+        (f"runs/{run.number}/", "Translate: all texts of an item into Swedish</h1>"),
+        ("jobs/", "translate into Swedish at"),
+    ]:
+        assert name in browser.get(f"/projects/fbi/{address}").content.decode()
+
+
+@pytest.mark.django_db
+def test_an_estimate_of_a_translation_names_the_language(project: Project) -> None:
+    make_items(project, 1)
+    make_endpoint(NOBODY, name="judge")
+    said = StringIO()
+    call_command("run_strategy", project="fbi", strategy="translate", endpoint="judge",
+                 language="Swedish", estimate=True, stdout=said)  # fmt: skip
+    assert "Translates into Swedish" in said.getvalue()
+
+
+@pytest.mark.django_db
 def test_form_and_api_take_the_language(project: Project, browser: Client) -> None:
     make_items(project, 2)
     lead, endpoint = make_member(project, role="lead", alias="lena"), make_endpoint(NOBODY)
@@ -288,7 +372,7 @@ def test_form_and_api_take_the_language(project: Project, browser: Client) -> No
     both = sent | {"strategy": ["translate", "generate-entity"], "language": " Swedish ",
                    "estimate": "1"}  # fmt: skip
     page = browser.post("/projects/fbi/runs/new/", both)
-    assert "into Swedish" in page.content.decode()
+    assert "Translate: all texts of an item into Swedish at" in page.content.decode()
     # A language that was left in the form of another strategy does not matter.
     browser.post("/projects/fbi/runs/new/", sent | {"strategy": ["vanilla"], "language": "x"})
     assert Run.objects.get().strategy.slug == "vanilla"

@@ -176,7 +176,7 @@ def test_a_step_that_is_not_open_is_refused_in_words(browser: Client, project: P
     run = asked_run(project)
     sent = browser.post(page("run-resume", run.number))
     assert sent.status_code == 422
-    assert "Run 1 is running, so it cannot become running." in sent.content.decode()
+    assert "Run 1 is already running." in sent.content.decode()
 
 
 def test_a_run_that_nobody_works_on_says_so_at_once(browser: Client, project: Project) -> None:

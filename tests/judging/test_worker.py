@@ -267,5 +267,5 @@ def test_long_jobs_leave_room_for_other_jobs_and_for_calls(
 def test_every_kind_of_job_is_limited_and_nothing_else() -> None:
     limited = {kind.name: kind.at_once for kind in worker.list_kinds()}
     named = {f"{name} job": 2 for name, kind in job_list.JOB_KINDS.items() if kind.run}
-    others = {"endpoint": None, "table of figures": None, "search index": None}
+    others = {"endpoint": None, "table of figures": None, "search index": None, "webhooks": None}
     assert limited == {**others, **named}

@@ -3,29 +3,26 @@
 Only the port differs, since every test takes a free one.
 """
 
-import http.client
 import json
 import os
-import re
 import secrets
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 import pytest
 import yaml
+
+from tests.services.visitor import SITE, Visitor
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(
     (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
 )["services"]
-SITE = "blindspot.example"
 PASSWORD = secrets.token_urlsafe(20)
 Processes = list[subprocess.Popen[bytes]]
 
@@ -91,49 +88,6 @@ def answers(command: list[str], environment: dict[str, str], seconds: float = 60
             return True
         time.sleep(0.3)
     return False
-
-
-@dataclass
-class Visitor:
-    """A browser behind the deployment's proxy, which says that it came by TLS."""
-
-    port: int
-    cookies: dict[str, str] = field(default_factory=dict)
-
-    def get(self, path: str, **headers: str) -> tuple[int, str]:
-        return self._ask("GET", path, {}, headers)
-
-    def post(self, path: str, **fields: str) -> tuple[int, str]:
-        token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', self.get(path)[1])
-        assert token, path
-        return self._ask("POST", path, fields | {"csrfmiddlewaretoken": token[1]})
-
-    def _ask(
-        self, method: str, path: str, fields: dict[str, str], more: dict[str, str] | None = None
-    ) -> tuple[int, str]:
-        headers = (more or {}) | {
-            "Host": SITE,
-            "X-Forwarded-Proto": "https",
-            "Referer": f"https://{SITE}{path}",
-            "Cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items()),
-            "Content-Type": "application/x-www-form-urlencoded",
-        }
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
-        connection.request(method, path, urlencode(fields) if fields else None, headers)
-        answer = connection.getresponse()
-        # Over TLS alone for a year, whatever is answered.
-        assert "max-age=31536000; includeSubDomains" in answer.headers["Strict-Transport-Security"]
-        assert answer.headers["X-Content-Type-Options"] == "nosniff"
-        for cookie in answer.headers.get_all("Set-Cookie") or []:
-            name, _, value = cookie.partition(";")[0].partition("=")
-            if "Max-Age=0" in cookie:
-                self.cookies.pop(name, None)
-                continue
-            assert "Secure" in cookie
-            self.cookies[name] = value
-        text = answer.read().decode("utf-8")
-        connection.close()
-        return answer.status, text
 
 
 def until(what: str, found: Any, seconds: float = 90) -> Any:

@@ -1,11 +1,13 @@
 """The engine in real processes that are killed while they work."""
 
+import os
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from judging.jobs.worker import NICENESS
 from judging.models import Endpoint, Reply, Request, Run
 from tests.builders import make_project
 from tests.judging.builders_judging import TWO_CALLS, make_endpoint, make_items, make_run, results
@@ -101,6 +103,16 @@ def test_a_run_survives_that_the_one_process_of_the_embedded_default_is_killed(
     finish(run)
     assert_all_on_record(run)
     assert_asked_once(evaluator, killed)
+
+
+@pytest.mark.redis
+def test_pages_come_before_the_work_of_a_worker(processes: Processes) -> None:
+    processes.redis()
+    worker = processes.worker()
+    wait_for(
+        lambda: os.getpriority(os.PRIO_PROCESS, worker.pid) == os.nice(0) + NICENESS,
+        "the worker lets others go first",
+    )
 
 
 @pytest.mark.redis

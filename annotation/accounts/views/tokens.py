@@ -12,6 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from annotation.accounts.models import SCOPES
+from annotation.errors import Refused
 from annotation.models import Account, ApiToken
 
 
@@ -54,8 +55,11 @@ def tokens(request: HttpRequest) -> HttpResponse:
     key = ""
     if form.is_valid():
         said, until = form.cleaned_data, form.until(timezone.now())
-        _, key = ApiToken.issue(request.user, said["name"], said["scopes"], until)
-        form = TokenForm()
+        try:
+            _, key = ApiToken.issue(request.user, said["name"], said["scopes"], until)
+            form = TokenForm()
+        except Refused as problem:
+            form.add_error(None, str(problem))
     now = timezone.now()
     tokens = [(token, token.has_expired(now)) for token in request.user.tokens.all()]
     context = {"form": form, "key": key, "tokens": tokens}

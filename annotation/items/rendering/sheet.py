@@ -36,6 +36,9 @@ FOLD_CHOICES = ("off", "on")
 FOUND = "found"
 """In place of a format: that which the texts of an item hold."""
 
+ORIGINALS_FIELD = "before_translation"
+"""The field of a translated item with the texts from which it was translated, by their names."""
+
 # Hebrew, Arabic and related scripts, and characters that change the direction. For a text without
 # them, layout is several times faster if the browser does not determine the direction of each line.
 _RIGHT_TO_LEFT = re.compile(
@@ -260,6 +263,23 @@ def build_side_sheets(
         for text, said in given
         if said
     ]
+
+
+def build_original_sheets(
+    task: TaskType, fields: Mapping[str, Any], habits: ReadingPreferences
+) -> list[TextSheet]:
+    """Return the sheets of the texts from which an item was translated, in the order of the task
+    type; [] for an item that is no translation. Its fields may come from a file: what is no text is
+    not shown."""
+    originals = fields.get(ORIGINALS_FIELD)
+    given = originals if isinstance(originals, dict) else {}
+    sheets = []
+    for text in task.texts:
+        said = given.get(text.name)
+        parts = [part for part in (said if isinstance(said, list) else [said]) if part]
+        if parts and all(isinstance(part, str) for part in parts):
+            sheets.append(_build_text(text, parts, habits.for_texts(parts)))
+    return sheets
 
 
 def _has_text(text: Any) -> bool:

@@ -18,6 +18,7 @@ from annotation.importing import flags
 from annotation.items import search, search_index, taxonomy
 from annotation.items.diffing import stored
 from annotation.items.filters import ItemPageFilter
+from annotation.items.rendering import sheet
 from annotation.labelling import bulk_changes, comments, correct_answers, visibility
 from annotation.models import Item, Label, Mark, Membership, Resolution, Revision
 from annotation.projects import access
@@ -53,14 +54,11 @@ def items(request: HtmxRequest, slug: str) -> HttpResponse:
     """
     member = access.member_for(request, slug, right="items")
     task = tasktypes.load_version(member.project.task_type)
-    former = versions.former_choices(member.project)
-    choices = [(str(option.value), option.title) for option in task.deciding.options]
-    choices += [(value, f"{title} (no longer offered)") for value, title in former.items()]
     people = Membership.objects.in_project(member.project).who_label()
     found = ItemPageFilter(
         request.GET,
         Item.objects.in_project(member.project).for_list(),
-        choices=choices,
+        former=versions.former_choices(member.project),
         people=[person.alias for person in people],
         task=task,
         categories=taxonomy.load_taxonomy(member.project) if task.categories else None,
@@ -146,10 +144,12 @@ def _facts(member: Membership, task: TaskType, item: Item) -> dict[str, Any]:
 
 
 def _own_fields(item: Item) -> list[tuple[str, str]]:
-    """Return the names and values of the item's own fields, values that are no text as JSON."""
+    """Return the names and values of the item's own fields, values that are no text as JSON. The
+    texts before translation are shown as texts."""
     return [
         (name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
         for name, value in item.fields.items()
+        if name != sheet.ORIGINALS_FIELD
     ]
 
 

@@ -99,6 +99,14 @@ class ItemBody(serializers.Serializer[Any]):
     item = serializers.CharField(max_length=200, trim_whitespace=False)
 
 
+class CaseBody(serializers.Serializer[Any]):
+    """The item whose case to take; without it, the next case."""
+
+    item = serializers.CharField(
+        default="", allow_blank=True, allow_null=True, max_length=200, trim_whitespace=False
+    )
+
+
 def _either_serializer(name: str, serializer: Any) -> PolymorphicProxySerializer:
     return PolymorphicProxySerializer(
         component_name=name,
@@ -182,7 +190,7 @@ def waiting_cases(request: Request, slug: str) -> Response:
 
 
 @extend_schema(
-    request=inline_serializer("CaseBody", {"item": serializers.CharField(required=False)}),
+    request=CaseBody,
     responses={200: _either_serializer("NextCase", CaseSerializer), **SUBMISSION_RESPONSES},
 )
 @api_view(["POST"])
@@ -190,8 +198,7 @@ def next_case(request: Request, slug: str) -> Response:
     """Take the next case, or the case of `item`. If there is none for you, the response says
     why."""
     member, now = access.member_for(request, slug, right="adjudicate"), timezone.now()
-    named = request.data.get("item") if isinstance(request.data, dict) else None
-    named = validate_body(ItemBody(data={"item": named}))["item"] if named else ""
+    named = validate_body(CaseBody(data=request.data))["item"]
     key = named or cases.next_case_key(member, now)
     if key is None:
         waits = offers.explain_waiting(member, Stage.ADJUDICATE, now)

@@ -178,6 +178,23 @@ class SlotQuerySet(models.QuerySet["Slot"]):
         found = free.filter(~Exists(own), ~Exists(skipped))
         return int(found.aggregate(items=Count("item", distinct=True))["items"])
 
+    def count_baseline_items_for(self, member: Membership, now: datetime) -> int:
+        """Count the live items of the human baseline that the member can label: those that the
+        member holds, or has neither labelled nor seen and nobody else holds."""
+        from annotation.models import Label, Mark
+
+        slots = self.in_project(member.project_id).at_stage("baseline").of_live_items()
+        mine = {"item": OuterRef("item"), "member": member.pk}
+        marks = Mark.objects.in_force().filter(**mine, kind__in=["skip", "seen"])
+        free = slots.free_for(member.pk, now).filter(
+            ~Exists(Slot.objects.filter(**mine)),
+            ~Exists(Label.objects.filter(**mine, current=True)),
+            ~Exists(marks),
+        )
+        held = slots.held_by(member.pk).values("item")
+        found = free.order_by().values("item").union(held.order_by())
+        return found.count()
+
     def count_labels(self, project_id: int) -> tuple[int, int]:
         """Count the labels that live items have, and those that they need."""
         slots = self.in_project(project_id).at_work().of_live_items().of_tests()

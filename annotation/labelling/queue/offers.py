@@ -97,8 +97,8 @@ class Waiting:
     or `awaiting` is above 0.
 
     awaiting: items that nobody gets yet, because they lack the text that their task type awaits.
-    practising: True if the member must qualify first, but no qualification item is left for the
-    member.
+    practising: True if the member must qualify first; on the label screen, no qualification item is
+    left for the member.
     """
 
     held_by_others: int
@@ -221,7 +221,7 @@ def explain_waiting(member: Membership, stage: str, now: datetime) -> Waiting:
         held_by_others=others.count() if first else 0,
         next_free=first.held_until if first else None,
         done=count_labels(member, stage),
-        practising=stage == Stage.LABEL and qualification.is_due(member),
+        practising=qualification.is_due(member),
         awaiting=readiness.count_waiting(member.project, member.role)
         if stage == Stage.LABEL
         else 0,
@@ -284,6 +284,9 @@ def _count_todo(member: Membership) -> int:
         if left and hidden and not member.can("items"):
             # Control items count too: a number that only other items make less would tell them.
             left += len(control_items.items_left(member))
+        if not member.is_in_pilot:
+            # These come last, so somebody who is told that nothing is left would never get them.
+            left += Slot.objects.count_baseline_items_for(member, timezone.now())
         # A label that is given while the count is kept makes one item less.
         return left + member.labelled
 

@@ -44,11 +44,15 @@ class CaseForm(forms.Form):
 
 
 class GoldCorrectionForm(forms.Form):
-    """A corrected gold answer; several gold answers of an item are fields with the same name."""
+    """A corrected gold answer; several gold answers of an item are fields with the same name.
+
+    `preview` is the digest of the preview that the member has seen.
+    """
 
     revision = forms.IntegerField(min_value=1, max_value=2_147_483_647)
     note = forms.CharField(required=False, max_length=2_000)
     carry = forms.BooleanField(required=False)
+    preview = forms.CharField(required=False, max_length=64)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -167,6 +171,12 @@ def _handle_correct_gold(request: HttpRequest, member: Membership, item: Item) -
     gold = [text.replace("\r\n", "\n") for text in request.POST.getlist("gold")]
     if not form.is_valid():
         raise Refused("The form could not be read. Reload the page.")
+    seen = form.cleaned_data.pop("preview")
+    preview = gold_correction.preview_correction(
+        item, revision=form.cleaned_data["revision"], gold=gold
+    )
+    if seen != preview.digest:
+        return _render_case(request, member, item, preview=preview)
     mended = gold_correction.correct_gold(
         access.ensure_membership(member),
         item_key=item.key,
@@ -177,6 +187,10 @@ def _handle_correct_gold(request: HttpRequest, member: Membership, item: Item) -
     number = len(mended.items)
     carried = f" {mended.carried} labels were kept." if form.cleaned_data["carry"] else ""
     one = "is corrected in this item" if number == 1 else f"is corrected in {number} items"
+    if preview.both:
+        both = len(preview.both)
+        one += ", with its perturbed answer" if number == 1 else f", with {both} perturbed answer"
+        one += "s" if number > 1 and both > 1 else ""
     messages.success(request, f"The gold answer {one}.{carried}")
     return redirect("case", member.project.slug, item.key)
 
@@ -199,7 +213,11 @@ def _redirect_to_next(request: HttpRequest, member: Membership) -> HttpResponse:
 
 
 def _render_case(
-    request: HttpRequest, member: Membership, item: Item, problem: Refused | None = None
+    request: HttpRequest,
+    member: Membership,
+    item: Item,
+    problem: Refused | None = None,
+    preview: gold_correction.CorrectionPreview | None = None,
 ) -> HttpResponse:
     assert isinstance(request.user, Account)
     item.project = member.project
@@ -208,6 +226,7 @@ def _render_case(
     task = tasktypes.load_task_type(member.project)
     revision = item.revision()
     gold = gold_correction.get_gold(revision)
+    entered = preview.gold if preview else gold
     context = {
         "project": member.project,
         "member": member,
@@ -225,7 +244,10 @@ def _render_case(
         "why": cases.DISAGREEMENT_REASONS.get(
             shown.resolution.reason if shown.resolution else "", ""
         ),
-        "gold": [gold] if isinstance(gold, str) else gold,
+        "gold": [entered] if isinstance(entered, str) else entered,
+        "preview": preview,
+        "gold_note": request.POST.get("note", "") if preview else "",
+        "keeps_labels": bool(preview and request.POST.get("carry")),
         "sharing": gold_correction.items_sharing_gold(item, gold) if gold is not None else [],
         "revisions": item.revisions.all(),
         "labels": Label.objects.of_item(item).for_page(),
@@ -280,7 +302,7 @@ def _initial_entries(
 ) -> dict[str, Any]:
     """The entries of the form: the entries that were refused, else the member's previous
     decision."""
-    if request.method == "POST":
+    if request.POST.get("action") == "decide":
         sent = LabelForm(request.POST, task).answers
         return sent | {name: request.POST.get(name, "") for name in (REASON_FIELD, COMMENT_FIELD)}
     previous = shown.offer.previous if shown.offer else None

@@ -17,7 +17,7 @@ from annotation.errors import Refused
 from annotation.labelling import answer_key as labelling_answer_key
 from annotation.labelling import control_items, correct_answers, visibility
 from annotation.labelling.correct_answers import PRACTICE, PROBE, PURPOSES
-from annotation.models import Item, Label, Membership, Resolution, Stage
+from annotation.models import Item, Label, Membership, Project, Resolution, Stage
 from annotation.projects import access
 
 
@@ -162,8 +162,25 @@ def _page(
         ],
         "groups": groups,
         "unknown": labelling_answer_key.items_without_answer(lead.project),
+        "off": _unused(lead.project, {purpose: len(entries) for purpose, entries in groups}),
+        "has_categories": task.categories,
     }
     return render(request, "annotation/answer_key.html", context, status=status)
+
+
+def _unused(project: Project, there: dict[str, int]) -> list[str]:
+    """Why nobody gets the items with a known answer; `there` counts them by purpose."""
+    found = []
+    if there[PRACTICE] and not project.practice_items:
+        found.append("Nobody gets the qualification items: the project asks for no qualification.")
+    elif there[PRACTICE] < project.practice_items:
+        found.append(
+            f"Nobody can pass the qualification: a round has {project.practice_items} items, and"
+            f" there {'is' if there[PRACTICE] == 1 else 'are'} {there[PRACTICE]}."
+        )
+    if there[PROBE] and not project.probe_every:
+        found.append("Nobody gets the control items: the project asks for none.")
+    return found
 
 
 def _chosen_values(field: Any, chosen: dict[str, Any] | None) -> frozenset[str]:

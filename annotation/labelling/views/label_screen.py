@@ -345,7 +345,11 @@ def _panel_context(request: HttpRequest, member: Membership, shown: ScreenState)
         return context | _lesson(member, shown.lesson)
     if isinstance(shown.offer, Offer):
         return context | _item_context(member, shown.offer)
-    return context | {"waiting": shown.offer, "open_items": queue.load_open_items(member)}
+    return context | {
+        "waiting": shown.offer,
+        "open_items": queue.load_open_items(member),
+        "feedback": qualification.find_feedback(member),
+    }
 
 
 def _item_context(member: Membership, offer: Offer) -> dict[str, Any]:
@@ -358,6 +362,7 @@ def _item_context(member: Membership, offer: Offer) -> dict[str, Any]:
         "offer": offer,
         "phase": offer.phase,
         "qualifies": qualification.describe_due(member),
+        "feedback": qualification.find_feedback(member),
         "begun": start,
         "answers": start.answers,
         "history": list(my_items.past_labels(member, offer.item)),
@@ -389,6 +394,7 @@ def _lesson(member: Membership, label: Label) -> dict[str, Any]:
     return {
         "task": task,
         "lesson": replace(lesson, explanation=explanation),
+        "waits": qualification.waits_for_lead(member),
         "compared": [
             (
                 field,

@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand
 from django.core.validators import validate_slug
 
 from annotation import importing, tasktypes
+from annotation.db import transactions
 from annotation.errors import Stale
 from annotation.importing import sources
 from annotation.importing.column_mapping import guess_columns, needed_columns
@@ -19,8 +20,8 @@ from annotation.importing.sources import Source
 from annotation.items import taxonomy
 from annotation.items.taxonomy import Taxonomy
 from annotation.management import files
-from annotation.models import Project
-from annotation.projects import encrypted_archives
+from annotation.models import Account, Project
+from annotation.projects import creation, encrypted_archives
 from formats import bundles
 from formats.readers import FORMATS, pick_rows
 from formats.rows import DEFAULT_LIMITS, BadRow, FormatError, Row
@@ -44,6 +45,9 @@ class Command(BaseCommand):
             "--create", action="store_true", help="create the project if it does not exist"
         )
         parser.add_argument("--name", help="name of a new project; default: its slug")
+        parser.add_argument(
+            "--lead", metavar="USERNAME", help="user name of the lead of a new project"
+        )
         parser.add_argument("--task-type", metavar="SLUG", help=f"default: {DEFAULT_TASK}")
         parser.add_argument(
             "--column",
@@ -71,8 +75,11 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         form = _format(options["path"], options["format"])
         files.check_mend_path(options["mend"], form)
+        lead = files.get_account(options["lead"]) if options["lead"] else None
         wanted = options["task_type"] or TASK_OF_FORMAT.get(form)
         project = _project(options["project"], options["create"], options["task_type"])
+        if project and lead:
+            raise files.command_error("--lead is for a new project. See Members on its page.")
         task = _task_type(project, wanted)
         columns = _columns(options["column"])
         source = Source(options["path"], form, columns, options["password"], options["accept"])
@@ -84,7 +91,7 @@ class Command(BaseCommand):
                 self._report(importing.ItemImportReport(bad=bad), report_file, form, options)
                 raise files.command_error("No valid rows; nothing was imported.")
             if project is None and not options["dry_run"]:
-                project = _create(options["project"], options["name"], task)
+                project = _create(options["project"], options["name"], task, lead)
             if project and source.password and not options["dry_run"]:
                 encrypted_archives.seal_project(project)
             stream = files.show_progress(chain(bad, [first], drafts), self.stderr)
@@ -96,6 +103,8 @@ class Command(BaseCommand):
                 raise files.command_error(str(error)) from error
             self._report(report, report_file, form, options)
         self._sum_up(report, options["project"], options["dry_run"])
+        if project and not project.members.exists():
+            self.stdout.write(files.NO_LEAD)
 
     def _report(
         self,
@@ -165,7 +174,7 @@ def _task_type(project: Project | None, slug: str | None) -> tasktypes.TaskType:
     return tasktypes.parse_definition(known[slug])
 
 
-def _create(slug: str, name: str | None, task: tasktypes.TaskType) -> Project:
+def _create(slug: str, name: str | None, task: tasktypes.TaskType, lead: Account | None) -> Project:
     try:
         validate_slug(slug)
     except ValidationError as error:
@@ -173,7 +182,11 @@ def _create(slug: str, name: str | None, task: tasktypes.TaskType) -> Project:
             f"{slug!r} is not a valid project slug. Use letters, digits, hyphens and underscores."
         ) from error
     named = {"name": name} if name else {}
-    return importing.create_audited_project(slug, task_type=task.slug, **named)
+    with transactions.transact():
+        project = creation.create_audited_project(slug, task_type=task.slug, **named)
+        if lead:
+            creation.add_lead(project, lead, by_command=True)
+    return project
 
 
 def _format(path: Path, given: str | None) -> str:

@@ -8,8 +8,8 @@ from django.core.validators import validate_slug
 from annotation import tasktypes
 from annotation.db import transactions
 from annotation.labelling import work_order
-from annotation.management.files import command_error
-from annotation.models import Account, Project
+from annotation.management.files import NO_LEAD, command_error, get_account
+from annotation.models import Project
 from annotation.projects import creation
 
 
@@ -35,7 +35,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, slug: str, lead: str | None, **options: Any) -> None:
         _check(slug)
-        account = _account(lead) if lead else None
+        account = get_account(lead) if lead else None
         named = {"name": options["name"]} if options["name"] else {}
         with transactions.transact():
             project = creation.create_audited_project(
@@ -48,9 +48,7 @@ class Command(BaseCommand):
                 creation.add_lead(project, account, by_command=True)
         self.stdout.write(f"Created {project.name} at /projects/{slug}/.")
         if account is None:
-            self.stdout.write(
-                "It has no lead yet. A site admin can add members in the administration."
-            )
+            self.stdout.write(NO_LEAD)
 
 
 def _check(slug: str) -> None:
@@ -62,10 +60,3 @@ def _check(slug: str) -> None:
         ) from error
     if Project.objects.filter(slug=slug).exists():
         raise command_error(f"The project {slug!r} already exists. Choose another slug.")
-
-
-def _account(name: str) -> Account:
-    account = Account.objects.filter(username=name).first()
-    if account is None:
-        raise command_error(f"There is no user {name!r}.")
-    return account

@@ -10,8 +10,8 @@ from annotation.generation.perturbers import PerturbRequest, PerturbResult, Unsu
 from annotation.generation.release import ReleasePolicy
 from annotation.labelling import correct_answers
 from annotation.management import release_options
-from annotation.management.files import command_error
-from annotation.models import Job, Project
+from annotation.management.files import command_error, get_project
+from annotation.models import Job
 from formats.rows import as_printable
 from perturbers.registry import PERTURBERS
 
@@ -68,9 +68,9 @@ class Command(BaseCommand):
                 raise command_error(str(error)) from error
             self.stdout.write(json.dumps(perturber_jobs.summarise_result(made)))
             return
-        project = Project.objects.filter(slug=options["project"]).first()
-        if project is None:
-            raise command_error(f"There is no project {options['project']!r}.")
+        if options["project"] is None:
+            raise command_error("Give --project.")
+        project = get_project(options["project"])
         wish, dry_run = _wish(options), options["dry_run"]
         wanted = ReleasePolicy.from_values(options)
         try:

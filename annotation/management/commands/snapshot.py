@@ -6,8 +6,8 @@ from django.core.management.base import BaseCommand, CommandError
 
 from annotation.errors import FieldError
 from annotation.items.snapshots import create
-from annotation.management.files import command_error
-from annotation.models import Job, Project, Snapshot
+from annotation.management.files import command_error, get_project
+from annotation.models import Job, Snapshot
 
 LOOK_EVERY = 0.5
 
@@ -21,9 +21,7 @@ class Command(BaseCommand):
         parser.add_argument("--note", default="", help="a note about its purpose")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        project = Project.objects.filter(slug=options["project"]).first()
-        if project is None:
-            raise command_error(f"There is no project {options['project']!r}.")
+        project = get_project(options["project"])
         name = options["name"].strip()
         try:
             snapshot = create.enqueue(project, None, name, options["note"])

@@ -181,13 +181,21 @@ def project(request: HttpRequest, slug: str) -> HttpResponse:
         "people": people,
         "tasks": attention.list_tasks(member, people, timezone.now()) if member.is_lead else [],
         "guidelines": member.project.guidelines.last(),
-        "qualifies": qualification.describe_due(member) if member.can_label else "",
+        **(_qualification(member) if member.can_label else {}),
         "perturbs": perturbers.is_suitable(member.project),
         "compares": tasktypes.load_version(member.project.task_type).pair is not None,
         "lacks_categories": _lacks_categories(member.project) if member.is_lead else False,
         "sorts": bool(tasktypes.load_version(member.project.task_type).awaits),
     }
     return render(request, "annotation/project.html", context)
+
+
+def _qualification(member: Membership) -> dict[str, Any]:
+    return {
+        "qualifies": qualification.describe_due(member),
+        "qualification_waits": qualification.waits_for_lead(member),
+        "feedback": qualification.find_feedback(member),
+    }
 
 
 def _load_people(lead: Membership) -> list[Membership]:

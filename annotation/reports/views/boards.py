@@ -194,7 +194,9 @@ def _line(
     items = f"{reverse('items', args=[project.slug])}?{urlencode({by.name: row.name})}"
     if row.answer == reports_category_board.AS_INTENDED:
         return BoardLine(row, cells, items)
-    counted = f"{items}&{urlencode({'resolution': row.answer})}"
+    score = main_field.load_main_field(project).name  # of several, the filter needs its name
+    held = f"{score}:{row.answer}" if score else row.answer
+    counted = f"{items}&{urlencode({'resolution': held})}"
     said = row.answer in (value, ERROR_ITEM)
     return BoardLine(row, cells, items, counted, "" if said else titles[row.answer].lower())
 

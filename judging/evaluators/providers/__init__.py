@@ -8,14 +8,15 @@ the forms, the API and the tests without further changes.
 import pkgutil
 from collections.abc import Iterable, Mapping
 from importlib import import_module
-from typing import Any, Protocol, cast
-
-import aiohttp
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from judging.evaluators.providers import never_called, openai_compatible
 from judging.evaluators.providers.answers import Answer, Finish, Prompt, Target
 from judging.evaluators.providers.transport import connect
 from judging.evaluators.retries import parse_retry_after
+
+if TYPE_CHECKING:
+    import aiohttp
 
 __all__ = [
     "PROVIDERS",
@@ -72,7 +73,7 @@ class Provider(Protocol):
     ) -> bytes: ...
 
     async def ask(
-        self, session: aiohttp.ClientSession | None, target: Target, body: bytes
+        self, session: "aiohttp.ClientSession | None", target: Target, body: bytes
     ) -> Answer: ...
 
 

@@ -1,20 +1,16 @@
-"""Which addresses of evaluators may be called.
+"""Which addresses of evaluators and receivers of webhooks may be called.
 
-Whoever can edit an endpoint chooses its address, and this process calls it from inside the network.
-So an address is checked twice: first as written (`check_address`), then, on every connection, by
-the IP addresses that its name resolves to (`GuardedResolver`), which may have changed since. Public
-hosts are allowed. Loopback and private hosts are allowed only if the deployment lists them;
-link-local hosts and cloud metadata services are never allowed.
+Whoever can edit an endpoint or a webhook chooses its address, and this process calls it from inside
+the network. So an address is checked twice: first as written (`check_address`), then, on every
+connection, by the IP addresses that its name resolves to (`http_client.GuardedResolver`), which may
+have changed since. Public hosts are allowed. Loopback and private hosts are allowed only if the
+deployment lists them; link-local hosts and cloud metadata services are never allowed.
 """
 
 import re
-import socket
 from collections.abc import Collection
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from urllib.parse import SplitResult, urlsplit
-
-from aiohttp.abc import AbstractResolver, ResolveResult
-from aiohttp.resolver import DefaultResolver
 
 from judging.evaluators.providers.errors import ForbiddenAddress
 
@@ -51,12 +47,18 @@ _TRANSLATED = tuple(
 _ROUTED = IPv6Network("2000::/3")
 
 
-def check_address(address: str, allowed_hosts: Collection[str] = ()) -> str:
+# The setting that lists the hosts of evaluators that may be called although they are not public.
+EVALUATOR_SETTING = "EVALUATOR_HOSTS"
+
+
+def check_address(
+    address: str, allowed_hosts: Collection[str] = (), setting: str = EVALUATOR_SETTING
+) -> str:
     """Return the address without a trailing slash, so that a path can be appended. Raises
     ForbiddenAddress.
 
     No DNS query is made. `allowed_hosts` are exact names or IP addresses, with or without `:port`,
-    that may be called although they are not public.
+    that may be called although they are not public; messages call their setting `setting`.
     """
     parts = _split_address(address)
     host = (parts.hostname or "").rstrip(".")
@@ -66,9 +68,9 @@ def check_address(address: str, allowed_hosts: Collection[str] = ()) -> str:
         )
     ip = _literal(host)
     if ip is not None:
-        _check_ip(ip, host, parts.port, allowed_hosts)
+        check_ip(ip, host, parts.port, allowed_hosts, setting)
     elif _is_local_name(host) and not _is_listed(host, parts.port, allowed_hosts):
-        raise ForbiddenAddress(_explain_unlisted(host))
+        raise ForbiddenAddress(_explain_unlisted(host, setting))
     return address.strip().rstrip("/")
 
 
@@ -90,31 +92,6 @@ def check_base_url(address: str, allowed_hosts: Collection[str] = ()) -> str:
             "added to it."
         )
     return checked
-
-
-class GuardedResolver(AbstractResolver):
-    """Resolve names as aiohttp does, but refuse names that resolve to a forbidden address."""
-
-    def __init__(
-        self, allowed_hosts: Collection[str] = (), inner: AbstractResolver | None = None
-    ) -> None:
-        self._allowed_hosts = allowed_hosts
-        self._inner = DefaultResolver() if inner is None else inner
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        """Return the addresses of `host`. Raises ForbiddenAddress if any of them must not be
-        called.
-        """
-        found = await self._inner.resolve(host, port, family)
-        for result in found:
-            _check_ip(ip_address(result["host"]), host.rstrip("."), port, self._allowed_hosts)
-        return found
-
-    async def close(self) -> None:
-        """Close the inner resolver."""
-        await self._inner.close()
 
 
 def _split_address(address: str) -> SplitResult:
@@ -155,12 +132,19 @@ def _is_local_name(host: str) -> bool:
     return host == "localhost" or host.endswith((".localhost", ".local", ".internal"))
 
 
-def _check_ip(ip: _IP, host: str, port: int | None, allowed_hosts: Collection[str]) -> None:
+def check_ip(
+    ip: _IP,
+    host: str,
+    port: int | None,
+    allowed_hosts: Collection[str],
+    setting: str = EVALUATOR_SETTING,
+) -> None:
+    """Raise ForbiddenAddress if the address, to which `host` leads, must not be called."""
     inner = _embedded(ip)
     if any(inner in network for network in _METADATA_NETWORKS) or inner.is_multicast:
         raise ForbiddenAddress(f"{host} leads to {inner}, which must not be called.")
     if not _is_public(inner) and not _is_listed(host, port, allowed_hosts):
-        raise ForbiddenAddress(_explain_unlisted(host))
+        raise ForbiddenAddress(_explain_unlisted(host, setting))
 
 
 def _is_public(ip: _IP) -> bool:
@@ -182,8 +166,5 @@ def _is_listed(host: str, port: int | None, allowed_hosts: Collection[str]) -> b
     return any(entry.lower().rstrip(".") in {host, with_port} for entry in allowed_hosts)
 
 
-def _explain_unlisted(host: str) -> str:
-    return (
-        f"{host} is not a public host. If evaluators may be called there, add it to"
-        " EVALUATOR_HOSTS."
-    )
+def _explain_unlisted(host: str, setting: str) -> str:
+    return f"{host} is not a public host. If it may be called, add it to {setting}."

@@ -2,15 +2,16 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
-
-import aiohttp
+from typing import TYPE_CHECKING, Any
 
 from judging.evaluators.prices import DEFAULT_MAX_TOKENS
 from judging.evaluators.providers import transport
 from judging.evaluators.providers.answers import Answer, Finish, Prompt, Target
 from judging.evaluators.providers.canonical_json import canonical_json, keep_order
 from judging.evaluators.providers.errors import EvaluatorError, QuotaExhausted
+
+if TYPE_CHECKING:
+    import aiohttp
 
 API_VERSION = "2023-06-01"
 title = "Anthropic Messages"
@@ -82,7 +83,7 @@ def body(
     return canonical_json({**sent, "model": model, "messages": messages})
 
 
-async def ask(session: aiohttp.ClientSession | None, target: Target, body: bytes) -> Answer:
+async def ask(session: "aiohttp.ClientSession | None", target: Target, body: bytes) -> Answer:
     """Send one request once and return its answer; raises an EvaluatorError if there is none."""
     headers = {"anthropic-version": API_VERSION}
     if target.key:

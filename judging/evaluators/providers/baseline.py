@@ -11,14 +11,15 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from types import MappingProxyType
-from typing import Any
-
-import aiohttp
+from typing import TYPE_CHECKING, Any
 
 from judging.evaluators.providers.answers import Answer, Prompt, Target
 from judging.evaluators.providers.canonical_json import canonical_json
 from judging.evaluators.providers.errors import Rejected
 from stats import matching, rouge
+
+if TYPE_CHECKING:
+    import aiohttp
 
 title = "Baseline (offline)"
 offline = True
@@ -44,7 +45,7 @@ def body(
     return canonical_json(dict(prompt.parts))
 
 
-async def ask(session: aiohttp.ClientSession | None, target: Target, body: bytes) -> Answer:
+async def ask(session: "aiohttp.ClientSession | None", target: Target, body: bytes) -> Answer:
     """Compute the metric for one body. The text of the answer is strict JSON, {"score": ...}, not
     rounded.
 

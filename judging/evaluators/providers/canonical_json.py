@@ -36,7 +36,8 @@ def canonical_json(value: Any) -> bytes:
 def _sorted(value: Any) -> Any:
     if isinstance(value, dict):
         names = value if isinstance(value, OrderedMapping) else sorted(value)
-        return {name: _sorted(value[name]) for name in names}
+        # Most values are plain texts, which need no call.
+        return {name: part if type(part := value[name]) is str else _sorted(part) for name in names}
     if isinstance(value, float):
         if not isfinite(value):
             raise ValueError(f"{value} is no number in JSON.")

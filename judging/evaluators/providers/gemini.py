@@ -4,9 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any
-
-import aiohttp
+from typing import TYPE_CHECKING, Any
 
 from judging.evaluators.providers import transport
 from judging.evaluators.providers.answers import Answer, Finish, Prompt, Target
@@ -17,6 +15,9 @@ from judging.evaluators.providers.errors import (
     RateLimited,
     Unauthorised,
 )
+
+if TYPE_CHECKING:
+    import aiohttp
 
 title = "Gemini generateContent"
 offline = False
@@ -95,7 +96,7 @@ def body(
     )
 
 
-async def ask(session: aiohttp.ClientSession | None, target: Target, body: bytes) -> Answer:
+async def ask(session: "aiohttp.ClientSession | None", target: Target, body: bytes) -> Answer:
     """Send one request once and return its answer; raises an EvaluatorError if there is none.
 
     The key is sent in a header: as part of the address it would appear in the logs of every proxy.

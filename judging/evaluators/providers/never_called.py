@@ -4,12 +4,13 @@ other runs.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
-
-import aiohttp
+from typing import TYPE_CHECKING, Any
 
 from judging.evaluators.providers.answers import Answer, Prompt, Target
 from judging.evaluators.providers.errors import Rejected
+
+if TYPE_CHECKING:
+    import aiohttp
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class NeverCalledProvider:
         raise ValueError(self.reason)
 
     async def ask(
-        self, session: aiohttp.ClientSession | None, target: Target, body: bytes
+        self, session: "aiohttp.ClientSession | None", target: Target, body: bytes
     ) -> Answer:
         """Always raises Rejected: there is nothing to call."""
         raise Rejected(self.reason)

@@ -4,15 +4,16 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any
-
-import aiohttp
+from typing import TYPE_CHECKING, Any
 
 from judging.evaluators.prices import DEFAULT_MAX_TOKENS
 from judging.evaluators.providers import transport
 from judging.evaluators.providers.answers import Answer, Finish, Prompt, Target
 from judging.evaluators.providers.canonical_json import canonical_json, keep_order
 from judging.evaluators.providers.errors import redact_message
+
+if TYPE_CHECKING:
+    import aiohttp
 
 title = "OpenAI-compatible"
 offline = False
@@ -95,7 +96,7 @@ def body(
     return made
 
 
-async def ask(session: aiohttp.ClientSession | None, target: Target, body: bytes) -> Answer:
+async def ask(session: "aiohttp.ClientSession | None", target: Target, body: bytes) -> Answer:
     """Send one request once and return its answer; raises an EvaluatorError if there is none.
 
     Answers that are refused, filtered or truncated are returned too; `finish` says which of these

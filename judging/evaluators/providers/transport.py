@@ -2,29 +2,20 @@
 what to do.
 """
 
-import asyncio
 import json
-import os
 import re
 import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache, partial
-from typing import Any
-from urllib.parse import urlsplit
-
-import aiohttp
+from typing import TYPE_CHECKING, Any
 
 from judging.evaluators.prices import MAX_TOKENS
-from judging.evaluators.providers import addresses, remaining_limits
+from judging.evaluators.providers import remaining_limits
 from judging.evaluators.providers.answers import Answer, Finish, Target, split_thinking
 from judging.evaluators.providers.errors import (
     BrokenReply,
     EvaluatorError,
-    ForbiddenAddress,
-    ServerError,
-    TimedOut,
     error_of_status,
     format_status,
     redact_bytes,
@@ -32,6 +23,9 @@ from judging.evaluators.providers.errors import (
     redact_values,
 )
 from judging.evaluators.retries import parse_retry_after
+
+if TYPE_CHECKING:
+    import aiohttp
 
 MAX_REPLY_BYTES = 8 * 1024 * 1024
 
@@ -52,36 +46,15 @@ class ReceivedReply:
     url: str = ""
 
 
-def connect(allowed_hosts: Collection[str] = ()) -> aiohttp.ClientSession:
-    """Create a session for calling evaluators, inside the running event loop and as a context
-    manager.
+def connect(allowed_hosts: Collection[str] = ()) -> "aiohttp.ClientSession":
+    """Create a session for calling evaluators; see `http_client.connect`."""
+    from judging.evaluators import http_client
 
-    The module `addresses` checks every request and every connection. The session uses no cookies,
-    no proxy from the environment, and no connection limit, since the limiter limits the calls.
-    """
-
-    # The result depends only on the URL, and most requests of a session go to the same URL.
-    check = lru_cache(maxsize=64)(partial(addresses.check_address, allowed_hosts=allowed_hosts))
-
-    async def guard(
-        request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
-    ) -> aiohttp.ClientResponse:
-        check(str(request.url))
-        return await handler(request)
-
-    connector = aiohttp.TCPConnector(
-        limit=0, resolver=addresses.GuardedResolver(allowed_hosts), ttl_dns_cache=60
-    )
-    return aiohttp.ClientSession(
-        connector=connector,
-        cookie_jar=aiohttp.DummyCookieJar(),
-        trust_env=False,
-        middlewares=(guard,),
-    )
+    return http_client.connect(allowed_hosts)
 
 
 async def post(
-    session: aiohttp.ClientSession | None,
+    session: "aiohttp.ClientSession | None",
     target: Target,
     path: str,
     body: bytes,
@@ -96,24 +69,14 @@ async def post(
     """
     if session is None:
         raise ValueError("An evaluator that is called needs a session.")
+    from judging.evaluators import http_client
+
     started, clock = datetime.now(UTC), time.perf_counter()
     url = target.address.rstrip("/") + path
-    try:
-        async with session.post(
-            url,
-            data=body,
-            headers={"Content-Type": "application/json", **headers},
-            timeout=_timeout(target.timeout),
-            allow_redirects=False,
-        ) as response:
-            content = await _bounded(response)
-    except (TimeoutError, aiohttp.ClientError, OSError) as error:
-        # Do not chain the original error: aiohttp's errors contain the request, and therefore the
-        # key.
-        raise _build_connection_error(error, target) from None
+    status, sent, content = await http_client.send(session, target, url, body, headers)
     seconds = time.perf_counter() - clock
     content = redact_bytes(target.key, content)
-    return ReceivedReply(response.status, response.headers, content, started, seconds, url)
+    return ReceivedReply(status, sent, content, started, seconds, url)
 
 
 def build_answer(
@@ -261,76 +224,3 @@ def _parse_part(value: object, whole: int | None) -> int | None:
     """Return the count of a part of other tokens: at most their number."""
     part = parse_count(value)
     return part if part is None or whole is None else min(part, whole)
-
-
-@lru_cache(maxsize=64)
-def _timeout(seconds: float) -> aiohttp.ClientTimeout:
-    return aiohttp.ClientTimeout(total=seconds)
-
-
-async def _bounded(response: aiohttp.ClientResponse) -> bytes:
-    length = response.content_length
-    if length is not None and length <= MAX_REPLY_BYTES and not _is_compressed(response):
-        return await response.read()
-    content = bytearray()
-    async for chunk in response.content.iter_any():
-        content += chunk
-        if len(content) > MAX_REPLY_BYTES:
-            raise BrokenReply(f"The reply is longer than {MAX_REPLY_BYTES:,} bytes.")
-    return bytes(content)
-
-
-def _is_compressed(response: aiohttp.ClientResponse) -> bool:
-    """True if the reply is compressed, so that its content may be longer than its headers say."""
-    return aiohttp.hdrs.CONTENT_ENCODING in response.headers
-
-
-def _build_connection_error(error: Exception, target: Target) -> EvaluatorError:
-    if isinstance(error, asyncio.TimeoutError):
-        return TimedOut(f"No full reply within {target.timeout:g} s.")
-    words = redact_message(str(error) or type(error).__name__, (target.key,))
-    if isinstance(error, aiohttp.InvalidURL):
-        return ForbiddenAddress(f"The address cannot be called: {words}")
-    if isinstance(error, aiohttp.ClientConnectorError):
-        return ServerError(_explain_no_connection(error, urlsplit(target.address).netloc))
-    return BrokenReply(_explain_broken_connection(error))
-
-
-def _explain_no_connection(error: aiohttp.ClientConnectorError, host: str) -> str:
-    """Say in plain words why there is no connection to a host, and what to do."""
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return (
-            f"The certificate of {host} is not accepted: {error.certificate_error}. Check the host "
-            "in the address, and the server's certificate."
-        )
-    if isinstance(error, aiohttp.ClientConnectorSSLError):
-        return (
-            f"{host} does not answer with TLS. If its server has no TLS, begin the address with "
-            "http:// instead of https://."
-        )
-    if isinstance(error, aiohttp.ClientConnectorDNSError):
-        return f"The host {host} is not known. Check its spelling in the address."
-    why = _error_text(error.os_error)
-    return f"No server answers at {host} ({why}). Check that it runs, and the port in the address."
-
-
-def _explain_broken_connection(error: Exception) -> str:
-    """Say in plain words how a connection broke."""
-    if isinstance(error, aiohttp.ServerDisconnectedError):
-        return "The connection broke: the server closed it before it answered."
-    if isinstance(error, aiohttp.ClientPayloadError):
-        return "The connection broke: the reply ended in the middle."
-    if isinstance(error, aiohttp.ClientResponseError):
-        return (
-            "The answer is not HTTP. Check whether the address begins with https:// or http://, "
-            "and its port."
-        )
-    if isinstance(error, OSError):
-        return f"The connection broke: {_error_text(error)}."
-    return "The connection broke."
-
-
-def _error_text(error: BaseException) -> str:
-    """The system's words for an error, such as "connection reset by peer"."""
-    number = getattr(error, "errno", None)
-    return os.strerror(number).lower() if isinstance(number, int) and number > 0 else "no answer"

@@ -85,7 +85,8 @@ class BringList(ProjectRowList[Job]):
 
 
 def _enqueue_bring_in(lead: Membership, run: Run, said: dict[str, Any]) -> Job:
-    into = said["into"] or choices.default_target(run, choices.list_targets(run, lead.account))
+    offered = choices.list_targets(run, lead.account)
+    into = said["into"] or choices.default_target(run, offered) or run.project.slug
     share = choices.default_share(run) if said["share"] is None else said["share"]
     wish = choices.build_request(
         run, lead.account, into, ReleasePolicy.from_values({**said, "share": share})

@@ -52,12 +52,13 @@ class BarSegment:
 class BoardRow:
     """A category on the board. `strategy` is the slug of the strategy that generated its items, ""
     if no model generated them; `rejected` counts the rejected items that have not been regenerated
-    yet."""
+    yet, and `no_regeneration` says why rejected items cannot be regenerated ("" if they can)."""
 
     row: GenerationRow
     bar: tuple[BarSegment, ...]
     strategy: str
     rejected: int
+    no_regeneration: str
 
 
 def load_board(project: Project) -> list[BoardRow]:
@@ -76,15 +77,35 @@ def load_board(project: Project) -> list[BoardRow]:
         makers = [part.maker.partition(" ")[0] for part in row.parts]
         made_by = next((slug for slug in reversed(makers) if slug in of_slug), "")
         own = of_category.get(row.category, made_by)
+        n = rejected.get(row.category, 0) if row.category else 0
         return BoardRow(
             row=row,
             bar=tuple(_bar(row.whole)),
             # What made a category's items may have made those of others too: a translation.
             strategy=own if of_slug.get(made_by) else made_by,
-            rejected=rejected.get(row.category, 0) if row.category else 0,
+            rejected=n,
+            no_regeneration=_explain_no_regeneration(row, n, row.category in of_category),
         )
 
     return [line(row) for row in rows]
+
+
+def _explain_no_regeneration(row: GenerationRow, rejected: int, has_generator: bool) -> str:
+    if not row.whole.turned_down:
+        return ""
+    if not row.category:
+        return "Items without a category cannot be regenerated. Start a new run to get other items."
+    if not rejected:
+        return (
+            "Nothing is left to regenerate: the rejected items have been regenerated, or their "
+            "final label keeps them in the data set."
+        )
+    if not has_generator:
+        return (
+            "Rejected items cannot be regenerated: no strategy generates this category. Copy a "
+            "generator and change its category."
+        )
+    return ""
 
 
 def list_generator_endpoints() -> list[str]:

@@ -32,7 +32,7 @@ def bring_in(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     problem = choices.explain_unavailable(run)
     offered = [] if problem else choices.list_targets(run, member.account)
     asked = request.method == "POST"
-    form = _build_form(run, offered, request.POST if asked else None)
+    form = _build_form(run, offered, request.POST if asked else None, request.GET.get("into", ""))
     if asked and form.is_valid() and _enqueue(member, run, form):
         return redirect("run-bring-in", slug, number)
     context = {
@@ -68,14 +68,16 @@ def retry_generation(request: HttpRequest, slug: str, number: int) -> HttpRespon
     return redirect("run", slug, run.number)
 
 
-def _build_form(run: Run, offered: list[Project], data: Any) -> BringForm:
+def _build_form(run: Run, offered: list[Project], data: Any, into: str) -> BringForm:
+    """The form; `into` is the project that the address chooses, "" for the default."""
+    known = into in {one.slug for one in offered}
     return BringForm(
         data,
         targets=[(one.slug, one.name) for one in offered],
         flags=choices.FLAGS,
         may_accept=rows.can_skip_review(run),
         initial={
-            "into": choices.default_target(run, offered),
+            "into": into if known else choices.default_target(run, offered),
             "share": choices.default_share(run),
             "aside": choices.DEFAULT_FLAGS,
         },
@@ -104,7 +106,7 @@ def _bring_in_context(run: Run, offered: list[Project]) -> dict[str, Any]:
 
 
 def _preview_context(run: Run, offered: list[Project], into: str) -> dict[str, Any]:
-    """The template context with a preview of the first rows for the chosen project."""
-    wanted = [one for one in offered if one.slug == into]
-    chosen = next(iter(wanted or offered), None)
+    """The template context with a preview of the first rows for the chosen project; without a
+    choice there is none."""
+    chosen = next((one for one in offered if one.slug == into), None)
     return {"chosen": chosen, "preview": choices.build_preview(run, chosen) if chosen else []}

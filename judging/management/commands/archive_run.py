@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from annotation.management.files import get_project
 from judging.management import run_commands
 from judging.runs import archiving
 
@@ -20,7 +21,7 @@ class Command(BaseCommand):
         step, what = archiving.archive_run, "archived"
         if options["back"]:
             step, what = archiving.unarchive_run, "restored"
-        project = run_commands.get_project(options["project"])
+        project = get_project(options["project"])
         for run in run_commands.get_runs(project, options["run"]):
             run_commands.call_service(partial(step, run, None))
             self.stdout.write(f"Run {run.number} of {project.slug} is {what}.")

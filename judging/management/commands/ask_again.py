@@ -28,7 +28,7 @@ class Command(BaseCommand):
         first = canaries.get_first_run(asked)
         self.stdout.write(
             f"Run {asked.number} of {options['project']} repeats run {first.number}:"
-            f" {asked.outcomes.count()} items"
+            f" {run_commands.format_items(asked)}"
         )
         run_commands.continue_run(asked, self.stderr, wait=options["wait"])
         if options["wait"]:

@@ -3,14 +3,17 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db.models import Count
 
 from annotation.generation.release import ReleasePolicy
 from annotation.management import release_options
-from annotation.management.files import command_error
+from annotation.management.files import command_error, get_project
 from annotation.models import Job
 from judging.generation import bring_in
 from judging.generation.bring_in import BringInRequest
 from judging.management import run_commands
+from judging.models import Outcome, Run
+from judging.strategies.replies.causes import name_cause
 
 
 class Command(BaseCommand):
@@ -42,7 +45,7 @@ class Command(BaseCommand):
         if options["project"] is None or options["run"] is None:
             raise command_error("Give --project and --run.")
         run = run_commands.get_run(options["project"], options["run"])
-        target = run_commands.get_project(options["into"]) if options["into"] else run.project
+        target = get_project(options["into"]) if options["into"] else run.project
         wish = BringInRequest(run, target, ReleasePolicy.from_values(options))
         said = run_commands.call_service(lambda: bring_in.bring_in_replies(wish, None)).summary()
         for problem in said["problems"]:
@@ -51,8 +54,19 @@ class Command(BaseCommand):
             f"{said['new']:,} added, {said['unchanged']:,} unchanged; {said['opened']:,} released,"
             f" {said['accepted']:,} accepted without review, {said['waiting']:,} held back"
         )
+        if not run.outcomes.filter(result=Outcome.Result.MADE).exists():
+            self.stderr.write(_explain_nothing(run))
         if said["bad"] or said["conflicts"]:
             raise CommandError("Some items were not added; see the reasons above.")
+
+
+def _explain_nothing(run: Run) -> str:
+    """Why there is nothing to add from a run without a usable answer."""
+    missing = run.outcomes.filter(result=Outcome.Result.MISSING).order_by()
+    causes = missing.values_list("cause").annotate(n=Count("pk")).order_by("-n", "cause")
+    listed = ", ".join(f"{name_cause(cause)} {n:,}" for cause, n in causes)
+    why = f" Missing, by cause: {listed}. The page of the run has the replies." if listed else ""
+    return f"No item of run {run.number} has a usable answer.{why}"
 
 
 def _job(pk: int) -> Job:

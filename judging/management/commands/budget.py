@@ -3,6 +3,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from annotation.management.files import get_project
 from judging.management import run_commands
 from judging.models import Run
 from judging.runs import budget
@@ -21,7 +22,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        project = run_commands.get_project(options["project"])
+        project = get_project(options["project"])
         if (cap := options["cap"]) is not None:
             limit = None if cap == UNCAPPED else run_commands.parse_cap(cap)
             budget.set_cap(project, limit, None)
@@ -34,6 +35,6 @@ class Command(BaseCommand):
         asked = Run.objects.in_project(project).filter(kind=Run.Kind.ASKED).for_page()
         for one in budget.list_spending(list(asked.order_by("number"))):
             self.stdout.write(
-                f"run {one.run.number}: {one.run.endpoint.name}, {one.run.strategy.slug}: spent"
+                f"run {one.run.number}: {one.run.endpoint.name}, {one.run.strategy_name}: spent"
                 f" {one.words}; {one.paid.replies:,} replies"
             )

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.http import Http404, QueryDict
 
-from annotation.management.files import command_error
+from annotation.management.files import command_error, get_project
 from charts import files
 from judging.management import run_commands
 from judging.results.page_parts import RUN_PARAMETER, VIEW_PARAMETER
@@ -33,7 +33,7 @@ class Command(BaseCommand):
         parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        project, output = run_commands.get_project(options["project"]), options["output"]
+        project, output = get_project(options["project"]), options["output"]
         form = options["format"] or output.suffix.removeprefix(".").lower()
         if form not in files.TYPES:
             raise command_error(f"Add --format, one of {', '.join(files.TYPES)}.")

@@ -38,6 +38,6 @@ class Command(BaseCommand):
         )
         self.stdout.write(
             f"Run {clone.number} of {options['project']}, a clone of run {run.number}:"
-            f" {clone.outcomes.count()} items"
+            f" {run_commands.format_items(clone)}"
         )
         run_commands.continue_run(clone, self.stderr, wait=options["wait"])

@@ -7,8 +7,9 @@ from django.utils import timezone
 
 from annotation.db import snapshot_reads
 from annotation.errors import FieldError
-from annotation.management.files import command_error
-from annotation.models import Event, Project
+from annotation.management.files import command_error, get_project
+from annotation.models import Event
+from annotation.projects import encrypted_archives
 from formats.writers import FILE_FORMATS, PackingOptions, write_file
 from judging.exporting import dataset_card, jobs, passwords, rows, tables
 from judging.exporting.rows import ExportRequest
@@ -48,9 +49,7 @@ class Command(BaseCommand):
         parser.add_argument("--output", type=Path, required=True, metavar="PATH")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        project = Project.objects.filter(slug=options["project"]).first()
-        if project is None:
-            raise command_error(f"There is no project {options['project']!r}.")
+        project = get_project(options["project"])
         output = options["output"]
         asked = ("snapshot", "licence", "canary", "encrypt", "with_control")
         said = {name: options[name] for name in asked}
@@ -65,6 +64,8 @@ class Command(BaseCommand):
         # Written to a temporary file and moved when complete: a failed export leaves no file.
         part = output.with_name(output.name + ".part")
         try:
+            if not wish.encrypt:
+                encrypted_archives.check_not_sealed(project, "Add --encrypt.")
             with snapshot_reads.consistent_reads():
                 made = rows.read_rows(project, wish, canary)
                 count = write_file(

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from annotation.errors import Refused
-from annotation.management.files import command_error
+from annotation.management.files import command_error, get_project
 from annotation.models import Event, Membership, Project
 from charts import files
 from judging.archive import create
@@ -44,7 +44,7 @@ class Command(BaseCommand):
         parser.add_argument("--member", metavar="ALIAS", help="the member to name in the audit")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        project = run_commands.get_project(options["project"])
+        project = get_project(options["project"])
         runs = _runs(project, options["run"])
         output, wanted = options["output"], _wanted(options)
         asked = Membership.objects.in_project(project).called([options["member"] or ""]).first()

@@ -5,8 +5,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand
 from django.core.validators import validate_slug
 
-from annotation.management.files import command_error
-from annotation.models import Project
+from annotation.management.files import command_error, get_project
 from judging.models import Run
 from judging.results import explanation_audits
 
@@ -35,7 +34,8 @@ class Command(BaseCommand):
             "--into",
             required=True,
             metavar="SLUG",
-            help="project of the audit; created if it does not exist",
+            help="project of the audit; if it does not exist, it is created, and led by the leads "
+            "of the project of the runs",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -70,9 +70,7 @@ def _number(text: str) -> int:
 
 
 def _runs(slug: str, numbers: list[int]) -> list[Run]:
-    project = Project.objects.filter(slug=slug).first()
-    if project is None:
-        raise command_error(f"There is no project {slug!r}.")
+    project = get_project(slug)
     wanted = sorted(set(numbers))
     found = list(Run.objects.in_project(project).for_results().numbered(wanted))
     missing = set(wanted) - {run.number for run in found}

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from annotation.management.files import command_error
+from annotation.management.files import command_error, get_project
 from annotation.models import Project
 from formats.rows import FormatError
 from formats.writers import FIGURE_FORMATS, write_figures
@@ -54,9 +54,7 @@ class Command(BaseCommand):
             return
         if not options["table"] or not options["project"]:
             raise command_error("Give a table and a --project, or an archive with --from.")
-        project = Project.objects.filter(slug=options["project"]).first()
-        if project is None:
-            raise command_error(f"There is no project {options['project']!r}.")
+        project = get_project(options["project"])
         every = run_marks.load_marked_runs(project)
         if options["run"]:
             runs = _named(project, every, options["run"])

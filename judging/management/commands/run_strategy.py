@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from annotation.management.files import command_error
+from annotation.management.files import command_error, get_project
 from annotation.models import Project
 from judging.errors import Refused
 from judging.management import run_commands
@@ -60,7 +60,8 @@ class Command(BaseCommand):
         run = self._start(options)
         if run is None:
             return
-        self.stdout.write(f"Run {run.number} of {options['project']}: {run.outcomes.count()} items")
+        items = run_commands.format_items(run)
+        self.stdout.write(f"Run {run.number} of {options['project']}: {items}")
         run_commands.continue_run(run, self.stderr, wait=options["wait"])
 
     def _start(self, options: dict[str, Any]) -> Run | None:
@@ -69,7 +70,7 @@ class Command(BaseCommand):
             raise command_error("--limit must be 1 or more.")
         if options["seed"] is not None and not 0 <= options["seed"] < 2**48:
             raise command_error("--seed must be between 0 and 2^48 - 1.")
-        project = run_commands.get_project(options["project"])
+        project = get_project(options["project"])
         over = run_commands.get_runs(project, options["over"] or [])
         try:
             strategy = choices.get_version(project, options["strategy"])
@@ -105,6 +106,8 @@ class Command(BaseCommand):
             price = f"{format_estimate(by_pilot.value)} ({interval})"
         requests = run_commands.format_requests(found, price)
         self.stdout.write(f"{found.items} items, {found.calls} calls, {requests}")
+        if planned.language:
+            self.stdout.write(f"Translates into {planned.language}")
         if planned.along:
             self.stdout.write(f"Asks along {planned.along}")
         run_commands.write_shortages(self.stdout, planned.shortages, planned.refusal)
@@ -182,8 +185,8 @@ def _add_asking(parser: ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="SHARES",
-        help='shares of what a generator draws, in percent of the items: "errors: 3=50, 4=50"; '
-        "other options get none",
+        help="shares of what a generator draws, in percent of the items or in proportion: "
+        '"errors: 3=50, 4=50"; other options get none',
     )
     add(
         "--canary",

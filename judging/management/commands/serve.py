@@ -14,6 +14,7 @@ from judging.jobs import embedded_worker
 from judging.runs.engine import ask
 
 THREADS = 8
+WORKER_COMMAND = "celery -A config worker --without-gossip --without-mingle"
 
 
 class Command(BaseCommand):
@@ -35,7 +36,7 @@ class Command(BaseCommand):
                 signal.signal(number, _leave)
             self.stdout.write(f"Blindspot is at http://{host}:{port} (Ctrl-C stops it).")
             if settings.REDIS_URL:
-                self.stdout.write("Start workers separately: celery -A config worker")
+                self.stdout.write(f"Start workers separately: {WORKER_COMMAND}")
             self.stdout.flush()
             server.run()
             server.close()

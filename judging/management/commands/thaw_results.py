@@ -26,10 +26,10 @@ class Command(BaseCommand):
         call_command("migrate", interactive=False, verbosity=0)
         try:
             thawed = load.load_archive(archive)
+            if options["compare"]:
+                self._compare(archive, thawed)
         except (Refused, FormatError) as error:
             raise command_error(str(error)) from error
-        if options["compare"]:
-            self._compare(archive, thawed)
         self.stderr.write(f"{archive}: {thawed.project.slug} is loaded into the database.")
 
     def _compare(self, archive: Path, thawed: load.LoadedProject) -> None:

@@ -47,6 +47,8 @@ def tabulate_groups(
         for way, sides in one.ways():
             pooled = compute_points(sides)
             of_groups = [compute_points(part) for _, part in sides.by_group()]
+            if not of_groups:  # A run over items that nobody has rated yet, to choose tasks.
+                continue
             for name, point in pooled.items():
                 yield {
                     **counted.run_columns(one.run),

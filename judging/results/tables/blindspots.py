@@ -24,6 +24,7 @@ from judging.results import (
     counted,
     detectors,
     drilldown,
+    group_fields,
     item_features,
     lines,
     progress,
@@ -669,7 +670,7 @@ VIEWS = (
         empty="The chosen runs have no outcomes of items with a final label, or all items have "
         "the same features.",
         switches=(
-            Switch(BY_PARAMETER, "Slices by", FIELD_OPTIONS),
+            Switch(BY_PARAMETER, "Slices by", FIELD_OPTIONS, group_fields.list_own_fields),
             Switch("show", "Shown", SHOWN_OPTIONS),
         ),
     ),

@@ -248,6 +248,8 @@ def _bounds_cell(row: Row, of: columns.Leading) -> Cell:
     return Cell(f"{ends[0]} to {ends[1]}", low)
 
 
+# Below the headers of p and letters, since the table has differences of other measures too.
+OF_DETECTION = "of detection"
 COMPARE = Table(
     "compare",
     (
@@ -262,15 +264,18 @@ COMPARE = Table(
         columns.Count("only_b", "Detected only by b", _errors(drilldown.ONLY_THERE)),
         columns.Points("difference", "Detection, a minus b"),
         *columns.plain("low", "high"),
-        columns.PValue("p", "p", note=lambda row: cells.TEST_WORDS.get(row["test"], "")),
-        columns.PValue("p_holm", "p, adjusted", sort="adjusted"),
-        columns.PValue("q", "p, adjusted", sort="adjusted"),
+        columns.PValue(
+            "p", "p", unit=OF_DETECTION, note=lambda row: cells.TEST_WORDS.get(row["test"], "")
+        ),
+        columns.PValue("p_holm", "p, adjusted", sort="adjusted", unit=OF_DETECTION),
+        columns.PValue("q", "p, adjusted", sort="adjusted", unit=OF_DETECTION),
         *columns.plain("test", "standard_error"),
         columns.Distance("shows", "Smallest difference found (80 % power)"),
         columns.Text(
             "letters_a",
             "Letters",
             sort="letters",
+            unit=OF_DETECTION,
             write=lambda row: f"{row['letters_a']} | {row['letters_b']}",
         ),
         *columns.plain("letters_b", "reason", "invariant"),

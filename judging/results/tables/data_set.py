@@ -198,6 +198,8 @@ DATA_SET = Table(
     (columns.FIELDS, *columns.plain("n", "of", "value", "count", "share", *NO_MEANS)),
     lambda project, runs, by: tabulate(project, by),
     group_by=detectors.BY_ITEM_FIELDS,
+    # The words of all texts are counted: a second for 2,400 items of study 000.
+    at_once=columns.GROUP_DRAW_LIMIT,
     of_items=True,
 )
 OPEN = "open"

@@ -305,7 +305,10 @@ def _sum_up(rows: Rows, heads: Rows, of: _Groups) -> tuple[str, str]:
         f"Missing: {written.share(gone / total)} of {total:,} outcomes. Most frequent cause: "
         f"{cause_title(often).lower()}, {written.share(causes[often] / gone)} of them."
     )
-    return headline, _judge_conclusions([row for row in heads if _has_rate(row)], of)
+    # A check of explanations has a rate too, but of another kind: no order of evaluators.
+    judging = {run.number for run in arrays.select_judging(of.asked.runs)}
+    compared = [row for row in heads if _has_rate(row) and row["run"] in judging]
+    return headline, _judge_conclusions(compared, of)
 
 
 def _judge_conclusions(heads: Rows, of: _Groups) -> str:

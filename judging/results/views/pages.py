@@ -458,13 +458,14 @@ def _toggled_url(wish: PageQuery, chosen: list[str], name: str) -> str:
 def _option_links(wish: PageQuery, switch: Switch) -> list[SwitchLink]:
     now, first = wish.switch_value(switch.name), next(iter(switch.options))
     changed = {SORT_PARAMETER: None} if switch.name == BY_PARAMETER else {}
+    options = {**switch.options, **(switch.more(wish.project) if switch.more else {})}
     return [
         SwitchLink(
             wish.categories.word_groups(title),
             wish.link(**{switch.name: None if value == first else value}, **changed),
             value == now,
         )
-        for value, title in switch.options.items()
+        for value, title in options.items()
     ]
 
 

@@ -92,7 +92,8 @@ class PlannedRunSerializer(serializers.Serializer[PlannedRun]):
     `same_items` is null without `same_as`. `axes` are those that the run will pin: "main" stands
     for the axis of each item's ability, "all" for all; empty for a strategy without axes. `drawn`
     are the numbers of items that get each option of what a generator draws. `language` is the one
-    to translate into, "" for other strategies.
+    to translate into, "" for other strategies. If the run is started with the same seed and this
+    `items_digest`, it starts with these items or not at all.
     """
 
     strategy = serializers.CharField(source="strategy.slug")
@@ -125,6 +126,7 @@ class PlannedRunSerializer(serializers.Serializer[PlannedRun]):
         source="estimate.drawn", child=serializers.DictField(child=serializers.IntegerField())
     )
     language = serializers.CharField(allow_blank=True)
+    items_digest = serializers.CharField(source="estimate.items_digest")
 
     def get_pilots(self, planned: PlannedRun) -> list[int]:
         return [run.number for run in planned.pilots]

@@ -62,6 +62,7 @@ def _build_run_request(member: Membership, said: dict[str, Any]) -> NewRuns:
             **{name: said[name] for name in (*plain, *descriptions.FIELDS)},
         ),
         canary=said["canary"],
+        drawn=[said["items_digest"]] if said["items_digest"] else [],
     )
 
 

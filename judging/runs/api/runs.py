@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from annotation.api.idempotency import KEY_PARAMETER, make_idempotent
 from annotation.api.project_rows import ProjectRowList
-from annotation.api.responses import PROBLEM_RESPONSES, validate_body
+from annotation.api.responses import PROBLEM_RESPONSES, Conflict, validate_body
 from annotation.projects import access
 from judging import tasks
 from judging.models import Outcome, Run
@@ -75,6 +75,11 @@ class RunList(ProjectRowList[Run]):
         """Run a strategy over the project's items at an endpoint."""
         member = access.member_for(request, slug, right="run")
         wish = parse_run_body(member, request.data)
+        if call_or_422(lambda: start.has_other_items(member.project, wish)):
+            raise Conflict(
+                "Items were added, changed, labelled or removed since the estimate, or the seed is "
+                "another one. Nothing was started. Estimate again."
+            )
         [started] = call_or_422(
             lambda: start.start_runs(member.project, wish, access.ensure_membership(member))
         )

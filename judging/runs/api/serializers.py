@@ -80,7 +80,9 @@ class StartSerializer(DescriptionSerializer):
     also judge items without a final label. `draws` sets the shares of what a generator draws, by
     draw and option, in percent of the items; options that are left out get none, and draws that are
     left out keep the strategy's shares.
-    `language` is what a translation is made into, by its English name. Only a lead may include
+    `language` is what a translation is made into, by its English name. With the `items_digest` of
+    an estimate with the same seed, nothing starts if items were added, changed, labelled or removed
+    since then. Only a lead may include
     items that are still being labelled.
     """
 
@@ -118,6 +120,12 @@ class StartSerializer(DescriptionSerializer):
         default=None, allow_null=True, min_value=1, max_value=2_147_483_647
     )
     canary = serializers.BooleanField(default=False)
+    items_digest = serializers.CharField(
+        default="",
+        allow_blank=True,
+        max_length=64,
+        help_text="That of the estimate: if the run would have other items now, it does not start.",
+    )
     while_labelling = serializers.BooleanField(default=False)
 
     def validate_parameters(self, parameters: Any) -> Any:

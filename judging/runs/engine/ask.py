@@ -26,15 +26,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-import aiohttp
 from django.conf import settings
 from django.db import Error as DatabaseError
 from django.db import close_old_connections, connections
 
 from annotation.db import clock
-from judging.evaluators import shared_limits
 from judging.evaluators.keys import read_key
 from judging.evaluators.limits import CallSlot, Ledger, Limiter, Limits, get_ledger
 from judging.evaluators.providers import PROVIDERS, Answer, Provider, Target, connect
@@ -51,6 +49,9 @@ from judging.runs import lifecycle, progress
 from judging.runs.engine import lease, store
 from judging.runs.engine.lease import LeasedRequest
 from judging.runs.engine.store import CallResult
+
+if TYPE_CHECKING:
+    import aiohttp
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -105,7 +106,7 @@ class TimeSlice:
     finishing: ThreadPoolExecutor
     last_calls: Callable[[], object]
     limiter: Limiter | None = None
-    session: aiohttp.ClientSession | None = None
+    session: "aiohttp.ClientSession | None" = None
     todo: asyncio.Queue[LeasedRequest] = field(default_factory=asyncio.Queue)
     done: asyncio.Queue[CallResult] = field(default_factory=asyncio.Queue)
     ended: asyncio.Queue[Sequence[CallResult]] = field(default_factory=asyncio.Queue)
@@ -319,6 +320,9 @@ async def _open_ledger(endpoint: Endpoint) -> AsyncIterator[Ledger]:
     if not settings.REDIS_URL or PROVIDERS[endpoint.provider].offline:
         yield get_ledger(endpoint.name, limits)
         return
+    # The client of Redis takes a tenth of the start of a command.
+    from judging.evaluators import shared_limits
+
     async with shared_limits.connect(settings.REDIS_URL) as client:
         key = f"{settings.REDIS_PREFIX}:limits:{endpoint.name}"
         ledger = shared_limits.RedisLedger(client, key, limits)

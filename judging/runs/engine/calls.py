@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
 
-from annotation.db import bulk, clock, transactions
+from annotation.db import bulk, clock, sql, transactions
 from annotation.models import Item
 from judging.models import Call, Outcome, Reading, Request, Run
 from judging.runs.engine import digests, rendering
@@ -28,6 +28,15 @@ class PlannedCall:
     supplement: int = 0
 
 
+_NOTE_FIRST_REPLIES = sql.PreparedUpdate(
+    lambda ids, now: (
+        Item.objects.filter(
+            pk__in=Outcome.objects.of_requests(ids).filter(run__generates=False).values("item"),
+            first_reply_at=None,
+        ),
+        {"first_reply_at": now},
+    )
+)
 _CheckedExplanations = dict[tuple[int, str], tuple[dict[str, str], int]]
 RefusalHandler = Callable[[Outcome, str], None]
 
@@ -207,5 +216,4 @@ def _load_checked_explanations(
 def note_first_replies(request_ids: Iterable[int], now: datetime) -> None:
     """Set the time of the first reply on the items of these requests. A generator's output does not
     count as a reply, since it does not judge the item."""
-    asked = Outcome.objects.of_requests(request_ids).filter(run__generates=False).values("item")
-    Item.objects.filter(pk__in=asked, first_reply_at=None).update(first_reply_at=now)
+    _NOTE_FIRST_REPLIES.run(ids=list(request_ids), now=sql.to_database_time(now))

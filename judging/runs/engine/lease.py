@@ -17,7 +17,7 @@ from zlib import crc32
 from django.conf import settings
 from django.db.models import Q
 
-from annotation.db import bulk, transactions
+from annotation.db import bulk, sql, transactions
 from judging.errors import Refused
 from judging.evaluators.prices import estimate_tokens
 from judging.models import Dispatcher, Endpoint, Request, Run
@@ -29,6 +29,29 @@ from judging.strategies.replies.outputs import strip_unstorable
 # A killed worker is noticed after this time. Until then, nobody sends its requests again.
 LEASE_DURATION = timedelta(seconds=12)
 _REQUEST_TABLE = Request._meta.db_table
+# Statements of each lease, and of each look at the runs and the calls in flight.
+_RUNNING_RUNS = sql.PreparedRows(
+    lambda endpoint: Run.objects.running().filter(endpoint=endpoint).values_list("pk")
+)
+_LOCK_DUE = sql.PreparedRows(
+    lambda ids, now: Request.objects.filter(pk__among=ids).due(now).with_lock(skip_locked=True)
+)
+_LEASE = sql.PreparedUpdate(
+    lambda ids, holder, until, run: (
+        Request.objects.filter(pk__among=ids),
+        {"state": "leased", "leased_by": holder, "leased_until": until, "leased_for": run},
+    )
+)
+_UNWANTED = sql.PreparedRows(
+    # A cancelled retry ends its leases, and the requests failed as before.
+    lambda ids: (
+        Request.objects.filter(
+            Q(leased_for__in=Run.objects.stopped()) | Q(state=Request.State.FAILED), pk__among=ids
+        )
+        .wanted_by_none(Run.objects.going_on())
+        .values_list("pk")
+    )
+)
 # The lease holders in this process. Their leases stay valid even if a clock jumps.
 _local_holders: set[str] = set()
 # The endpoint id of each holder that only waits for calls in flight. Meanwhile the next slice of
@@ -163,11 +186,13 @@ def lease_requests(endpoint: Endpoint, holder: str, count: int, now: datetime) -
 
     With a count of 0, nothing is leased, and the result only lists the running runs.
     """
+    if not count:
+        ids = _RUNNING_RUNS.fetch(endpoint=endpoint.pk)
+        return LeasedBatch(frozenset(pk for (pk,) in ids), [])
     running = list(Run.objects.running().filter(endpoint=endpoint).order_by("pk"))
     first = crc32(holder.encode()) % len(running) if running else 0
     running = running[first:] + running[:first]
-    if count > 0:
-        _free_expired(now)
+    _free_expired(now)
     leased: list[LeasedRequest] = []
     for left, run in zip(range(len(running), 0, -1), running, strict=True):
         share = -(-(count - len(leased)) // left)
@@ -179,10 +204,7 @@ def lease_requests(endpoint: Endpoint, holder: str, count: int, now: datetime) -
 def find_unwanted(ids: Iterable[int]) -> set[int]:
     """Find the requests that no run waits for any more, because a person stopped the run that sends
     them, or its retry, and no other active run wants them."""
-    # A cancelled retry ends its leases, and the requests failed as before.
-    stopped = Q(leased_for__in=Run.objects.stopped()) | Q(state=Request.State.FAILED)
-    asked = Request.objects.filter(stopped, pk__among=ids)
-    return set(asked.wanted_by_none(Run.objects.going_on()).values_list("pk", flat=True))
+    return {pk for (pk,) in _UNWANTED.fetch(ids=list(ids))}
 
 
 def pause_endpoint_runs(endpoint: Endpoint, reason: str) -> None:
@@ -228,9 +250,8 @@ def _lease_run_requests(
     with transactions.transact():
         prepared, stuck = _reserve_money(run, _lock_still_due(prepared, now))
         ids = [leased.request_id for leased in prepared]
-        Request.objects.filter(pk__among=ids).update(
-            state="leased", leased_by=holder, leased_until=now + LEASE_DURATION, leased_for=run
-        )
+        until = sql.to_database_time(now + LEASE_DURATION)
+        _LEASE.run(ids=ids, holder=holder, until=until, run=run.pk)
     if stuck:
         pause_run(run, stuck)
     return prepared
@@ -259,8 +280,7 @@ def _find_due_requests(
 def _lock_still_due(prepared: Sequence[LeasedRequest], now: datetime) -> list[LeasedRequest]:
     """Lock the requests that no other worker has taken meanwhile, for this transaction."""
     ids = [leased.request_id for leased in prepared]
-    held = Request.objects.filter(pk__among=ids).due(now).lock_leases(skip_locked=True)
-    free = {request.pk for request in held}
+    free = {row[0] for row in _LOCK_DUE.fetch(ids=ids, now=sql.to_database_time(now))}
     return [leased for leased in prepared if leased.request_id in free]
 
 

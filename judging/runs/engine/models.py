@@ -35,6 +35,14 @@ class WorkerQuerySet(models.QuerySet[Any]):
 
 # The values of a request that is not leased.
 UNLEASED = {"leased_by": "", "leased_until": None, "leased_for": None, "reserved": 0}
+# The values of a request that has just been answered.
+ANSWERED = {
+    "state": "answered",
+    "attempts": F("attempts") + 1,
+    "cause": "",
+    "message": "",
+    **UNLEASED,
+}
 
 
 class RequestLease(NamedTuple):
@@ -73,10 +81,14 @@ class RequestQuerySet(models.QuerySet[Any]):
         return self.filter(lease_expired("leased_until", now), state="leased")
 
     def lock_leases(self, *, skip_locked: bool = False) -> list[RequestLease]:
-        """Lock the rows for this transaction, always in the same order, so that transactions do not
-        deadlock."""
+        """Lock the rows for this transaction."""
+        return [RequestLease(*row) for row in self.with_lock(skip_locked=skip_locked)]
+
+    def with_lock(self, *, skip_locked: bool = False) -> models.QuerySet[Any, Any]:
+        """The columns of `RequestLease`. Reading them locks the rows for this transaction, always
+        in the same order, so that transactions do not deadlock."""
         rows = self.order_by("pk").select_for_update(no_key=True, skip_locked=skip_locked)
-        return [RequestLease(*row) for row in rows.values_list(*RequestLease._fields)]
+        return rows.values_list(*RequestLease._fields)
 
     def unanswered(self) -> RequestQuerySet:
         """Requests without an answer, including failed requests."""
@@ -94,11 +106,6 @@ class RequestQuerySet(models.QuerySet[Any]):
     def try_afresh(self, now: datetime) -> int:
         """Reset the tries of waiting requests that failed before, and make them due now."""
         return self.filter(state="waiting").exclude(tried={}).update(tried={}, next_try=now)
-
-    def note_answered(self) -> int:
-        """Mark the requests answered, count the attempt and end their leases; returns how many."""
-        tried = {"attempts": F("attempts") + 1, "cause": "", "message": ""}
-        return self.update(state="answered", **tried, **UNLEASED)
 
     def idle(self, now: datetime) -> RequestQuerySet:
         """Requests that a worker could take now."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from django.db import connection
 from django.utils import timezone
 
-from annotation.db import bulk, transactions
+from annotation.db import bulk, sql, transactions
 from annotation.models import Revision
 from judging.models import Call, Outcome, Reading, Request, Run
 from judging.runs import run_config
@@ -64,6 +64,14 @@ CALL_COLUMNS = (
     "request__state", "request__cause", "request__reply", "request__reply__text",
     "request__reply__finish",
 )  # fmt: skip
+_CALLS = sql.PreparedRows(
+    lambda ids: Call.objects.filter(outcome__among=ids).order_by("pk").values_list(*CALL_COLUMNS)
+)
+_STORED_READINGS = sql.PreparedRows(
+    lambda replies, parser: Reading.objects.filter(reply__among=replies, parser=parser).values_list(
+        "reply", "value", "path", "cause", "explanation"
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -341,8 +349,7 @@ def _decide_once(strategy: Strategy, state: ChainState, texts: Any) -> decisions
 def _load_chain_states(
     run: Run, strategy: Strategy, found: Sequence[Outcome]
 ) -> dict[int, ChainState]:
-    made = Call.objects.filter(outcome__among=[outcome.pk for outcome in found]).order_by("pk")
-    asked = [CallRow(*columns) for columns in made.values_list(*CALL_COLUMNS)]
+    asked = [CallRow(*row) for row in _CALLS.fetch(ids=[outcome.pk for outcome in found])]
     readings = _readings(run, strategy, asked)
     by_outcome: dict[int, list[CallRow]] = defaultdict(list)
     for call in asked:
@@ -395,8 +402,8 @@ def _readings(
     }
     answered = {call.request_id: call for call in asked if call.state == "answered"}
     replies = [call.reply_id for call in answered.values()]
-    stored = Reading.objects.filter(reply__among=replies, parser=run.parser)
-    known = {row.reply_id: _from_row(row) for row in stored}
+    stored = _STORED_READINGS.fetch(replies=replies, parser=run.parser)
+    known = {reply_id: outputs.ParsedReply(*row) for reply_id, *row in stored}
     known |= _parse_replies(
         run, strategy, [one for one in answered.values() if one.reply_id not in known]
     )
@@ -429,7 +436,3 @@ def _store_readings(parser: str, made: Mapping[int, outputs.ParsedReply]) -> Non
 
 def _as_json(value: Any) -> str | None:
     return None if value is None else json.dumps(value)
-
-
-def _from_row(row: Reading) -> outputs.ParsedReply:
-    return outputs.ParsedReply(row.value, row.path, row.cause, row.explanation)

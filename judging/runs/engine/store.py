@@ -11,7 +11,7 @@ from decimal import Decimal
 from django.db import connection
 from django.db.models import Q
 
-from annotation.db import bulk, clock, transactions
+from annotation.db import bulk, clock, sql, transactions
 from judging.evaluators.prices import compute_cost
 from judging.evaluators.providers import Answer
 from judging.evaluators.providers.errors import (
@@ -29,7 +29,7 @@ from judging.models import Call, Endpoint, Outcome, Reply, Request, Run
 from judging.runs import lifecycle, run_config, spending
 from judging.runs.engine import calls, lease, outcomes, rendering
 from judging.runs.engine.lease import LeasedRequest
-from judging.runs.engine.models import RequestLease, RequestQuerySet
+from judging.runs.engine.models import ANSWERED, RequestLease, RequestQuerySet
 from judging.runs.transitions import list_pause_reasons
 from judging.strategies.replies.causes import explain_cut, list_reply_causes
 from judging.strategies.replies.outputs import strip_unstorable
@@ -47,6 +47,21 @@ _ADVICE = (
 _ADVICE_IF_CUT = (
     "Start another run with a higher max_tokens. Or resume this one, and once it has finished, ask "
     "its unusable items again with a higher max_tokens."
+)
+# Statements of each group of results.
+_LOCK_UNANSWERED = sql.PreparedRows(
+    lambda ids: Request.objects.filter(pk__among=ids).unanswered().with_lock()
+)
+_NOTE_ANSWERED = sql.PreparedUpdate(lambda ids: (Request.objects.filter(pk__among=ids), ANSWERED))
+_PENDING_OUTCOMES = sql.PreparedRows(
+    lambda ids: Outcome.objects.of_requests(ids).pending().values_list("pk")
+)
+_UNUSABLE_RUNS = sql.PreparedRows(
+    lambda ids: (
+        Outcome.objects.filter(pk__among=ids, cause__in=list_reply_causes())
+        .values_list("run")
+        .distinct()
+    )
 )
 _REPLY = {
     "request_id": "bigint",
@@ -89,8 +104,7 @@ def store_results(endpoint: Endpoint, holder: str, results: Sequence[CallResult]
     now = clock.now()
     ids = [result.leased.request_id for result in results]
     with transactions.transact():
-        unanswered = Request.objects.filter(pk__among=ids).unanswered()
-        rows = {row.pk: row for row in unanswered.lock_leases()}
+        rows = {row[0]: RequestLease(*row) for row in _LOCK_UNANSWERED.fetch(ids=ids)}
         kept = [result for result in results if _is_current(result, rows, holder)]
         answered = [(one.leased, one.answer) for one in kept if one.answer]
         prices = endpoint.prices()
@@ -112,7 +126,7 @@ def decide_outcomes(results: Sequence[CallResult]) -> int:
     """Decide the outcomes that are complete with these results; return the number of decided
     outcomes."""
     ids = [result.leased.request_id for result in results]
-    waiting = list(Outcome.objects.of_requests(ids).pending().values_list("pk", flat=True))
+    waiting = [pk for (pk,) in _PENDING_OUTCOMES.fetch(ids=ids)]
     decided = sum(
         outcomes.settle(waiting[at : at + DECIDE_BATCH])
         for at in range(0, len(waiting), DECIDE_BATCH)
@@ -127,8 +141,8 @@ def _pause_unusable_runs(decided: Sequence[int]) -> None:
     the reason."""
     if not decided:
         return
-    unusable = Outcome.objects.filter(pk__among=decided, cause__in=list_reply_causes())
-    for run in Run.objects.running().filter(pk__in=unusable.values("run")):
+    unusable = [pk for (pk,) in _UNUSABLE_RUNS.fetch(ids=decided)]
+    for run in Run.objects.running().filter(pk__in=unusable) if unusable else ():
         settled = run.outcomes.settled()
         if settled.exclude(result=Outcome.Result.MISSING).exists():
             continue
@@ -209,7 +223,7 @@ def _store_replies(
     ]
     bulk.insert(Reply._meta.db_table, _REPLY, rows)
     ids = [leased.request_id for leased, _ in replies]
-    Request.objects.filter(pk__among=ids).note_answered()
+    _NOTE_ANSWERED.run(ids=ids)
     if endpoint.is_evaluator():
         calls.note_first_replies(ids, now)
 

@@ -14,6 +14,7 @@ from typing import Any
 from annotation.items import taxonomy
 from annotation.models import Item, Membership, Project
 from formats.rows import BadRow
+from judging.errors import Refused
 from judging.models import Endpoint, Run, StrategyVersion
 from judging.runs import pinning, run_items, selection, start_checks
 from judging.runs.recorded import storage, verdicts
@@ -26,6 +27,8 @@ from judging.strategies import Strategy, frames
 # Recordings may leave out failed replies, so a run over this share of the items still counts as
 # complete.
 NEARLY_ALL_SHARE = 0.9
+# Behind the last slash of an endpoint's address, these open other pages than its own.
+PAGE_WORDS = frozenset({"new", "edit", "test", "archive", "restore", "delete"})
 
 
 @dataclass
@@ -58,8 +61,8 @@ def record_replies(
     """Create a finished run for each part. If a row of any part is bad, create none.
 
     `wanted` says which verdicts decide, `stored` or `parsed`; with "", the stored verdicts if a
-    part has any. Raises `Refused` if the items are still being labelled, unless `while_labelling`
-    allows it.
+    part has any. Raises `Refused` for a new endpoint with a name that none can have, and if the
+    items are still being labelled, unless `while_labelling` allows it.
     """
     report, prepared = ImportReport(), []
     for part in parts:
@@ -153,11 +156,24 @@ def _explain_lost(project: Project, lost: Sequence[Transcript]) -> Iterator[BadR
         yield told.bad("item", f"{told.item} {why}")
 
 
+def _check_new_name(name: str) -> None:
+    """Names of others' evaluators and raters may have spaces and slashes, but each needs a page.
+    Raises `Refused`."""
+    parts = name.split("/")
+    if not name.isprintable() or {"", ".", ".."} & {*parts} or parts[-1] in PAGE_WORDS:
+        raise Refused(
+            f"{name!r} cannot name an endpoint, since its page could not be opened. Leave out "
+            "signs that cannot be seen, and give it another part behind the last slash."
+        )
+
+
 def _draft_run(project: Project, part: RecordedPart, choice: str) -> Run:
-    """Build the unsaved run with its endpoint. The endpoint is created when the run is stored."""
-    endpoint = Endpoint.objects.named(part.endpoint) or Endpoint(
-        name=part.endpoint, provider=PROVIDER, model=part.endpoint
-    )
+    """Build the unsaved run with its endpoint. The endpoint is created when the run is stored.
+    Raises `Refused` for a new endpoint with a name that none can have."""
+    endpoint = Endpoint.objects.named(part.endpoint)
+    if endpoint is None:
+        _check_new_name(part.endpoint)
+        endpoint = Endpoint(name=part.endpoint, provider=PROVIDER, model=part.endpoint)
     samples = 1 + max(told.sample for told in part.transcripts)
     values: dict[str, Any] = {"kind": Run.Kind.RECORDED, "state": Run.State.FINISHED, "seed": 0}
     run = pinning.draft_run(project, part.version, endpoint, samples=samples, **values)

@@ -11,6 +11,7 @@ from typing import Any
 
 from annotation.db import transactions
 from annotation.models import Event, Item, Project
+from judging.errors import Refused
 from judging.models import Call, Endpoint, Outcome, Reading, Reply, Request, Run, StrategyVersion
 from judging.runs import pinning, transitions
 from judging.runs.engine import digests, outcomes
@@ -87,16 +88,19 @@ def find_same_run(run: Run) -> Run | None:
 
 def store_part(one: CheckedPart, now: datetime) -> bool:
     """Store the replies in batches, then the run with all of its outcomes at once. Returns False if
-    somebody else has imported the same rows meanwhile."""
+    somebody else has imported the same rows meanwhile. Raises `Refused`, with nothing stored, if
+    the endpoint has been deleted meanwhile."""
     one.run.endpoint, one.run.finished_at = _endpoint(one.part.endpoint), now
     requests: dict[str, int] = {}
     for kept in _batches([told for told in one.part.transcripts if told.is_kept]):
         with transactions.transact():
+            _keep_endpoint(one.run.endpoint)
             requests |= _store_replies(one, kept, now)
     with transactions.transact():
         Project.objects.select_for_update(no_key=True).only("pk").get(pk=one.run.project_id)
         if find_same_run(one.run):
             return False
+        _keep_endpoint(one.run.endpoint)
         pinning.store_run(one.run, one.drawn)
         _store_outcomes(one, requests)
         transitions.record_event(
@@ -115,6 +119,13 @@ def _endpoint(name: str) -> Endpoint:
         if made:
             Event.of_site("endpoint", name, None, old={}, new={"provider": PROVIDER})
     return found
+
+
+def _keep_endpoint(endpoint: Endpoint) -> None:
+    """Raise `Refused` for an endpoint that was deleted. Otherwise nobody can delete it until this
+    transaction ends."""
+    if not Endpoint.objects.all().keep(endpoint):
+        raise Refused(f"Endpoint {endpoint.name} was deleted meanwhile. Import the replies again.")
 
 
 def _batches(kept: Sequence[Transcript]) -> Iterator[Sequence[Transcript]]:

@@ -164,7 +164,8 @@ def _spec(values: Mapping[str, Any], strategy: Strategy) -> CallSpec:
     axis = _word(values, "axis")
     axes = [one.slug for one in strategy.axes]
     if axis not in (axes or [""]):
-        raise _FaultError("axis", f"is {axis!r}; the strategy has {', '.join(axes) or 'none'}.")
+        given = f"is {axis!r}" if axis else "is missing"
+        raise _FaultError("axis", f"{given}; the strategy has {', '.join(axes) or 'none'}.")
     known = frames.list_calls(strategy, axis=axis, step=strategy.last_step)
     if not known:
         return CallSpec("")

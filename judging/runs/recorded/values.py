@@ -11,6 +11,7 @@ from typing import Any
 from judging.strategies import Strategy, frames
 from judging.strategies.replies import json_objects, metric_scores, outputs
 from judging.strategies.replies.outputs import ParsedReply
+from judging.strategies.schema import Metric
 
 # A single number, or numbers by metric.
 Numbers = float | dict[str, float]
@@ -46,11 +47,19 @@ def describe_values(strategy: Strategy) -> str:
     """Describe the allowed values as text."""
     output = strategy.step(strategy.last_step).output
     if output == "scores":
-        return f"values of {', '.join(metric.slug for metric in strategy.metrics)}"
+        example = {metric.slug: _example(metric) for metric in strategy.metrics}
+        named, shown = ", ".join(example), json.dumps({"values": example})
+        return f"values of {named}, such as {shown}"
     if output == "score" and strategy.scale:
         return f"a number from {strategy.scale.low:g} to {strategy.scale.high:g}"
     listed = {"verdict": strategy.verdicts, "detection": ("error", "no_error")}
     return ", ".join(listed.get(output, ("true", "false")))
+
+
+def _example(metric: Metric) -> float:
+    """A number that the metric admits, as a file writes it."""
+    value = sorted(metric.points)[len(metric.points) // 2] if metric.points else metric.scale.low
+    return int(value) if value == int(value) else value
 
 
 def _extract_numbers(said: Any, strategy: Strategy) -> Numbers | None:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import secrets
+from dataclasses import replace
 from typing import Any
 
 from django.contrib import messages
@@ -107,8 +108,8 @@ def _explain_stale(project: Project, wish: NewRuns, sent: QueryDict) -> str:
     nothing has, or there is no estimate."""
     if sent.get("estimated", "") not in ("", _digest(sent)):
         return "form"
-    drawn = sent.getlist("drawn")
-    return "items" if drawn and drawn != start.draw_digests(project, wish) else ""
+    wish = replace(wish, drawn=sent.getlist("drawn"))
+    return "items" if start.has_other_items(project, wish) else ""
 
 
 def _estimate_context(project: Project, planned: list[PlannedRun]) -> dict[str, Any]:
@@ -127,6 +128,7 @@ def _estimate_context(project: Project, planned: list[PlannedRun]) -> dict[str, 
         # The budget must do for all runs together.
         "short_of_budget": estimate.compare_budget(project, total),
         "planned": planned,
+        "sending": [one for one in planned if one.estimate.to_ask and not one.endpoint.is_offline],
         "to_ask": sum(one.to_ask for one in estimates),
         "total": total,
         "unpriced": sum(one.price is None for one in estimates),
@@ -168,6 +170,9 @@ def _build_form(request: HttpRequest, member: Membership) -> StartForm:
     task = tasktypes.load_task_type(project)
     offered = [one for one in catalogue.list_offered(project) if one.suits]
     recommended = catalogue.recommend(task, offered)
+    if task.awaits and not Item.objects.in_project(project).lacking(task.awaits).exists():
+        # All items have the text that they waited for, so nothing has to be generated.
+        recommended = []
     needs = {frames.get_item_needs(one.strategy) for one in recommended}
     seed = choices.find_last_seed(project)
     given = _initial_data(request.GET)

@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.test import Client
 from django.utils import timezone
 
-from annotation.models import Item, Label, Project, Slot
+from annotation.items.diffing.difference import FORMER_ALGORITHM
+from annotation.labelling import queue
+from annotation.models import Diff, Item, Label, Project, Slot
 from formats.rows import FormatError
 from formats.sealed import MANIFEST, ArchiveWriter
 from judging.archive import comparison, load
@@ -21,7 +24,8 @@ from judging.models import Call, Endpoint, Outcome, Reading, Reply, Request, Run
 from judging.runs import lifecycle, warnings
 from judging.runs.warnings import RunWarning
 from operation.integrity import CHECKS
-from tests.builders import make_member, make_project
+from tests import builders
+from tests.builders import make_item, make_member, make_project, say
 from tests.judging.archive.builders_archive import archive, ask, label, make_items
 from tests.judging.builders_judging import (
     ONE_CALL,
@@ -251,6 +255,28 @@ def test_an_archive_from_before_stages_had_their_words_is_read(tmp_path: Path) -
     assert {*Label.objects.values_list("stage", "slot__stage")} == {("label", "label")}
 
 
+def test_diffs_of_answers_from_before_diffs_were_pinned_are_pinned(tmp_path: Path) -> None:
+    with transaction.atomic():
+        project = make_project("fbi", claim_check=True)
+        for key in ("one", "two"):
+            make_item(project, key)
+        member = make_member(project)
+        checked = builders.take(member)
+        answers = {"choice": "valid", "claim_check": {"1": "explained"}}
+        queue.store_label(member, checked.submission(answers))
+        say(member, builders.take(member))
+        ask(project)
+        archive(project, tmp_path / "made.zip")  # makes the diffs of both items
+        Diff.objects.update(algorithm=FORMER_ALGORITHM)
+        Run.objects.update(diff_algorithm=FORMER_ALGORITHM)
+        path = archive(project, tmp_path / "results.zip")
+        transaction.set_rollback(True)
+    changed(path, "diffs", lambda rows: [row.update(pinned=False) for row in rows])
+    load.load_archive(path)
+    assert Diff.objects.filter(algorithm=FORMER_ALGORITHM).count() == 2
+    assert Diff.objects.get(pinned=True).revision.item.key == checked.item.key
+
+
 def test_items_point_at_items_that_come_later(frozen: Path) -> None:
     changed(frozen, "items", lambda rows: rows[0].update(parent="item-5"))
     load.load_archive(frozen)
@@ -279,6 +305,7 @@ def test_an_archive_is_not_loaded_beside_other_projects(frozen: Path) -> None:
         ("items", lambda rows: rows[0].update(parent="no such"), "1 rows refer to a parent"),
         ("items", lambda rows: rows[0].update(account="root"), "'account'"),
         ("calls", lambda rows: rows[0].update(fed_by=["0" * 64, "p"]), "1 rows refer to a fed_by"),
+        ("runs", lambda rows: rows[0].update(pinned=[]), "run 1 does not say how it asked"),
         ("project", lambda rows: rows[0].update(slug="other"), "contains no project"),
         (MANIFEST, lambda facts: facts.update(version=2), "reads 1"),
         (MANIFEST, lambda facts: facts.update(runs=["1; DROP"]), "reads 1"),
@@ -294,6 +321,27 @@ def test_what_does_not_fit_is_refused_and_leaves_nothing(
         load.load_archive(frozen)
     assert said in str(refused.value)
     assert not Project.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [(None, "does not name its tables"), ([["a"]], "does not name"), (["b"], "'b' is not a table")],
+)
+def test_an_archive_with_other_tables_than_ours_is_told_and_not_compared(
+    frozen: Path, named: Any, said: str
+) -> None:
+    changed(frozen, MANIFEST, lambda facts: facts.update(tables=named))
+    with pytest.raises(CommandError, match=said):
+        call_command("thaw_results", frozen, compare=True)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"[1]", b"[" * 100_000, b'{"columns": [["a"]], "rows": []}', b'{"columns": ["a"]}'],
+)
+def test_a_file_of_figures_that_is_no_table_is_told(content: bytes) -> None:
+    with pytest.raises(FormatError, match=r"figures/cost\.json: is not a table of figures"):
+        comparison._read_table("figures/cost.json", lambda: io.BytesIO(content))
 
 
 def test_a_line_that_is_no_row_is_refused_with_its_place(frozen: Path) -> None:

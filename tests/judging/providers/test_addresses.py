@@ -2,7 +2,8 @@ import asyncio
 
 import pytest
 
-from judging.evaluators.providers.addresses import GuardedResolver, check_address, check_base_url
+from judging.evaluators.http_client import GuardedResolver
+from judging.evaluators.providers.addresses import check_address, check_base_url
 from judging.evaluators.providers.errors import ForbiddenAddress
 from tests.judging.providers.conftest import Names
 

@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from judging.evaluators.providers import Target, addresses, connect, errors, openai_compatible
+from judging.evaluators import http_client
+from judging.evaluators.providers import Target, connect, errors, openai_compatible
 from judging.evaluators.providers.transport import MAX_REPLY_BYTES, ReceivedReply
 from tests.judging.providers.conftest import Names, Text
 from tests.services.scripted_evaluator import running
@@ -207,7 +208,7 @@ def test_a_name_that_leads_to_loopback_is_not_called_unless_listed(ask, evaluato
 
 
 def test_every_connection_asks_where_its_name_leads(ask, evaluator, monkeypatch):
-    monkeypatch.setattr(addresses, "DefaultResolver", lambda: Names(["127.0.0.1"]))
+    monkeypatch.setattr(http_client, "DefaultResolver", lambda: Names(["127.0.0.1"]))
     address = evaluator.address.replace("127.0.0.1", "api.example.com")
     with pytest.raises(errors.ForbiddenAddress, match="not a public host"):
         ask(address=address)

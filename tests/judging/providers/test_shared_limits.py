@@ -122,6 +122,58 @@ def test_places_are_handed_on_by_calls_that_end_together_after_a_while(
     run(redis_url, test, in_flight=20)
 
 
+def test_redis_is_not_asked_for_each_call_that_ends_while_places_are_handed_on(
+    redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_limits, "FRESH_SECONDS", 60.0)
+    monkeypatch.setattr(shared_limits, "POLL_SECONDS", 60.0)
+    monkeypatch.setattr(shared_limits, "RELEASE_DELAY", 0.0)
+
+    async def test(workers: Two) -> None:
+        one, other = workers
+        turn = await enter(one)
+        questions = counted(one)
+        for _ in range(10):
+            one.leave(turn, None)
+            await asyncio.sleep(0.005)
+            turn = await enter(one)
+        assert (turn.wait, len(questions)) == (0.0, 0)
+        one.leave(turn, None)
+        one._tell()  # what its timer does
+        await one.settle()
+        assert (await enter(other)).wait == 0.0
+
+    run(redis_url, test, in_flight=1)
+
+
+def test_a_call_that_ends_while_redis_says_that_another_worker_waits_is_reported_soon(
+    redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_limits, "FRESH_SECONDS", 60.0)
+    monkeypatch.setattr(shared_limits, "POLL_SECONDS", 60.0)
+
+    async def test(workers: Two) -> None:
+        one, other = workers
+        turn = await enter(one)
+        assert (await enter(other)).wait > 0.0
+        move = one._move
+
+        async def ending_meanwhile(*parts: Any) -> Any:
+            answer = await move(*parts)
+            one._move = move
+            one.leave(turn, None)
+            return answer
+
+        one._move = ending_meanwhile  # type: ignore[assignment]
+        one._tell()
+        ends = time.monotonic() + 10
+        while (await enter(other)).wait > 0.0:
+            assert time.monotonic() < ends
+            await asyncio.sleep(0.01)
+
+    run(redis_url, test, in_flight=1)
+
+
 def test_nobody_takes_a_place_over_once_another_worker_was_told_to_wait(redis_url: str) -> None:
     async def test(workers: Two) -> None:
         one, other = workers

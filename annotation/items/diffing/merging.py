@@ -1,0 +1,47 @@
+"""Carry a correction of the gold answer into an answer that was made from it."""
+
+from collections.abc import Sequence
+
+from annotation.items.diffing.difference import Segment, compare
+
+# The start and the end of a change in the old text, and what stands there now.
+Change = tuple[int, int, str]
+
+
+def carry_correction(old: str, new: str, changed: str) -> str | None:
+    """Return `changed`, which was made from `old`, with the correction that made `new` from `old`.
+
+    Whole words count, as in the diff. Returns None if the correction overlaps with or touches what
+    `changed` changes, or if its changes of the new text would be others than its changes of the
+    old text.
+    """
+    own, correction = compare(old, changed).segments, compare(old, new).segments
+    changes, corrections = _changes(own), _changes(correction)
+    for start, end, _ in changes:
+        if any(
+            start <= other_end and other_start <= end for other_start, other_end, _ in corrections
+        ):
+            return None
+    merged, at = "", 0
+    for start, end, text in sorted([*changes, *corrections]):
+        merged += old[at:start] + text
+        at = end
+    merged += old[at:]
+    return merged if _differing(compare(new, merged).segments) == _differing(own) else None
+
+
+def _changes(segments: Sequence[Segment]) -> list[Change]:
+    found: list[Change] = []
+    at = 0
+    for segment in segments:
+        gold, perturbed = (
+            "".join(part.text for part in parts) for parts in (segment.gold, segment.perturbed)
+        )
+        if segment.kind != "equal":
+            found.append((at, at + len(gold), perturbed))
+        at += len(gold)
+    return found
+
+
+def _differing(segments: Sequence[Segment]) -> list[Segment]:
+    return [segment for segment in segments if segment.kind != "equal"]

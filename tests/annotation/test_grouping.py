@@ -1,0 +1,49 @@
+"""The ways in which items can be grouped."""
+
+import pytest
+
+from annotation.models import Project
+from annotation.reports import grouping
+from tests.builders import make_item, make_project
+
+pytestmark = pytest.mark.django_db
+
+TRACE = {"made_on": "2026-11-20", "request": "9f8e", "seed": "7"}
+PLAIN = {"category": "", "ability": "", "source_ability": ""}
+
+
+def list_fields(project: Project) -> list[str]:
+    return [one.name for one in grouping.list_groupings(project) if one.is_field]
+
+
+def test_fields_that_trace_a_generated_item_are_not_offered() -> None:
+    project = make_project("fbi")
+    own = {"generator": "generate-spelling v1", "model": "gpt", **TRACE, "source_item": "a-1"}
+    gold = {f"gold_{name}": value for name, value in {"generator": "gold v1", **TRACE}.items()}
+    make_item(project, fields={**own, **gold, "drawn_errors": "4", "translated_from": "a-1"})
+    assert list_fields(project) == ["drawn_errors", "generator", "gold_generator", "model"]
+
+
+def test_imported_fields_of_the_same_name_are_offered() -> None:
+    project = make_project("rating", task_type="rating", overlap=1)
+    make_item(project, fields={"seed": "task 7", "request": "summary"}, **PLAIN)
+    assert list_fields(project) == ["request", "seed"]
+
+
+def test_a_field_with_a_sentence_is_not_offered_even_if_other_items_have_a_word_there() -> None:
+    project = make_project("rating", task_type="rating", overlap=1)
+    said = "How many of the nine apples are left once she has eaten two?"
+    make_item(project, fields={"original": said, "task": "Long-form answers"}, **PLAIN)
+    make_item(project, fields={"original": "None", "task": "Sums"}, **PLAIN)
+    assert list_fields(project) == ["task"]
+
+
+def test_fields_of_the_last_items_are_found_in_a_large_project(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(grouping, "SAMPLE_ITEMS", 2)
+    project = make_project("fbi")
+    for _ in range(4):
+        make_item(project, fields={"source": "exam"})
+    make_item(project, fields={"drawn_errors": "4"})
+    assert list_fields(project) == ["drawn_errors", "source"]

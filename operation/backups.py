@@ -15,6 +15,7 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -31,7 +32,7 @@ from annotation.models import Account, Project
 from formats.archives import DAMAGED_ERRORS
 from judging.archive.versions import program_version
 from judging.models import Worker
-from operation import databases
+from operation import databases, former_databases
 from operation.databases import BackupError
 
 FORMAT_VERSION = 1
@@ -207,8 +208,16 @@ def _check_compatible(manifest: Manifest) -> None:
             f"This backup is from {manifest.database}, but DATABASE_URL is for "
             f"{connection.vendor}. Restore it into the same kind of database."
         )
-    known = {".".join(node) for node in MigrationLoader(None).graph.nodes}
-    newer = sorted(set(manifest.migrations) - known)
+    applied = {(app, name) for app, _, name in (one.partition(".") for one in manifest.migrations)}
+    if former := former_databases.find_missing(applied):
+        raise BackupError(
+            "This backup was made before version 0.2.0 by a database without the last migrations "
+            f"of that time ({former[0]}). Restore it with the last commit before 0.2.0, run "
+            "`python manage.py migrate` there, and back up again."
+        )
+    replaced = chain.from_iterable(former_databases.list_replaced().values())
+    known = {*MigrationLoader(None).graph.nodes, *replaced}
+    newer = sorted(".".join(one) for one in applied - known)
     if newer:
         raise BackupError(
             f"A newer version of the program made this backup (it has {newer[-1]}). Update the "

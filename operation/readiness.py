@@ -13,6 +13,7 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from annotation.db import clock
 from judging.models import Worker
+from operation import former_databases
 from operation.broker import connect
 from operation.findings import Finding, report_error, report_ok, report_warning
 
@@ -43,7 +44,10 @@ def check_database() -> Finding:
 def check_migrations() -> Finding:
     """Check that all migrations of this program are applied. Newer migrations are accepted: during
     a rolling update, old processes keep running."""
-    missing = sorted(_known_migrations() - set(MigrationRecorder(connection).applied_migrations()))
+    applied = set(MigrationRecorder(connection).applied_migrations())
+    if former := former_databases.find_missing(applied):
+        return report_error(former_databases.explain_missing(former), former_databases.REMEDY)
+    missing = sorted(_known_migrations() - applied)
     if not missing:
         return report_ok("All migrations are applied.")
     first = ".".join(missing[0])

@@ -365,6 +365,7 @@ def test_what_is_no_backup_is_told(tmp_path: Path, text: bytes) -> None:
     ("manifest", "words"),
     [
         ({"migrations": ["judging.9999_of_tomorrow"]}, "A newer version of the program"),
+        ({"migrations": ["judging.0001_initial"]}, "made before version 0.2.0"),
         ({"database": "postgresql"}, "is for sqlite"),
     ],
 )

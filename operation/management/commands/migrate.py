@@ -1,0 +1,16 @@
+from typing import Any
+
+from django.core.management.base import CommandError
+from django.core.management.commands import migrate
+
+from operation import former_databases
+
+
+class Command(migrate.Command):
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Refuse a database that lacks migrations which are no longer here; Django would end in a
+        traceback, or say that nothing is to be done."""
+        if missing := former_databases.load_missing():
+            said = former_databases.explain_missing(missing)
+            raise CommandError(f"{said} {former_databases.REMEDY} Nothing was changed.")
+        super().handle(*args, **options)

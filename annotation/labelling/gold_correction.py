@@ -10,7 +10,7 @@ from annotation import tasktypes
 from annotation.db import transactions
 from annotation.errors import Refused, Stale
 from annotation.items import revisions, taxonomy
-from annotation.items.diffing import merging
+from annotation.items.diffing import difference, merging, stored
 from annotation.labelling import assignment, effects, submissions
 from annotation.labelling.correct_answers import PURPOSES
 from annotation.labelling.queue import claims
@@ -108,6 +108,7 @@ def correct_gold(
     gold: Sequence[str],
     note: str = "",
     carry: bool = False,
+    preview: str = "",
     now: datetime,
 ) -> CorrectionResult:
     """Replace the gold answer in every item of the source question that has the same gold answer,
@@ -117,12 +118,13 @@ def correct_gold(
     the new texts: each label is copied to a new row that supersedes the old label. The event
     records who carried it. An item that keeps all labels keeps its resolution, and adjudicated
     resolutions are renewed. Labels that report a wrong gold answer are never carried over, since
-    that answer is corrected now.
+    that answer is corrected now, nor those that mark a corrected passage.
 
     Where the correction overlaps with the item's own change, only the gold answer changes: the item
     is another one then, so it loses its labels and its resolution, unless this is a known answer.
 
-    Raises `Refused` for an invalid text, and `Stale` if the item's texts have changed.
+    `preview` is the digest of what the person was shown. Raises `Refused` for an invalid text, and
+    `Stale` if the item's texts have changed or the correction would do something else by now.
     """
     with transactions.transact():
         claims.lock_member(member)
@@ -139,6 +141,10 @@ def correct_gold(
         before = _check_correctable(
             next(item for item in items if item.pk == shown.pk), revision, gold
         )
+        if preview and preview != preview_correction(shown, revision=revision, gold=gold).digest:
+            raise Stale(
+                "Items of this question have changed since the preview. Look at it once more."
+            )
         after = _normalise_gold(before, gold)
         sharing = [item for item in items if get_gold(item.revision()) == before]
         carried = sum(_add_revision(item, after, member, note, carry, now) for item in sharing)
@@ -194,20 +200,20 @@ def _add_revision(
 ) -> int:
     """Add a revision to the item, which must be locked; return the number of labels carried
     over."""
-    labels = list(Label.objects.counted().of_item(item).select_related("slot"))
+    labels = list(Label.objects.counted().of_item(item).select_related("slot", "revision"))
     held_true = Resolution.objects.current().of_item(item).first()
     before = item.revision().texts
     corrected = _correct_texts(before, gold)
     overlaps = corrected is None
-    revisions.add_revision(
-        item, corrected or {**before, GOLD: gold}, author=member, note=note, now=now
-    )
+    after = corrected or {**before, GOLD: gold}
+    revisions.add_revision(item, after, author=member, note=note, now=now)
     carry = carry and not overlaps
-    kept = [label for label in labels if carry and not _reports_gold_error(item, label)]
+    answers = {one.pk: _carry_answers(one, item, before, after) for one in labels if carry}
+    kept = [(one, said) for one in labels if (said := answers.get(one.pk)) is not None]
     for label in labels:
-        if label not in kept and label.slot and label.member_id == member.pk:
+        if answers.get(label.pk) is None and label.slot and label.member_id == member.pk:
             label.slot.release()
-    new = [_carry_label(label, item) for label in kept]
+    new = [_carry_label(label, item, said) for label, said in kept]
     _release_case(item)
     all_kept = carry and len(kept) == len(labels)
     if held_true and _still_holds(held_true, carry, overlaps, all_kept=all_kept):
@@ -229,19 +235,48 @@ def _add_revision(
     return len(new)
 
 
-def _reports_gold_error(item: Item, label: Label) -> bool:
+def _carry_answers(
+    label: Label, item: Item, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Return the label's answers for the new texts, with its passages at their new places.
+
+    None if the label does not hold for them: it reports a wrong gold answer, marks a passage that
+    was corrected, or numbers the changes by the diff of an earlier version.
+    """
     task = tasktypes.load_task_type(item.project)
-    return task.route_of(label.answers) == effects.GOLD_ERROR
+    if task.route_of(label.answers) == effects.GOLD_ERROR:
+        return None
+    if task.names_changes(label.answers) and (
+        stored.shown_algorithm(label.revision) != difference.ALGORITHM
+    ):
+        return None
+
+    def move(name: str, alternative: int | None, start: int, end: int) -> int | None:
+        old, new = (_get_text(texts, name, alternative) for texts in (before, after))
+        return None if new is None else merging.move_place(old or "", new, start, end)
+
+    return task.carry_answers(label.answers, move)
 
 
-def _carry_label(label: Label, item: Item) -> Label:
-    """Copy the label for the new texts, with the original time and duration."""
-    old, slot = label.pk, label.slot
+def _get_text(texts: Mapping[str, Any], name: str, alternative: int | None) -> str | None:
+    """The text of this name, or one of its alternatives, which are numbered from 1."""
+    text = texts.get(name)
+    if isinstance(text, list):
+        return text[alternative - 1] if alternative and alternative <= len(text) else None
+    return text
+
+
+def _carry_label(label: Label, item: Item, answers: dict[str, Any]) -> Label:
+    """Copy the label for the new texts with these answers, and with the original time and
+    duration."""
+    old, slot, revision = label.pk, label.slot, item.revision()
+    if tasktypes.load_task_type(item.project).names_changes(answers):
+        stored.pin_shown(revision, difference.ALGORITHM)
     Label.objects.filter(pk=old).update(current=False, counted=False)
     if slot:
         slot.fill(label.member_id)
     label.pk = None
-    label.revision = item.revision()
+    label.revision, label.answers = revision, answers
     label.supersedes_id = old
     label.submission = submissions.digest_token(
         f"carried {label.submission} {item.revision_number}"

@@ -17,6 +17,7 @@ from typing import Any
 from annotation.errors import FieldError
 from annotation.tasktypes import field_schema, fields
 from annotation.tasktypes.fields import Field, Option
+from annotation.tasktypes.fields.base import Move
 from annotation.tasktypes.toml_tables import DeclarationError, Place, TomlTable
 
 
@@ -252,6 +253,15 @@ class TaskType:
             texts = {name: text for name, text in texts.items() if name in self.blind.shows}
         asked = {field.name: field for field in self.fields_at(stage)}
         return {name: asked[name].check_texts(said, texts) for name, said in answers.items()}
+
+    def carry_answers(self, answers: Mapping[str, Any], move: Move) -> dict[str, Any] | None:
+        """Return stored answers as they hold for corrected texts; None if one of them does not.
+        `move` finds places in the new texts."""
+        carried = {
+            name: field.carry(said, move) if (field := self.field(name)) else said
+            for name, said in answers.items()
+        }
+        return None if None in carried.values() else carried
 
     def without_changes(self, answers: Mapping[str, Any]) -> dict[str, Any]:
         """Return the answers without those about single changes."""

@@ -6,8 +6,10 @@ import pytest
 from django.utils import timezone
 
 from annotation.errors import Refused, Stale
+from annotation.items.diffing.difference import FORMER_ALGORITHM
 from annotation.labelling import cases, gold_correction, queue
 from annotation.models import (
+    Diff,
     Event,
     Item,
     Label,
@@ -17,6 +19,7 @@ from annotation.models import (
     Slot,
     Stage,
 )
+from tests.annotation.spans import passage, with_spans
 from tests.builders import TEXTS, make_item, make_member, make_project, make_resolution, say, take
 
 pytestmark = pytest.mark.django_db
@@ -234,6 +237,12 @@ def test_a_preview_says_what_a_correction_would_do(judge: Membership) -> None:
     assert Revision.objects.count() == 4
     again = gold_correction.preview_correction(item, revision=1, gold=["Eight."])
     assert again.digest != preview.digest
+    make(judge, "e")
+    with pytest.raises(Stale, match="changed since the preview"):
+        mend(judge, item, preview=preview.digest)
+    assert Revision.objects.count() == 5
+    now = gold_correction.preview_correction(item, revision=1, gold=[MENDED])
+    assert mend(judge, item, preview=now.digest).items == ("a", "b", "c", "d", "e")
 
 
 def test_an_item_that_keeps_its_labels_keeps_its_final_label_whatever_the_settings(
@@ -260,3 +269,45 @@ def test_a_verified_item_stays_so_if_its_labels_are_carried_over(judge: Membersh
     mend(judge, item, carry=True)
     resolution = Resolution.objects.current().get(item=item)
     assert (resolution.rule, resolution.revision.number) == ("verified", 2)
+
+
+def test_passages_are_carried_to_their_new_places_and_corrected_ones_are_not(
+    judge: Membership, member: Membership
+) -> None:
+    with_spans(judge.project)
+    item, twin = make(judge, "a"), make(judge, "b")
+    several = make(judge, "c", texts={"gold": ["Eight.", "Eight legs."]})  # type: ignore[dict-item]
+    for spans in (
+        [passage("gold", 0, "A spider"), passage("perturbed", 13, "six legs")],
+        [passage("gold", 2, "spider has")],
+        [passage("gold", 6, "legs", alternative=2)],
+    ):
+        offer = take(member)
+        queue.store_label(member, offer.submission({"choice": "valid", "spans": spans}))
+    assert mend(judge, item, "A spider always has eight legs.", carry=True).carried == 1
+    assert Label.objects.counted().get(item=item).answers["spans"] == [
+        passage("gold", 0, "A spider"),
+        passage("perturbed", 20, "six legs"),
+    ]
+    assert Label.objects.get(item=item, current=False).answers["spans"][1]["start"] == 13
+    assert not Label.objects.counted().filter(item=twin).exists()
+    mend(judge, several, "Eight.", "It has eight legs.", carry=True)
+    carried = Label.objects.counted().get(item=several)
+    assert carried.answers["spans"] == [passage("gold", 13, "legs", alternative=2)]
+    mend(judge, several, "Eight legs.", revision=2, carry=True)
+    assert not Label.objects.counted().filter(item=several).exists()
+    assert take(member).item == twin
+
+
+def test_answers_to_single_changes_are_carried_with_their_diff(judge: Membership) -> None:
+    judge.project.claim_check = True
+    judge.project.save()
+    item, twin = make(judge, "a"), make(judge, "b")
+    member = make_member(judge.project)
+    answers = {"choice": "valid", "claim_check": {"1": "explained"}}
+    for _ in range(2):
+        queue.store_label(member, take(member).submission(answers))
+    Diff.objects.filter(revision__item=twin).update(algorithm=FORMER_ALGORITHM)
+    assert mend(judge, item, carry=True).carried == 1
+    assert Label.objects.counted().get().answers == answers
+    assert Diff.objects.get(revision__item=item, revision__number=2).pinned

@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotation.items.diffing.merging import carry_correction
+from annotation.items.diffing.merging import carry_correction, move_place
 
 OLD = "A spider has eight legs."
 
@@ -53,3 +53,24 @@ def test_a_correction_elsewhere_is_made_in_the_changed_answer(
 )
 def test_a_correction_at_the_place_of_the_change_is_not(old: str, new: str, changed: str) -> None:
     assert carry_correction(old, new, changed) is None
+
+
+@pytest.mark.parametrize(
+    "new, quote, moved",
+    [
+        (OLD, "eight", 13),
+        (OLD + " So does a mite.", "eight", 13),
+        ("The big spider has eight legs.", "eight", 19),
+        ("A spider has eight limbs.", "eight", 13),
+        ("A spider always has eight legs.", "A spider", 0),
+        ("A spider has seven legs.", "has eight legs", None),
+        ("A spider has just eight legs.", "has eight legs", None),
+        ("A spider has legs.", "eight", None),
+    ],
+)
+def test_a_passage_is_found_again_unless_it_was_corrected(
+    new: str, quote: str, moved: int | None
+) -> None:
+    start = OLD.index(quote)
+    assert move_place(OLD, new, start, start + len(quote)) == moved
+    assert moved is None or new[moved:].startswith(quote)

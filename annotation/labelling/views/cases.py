@@ -181,6 +181,7 @@ def _handle_correct_gold(request: HttpRequest, member: Membership, item: Item) -
         access.ensure_membership(member),
         item_key=item.key,
         gold=gold,
+        preview=seen,
         now=timezone.now(),
         **form.cleaned_data,
     )

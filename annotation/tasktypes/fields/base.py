@@ -1,12 +1,16 @@
 """The base class of fields. Answers are given by field name. A form's answers are read by
 `from_post`, programs send theirs directly, and `clean` turns both into the stored form."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from annotation.errors import FieldError
 from annotation.tasktypes.toml_tables import TomlTable
+
+# Finds where a passage starts in corrected texts, by the name of its text, its alternative, start
+# and end; None if it was corrected itself.
+Move = Callable[[str, int | None, int, int], int | None]
 
 
 class Post(Protocol):
@@ -131,6 +135,11 @@ class Field:
     def check_texts(self, answer: Any, texts: Mapping[str, Any]) -> Any:
         """Return a cleaned answer, checked against the item's texts that the annotator saw. Raises
         `FieldError`."""
+        return answer
+
+    def carry(self, answer: Any, move: Move) -> Any:
+        """Return a stored answer as it holds for texts that were corrected; None if it does not.
+        `move` finds places in the new texts."""
         return answer
 
     def from_post(self, post: Post) -> object:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.tasktypes.fields import options
-from annotation.tasktypes.fields.base import Field, Option, Post
+from annotation.tasktypes.fields.base import Field, Move, Option, Post
 from annotation.tasktypes.fields.text import LONGEST_TEXT
 from annotation.tasktypes.toml_tables import TomlTable
 
@@ -74,6 +74,16 @@ class Span(Field):
         """Return the passages with the characters that the texts have there. Raises `FieldError` if
         a passage is not in the texts."""
         return [self._check_passage(passage, texts) for passage in answer]
+
+    def carry(self, answer: Any, move: Move) -> Any:
+        """Return the passages at their new places; None if one of them was corrected itself."""
+        moved = []
+        for one in _passages(answer):
+            start = move(one["text"], one.get("alternative"), one["start"], one["end"])
+            if start is None:
+                return None
+            moved.append({**one, "start": start, "end": start + one["end"] - one["start"]})
+        return moved if isinstance(answer, list) else answer
 
     def from_post(self, post: Post) -> object:
         """Return the passages, which a form sends as JSON; None if there are none. What is not JSON

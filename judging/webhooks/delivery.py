@@ -18,6 +18,7 @@ from django.db.models import Exists, OuterRef, Q
 from annotation.db import clock, sql, transactions
 from judging.evaluators.providers.answers import Target
 from judging.evaluators.providers.errors import EvaluatorError
+from judging.evaluators.retries import parse_retry_after
 from judging.models import Delivery, Webhook
 from judging.webhooks import signing
 from judging.webhooks.models import LEASE_DURATION
@@ -61,7 +62,7 @@ _ACTIVE = sql.PreparedRows(lambda: Webhook.objects.filter(active=True).values_li
 @dataclass(frozen=True)
 class Attempt:
     """A try to deliver something. `status` is None if there was no answer; `problem` says why a try
-    was not accepted, and is "" if it was."""
+    was not accepted, and is "" if it was; `pause` is how long the receiver asked us to wait."""
 
     delivery: Delivery
     at: datetime
@@ -69,6 +70,7 @@ class Attempt:
     answer: str
     problem: str
     seconds: float
+    pause: timedelta = timedelta(0)
 
     @property
     def accepted(self) -> bool:
@@ -197,13 +199,14 @@ async def _send_in_turn(
     over: Callable[[], bool],
     moment: Callable[[], datetime],
 ) -> list[Attempt]:
-    """Send one after another, until there is no answer or the receiver is gone."""
+    """Send one after another, until there is no answer, or the receiver is gone or asks for a
+    pause."""
     made: list[Attempt] = []
     for delivery in deliveries:
         if over():
             break
         made.append(await _send(session, webhook, delivery, moment()))
-        if made[-1].status in (None, _GONE):
+        if made[-1].status in (None, _GONE) or made[-1].pause:
             break
     return made
 
@@ -217,19 +220,21 @@ async def _send(
     headers = signing.sign(signing.derive_secret(webhook.nonce), str(delivery.uid), body, at)
     headers |= {"User-Agent": "Blindspot", "Accept-Encoding": "identity"}
     target, began = Target(webhook.address, timeout=TIMEOUT), time.monotonic()
-    status, answer, problem = None, "", ""
+    status, answer, problem, pause = None, "", "", 0.0
     try:
-        status, _, content = await http_client.send(
+        status, answered, content = await http_client.send(
             session, target, webhook.address, body, headers, keep=KEPT_BYTES
         )
         answer = _clean(content)
         if not 200 <= status < 300:
             problem = f"The receiver answered {status}."
+            pause = parse_retry_after(answered) or 0.0
     except EvaluatorError as error:
         problem = str(error)
     except ValueError as error:  # of a name that no host can have
         problem = f"The address cannot be called: {error}"
-    return Attempt(delivery, at, status, answer, problem, time.monotonic() - began)
+    took = time.monotonic() - began
+    return Attempt(delivery, at, status, answer, problem, took, timedelta(seconds=pause))
 
 
 def _clean(content: bytes) -> str:
@@ -249,11 +254,12 @@ def _store_attempts(webhook: Webhook, attempts: Sequence[Attempt]) -> None:
             held.failing_since = None
         else:
             held.failing_since = held.failing_since or attempt.at
-    # Only the last one can be without an answer, since nothing is sent after it.
+    # Only the last one can be without an answer or ask for a pause: nothing is sent after it.
     answers = [one for one in attempts if one.status is not None]
     silent = last.status is None
     held.failures = (0 if answers else held.failures) + silent
-    held.wait_until = last.at + _pause(held.failures) if silent else None
+    pause = _pause(held.failures) if silent else last.pause
+    held.wait_until = last.at + pause if pause else None
     changed = ("failures", "failing_since", "wait_until")
     with transactions.transact():
         for attempt in attempts:
@@ -280,7 +286,7 @@ def _store_attempt(attempt: Attempt) -> None:
         ended = {"state": Delivery.State.FAILED, "next_try_at": None, "finished_at": attempt.at}
         found.waiting().update(**values, **ended)
     else:  # unless the webhook was switched off meanwhile
-        found.waiting().update(**values, next_try_at=attempt.at + _pause(tries))
+        found.waiting().update(**values, next_try_at=attempt.at + max(_pause(tries), attempt.pause))
 
 
 def _pause(tries: int) -> timedelta:

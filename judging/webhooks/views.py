@@ -32,7 +32,8 @@ def webhook_list(request: HttpRequest, slug: str) -> HttpResponse:
     lead = access.member_for(request, slug, right="manage")
     finished = Delivery.objects.filter(webhook=OuterRef("pk")).exclude(status=None, problem="")
     last = Subquery(finished.order_by("-pk").values("pk")[:1])
-    found = list(Webhook.objects.in_project(lead.project).annotate(last=last))
+    hooks = Webhook.objects.in_project(lead.project).select_related("member__account")
+    found = list(hooks.annotate(last=last))
     now = timezone.now()
     deliveries = Delivery.objects.in_bulk([one.last for one in found if one.last])
     context = {

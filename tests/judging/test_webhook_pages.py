@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from annotation.models import ApiToken, Event
+from annotation.models import ApiToken, Event, Membership
 from judging.models import Delivery, Webhook
 from judging.webhooks import signing, webhooks
 from judging.webhooks.topics import build_message
@@ -154,6 +154,20 @@ def test_a_lead_of_another_project_does_not_find_it(people: Cast, hook: Webhook)
         address = f"/projects/other/webhooks/{hook.pk}/{step}/"
         assert browser_of(lead).post(address).status_code == 404
     assert Webhook.objects.get().active
+
+
+def test_pages_say_if_who_added_it_may_no_longer(people: Cast, lead: Client, hook: Webhook) -> None:
+    other = make_member(people.project, role="lead")
+    Webhook.objects.update(member=other)
+    for values, words in (
+        ({}, None),
+        ({"role": "annotator"}, "who is no lead any more"),
+        ({"active": False}, "who is suspended"),
+    ):
+        Membership.objects.filter(pk=other.pk).update(**values)
+        for address in (page(people), page(people, f"{hook.pk}/")):
+            text = lead.get(address).content.decode()
+            assert words in text if words else "who is" not in text
 
 
 def test_one_is_deleted_with_its_deliveries(people: Cast, lead: Client, hook: Webhook) -> None:

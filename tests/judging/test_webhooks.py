@@ -299,6 +299,26 @@ def test_without_any_answer_the_whole_webhook_waits_by_the_backoff(
     assert now() < hook.wait_until < now() + 2 * delivery.BACKOFF[0]
 
 
+def test_a_receiver_that_asks_for_a_pause_gets_it(
+    people: Cast, hook: Webhook, receiver: Receiver, now: Clock
+) -> None:
+    receiver.answers, receiver.headers = [(429, "slowly")], {"Retry-After": "120"}
+    for key in ("a", "b"):
+        happen(people.project, key, now())
+    serve(now)
+    hook.refresh_from_db()
+    assert (len(receiver.got), hook.failures, hook.is_failing(now())) == (1, 0, False)
+    assert hook.wait_until
+    assert timedelta(seconds=115) < hook.wait_until - now() < timedelta(seconds=125)
+    now.wait(seconds=110)
+    serve(now)
+    assert len(receiver.got) == 1
+    now.wait(seconds=15)
+    serve(now)
+    assert len(receiver.got) == 3
+    assert not Delivery.objects.waiting().exists()
+
+
 def test_a_receiver_that_answers_again_gets_all_that_waited(
     people: Cast, receiver: Receiver, now: Clock, hook: Webhook
 ) -> None:

@@ -17,6 +17,7 @@ class Receiver:
         self.got: list[Served] = []
         self.answers: list[tuple[int, str]] = []
         self.pause = 0.0
+        self.headers: dict[str, str] = {}
         receiver = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -30,6 +31,8 @@ class Receiver:
                 status, text = receiver.answers.pop(0) if receiver.answers else (204, "")
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(text.encode())))
+                for name, value in receiver.headers.items():
+                    self.send_header(name, value)
                 if status in (301, 307):
                     self.send_header("Location", receiver.address)
                 self.end_headers()

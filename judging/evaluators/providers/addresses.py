@@ -47,6 +47,10 @@ _TRANSLATED = tuple(
 _ROUTED = IPv6Network("2000::/3")
 
 
+# Underscores are no part of host names, but of names that containers and clusters give.
+_LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
+_NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
+
 # The setting that lists the hosts of evaluators that may be called although they are not public.
 EVALUATOR_SETTING = "EVALUATOR_HOSTS"
 
@@ -97,11 +101,13 @@ def check_base_url(address: str, allowed_hosts: Collection[str] = ()) -> str:
 def _split_address(address: str) -> SplitResult:
     try:
         parts = urlsplit(address.strip())
-        _ = parts.port
+        port = parts.port
     except ValueError as error:
         raise ForbiddenAddress(f"The address cannot be read: {error}.") from None
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ForbiddenAddress("The address must begin with http:// or https:// and name a host.")
+    if port == 0:
+        raise ForbiddenAddress("No server has the port 0. Enter another one.")
     if "@" in parts.netloc:
         raise ForbiddenAddress(
             "The address contains a user name or password. Remove it and enter a key variable."
@@ -117,7 +123,8 @@ def _literal(host: str) -> _IP | None:
     """Return `host` as an IP address, or None if it is a name.
 
     Other numeric spellings (2130706433, 127.1, 0x7f.1) are refused: the system's own resolver would
-    read them as IP addresses.
+    read them as IP addresses. So are names with letters beyond ASCII, which clients may read as
+    another name (ⓛocalhost), and names that no host can have.
     """
     try:
         return ip_address(host)
@@ -125,6 +132,12 @@ def _literal(host: str) -> _IP | None:
         last = host.rpartition(".")[2]
         if last[:1].isdigit() or not last:
             raise ForbiddenAddress(f"{host} is neither a name nor a full IP address.") from None
+        if not host.isascii():
+            raise ForbiddenAddress(
+                f"Write {host} in the ASCII form of such a name, which begins with xn--."
+            ) from None
+        if len(host) > 253 or not _NAME.fullmatch(host):
+            raise ForbiddenAddress(f"{host} cannot be the name of a host. Check it.") from None
         return None
 
 

@@ -10,7 +10,12 @@ from tests.judging.providers.conftest import Names
 
 @pytest.mark.parametrize(
     "address",
-    ["https://api.example.com/v1/", "http://8.8.8.8:8000/v1", "https://[2606:4700::1111]/v1"],
+    [
+        "https://api.example.com/v1/",
+        "http://8.8.8.8:8000/v1",
+        "https://[2606:4700::1111]/v1",
+        "https://my_vllm.xn--mller-kva.example/v1",
+    ],
 )
 def test_public_hosts_may_be_called(address):
     assert check_address(address) == address.rstrip("/")
@@ -29,6 +34,15 @@ def test_public_hosts_may_be_called(address):
         "https://api.example.com/v1?key=1",
         "https://api.example.com/v1#x",
         "https://api.example.com:99999/",
+        "https://api.example.com:0/",
+        "https://ⓛocalhost/",
+        "https://local\u00adhost/",
+        "https://a..example.com/",
+        "https://%6cocalhost/",
+        "https://-a.example.com/",
+        "https://a-.example.com/",
+        f"https://{'a' * 64}.example.com/",
+        f"https://{'a.' * 127}com/",
         "https://api.example.com\\@127.0.0.1/",
         "https://api.example .com/",
         "https://api.example.com\\v1",

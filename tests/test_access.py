@@ -525,6 +525,7 @@ def test_every_route_has_a_rule_and_every_rule_a_route() -> None:
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_everyone_gets_what_is_theirs_and_nothing_else(world: World, route: str) -> None:
+    """The schema of the API takes some seconds, since each person who may have it has it made."""
     for person in PEOPLE:
         for method in rule_of(route) if route.startswith(OF_DJANGO) else METHODS:
             answer = asked(world, person, method, route)

@@ -155,6 +155,7 @@ def check(study: Study, categories: dict[str, str], each: int) -> None:
 
 
 def test_forty_types_in_four_groups_from_a_file(tmp_path: Path, settings: Any) -> None:
+    """Some seconds: a whole study, and every page and table of it."""
     settings.VAR_DIR = tmp_path
     study = Study("Forty types")
     sent = SimpleUploadedFile("types.toml", write_file(tmp_path / "types.toml"))
@@ -164,6 +165,7 @@ def test_forty_types_in_four_groups_from_a_file(tmp_path: Path, settings: Any) -
 
 
 def test_five_sets_made_with_the_forms(tmp_path: Path, settings: Any) -> None:
+    """Some seconds: a whole study, and every page and table of it."""
     settings.VAR_DIR = tmp_path
     study = Study("Five sets")
     for name in dict.fromkeys(SETS.values()):

@@ -157,6 +157,7 @@ def is_rounded(value: Any, cell: str) -> bool:
 def test_command_api_and_files_say_the_same(
     everything: Client, capsys: pytest.CaptureFixture[str], table: str
 ) -> None:
+    """The table of the ceiling takes some seconds, since each of the ways resamples it."""
     slug = PROJECTS.get(table, "fbi")
     query = f"by={BY[slug]}"
     given = everything.get(f"/api/v1/projects/{slug}/results/{table}/?{query}").json()

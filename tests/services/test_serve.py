@@ -71,6 +71,7 @@ def test_one_process_answers_and_stops_in_order_within_ten_seconds(
 
 
 def test_pages_find_their_style_sheets_beside_a_redis_too(redis_url: str, tmp_path: Path) -> None:
+    """Some ten seconds: a server starts on an empty folder and makes all tables."""
     port = free_port()
     process = start(port, tmp_path, REDIS_URL=redis_url, SECRET_KEY=secrets.token_hex(32))
     try:

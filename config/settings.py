@@ -181,6 +181,8 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "config.no_store.no_store_middleware",
+    # Before anything that asks who sent the request.
+    "config.early_bodies.early_body_middleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "config.error_pages.SignedOutMiddleware",

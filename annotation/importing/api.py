@@ -157,6 +157,8 @@ class ImportList(ProjectRowList[Job]):
         imported until the import is started."""
         member = access.member_for(request, slug, right="manage")
         data = request.data
+        # The upload may have taken long: the rights of now count.
+        member = access.member_for(request, slug, right="manage", anew=True)
         if request.META.get(TOO_LARGE_KEY):
             raise receive.too_large_error()
         sent = ItemUpload(**validate_body(FileSerializer(data=data)))

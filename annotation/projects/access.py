@@ -31,18 +31,19 @@ def must_set_up_mfa(account: Account) -> bool:
 _MEMBERSHIP_QUERY = PreparedQuery(lambda account, slug: Membership.objects.seats_of(account, slug))
 
 
-def member_for(request: HttpRequest, slug: str, right: str) -> Membership:
+def member_for(request: HttpRequest, slug: str, right: str, *, anew: bool = False) -> Membership:
     """Return the signed-in person's active membership in a project, if it has the right.
 
     Raises `Http404` for an unknown or archived project and for strangers, and `PermissionDenied`
     for members without the right and for suspended ones. A site admin may do everything except
     label, which needs a membership. For everything else, an admin without a membership gets an
-    unsaved one; `ensure_membership` saves it.
+    unsaved one; `ensure_membership` saves it. With `anew`, what was read with the token does not
+    count.
     """
     account = request.user
     if not isinstance(account, Account):
         raise Http404
-    member = account.seat
+    member = None if anew else account.seat
     if member is None or member.project.slug != slug:
         member = _MEMBERSHIP_QUERY.first(account=account.pk, slug=slug)
     if member and member.can(right):

@@ -1,0 +1,96 @@
+"""Whoever holds back the body of a request does not act by rights that were taken meanwhile."""
+
+import json
+from collections.abc import Callable
+from io import BytesIO
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
+from django.utils import timezone
+
+from annotation.models import ApiToken, Invitation, Job, Membership, Role
+from annotation.projects import members
+from tests.builders import Cast, cast, make_member
+from tests.judging.builders_judging import api_client
+
+pytestmark = pytest.mark.django_db
+
+
+class HeldBody:
+    """A body that only comes once something else has happened."""
+
+    def __init__(self, body: bytes, happens: Callable[[], object]) -> None:
+        self._body, self._happens = BytesIO(body), [happens]
+
+    def read(self, *size: int) -> bytes:
+        while self._happens:
+            self._happens.pop()()
+        return self._body.read(*size)
+
+    def readline(self, *size: int) -> bytes:
+        return self.read(*size)
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def people() -> Cast:
+    return cast()
+
+
+@pytest.fixture
+def other(people: Cast) -> Membership:
+    return make_member(people.project, role=Role.LEAD, alias="other")
+
+
+def send(
+    client: Client, people: Cast, method: str, way: str, body: bytes, kind: str, then: Any
+) -> int:
+    address = f"/api/v1/projects/{people.project.slug}/{way}"
+    held = {"wsgi.input": HeldBody(body, then)}
+    return client.generic(method, address, body, content_type=kind, **held).status_code
+
+
+@pytest.mark.parametrize(
+    ("method", "way", "said"),
+    [
+        ("PATCH", "members/other/", {"active": True}),
+        ("POST", "invitations/", {"alias": "again", "role": "lead", "days": 30}),
+    ],
+)
+def test_who_is_suspended_meanwhile_changes_nothing(
+    people: Cast, other: Membership, method: str, way: str, said: dict[str, Any]
+) -> None:
+    def suspend() -> None:
+        members.suspend(people.lead, other)
+
+    body = json.dumps(said).encode()
+    got = send(api_client(other), people, method, way, body, "application/json", suspend)
+    other.refresh_from_db()
+    assert (got, other.active) == (403, False)
+    assert not Invitation.objects.exists()
+
+
+def test_nor_does_who_has_a_token_that_is_revoked_meanwhile(
+    people: Cast, other: Membership
+) -> None:
+    def revoke() -> None:
+        ApiToken.objects.update(revoked_at=timezone.now())
+
+    body = json.dumps({"alias": "again", "role": "lead", "days": 30}).encode()
+    got = send(api_client(other), people, "POST", "invitations/", body, "application/json", revoke)
+    assert (got, Invitation.objects.exists()) == (401, False)
+
+
+def test_nor_does_an_upload_of_who_is_suspended_meanwhile(people: Cast, other: Membership) -> None:
+    def suspend() -> None:
+        members.suspend(people.lead, other)
+
+    file = SimpleUploadedFile("a.csv", b"key,prompt,gold\na,b,c\n")
+    body = encode_multipart(BOUNDARY, {"file": file})
+    got = send(api_client(other), people, "POST", "imports/", body, MULTIPART_CONTENT, suspend)
+    assert (got, Job.objects.exists()) == (403, False)

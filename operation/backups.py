@@ -120,7 +120,7 @@ def verify_backup(source: Path) -> Manifest:
                         raise BackupError(
                             f"{source} is damaged: {name} has changed since the backup."
                         )
-    except (*DAMAGED_ERRORS, KeyError, TypeError) as error:
+    except (*DAMAGED_ERRORS, AttributeError, KeyError, TypeError) as error:
         raise BackupError(f"{source} is not a backup, or is incomplete.") from error
     return manifest
 
@@ -138,15 +138,12 @@ def restore_backup(source: Path, *, replace: bool = False) -> Manifest:
         with zipfile.ZipFile(source) as archive:
             for name in manifest.parts:
                 archive.extract(name, folder)
-        databases.load_dump(Path(folder) / DATABASE_NAME)
+        databases.load_dump(Path(folder) / DATABASE_NAME, manifest.tables)
         _restore_files(Path(folder) / FILES_FOLDER)
-    brought = databases.count_rows()
     # Backups of earlier versions include these rows.
     for model in TRANSIENT_MODELS:
-        if model._meta.db_table in brought:
+        if model._meta.db_table in manifest.tables:
             model.objects.all().delete()
-    if brought != manifest.tables:
-        raise BackupError("The restored tables differ from the backup. Restore another backup.")
     return manifest
 
 
@@ -190,9 +187,11 @@ def _digest(stream: IO[bytes]) -> str:
 
 
 def _check_name(name: str) -> None:
-    """Raise BackupError if the path of a part is outside the folders of a backup."""
+    """Raise BackupError if the path of a part is outside the folders of a backup, or in a folder
+    that backups leave out, such as that of the scripts that pages load."""
     path = PurePosixPath(name)
-    inside = path.parts[0] == FILES_FOLDER and len(path.parts) > 2 and ".." not in path.parts
+    inside = path.parts[:1] == (FILES_FOLDER,) and len(path.parts) > 2 and ".." not in path.parts
+    inside = inside and path.parts[1] not in EXCLUDED_FOLDERS
     if name != DATABASE_NAME and not (inside and "\\" not in name and path.as_posix() == name):
         raise BackupError(f"This backup contains a part with a wrong name: {name[:200]!r}.")
 

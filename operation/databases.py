@@ -5,11 +5,12 @@ own programs dump a consistent snapshot. Both include everything: tables, indexe
 list of applied migrations.
 """
 
+import json
 import os
 import shutil
 import sqlite3
 import subprocess
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -53,12 +54,29 @@ def dump_database(to: Path, emptied: Collection[str] = ()) -> dict[str, int]:
         return {table: 0 if table in emptied else _count(cursor, table) for table in list_tables()}
 
 
-def load_dump(source: Path) -> None:
-    """Replace the whole database with a dump, or change nothing."""
+DIFFERS = "The tables of this backup are not those that it lists. Restore another backup."
+# Run in the transaction of the restore, which fails by it.
+_CHECK_ROWS_SQL = """
+DO $differs$ BEGIN IF '{}'::jsonb <> (
+  SELECT coalesce(jsonb_object_agg(tablename, (xpath('/row/n/text()', query_to_xml(
+    format('SELECT count(*) AS n FROM public.%I', tablename), false, true, '')))[1]::text::bigint),
+    '{{}}')
+  FROM pg_tables WHERE schemaname = 'public') THEN RAISE EXCEPTION '{}'; END IF; END $differs$;
+"""
+
+
+def load_dump(source: Path, tables: Mapping[str, int]) -> None:
+    """Replace the whole database with a dump, which must have these tables with so many rows each,
+    or change nothing."""
     if connection.vendor == "sqlite":
         with closing(sqlite3.connect(source)) as copy:
             if not _check_integrity(copy):
                 raise BackupError("The database in this backup is damaged.")
+            found = copy.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'sqlite_sequence'"
+            )
+            if {table: _count(copy, table) for (table,) in found.fetchall()} != tables:
+                raise BackupError(DIFFERS)
             connection.ensure_connection()
             copy.backup(connection.connection)
         return
@@ -69,6 +87,8 @@ def load_dump(source: Path) -> None:
         with _start_program("pg_restore", *options, reading=True) as script:
             for part in iter(lambda: script.read(1 << 20), b""):
                 _write(told, part)
+        said = json.dumps(dict(tables)).replace("'", "''")
+        _write(told, _CHECK_ROWS_SQL.format(said, DIFFERS).encode())
 
 
 def _check_integrity(copy: sqlite3.Connection) -> bool:
@@ -77,12 +97,6 @@ def _check_integrity(copy: sqlite3.Connection) -> bool:
     except sqlite3.DatabaseError:
         return False
     return found == ("ok",)
-
-
-def count_rows() -> dict[str, int]:
-    """Return the current number of rows of each table."""
-    with connection.cursor() as cursor:
-        return {table: _count(cursor, table) for table in list_tables()}
 
 
 def list_tables() -> list[str]:

@@ -303,7 +303,10 @@ def test_a_backup_says_what_it_holds(kept: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["files/../../evil", "/etc/evil", "files/a/../../b", "files\\..\\evil", "evil", "files/x"],
+    [
+        *("files/../../evil", "/etc/evil", "files/a/../../b", "files\\..\\evil", "evil", "files/x"),
+        *("files/static/js/page.js", "files/exports/x.csv"),
+    ],
 )
 def test_no_part_climbs_out_of_its_folder(kept: Path, tmp_path: Path, name: str) -> None:
     bad = rewritten(kept, tmp_path / "bad.zip", {name: b"evil"})
@@ -375,6 +378,23 @@ def test_a_backup_that_does_not_fit_changes_nothing(
     bad = rewritten(kept, tmp_path / "bad.zip", {}, **manifest)
     with pytest.raises(BackupError, match=words):
         backups.restore_backup(bad, replace=True)
+
+
+def test_a_backup_whose_manifest_lies_about_its_rows_changes_nothing(
+    maker: Maker, tmp_path: Path
+) -> None:
+    """Some seconds for each kind of database: three commands, each a process of its own."""
+    place, saved = maker(used=True), tmp_path / "saved.zip"
+    place.did("backup", str(saved))
+    place.run("UPDATE annotation_account SET first_name = 'Later'")
+    with zipfile.ZipFile(saved) as archive:
+        tables = json.loads(archive.read("manifest.json"))["tables"]
+    bad = rewritten(saved, tmp_path / "bad.zip", {}, tables=tables | {"annotation_account": 7})
+    before = place.digests()
+    done = place.manage("restore", str(bad), "--replace")
+    assert done.returncode
+    assert "not those that it lists" in done.stderr
+    assert place.digests() == before
 
 
 def test_programs_that_are_not_here_are_named_with_the_remedy(

@@ -9,6 +9,7 @@ import asyncio
 import os
 import socket
 from collections.abc import Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -29,6 +30,17 @@ from judging.evaluators.providers.errors import (
 )
 from judging.evaluators.providers.transport import MAX_REPLY_BYTES
 
+# Names that are looked up at a time. Whoever has a domain decides how long that takes.
+MAX_LOOKUPS = 64
+
+
+class _Lookups(ThreadPoolExecutor):
+    """Threads that look names up. The event loop does not wait for them when it ends: a look-up
+    cannot be cancelled, and the next one needs no thread of this one."""
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        super().shutdown(wait=False, cancel_futures=True)
+
 
 def connect(
     allowed_hosts: Collection[str] = (), setting: str = addresses.EVALUATOR_SETTING
@@ -44,6 +56,9 @@ def connect(
     check = lru_cache(maxsize=64)(
         partial(addresses.check_address, allowed_hosts=allowed_hosts, setting=setting)
     )
+
+    # Its own few threads would all wait for names that nobody answers for.
+    asyncio.get_running_loop().set_default_executor(_Lookups(MAX_LOOKUPS, "look-up"))
 
     async def guard(
         request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType

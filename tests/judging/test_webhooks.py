@@ -24,7 +24,7 @@ from judging.jobs import worker
 from judging.models import Delivery, Webhook
 from judging.runs import lifecycle
 from judging.webhooks import delivery, signing, webhooks
-from tests.builders import Cast, cast, make_item, make_project, say, take
+from tests.builders import Cast, cast, make_item, make_member, make_project, say, take
 from tests.judging.builders_judging import make_endpoint, make_items, make_run, work
 from tests.services.webhook_receiver import Receiver
 
@@ -672,3 +672,32 @@ def test_a_project_has_at_most_ten(people: Cast) -> None:
         webhooks.create_webhook(people.lead, address, ["runs"], now=timezone.now())
     with pytest.raises(Refused, match="at most 10"):
         webhooks.create_webhook(people.lead, address, ["runs"], now=timezone.now())
+
+
+def test_names_that_nobody_answers_for_keep_no_other_message_back(
+    people: Cast, receiver: Receiver, now: Clock, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    """Some seconds: so long nobody answers."""
+    settings.WEBHOOK_HOSTS = ["127.0.0.1", "receiver.example"]
+    look_up, began = socket.getaddrinfo, now() - timedelta(seconds=1)
+
+    def slow(host: Any, *more: Any, **named: Any) -> Any:
+        if str(host).endswith("receiver.example"):
+            return look_up("127.0.0.1", *more, **named)
+        time.sleep(4)
+        raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+    monkeypatch.setattr(delivery, "TIMEOUT", 2.0)
+    for number in range(10):
+        lost = f"https://{number}.lost.example/"
+        webhooks.send_ping(
+            webhooks.create_webhook(people.lead, lost, ["runs"], now=began), now=now()
+        )
+    lead = make_member(make_project(), role="lead")
+    address = receiver.address.replace("127.0.0.1", "receiver.example")
+    webhooks.send_ping(webhooks.create_webhook(lead, address, ["runs"], now=began), now=now())
+    begun = time.monotonic()
+    serve(now)
+    assert receiver.types == ["ping"]
+    assert time.monotonic() - begun < 3.5

@@ -9,7 +9,9 @@ from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
 
-from allauth.mfa.adapter import DefaultMFAAdapter
+from allauth.core.internal.cryptokit import normalize_user_code
+from allauth.mfa import app_settings as mfa_settings
+from allauth.mfa.adapter import DefaultMFAAdapter, get_adapter
 from allauth.mfa.base import forms as base_forms
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp import forms as totp_forms
@@ -21,6 +23,7 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.core.cache import cache
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxLengthValidator
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
@@ -161,11 +164,25 @@ class ActivateForm(_CodeField, totp_forms.ActivateTOTPForm):
     label = "Code from the app"
 
 
-class AuthenticateForm(_CodeField, base_forms.AuthenticateForm):
+class _OnceField(_CodeField):
+    """Accepts each code once. Allauth remembers a code for one period of time, but accepts it for
+    as many as the tolerance says."""
+
+    def clean_code(self) -> str:
+        code: str = super().clean_code()  # type: ignore[misc]
+        found: Authenticator = self.authenticator  # type: ignore[attr-defined]
+        periods = 1 + 2 * mfa_settings.TOTP_TOLERANCE
+        name = f"mfa.code.{found.pk}.{normalize_user_code(code)}"
+        if not cache.add(name, True, periods * mfa_settings.TOTP_PERIOD):
+            raise get_adapter().validation_error("incorrect_code")
+        return code
+
+
+class AuthenticateForm(_OnceField, base_forms.AuthenticateForm):
     hint = "The code from your app, or one of your recovery codes. Each recovery code works once."
 
 
-class MFAReauthenticateForm(_CodeField, base_forms.ReauthenticateForm):
+class MFAReauthenticateForm(_OnceField, base_forms.ReauthenticateForm):
     hint = AuthenticateForm.hint
 
 

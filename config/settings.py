@@ -274,6 +274,9 @@ CURRENCY = os.environ.get("CURRENCY", "USD").strip()
 if not re.fullmatch(r"[A-Z]{3}", CURRENCY):
     raise ImproperlyConfigured(f"CURRENCY is {CURRENCY!r}; use a code of three letters, as in EUR.")
 MFA_ADAPTER = "config.mfa.MFAAdapter"
+# The code before the current one and the next one are accepted too: a code may be typed while it
+# ends, and telephones may be half a minute wrong. `config.mfa` accepts each of them once.
+MFA_TOTP_TOLERANCE = 1
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 # Without an address of its own, the site is on somebody's machine, without https.
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not SITE_URL

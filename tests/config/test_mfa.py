@@ -2,6 +2,7 @@
 
 import re
 import time
+from types import SimpleNamespace
 
 import pytest
 from allauth.mfa.models import Authenticator
@@ -27,8 +28,9 @@ def account() -> Account:
     return make_account("ada", email="ada@lab.example")
 
 
-def code_of(secret: str) -> str:
-    return auth.format_hotp_value(auth.hotp_value(secret, int(time.time()) // 30))
+def code_of(secret: str, periods: int = 0) -> str:
+    """The code that the app shows now, or so many times half a minute later."""
+    return auth.format_hotp_value(auth.hotp_value(secret, int(auth.time.time()) // 30 + periods))
 
 
 def signed_in(name: str = "ada") -> Client:
@@ -82,6 +84,32 @@ def test_a_code_works_once(account: Account) -> None:
         client = signed_in()
         client.post(SECOND, {"code": code})
         assert is_in(client) == inside, number
+
+
+@pytest.mark.parametrize(("periods", "inside"), [(-3, False), (-1, True), (1, True), (3, False)])
+def test_a_code_of_half_a_minute_ago_or_ahead_works_and_no_other(
+    account: Account, monkeypatch: pytest.MonkeyPatch, periods: int, inside: bool
+) -> None:
+    _, secret = switched_on(account)
+    moment = time.time()
+    monkeypatch.setattr(auth, "time", SimpleNamespace(time=lambda: moment))
+    client = signed_in()
+    client.post(SECOND, {"code": code_of(secret, periods)})
+    assert is_in(client) == inside
+
+
+def test_a_code_works_once_also_when_allauth_has_forgotten_it(account: Account) -> None:
+    _, secret = switched_on(account)
+    cache.clear()
+    code = code_of(secret, 1)
+    client = signed_in()
+    client.post(SECOND, {"code": code})
+    assert is_in(client)
+    assert cache.delete(f"allauth.mfa.totp.used?user={account.pk}&code={code}")
+    for shown in (code, f"{code[:3]} {code[3:]}"):
+        other = signed_in()
+        other.post(SECOND, {"code": shown})
+        assert not is_in(other)
 
 
 def test_the_administration_asks_for_the_second_step_too() -> None:

@@ -160,8 +160,10 @@ class InvitationQuerySet(models.QuerySet["Invitation"]):
         return self.filter(ended_at=None)
 
     def usable(self, now: datetime) -> InvitationQuerySet:
-        """Find the waiting invitations that have not expired, to projects that are not archived."""
-        return self.waiting().filter(expires_at__gt=now, project__archived_at=None)
+        """Find the waiting invitations that have not expired, to projects that are not archived, by
+        people who can still sign in: nobody comes back by their own link."""
+        by = {"made_by__account__is_active": True}
+        return self.waiting().filter(expires_at__gt=now, project__archived_at=None, **by)
 
     def addressed(self, email: str) -> InvitationQuerySet:
         """Find the invitations sent to this address, ignoring case, with project and inviter."""

@@ -315,3 +315,16 @@ def test_a_list_with_a_mistake_invites_nobody_and_names_it(
     # The cursor is in the list that is refused, and the page opens there.
     assert re.findall(r"<(\w+)[^>]* autofocus", page) == ["textarea"]
     assert text.strip().splitlines()[0][:20] in page if text.strip() else True
+
+
+def test_nobody_whose_account_was_closed_comes_back_by_their_own_link(people: Cast) -> None:
+    wanted = invitations.InvitationRequest("again", "lead", days=30)
+    key = invitations.create_invitation(people.lead, wanted, now=timezone.now())[1]
+    account = people.lead.account
+    assert account
+    account.is_active = False
+    account.save()
+    assert Client().get(reverse("invitation", args=[key])).status_code == 404
+    sent = {"username": "again", "password1": PASSWORD, "password2": PASSWORD}
+    assert Client().post(reverse("invitation", args=[key]), sent).status_code == 404
+    assert not Account.objects.filter(username="again").exists()

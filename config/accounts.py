@@ -9,11 +9,10 @@ from allauth.mfa.base import views as second_step
 from allauth.mfa.recovery_codes import views as recovery_codes
 from allauth.mfa.totp import views as app
 from allauth.mfa.webauthn import views as passkeys
-from django.contrib.auth.decorators import login_required
 from django.urls import path, re_path, reverse_lazy
 from django.views.decorators.cache import never_cache
 
-from config.mfa import PasskeyReauthenticateView, require_mfa
+from config.mfa import PasskeyReauthenticateView, require_mfa, require_recent_sign_in
 from config.openid import views as openid
 from config.openid.protocol import PROVIDER
 
@@ -24,11 +23,15 @@ urlpatterns = [
     path("two-step/", never_cache(second_step.index), name="mfa_index"),
     path("two-step/sign-in/", second_step.authenticate, name="mfa_authenticate"),
     path("two-step/again/", second_step.reauthenticate, name="mfa_reauthenticate"),
-    path("two-step/app/", never_cache(login_required(app.activate_totp)), name="mfa_activate_totp"),
+    path(
+        "two-step/app/",
+        never_cache(require_recent_sign_in(app.activate_totp)),
+        name="mfa_activate_totp",
+    ),
     path("two-step/app/off/", require_mfa(app.deactivate_totp), name="mfa_deactivate_totp"),
     path(
         "two-step/passkeys/new/",
-        never_cache(login_required(passkeys.add_webauthn)),
+        never_cache(require_recent_sign_in(passkeys.add_webauthn)),
         name="mfa_add_webauthn",
     ),
     path(
@@ -71,7 +74,7 @@ urlpatterns = [
     ),
     path("inactive/", views.account_inactive, name="account_inactive"),
     path("password/change/", views.password_change, name="account_change_password"),
-    path("password/set/", views.password_set, name="account_set_password"),
+    path("password/set/", require_recent_sign_in(views.password_set), name="account_set_password"),
     path("password/reset/", views.password_reset, name="account_reset_password"),
     path("password/reset/done/", views.password_reset_done, name="account_reset_password_done"),
     path(

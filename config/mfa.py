@@ -5,10 +5,14 @@ import hashlib
 import logging
 import secrets
 import struct
+import time
 from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
 
+from allauth.account.app_settings import REAUTHENTICATION_TIMEOUT
+from allauth.account.internal.flows.login import get_authentication_records
+from allauth.account.internal.flows.reauthentication import get_reauthentication_flows
 from allauth.core.internal.cryptokit import normalize_user_code
 from allauth.mfa import app_settings as mfa_settings
 from allauth.mfa.adapter import DefaultMFAAdapter, get_adapter
@@ -22,7 +26,9 @@ from cryptography.fernet import Fernet, InvalidToken
 from django import forms
 from django.conf import settings
 from django.contrib import messages
+from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.views import redirect_to_login
 from django.core.cache import cache
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxLengthValidator
@@ -97,6 +103,27 @@ def require_mfa(view: ViewFunction) -> ViewFunction:
         assert isinstance(request.user, Account)
         on = is_mfa_enabled(request.user)
         return view(request, *args, **kwargs) if on else redirect("mfa_index")
+
+    return answer
+
+
+def require_recent_sign_in(view: ViewFunction) -> ViewFunction:
+    """Decorator for views that give an account another way to sign in. allauth asks who has a
+    password or a second step to confirm it; whoever has neither, and signs in by another service,
+    must have done so a moment ago. Otherwise they sign in again first."""
+
+    @login_required
+    @wraps(view)
+    def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if get_reauthentication_flows(request.user):
+            return view(request, *args, **kwargs)
+        signed_in = [one["at"] for one in get_authentication_records(request, request.user)]
+        if time.time() - max(signed_in, default=0) < REAUTHENTICATION_TIMEOUT:
+            return view(request, *args, **kwargs)
+        page = request.path
+        logout(request)
+        messages.info(request, "This page changes how you sign in. Sign in again to open it.")
+        return redirect_to_login(page)
 
     return answer
 

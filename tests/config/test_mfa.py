@@ -5,6 +5,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from allauth.account.internal.flows import login
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal import auth
 from django.conf import settings
@@ -249,3 +250,23 @@ def test_nobody_removes_the_passkey_of_somebody_else(account: Account) -> None:
     for asked in (client.get, client.post):
         assert asked(f"{PASSKEYS}{kept.pk}/remove/").status_code == 404
     assert Authenticator.objects.filter(pk=kept.pk).exists()
+
+
+@pytest.mark.parametrize("page", [PASSKEYS + "new/", SETUP, "/accounts/password/set/"])
+def test_an_open_session_of_who_has_no_password_gives_nobody_another_way_in(page: str) -> None:
+    account = Account.objects.create_user("olga", email="olga@lab.example")
+    client = Client()
+    client.force_login(account)  # long ago
+    new = "another-long-password"
+    for answer in (client.get(page), client.post(page, {"password1": new, "password2": new})):
+        assert answer.headers["Location"] == f"/accounts/login/?next={page}"
+    account.refresh_from_db()
+    assert not account.has_usable_password()
+    client.force_login(account)
+    session = client.session
+    session[login.AUTHENTICATION_METHODS_SESSION_KEY] = [
+        {"method": "socialaccount", "at": time.time()}
+    ]
+    session[login._AUTHENTICATION_METHODS_USER_SESSION_KEY] = str(account.pk)
+    session.save()
+    assert client.get(page).status_code == 200

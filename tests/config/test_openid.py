@@ -22,6 +22,7 @@ from annotation.models import Account, Event, Invitation
 from annotation.projects import invitations, members
 from annotation.projects.invitations import InvitationRequest
 from annotation.reports import personal_data
+from config import mfa
 from config.openid.protocol import MAX_EMAIL_LENGTH, verified_email
 from tests.builders import PASSWORD, Cast, make_account
 from tests.config.scripted_identity import Service, made_key, offered, running
@@ -252,6 +253,21 @@ def test_the_second_step_is_asked_for_after_the_service_too(service: Service) ->
     assert is_in(client) == ""
     client.post("/accounts/two-step/sign-in/", {"code": code_of(secret)})
     assert is_in(client) == "ada"
+
+
+def test_who_only_comes_by_the_service_adds_a_password_right_after_it_and_not_later(
+    service: Service, people: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, page = Client(), "/accounts/password/set/"
+    through(client, next=invited(people))
+    assert client.get(page).status_code == 200
+    with monkeypatch.context() as later:
+        later.setattr(mfa, "REAUTHENTICATION_TIMEOUT", 0)
+        again = client.get(page).headers["Location"]
+    assert again == f"/accounts/login/?next={page}"
+    assert "Sign in again to open it." in client.get(again).content.decode()
+    assert through(client, next=page).headers["Location"] == page
+    assert client.get(page).status_code == 200
 
 
 def test_a_closed_account_stays_closed(service: Service) -> None:

@@ -46,7 +46,7 @@ class CorrectionPreview:
     is at the same place; labels of these items are never kept. unpaired: they have no perturbed
     answer, or several gold answers. accepted, score_invariant, known: those of all these items that
     were accepted without review, are of a score-invariant category, or are qualification or control
-    items.
+    items. ended: those with labels that end even if labels are kept, other than gold_only.
     """
 
     gold: GoldAnswer
@@ -56,6 +56,7 @@ class CorrectionPreview:
     accepted: tuple[str, ...]
     score_invariant: tuple[str, ...]
     known: tuple[str, ...]
+    ended: tuple[str, ...]
 
     @property
     def digest(self) -> str:
@@ -84,11 +85,17 @@ def preview_correction(item: Item, *, revision: int, gold: Sequence[str]) -> Cor
     invariant = taxonomy.load_taxonomy(item.project).with_effect("none")
     imported = Resolution.objects.current().filter(source=Resolution.Source.IMPORTED)
     accepted = set(imported.filter(item__in=sharing).values_list("item", flat=True))
+    labels, ended = dict[int, list[Label]](), dict[str, None]()
+    for label in Label.objects.counted().filter(item__in=sharing).select_related("revision"):
+        labels.setdefault(label.item_id, []).append(label)
     by_fate: dict[bool | None, list[str]] = {True: [], False: [], None: []}
     for one in sharing:
         texts = one.current_revisions[0].texts
-        fate = _correct_texts(texts, after) is not None if _is_pair(texts) else None
-        by_fate[fate].append(one.key)
+        corrected = _correct_texts(texts, after)
+        by_fate[corrected is not None if _is_pair(texts) else None].append(one.key)
+        for label in labels.get(one.pk, []):
+            if corrected and _carry_answers(label, one, texts, corrected) is None:
+                ended.setdefault(one.key)
     return CorrectionPreview(
         gold=after,
         both=tuple(by_fate[True]),
@@ -97,6 +104,7 @@ def preview_correction(item: Item, *, revision: int, gold: Sequence[str]) -> Cor
         accepted=tuple(one.key for one in sharing if one.pk in accepted),
         score_invariant=tuple(one.key for one in sharing if one.category in invariant),
         known=tuple(one.key for one in sharing if one.purpose in PURPOSES),
+        ended=tuple(ended),
     )
 
 
@@ -217,7 +225,7 @@ def _add_revision(
     _release_case(item)
     all_kept = carry and len(kept) == len(labels)
     if held_true and _still_holds(held_true, carry, overlaps, all_kept=all_kept):
-        _renew_resolution(held_true, item, now)
+        _renew_resolution(held_true, item)
     if not (held_true and all_kept):
         effects.apply_correction(item, now)
     if held_true and held_true.source == Resolution.Source.IMPORTED and overlaps:
@@ -298,9 +306,11 @@ def _still_holds(resolution: Resolution, carry: bool, overlaps: bool, *, all_kep
     return all_kept
 
 
-def _renew_resolution(resolution: Resolution, item: Item, now: datetime) -> None:
+def _renew_resolution(resolution: Resolution, item: Item) -> None:
+    """Let the resolution apply to the new texts, with the time of its decision, as labels keep
+    theirs."""
     resolution.pk, resolution.current, resolution.ended_at = None, True, None
-    resolution.revision, resolution.created_at = item.revision(), now
+    resolution.revision = item.revision()
     resolution.save(force_insert=True)
 
 

@@ -43,12 +43,18 @@ function begin(form) {
     }
   }
 
+  // What is saved may have lost white space at its ends. A note is gone with the version it is about.
+  function isStored(kept) {
+    const isSame = (field) => (kept[nameOf(field)] ?? field.value).trim() === field.value.trim();
+    const isNewer = fields.some((field) => !words.includes(field) && !isSame(field));
+    return words.every((field) => isSame(field) || (isNewer && field.matches("input")));
+  }
+
   // What the page itself brings back from a form that was sent goes before what is kept.
   function restore() {
     const kept = read(name);
     if (form.dataset.sent !== undefined) return keep();
-    // What is saved may have lost white space at its ends.
-    if (!kept || words.every((field) => (kept[nameOf(field)] ?? field.value).trim() === field.value.trim())) return localStorage.removeItem(name);
+    if (!kept || isStored(kept)) return localStorage.removeItem(name);
     // With what it was begun on, so that the server tells what came since.
     for (const field of fields) field.value = kept[nameOf(field)] ?? field.value;
     notice.hidden = false;

@@ -147,7 +147,8 @@ def test_decisions_are_carried_over_with_the_labels(judge: Membership, member: M
     resolution = Resolution.objects.current().get(item=twin)
     assert (resolution.value, resolution.source) == ("invalid", "adjudicated")
     assert resolution.revision.number == 2
-    assert Resolution.objects.filter(item=twin, current=False).exists()
+    decided = Resolution.objects.get(item=twin, current=False, source="adjudicated")
+    assert resolution.created_at == decided.created_at
 
 
 def test_what_was_accepted_or_known_from_outside_stands(judge: Membership) -> None:
@@ -284,6 +285,10 @@ def test_passages_are_carried_to_their_new_places_and_corrected_ones_are_not(
     ):
         offer = take(member)
         queue.store_label(member, offer.submission({"choice": "valid", "spans": spans}))
+    asked = gold_correction.preview_correction(
+        item, revision=1, gold=["A spider always has eight legs."]
+    )
+    assert (asked.both, asked.ended) == (("a", "b"), ("b",))
     assert mend(judge, item, "A spider always has eight legs.", carry=True).carried == 1
     assert Label.objects.counted().get(item=item).answers["spans"] == [
         passage("gold", 0, "A spider"),

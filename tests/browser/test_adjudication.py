@@ -156,6 +156,7 @@ def test_a_gold_answer_is_mended_by_keys(open_page: OpenPage, judge: Membership)
     page.keyboard.press("e")
     page.keyboard.press("Control+End")
     page.keyboard.type(" An insect has six.")
+    page.get_by_label("What did you change, and why?").fill("Insects too.")
     page.keyboard.press("Control+Enter")
     preview = page.locator("#correction")
     expect(preview).to_contain_text("Both answers: 1 item.")
@@ -165,6 +166,10 @@ def test_a_gold_answer_is_mended_by_keys(open_page: OpenPage, judge: Membership)
     expect(page.locator(".messages")).to_contain_text("is corrected in this item")
     item.refresh_from_db()
     assert item.revision().texts["gold"] == "A spider has eight legs. An insect has six."
+    assert item.revision().note == "Insects too."
+    page.reload()
+    expect(page.get_by_text("This is your unsaved text.")).to_be_hidden()
+    page.wait_for_function("!Object.keys(localStorage).some((one) => one.startsWith('begun|'))")
 
 
 def test_a_label_is_confirmed_by_one_key_and_another_contested(

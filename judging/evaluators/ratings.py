@@ -87,4 +87,6 @@ def _clean_date(given: Any) -> str:
     try:
         return date.fromisoformat(str(given).strip()).isoformat()
     except ValueError:
-        raise ValueError("Enter the date of the rating, for example 2024-03-16.") from None
+        raise ValueError(
+            "Enter the date of the rating, or of the paper that prints it, for example 2024-03-16."
+        ) from None

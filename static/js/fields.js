@@ -157,7 +157,7 @@ function moveOn(form, field, said = `${asked(field)} ${chosenTitle(form, field)}
   const next = open.find(below) ?? missing(form) ?? (picks.has(form) ? null : fields.filter(below).find(isUntouched));
   if (next && !stays) {
     goTo(form, next);
-    say(form, `${said} Next: ${title(next)}.`);
+    say(form, `${said} Next: ${title(next).replace(/([^.?!])$/, "$1.")}`);
   } else if (picks.has(form) && !open.length && !marksTexts(field)) {
     send(form);
   } else {

@@ -3,11 +3,13 @@
 from collections.abc import Callable
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from annotation.errors import Refused
-from annotation.models import Membership, Role
-from annotation.projects import invitations, members
+from annotation.models import Account, Membership, Role
+from annotation.projects import invitations, members, sign_in_links
 from tests.annotation.test_queue_threads import at_once
 from tests.builders import make_account, make_member, make_project
 
@@ -47,3 +49,19 @@ def test_of_people_who_open_one_link_at_once_one_comes_in() -> None:
     ]
     assert sum(at_once(*works)) == 1
     assert Membership.objects.in_project(lead.project).count() == 2
+
+
+def test_of_requests_that_use_one_sign_in_link_at_once_one_sets_the_password() -> None:
+    lead = make_member(make_project(), role="lead")
+    member = make_member(lead.project, alias="gh")
+    address = reverse("sign-in-link", args=[sign_in_links.create_link(lead, member)])
+
+    def use(password: str) -> int:
+        sent = {"new_password1": password, "new_password2": password}
+        return Client().post(address, sent).status_code
+
+    passwords = [f"another-long-password-{number}" for number in range(4)]
+    got = at_once(*(lambda one=one: use(one) for one in passwords))
+    assert sorted(got) == [302, 404, 404, 404]
+    account = Account.objects.get(memberships=member)
+    assert account.check_password(passwords[got.index(302)])

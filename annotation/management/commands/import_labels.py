@@ -81,7 +81,8 @@ def _summary(report: labels.LabelImportReport, slug: str, dry_run: bool) -> Iter
     older = f" ({report.older:,} of them superseded by later ones)" if report.older else ""
     yield (
         f"{slug}: {report.rows:,} rows: {report.new:,} labels {verb}{older}, "
-        f"{report.unchanged:,} unchanged, {len(report.bad):,} bad; {report.raters:,} new raters."
+        f"{report.unchanged:,} unchanged, {len(report.bad):,} bad; "
+        f"{report.raters:,} new rater{'' if report.raters == 1 else 's'}."
     )
     if report.off_scale:
         yield (

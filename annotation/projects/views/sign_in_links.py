@@ -10,6 +10,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
+from annotation.db import transactions
+from annotation.models import Account
 from annotation.projects import sign_in_links
 
 
@@ -25,7 +27,12 @@ def sign_in_link(request: HttpRequest, link: str) -> HttpResponse:
     form.fields["new_password1"].help_text = settings.PASSWORDS_IN_WORDS
     form.fields["new_password2"].label = "Repeat the new password"
     if request.method == "POST" and form.is_valid():
-        get_adapter(request).set_password(found.account, form.cleaned_data["new_password1"])
+        with transactions.transact():
+            # Of two requests at once, the second finds the link used.
+            Account.objects.select_for_update(no_key=True).get(pk=found.account.pk)
+            if sign_in_links.find_link(link) is None:
+                return render(request, "annotation/sign_in_link_over.html", status=404)
+            get_adapter(request).set_password(found.account, form.cleaned_data["new_password1"])
         messages.success(request, "The new password is set. Sign in with it.")
         return redirect("account_login")
     context = {"form": form, "found": found}

@@ -40,7 +40,7 @@ _METADATA_NETWORKS = tuple(
 # well-known prefix, a prefix of the local network, or none) and the old "compatible" form.
 _TRANSLATED = tuple(
     IPv6Network(network)
-    for network in ("64:ff9b::/96", "64:ff9b:1::/48", "::ffff:0:0:0/96", "::/96")
+    for network in ("64:ff9b::/96", "64:ff9b:1::/96", "::ffff:0:0:0/96", "::/96")
 )
 # All IPv6 addresses that are assigned for routing. Python considers some other addresses public as
 # well.

@@ -98,6 +98,8 @@ def test_metadata_and_link_local_hosts_are_refused_also_when_listed(host):
         "[::1]",
         "[::1%25lo]",
         "[fc00::1]",
+        # Another part of this prefix may carry the IPv4 address.
+        "[64:ff9b:1:7f00:0:100:808:808]",
         "[fd12:3456::1]",
         "[fec0::1]",
         "[2001:db8::1]",

@@ -12,7 +12,7 @@ from allauth.mfa.webauthn import views as passkeys
 from django.urls import path, re_path, reverse_lazy
 from django.views.decorators.cache import never_cache
 
-from config.mfa import PasskeyReauthenticateView, require_mfa, require_recent_sign_in
+from config.mfa import PasskeyReauthenticateView, one_at_a_time, require_mfa, require_recent_sign_in
 from config.openid import views as openid
 from config.openid.protocol import PROVIDER
 
@@ -31,7 +31,7 @@ urlpatterns = [
     path("two-step/app/off/", require_mfa(app.deactivate_totp), name="mfa_deactivate_totp"),
     path(
         "two-step/passkeys/new/",
-        never_cache(require_recent_sign_in(passkeys.add_webauthn)),
+        never_cache(require_recent_sign_in(one_at_a_time(passkeys.add_webauthn))),
         name="mfa_add_webauthn",
     ),
     path(

@@ -21,6 +21,7 @@ from allauth.mfa.models import Authenticator
 from allauth.mfa.totp import forms as totp_forms
 from allauth.mfa.utils import is_mfa_enabled
 from allauth.mfa.webauthn import forms as webauthn_forms
+from allauth.mfa.webauthn.internal import auth as webauthn
 from allauth.mfa.webauthn.views import ReauthenticateWebAuthnView
 from cryptography.fernet import Fernet, InvalidToken
 from django import forms
@@ -37,6 +38,7 @@ from django.shortcuts import redirect
 from django.urls import Resolver404, resolve
 
 from annotation.api.responses import PROBLEM_CONTENT_TYPE, build_problem
+from annotation.db import transactions
 from annotation.models import Account
 from annotation.projects import access
 
@@ -124,6 +126,22 @@ def require_recent_sign_in(view: ViewFunction) -> ViewFunction:
         logout(request)
         messages.info(request, "This page changes how you sign in. Sign in again to open it.")
         return redirect_to_login(page)
+
+    return answer
+
+
+def one_at_a_time(view: ViewFunction) -> ViewFunction:
+    """Decorator for views whose forms count what an account has: of its requests, one is answered
+    after the other."""
+
+    @login_required
+    @wraps(view)
+    def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if request.method != "POST":
+            return view(request, *args, **kwargs)
+        with transactions.transact():
+            Account.objects.select_for_update(no_key=True).get(username=request.user.get_username())
+            return view(request, *args, **kwargs)
 
     return answer
 
@@ -260,6 +278,11 @@ class AddPasskeyForm(webauthn_forms.AddWebAuthnForm):
                 "longer use."
             )
         found: dict[str, Any] = _check_passkey(super().clean)
+        if "credential" in found:
+            made = webauthn.parse_registration_response(found["credential"])
+            data = made.response.attestation_object.auth_data.credential_data
+            if webauthn.get_authenticator_by_credential_id(self.user, data.credential_id):
+                raise ValidationError("You have this passkey already.")
         return found
 
 

@@ -43,13 +43,17 @@ class _Lookups(ThreadPoolExecutor):
 
 
 def connect(
-    allowed_hosts: Collection[str] = (), setting: str = addresses.EVALUATOR_SETTING
+    allowed_hosts: Collection[str] = (),
+    setting: str = addresses.EVALUATOR_SETTING,
+    *,
+    keep_open: bool = True,
 ) -> aiohttp.ClientSession:
     """Create a session, inside the running event loop and as a context manager.
 
     The module `addresses` checks every request and every connection; its messages call the setting
     of the allowed hosts `setting`. The session uses no cookies,
     no proxy from the environment, and no connection limit, since the limiter limits the calls.
+    Connections are used again if they are kept open; a server may close one at the same moment.
     """
 
     # The result depends only on the URL, and most requests of a session go to the same URL.
@@ -67,7 +71,10 @@ def connect(
         return await handler(request)
 
     connector = aiohttp.TCPConnector(
-        limit=0, resolver=GuardedResolver(allowed_hosts, setting=setting), ttl_dns_cache=60
+        limit=0,
+        resolver=GuardedResolver(allowed_hosts, setting=setting),
+        ttl_dns_cache=60,
+        force_close=not keep_open,
     )
     return aiohttp.ClientSession(
         connector=connector,

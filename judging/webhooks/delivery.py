@@ -185,7 +185,9 @@ async def _send_all(
     def moment() -> datetime:  # the database's clock cannot be asked in the event loop
         return began + timedelta(seconds=time.monotonic() - clock_began)
 
-    async with http_client.connect(settings.WEBHOOK_HOSTS, HOSTS_SETTING) as session:
+    # Each message has a connection of its own: receivers may be simple programs.
+    hosts = settings.WEBHOOK_HOSTS
+    async with http_client.connect(hosts, HOSTS_SETTING, keep_open=False) as session:
         made = await asyncio.gather(
             *(_send_in_turn(session, hook, some, over, moment) for hook, some in due.items())
         )

@@ -299,6 +299,17 @@ def test_without_any_answer_the_whole_webhook_waits_by_the_backoff(
     assert now() < hook.wait_until < now() + 2 * delivery.BACKOFF[0]
 
 
+def test_a_receiver_that_hangs_up_after_each_answer_gets_each_message_at_once(
+    people: Cast, hook: Webhook, receiver: Receiver, now: Clock
+) -> None:
+    receiver.hangs_up = True
+    for number in range(6):
+        happen(people.project, f"item-{number}", now())
+    serve(now)
+    tries = Delivery.objects.values_list("state", "tries")
+    assert list(tries) == [("delivered", 1)] * 6
+
+
 def test_a_receiver_that_asks_for_a_pause_gets_it(
     people: Cast, hook: Webhook, receiver: Receiver, now: Clock
 ) -> None:

@@ -18,6 +18,7 @@ class Receiver:
         self.answers: list[tuple[int, str]] = []
         self.pause = 0.0
         self.headers: dict[str, str] = {}
+        self.hangs_up = False
         receiver = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -37,6 +38,7 @@ class Receiver:
                     self.send_header("Location", receiver.address)
                 self.end_headers()
                 self.wfile.write(text.encode())
+                self.close_connection |= receiver.hangs_up
 
             def log_message(self, *_: Any) -> None:
                 pass

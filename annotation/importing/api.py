@@ -11,12 +11,14 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import api_view
+from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.settings import api_settings
 
 from annotation import tasktypes
+from annotation.accounts.tokens import TokenAuthentication
 from annotation.api.idempotency import KEY_PARAMETER, make_idempotent
 from annotation.api.project_rows import ProjectRowList
 from annotation.api.responses import (
@@ -31,7 +33,7 @@ from annotation.importing import jobs, preview, receive, upload_files
 from annotation.importing.column_mapping import item_columns
 from annotation.importing.receive import ItemUpload
 from annotation.importing.upload_limits import TOO_LARGE_KEY
-from annotation.models import Job, Membership
+from annotation.models import Account, Job, Membership
 from annotation.projects import access
 from formats.readers import list_contents
 
@@ -157,7 +159,12 @@ class ImportList(ProjectRowList[Job]):
         imported until the import is started."""
         member = access.member_for(request, slug, right="manage")
         data = request.data
-        # The upload may have taken long: the rights of now count.
+        # The upload may have taken long: token, account and rights of now count.
+        TokenAuthentication().authenticate(request)
+        if not Account.objects.filter(
+            username=request.user.get_username(), is_active=True
+        ).exists():
+            raise AuthenticationFailed("This account has been closed.")
         member = access.member_for(request, slug, right="manage", anew=True)
         if request.META.get(TOO_LARGE_KEY):
             raise receive.too_large_error()

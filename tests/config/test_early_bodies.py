@@ -11,7 +11,7 @@ from django.test import Client
 from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 from django.utils import timezone
 
-from annotation.models import ApiToken, Invitation, Job, Membership, Role
+from annotation.models import Account, ApiToken, Invitation, Job, Membership, Role
 from annotation.projects import members
 from tests.builders import Cast, cast, make_member
 from tests.judging.builders_judging import api_client
@@ -94,3 +94,19 @@ def test_nor_does_an_upload_of_who_is_suspended_meanwhile(people: Cast, other: M
     body = encode_multipart(BOUNDARY, {"file": file})
     got = send(api_client(other), people, "POST", "imports/", body, MULTIPART_CONTENT, suspend)
     assert (got, Job.objects.exists()) == (403, False)
+
+
+@pytest.mark.parametrize("end", ["token", "account"])
+def test_nor_does_an_upload_of_who_is_let_in_no_more(
+    people: Cast, other: Membership, end: str
+) -> None:
+    def shut_out() -> None:
+        if end == "token":
+            ApiToken.objects.update(revoked_at=timezone.now())
+        else:
+            Account.objects.filter(memberships=other).update(is_active=False)
+
+    file = SimpleUploadedFile("a.csv", b"key,prompt,gold\na,b,c\n")
+    body = encode_multipart(BOUNDARY, {"file": file})
+    got = send(api_client(other), people, "POST", "imports/", body, MULTIPART_CONTENT, shut_out)
+    assert (got, Job.objects.exists()) == (401, False)

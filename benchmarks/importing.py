@@ -165,7 +165,7 @@ def _bare(path: Path) -> float:
             numbered = enumerate(lines)
             while batch := list(islice(numbered, BATCH)):
                 with transactions.transact():
-                    bulk.commit_asynchronously()
+                    bulk.set_up_import()
                     _put(cursor, batch)
                 log.grown(sum(len(text) for _, text in batch))
                 count += len(batch)
@@ -173,12 +173,9 @@ def _bare(path: Path) -> float:
 
 
 def _put(cursor: Any, rows: list[tuple[int, str]]) -> None:
-    from annotation.db import bulk
-
     if cursor.db.vendor == "sqlite":
         cursor.executemany("INSERT INTO bare VALUES (%s, %s)", rows)
         return
-    bulk.use_lz4(cursor)
     with cursor.copy("COPY bare FROM STDIN") as copying:
         for row in rows:
             copying.write_row(row)

@@ -94,7 +94,8 @@ def reserve_ids(model: type[Model], count: int) -> Sequence[int]:
 
 
 def copy(model: type[Model], rows: Sequence[Named]) -> None:
-    """Insert new rows inside a transaction; all rows have the same columns.
+    """Insert new rows inside a transaction; all rows have the same columns. For long texts, call
+    `compress_fast` or `set_up_import` first.
 
     All other columns get the defaults of the model. Values have the database's form; JSON is given
     as text or as UTF-8 bytes.
@@ -112,7 +113,6 @@ def copy(model: type[Model], rows: Sequence[Named]) -> None:
             # SQLite needs no client of PostgreSQL, a tenth of the start of a command.
             from psycopg.types.json import Jsonb
 
-            use_lz4(cursor)
             types = [_type(field) for field in fields]
             jsons = [place for place, kind in enumerate(types) if kind == "jsonb"]
             with connection.wrap_database_errors, _start_copy(cursor, table, columns) as copying:
@@ -158,35 +158,38 @@ def analyze_tables(*tables: str) -> None:
             cursor.execute(f"ANALYZE {', '.join(map(_quoted, tables))}")
 
 
-def commit_asynchronously() -> None:
-    """Let PostgreSQL write this transaction to disk later, as SQLite does anyway.
+def set_up_import() -> None:
+    """Let PostgreSQL import fast in this transaction.
 
-    Use this for rows that will be created again if a crash loses them. The next ordinary
-    transaction also writes these rows to disk.
+    It writes the transaction to disk later, as SQLite does anyway: use this for rows that will be
+    created again if a crash loses them. The next ordinary transaction also writes them to disk.
+
+    It prefers indexes, as if all data were in memory. By default it assumes that a random read
+    costs four times as much as a sequential read, and would read ten thousand items in every batch
+    to find a few hundred keys.
     """
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute("SET LOCAL synchronous_commit TO off")
+    _set_in_transaction(synchronous_commit="off", random_page_cost="1.1", **_fast_compression())
 
 
-def prefer_indexes() -> None:
-    """Make PostgreSQL prefer indexes in this transaction, as if all data were in memory.
-
-    By default it assumes that a random read costs four times as much as a sequential read. It would
-    then read ten thousand items in every batch of an import to find a few hundred keys.
-    """
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute("SET LOCAL random_page_cost TO 1.1")
-
-
-def use_lz4(cursor: Any) -> None:
+def compress_fast() -> None:
     """Let PostgreSQL compress the texts of this transaction with lz4, if it supports lz4.
 
     For texts of some kilobytes, the default compression takes half the time of COPY.
     """
-    if _has_lz4():
-        cursor.execute("SET LOCAL default_toast_compression TO lz4")
+    _set_in_transaction(**_fast_compression())
+
+
+def _fast_compression() -> dict[str, str]:
+    if connection.vendor != "postgresql" or not _has_lz4():
+        return {}
+    return {"default_toast_compression": "lz4"}
+
+
+def _set_in_transaction(**settings: str) -> None:
+    if connection.vendor == "postgresql" and settings:
+        asked = ", ".join(["set_config(%s, %s, true)"] * len(settings))
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT {asked}", [word for pair in settings.items() for word in pair])
 
 
 class WriteAheadLog:

@@ -99,8 +99,7 @@ def store_items(
                 marked = flag_duplicates(project, good)
                 with size.timed(len(good)), transactions.transact():
                     # After a crash the import is started again and finds what is missing.
-                    bulk.commit_asynchronously()
-                    bulk.prefer_indexes()
+                    bulk.set_up_import()
                     _lock(project)
                     fresh = select_new(marked, load_known(project, marked), report, after_bad)
                     _insert(project, fresh, accept=accept, places=places, by_text=by_text)

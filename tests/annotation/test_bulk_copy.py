@@ -94,7 +94,7 @@ def test_keys_are_found_by_their_index_among_thousands() -> None:
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE annotation_item")
     assert "Seq Scan" in asked.explain()
-    bulk.prefer_indexes()
+    bulk.set_up_import()
     assert "item_key" in asked.explain()
 
 

@@ -80,6 +80,7 @@ def _store(snapshot: Snapshot, states: list[FactState]) -> None:
         new = [one for one in states if (one.item, one.digest) not in known]
         ids = bulk.reserve_ids(Frozen, len(new))
         rows = [_row(pk, one) for pk, one in zip(ids, new, strict=True)]
+        bulk.compress_fast()
         bulk.copy(Frozen, rows)
         known |= {(one.item, one.digest): pk for pk, one in zip(ids, new, strict=True)}
         places = bulk.reserve_ids(FrozenIn, len(states))

@@ -10,7 +10,7 @@ from annotation import tasktypes
 from annotation.labelling import queue
 from annotation.models import Label, Membership
 from tests.browser.conftest import OpenPage
-from tests.browser.screen import choose, label_screen, wait_for
+from tests.browser.screen import choose, label_screen, lose_connection, wait_for
 from tests.browser.test_accessibility import checked, scrolls_sideways
 from tests.builders import make_item, make_member, make_project, say, take
 
@@ -285,7 +285,7 @@ def test_definitions_are_open_where_there_is_room(open_page: OpenPage) -> None:
 def test_the_compared_texts_end_where_the_window_ends(open_page: OpenPage) -> None:
     page = at_work(open_page, make("long texts, long claim"), SIZES[0])
     assert ends(page) == pytest.approx(720, abs=24)
-    page.context.set_offline(True)  # what waits is told above the item
+    lose_connection(page)  # what waits is told above the item
     choose(page, "1", "boiling-point-2")
     page.wait_for_selector("#outbox .notice")
     expect(page.locator(".pane-row > .pane")).to_be_in_viewport(ratio=1)

@@ -182,7 +182,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "config.no_store.no_store_middleware",
     # Before anything that asks who sent the request.
-    "config.early_bodies.early_body_middleware",
+    "config.early_bodies.EarlyBodyMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "config.error_pages.SignedOutMiddleware",

@@ -6,9 +6,12 @@ from io import BytesIO
 from typing import Any
 
 import pytest
+from allauth.mfa.models import Authenticator
+from django.contrib.sessions.models import Session
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
+from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import Account, ApiToken, Invitation, Job, Membership, Role
@@ -110,3 +113,36 @@ def test_nor_does_an_upload_of_who_is_let_in_no_more(
     body = encode_multipart(BOUNDARY, {"file": file})
     got = send(api_client(other), people, "POST", "imports/", body, MULTIPART_CONTENT, shut_out)
     assert (got, Job.objects.exists()) == (401, False)
+
+
+@pytest.mark.parametrize("second_step", [False, True])
+@pytest.mark.parametrize("end", ["account", "session", "admin"])
+def test_nor_does_a_form_with_files_of_who_is_let_in_no_more(
+    people: Cast, settings: Any, end: str, second_step: bool
+) -> None:
+    settings.SECOND_STEP_REQUIRED = second_step
+    sender = Account.objects.create_user("sender")
+    if end == "admin":
+        Account.objects.filter(pk=sender.pk).update(is_superuser=True)
+    else:
+        make_member(people.project, role=Role.LEAD, alias="sender", account=sender)
+    if second_step:
+        Authenticator.objects.create(user=sender, type=Authenticator.Type.TOTP, data={})
+    client = Client()
+    client.force_login(sender)
+
+    def shut_out() -> None:
+        if end == "session":
+            Session.objects.all().delete()
+        else:
+            Account.objects.filter(pk=sender.pk).update(
+                is_active=end == "admin", is_superuser=False
+            )
+
+    said = {"alias": "again", "role": "lead", "days": "30"}
+    address = reverse("members-invite", args=[people.project.slug])
+    body = encode_multipart(BOUNDARY, said)
+    held = {"wsgi.input": HeldBody(body, shut_out)}
+    got = client.generic("POST", address, body, content_type=MULTIPART_CONTENT, **held)
+    assert not Invitation.objects.exists()
+    assert got.status_code == (404 if end == "admin" else 302)  # to the sign-in

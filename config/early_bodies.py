@@ -35,7 +35,7 @@ class EarlyBodyMiddleware:
         return self.get_response(request)
 
     def process_view(
-        self, request: HttpRequest, view: Callable[..., Any], *_: Any
+        self, request: HttpRequest, view: Callable[..., Any], *_more: Any
     ) -> HttpResponse | None:
         """Read a form with files. Views of the API read theirs themselves."""
         if not _has_files(request) or getattr(view, "csrf_exempt", False):

@@ -211,6 +211,7 @@ TEMPLATES = [
                 "annotation.accounts.display.display_context",
                 "config.openid.views.openid_context",
                 "config.mfa.mfa_context",
+                "operation.docs.views.docs_context",
             ],
         },
     }
@@ -322,7 +323,7 @@ FILE_UPLOAD_HANDLERS = [
 
 STATIC_URL = "static/"
 STATIC_ROOT = Path(os.environ.get("STATIC_ROOT", VAR_DIR / "static"))
-STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_DIRS = [BASE_DIR / "static", ("docs/pictures", BASE_DIR / "docs" / "pictures")]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {

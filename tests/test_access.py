@@ -60,6 +60,10 @@ RULES: dict[str, dict[str, str]] = {
     "keys/": {"GET": "signed in", "POST": "signed in"},
     "sessions/": {"GET": "signed in", "POST": "signed in"},
     "healthz": {"GET": "anyone"},
+    "docs/": {"GET": "anyone"},
+    "docs/<slug:document>/": {"GET": "anyone"},
+    "docs/<slug:document>.md": {"GET": "anyone"},
+    "llms.txt": {"GET": "anyone"},
     "readyz": {"GET": "anyone"},
     # Without a token of its own it is not there; people's sessions open nothing.
     "metrics": {},
@@ -466,6 +470,7 @@ def names_in(people: Cast, key: str) -> dict[str, str]:
         "pk": "1",
         "kind": "export",
         "former": "vet/",
+        "document": "overview",
     }
     wanted = invitations.InvitationRequest(alias="newcomer", role="annotator")
     names["invitation"] = invitations.create_invitation(people.lead, wanted, now=timezone.now())[1]

@@ -119,7 +119,7 @@ def test_the_readme_shows_the_page_of_today(name: str, open_page: OpenPage) -> N
     if abs(width - LINE_WIDTH) > 1:
         pytest.skip(f"The pictures of the README need the font {FONT}.")
     taken = page.screenshot(animations="disabled", caret="hide")
-    path = settings.BASE_DIR / "docs" / f"{name}.png"
+    path = settings.BASE_DIR / "docs" / "pictures" / f"{name}.png"
     if os.environ.get("WRITE_PICTURES"):
         path.write_bytes(taken)
     blank = page.context.new_page()
@@ -127,6 +127,6 @@ def test_the_readme_shows_the_page_of_today(name: str, open_page: OpenPage) -> N
     assert len(kept) < 1024 * KILOBYTES
     share = share_of_difference(blank, kept, taken)
     assert share <= SHARE, (
-        f"docs/{name}.png no longer shows {of.address}: {100 * share:.0f} % of it differ. Run"
+        f"docs/pictures/{name}.png no longer shows {of.address}: {100 * share:.0f} % of it differ. Run"
         " make pictures, and look at the result."
     )

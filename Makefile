@@ -16,6 +16,7 @@
 #   make setup [PYTHON=...] the virtual environment alone
 #   make audit              ask whether a locked version has a known vulnerability
 #   make sbom [SBOM=path]   list what a deployment installs, as CycloneDX: var/sbom.cdx.json
+#   make wheel              build the package into var/dist, with the one command blindspot
 #   make lock               write the locks anew after a change of dependencies in pyproject.toml
 #   make clean              drop the virtual environment and caches; var stays
 
@@ -52,7 +53,7 @@ PRODUCTION = DEBUG=0 SITE_URL=https://blindspot.example ALLOWED_HOSTS=blindspot.
 	SECRET_KEY=$(RANDOM_KEY)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-llm serve test test-postgresql test-services test-llm check pictures soak bench bench-large format audit sbom lock clean python
+.PHONY: help setup demo demo-llm serve test test-postgresql test-services test-llm check pictures soak bench bench-large format audit sbom wheel lock clean python
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -122,6 +123,9 @@ audit: $(VENV)/dev.stamp
 
 sbom: $(VENV)/python.stamp
 	@$(BIN)/python requirements/sbom.py "$(SBOM)"
+
+wheel: $(VENV)/dev.stamp
+	@$(BIN)/hatchling build --target wheel --directory var/dist
 
 lock: $(VENV)/dev.stamp
 	$(LOCK) pyproject.toml -o requirements/runtime.txt

@@ -3,9 +3,11 @@
 import os
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 from django.core.management import get_commands
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -111,6 +113,15 @@ def test_the_readme_names_every_variable_that_the_settings_read() -> None:
     )
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert {name for name in read if f"`{name}`" not in readme} == set()
+
+
+def test_the_citation_names_the_version_of_today() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert (cited["version"], cited["license"]) == (project["version"], project["license"])
+    day = f"{cited['date-released']:%-d %B %Y}"
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"## {project['version']} ({day})" in changelog
 
 
 def test_what_make_says_about_itself_names_every_target() -> None:

@@ -127,6 +127,6 @@ def test_the_readme_shows_the_page_of_today(name: str, open_page: OpenPage) -> N
     assert len(kept) < 1024 * KILOBYTES
     share = share_of_difference(blank, kept, taken)
     assert share <= SHARE, (
-        f"docs/pictures/{name}.png no longer shows {of.address}: {100 * share:.0f} % of it differ. Run"
-        " make pictures, and look at the result."
+        f"docs/pictures/{name}.png no longer shows {of.address}: {100 * share:.0f} % of it differ. "
+        "Run make pictures, and look at the result."
     )

@@ -203,6 +203,7 @@ def _is_exempt(path: Path) -> bool:
 
 
 def test_what_people_read_says_one_word_for_each_thing() -> None:
+    """Some seconds: every template, script, document and string is read."""
     assert [hit for path in _shown() if not _is_exempt(path) for hit in hits(path)] == []
 
 

@@ -51,6 +51,7 @@ class Caller:
 
 
 def test_the_schema_says_all_of_it_without_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    """Some seconds: the whole schema is written and validated."""
     call_command("spectacular", validate=True, fail_on_warn=True)
     document = capsys.readouterr().out
     assert "openapi: 3.1.0" in document

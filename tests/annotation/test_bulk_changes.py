@@ -288,6 +288,7 @@ CHANGES = st.tuples(
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.lists(CHANGES, min_size=1, max_size=6))
 def test_undoing_changes_in_reverse_restores_everything(asked: list[Any]) -> None:
+    """Half a minute with the many examples of CI: each makes a project and changes it."""
     project = make_project()
     for key in KEYS:
         make_item(project, key=key)

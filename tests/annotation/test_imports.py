@@ -255,6 +255,7 @@ def test_a_zip_of_tables_is_imported_and_its_bad_rows_come_as_a_zip(lead: Client
 
 
 def test_parquet_in_a_zip_is_imported_and_mended_as_lines(lead: Client, tmp_path: Path) -> None:
+    """Some seconds: each look into the file starts a process of its own."""
     columns = ("key", "category", "prompt", "gold", "perturbed")
     good = dict(zip(columns, ["a", *CELLS], strict=False))
     write_file("parquet", [good, {**good, "key": ""}], columns, tmp_path / "a.parquet", {})
@@ -296,6 +297,8 @@ def test_a_workbook_is_imported_and_its_bad_rows_come_as_csv(lead: Client) -> No
 
 
 def test_a_workbook_in_a_zip_is_imported_if_it_has_one_sheet(lead: Client) -> None:
+    """Some seconds: each look into the file starts a process of its own."""
+
     def packed(**sheets: tuple[str, ...]) -> bytes:
         stream = io.BytesIO()
         with zipfile.ZipFile(stream, "w") as archive:
@@ -467,6 +470,7 @@ def told_where_nothing_is(people: Cast) -> dict[str, str]:
 def test_while_an_import_is_under_way_whoever_waits_for_items_reads_how_far_it_is(
     lead: Client, people: Cast
 ) -> None:
+    """Some seconds: the first pages of a process compile their templates."""
     job = send(lead, keyed("a", "b", "c"))
     # It waits for a person.
     assert not any("under way" in said for said in told_where_nothing_is(people).values())

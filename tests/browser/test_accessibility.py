@@ -104,6 +104,7 @@ def test_the_label_screen_in_all_its_states(
 def test_the_label_screen_with_trouble_and_with_nothing_to_do(
     open_page: OpenPage, member: Membership, width: int, scheme: str
 ) -> None:
+    """Some seconds: axe looks at each state in two colour schemes."""
     make_item(member.project)
     page = open_page(
         member.account, reverse("label", args=[member.project.slug]), **look(width, scheme)

@@ -389,6 +389,7 @@ def test_a_refused_label_brings_the_item_back_with_what_was_written(
 def test_a_label_refused_after_the_connection_came_back_is_shown_until_it_is_seen(
     open_page: OpenPage, member: Membership
 ) -> None:
+    """Some seconds: what waits is tried every five seconds."""
     page = label_screen(open_page, member)
     lose_connection(page)
     choose(page, "1", "item-02")
@@ -680,6 +681,7 @@ def test_new_guidelines_are_confirmed_by_two_keys(open_page: OpenPage, member: M
 def test_a_label_that_waited_and_is_refused_leaves_a_screen_that_goes_on(
     open_page: OpenPage, member: Membership
 ) -> None:
+    """Some seconds: what waits is tried every five seconds."""
     page = label_screen(open_page, member)
     lose_connection(page)
     choose(page, "1", "item-02")

@@ -206,6 +206,7 @@ def test_a_key_goes_from_change_to_change(open_page: OpenPage, member: Membershi
 def test_a_label_waits_for_the_connection_and_is_sent_once(
     open_page: OpenPage, member: Membership
 ) -> None:
+    """Some seconds: what waits is tried every five seconds."""
     page = label_screen(open_page, member)
     lose_connection(page)
     page.keyboard.press("2")

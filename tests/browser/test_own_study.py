@@ -58,6 +58,7 @@ def check(page: Page, name: str) -> None:
 
 
 def test_from_nothing_to_figures(open_page: OpenPage, worker: WorkLoop) -> None:
+    """Some twenty seconds: some fifty pages, from a new project to its figures."""
     admin = make_account(is_superuser=True)
     page = open_page(admin, reverse("home"))
     page.get_by_role("link", name="New project").click()

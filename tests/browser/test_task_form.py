@@ -16,6 +16,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 def test_a_lead_adds_a_question_and_sees_it_before_saving(
     open_page: OpenPage, width: int, scheme: str
 ) -> None:
+    """Some ten seconds: a long form, looked at by axe, and a preview after each change."""
     lead = make_member(make_project(), role="lead")
     make_item(lead.project)
     page = open_page(lead.account, reverse("task", args=[lead.project.slug]), **look(width, scheme))

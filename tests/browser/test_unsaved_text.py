@@ -173,6 +173,7 @@ def test_a_text_typed_a_moment_before_closing_or_signing_out_is_there_again(
 def test_a_correction_begun_before_a_reload_is_saved_without_a_warning(
     open_page: OpenPage, member: Membership, viewport: dict[str, int]
 ) -> None:
+    """Some seconds: two pages, and the wait after which a draft is sent."""
     page = with_typed_text(open_page, member, viewport=viewport)
     page.reload()
     wait_for(page, "item-01")

@@ -82,6 +82,7 @@ def troubles(service: Service) -> list[tuple[object, str]]:
 def test_the_pages_of_the_second_step(
     open_page: OpenPage, member: Membership, width: int, scheme: str
 ) -> None:
+    """Some seconds: axe looks at each page in two colour schemes."""
     cache.clear()
     page = signed_in(open_page, member, **look(width, scheme))
     page.goto("/accounts/two-step/")

@@ -122,6 +122,7 @@ def test_there_is_no_fourth_form() -> None:
 
 
 def test_several_charts_of_one_process_are_as_each_alone() -> None:
+    """Some seconds: four processes start, each of which loads the drawing library."""
     other = spec() | {"mark": "point"}
     assert files.render_all([spec(), other, spec()], "svg") == [
         files.render(each, "svg") for each in (spec(), other, spec())

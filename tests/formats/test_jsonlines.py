@@ -93,6 +93,7 @@ objects = st.dictionaries(st.text("abc\\u "), json_values)
 
 @given(table=st.lists(objects, min_size=1, max_size=3), escaped=st.booleans())
 def test_every_storable_object_comes_back(table, escaped):
+    """Ten seconds with the many examples of CI."""
     text = "".join(json.dumps(row, ensure_ascii=escaped) + "\n" for row in table)
     read = read_rows(io.BytesIO(text.encode()), "items.jsonl", Limits())
     assert [row.values for row in read] == table

@@ -36,6 +36,7 @@ def test_benjamini_yekutieli_by_hand():
 
 @given(ps, st.sampled_from(sorted(METHODS)))
 def test_adjusted_p_values_equal_those_of_statsmodels(values, name):
+    """A minute with the many examples of CI, and statsmodels is loaded."""
     found = METHODS[name](values)
     made = [p for p in values if p is not None]
     expected = iter(multipletests(made, method=name)[1]) if made else iter([])

@@ -231,6 +231,7 @@ def test_a_bar_that_no_rate_can_lie_on_both_sides_of_is_refused(bar):
 @given(clusters, st.floats(0.05, 0.95))
 @settings(suppress_health_check=[HealthCheck.filter_too_much])
 def test_the_number_keeps_the_side_and_one_more_does_not(found, bar):
+    """Some seconds with the many examples of CI."""
     sums = sum_clusters(found)
     number = items_to_overturn(sums, bar)
     assume(number is not None)

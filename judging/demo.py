@@ -41,6 +41,7 @@ PERTURBATION_OPTIONS = PerturbRequest(
 )
 VETTING_OPTIONS = ReleasePolicy(share=10, accept=True)
 MADE_EVENT = "demo made"
+DESCRIPTION = "Example items: some are left to label, and two offline evaluators have run."
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def record_made(project: Project) -> None:
 def import_project(path: Path, slug: str, name: str) -> Project:
     """Return the project with the example items, ordered so that the categories alternate."""
     project = Project.objects.filter(slug=slug).select_related("task_type").first()
-    project = project or importing.create_audited_project(slug, name=name)
+    project = project or importing.create_audited_project(slug, name=name, description=DESCRIPTION)
     task = tasktypes.parse_definition(project.task_type.definition)
     drafts = list(importing.parse_items(FORMATS["jsonl"].read(path), task))
     importing.store_items(project, _shuffle_drafts(drafts))

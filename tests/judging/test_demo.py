@@ -9,7 +9,7 @@ from pytest_django import Settings
 
 from annotation.labelling import queue
 from annotation.models import Account, Item, Label, Membership, Project
-from judging import demo
+from judging import demo, planted_demo
 from judging.models import Outcome, Run
 
 # Items of the file of examples.
@@ -22,6 +22,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def var(settings: Settings, tmp_path: Path) -> Path:
     settings.VAR_DIR = tmp_path
     return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def one_project(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second project takes some seconds, and has tests of its own: test_planted_demo.py."""
+    monkeypatch.setattr(planted_demo, "make_project", lambda now: Project.objects.get())
 
 
 def make_demo(**options: object) -> str:

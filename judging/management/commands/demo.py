@@ -5,10 +5,11 @@ from typing import Any
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
 
 from annotation.management.files import command_error
 from annotation.models import Project
-from judging import demo, demo_model
+from judging import demo, demo_model, planted_demo
 from judging.demo_model import LocalModel, NoServer
 
 EXAMPLES = settings.BASE_DIR / "examples"
@@ -52,9 +53,10 @@ class Command(BaseCommand):
             raise command_error(f"There is no file {data}.")
         call_command("migrate", interactive=False, verbosity=0)
         project = self._project(data)
+        projects = [project] if data else [project, self._planted_project()]
         words = demo.load_passwords(settings.VAR_DIR / "demo-passwords")
-        opens = demo.create_accounts(project, words)
-        self._tell_people(project, {name: words[name] for name in words if opens[name]})
+        opens = [demo.create_accounts(one, words) for one in projects][-1]
+        self._tell_people(projects, {name: words[name] for name in words if opens[name]})
         if options["model"] is None:
             self._serve(options)
             return
@@ -114,8 +116,15 @@ class Command(BaseCommand):
         demo.record_made(project)
         return project
 
-    def _tell_people(self, project: Project, words: dict[str, str]) -> None:
-        self.stdout.write(f"\nProject {project.name!r} is ready. Sign in as one of:")
+    def _planted_project(self) -> Project:
+        if not Project.objects.filter(slug=planted_demo.SLUG).exists():
+            self.stdout.write("demo: recording the replies of planted evaluators")
+        return planted_demo.make_project(timezone.now())
+
+    def _tell_people(self, projects: list[Project], words: dict[str, str]) -> None:
+        names = " and ".join(repr(one.name) for one in projects)
+        ready = f"Project {names} is ready" if len(projects) == 1 else f"Projects {names} are ready"
+        self.stdout.write(f"\n{ready}. Sign in as one of:")
         for person in demo.PEOPLE:
             word = words.get(person.name, "(changed)")
             self.stdout.write(f"  {person.name:<11}{word:<15}{person.does}")

@@ -65,8 +65,9 @@ def test_one_process_answers_and_stops_in_order_within_ten_seconds(
     process, port = server
     assert status(f"http://127.0.0.1:{port}/accounts/login/") == 200
     process.send_signal(number)
-    _, errors = process.communicate(timeout=10)
+    said, errors = process.communicate(timeout=10)
     assert process.returncode == 0
+    assert "Nobody can sign in yet. Choose the password of the site admin, 'admin', at http" in said
     assert "Traceback" not in errors
 
 

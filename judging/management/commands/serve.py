@@ -4,16 +4,22 @@ from contextlib import nullcontext
 from types import FrameType
 from typing import Any, NoReturn
 
+from allauth.account.forms import default_token_generator
+from allauth.account.utils import user_pk_to_url_str
 from django.conf import settings
+from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.core.wsgi import get_wsgi_application
+from django.urls import reverse
 from waitress.server import create_server
 
+from annotation.models import Account
 from judging.jobs import embedded_worker
 from judging.runs.engine import ask
 
 THREADS = 8
+FIRST_ADMIN = "admin"
 WORKER_COMMAND = "celery -A config worker --without-gossip --without-mingle"
 
 
@@ -34,12 +40,38 @@ class Command(BaseCommand):
         with nullcontext() if settings.REDIS_URL else embedded_worker.running_worker():
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, _leave)
-            self.stdout.write(f"Blindspot is at http://{host}:{port} (Ctrl-C stops it).")
+            address = f"http://{host}:{port}"
+            self.stdout.write(f"Blindspot is at {address} (Ctrl-C stops it).")
+            if settings.EMBEDDED and not _has_accounts():
+                self.stdout.write(
+                    "Nobody can sign in yet. Choose the password of the site admin, "
+                    f"{FIRST_ADMIN!r}, at {address}{_first_admin_link()}"
+                )
             if settings.REDIS_URL:
                 self.stdout.write(f"Start workers separately: {WORKER_COMMAND}")
             self.stdout.flush()
             server.run()
             server.close()
+
+
+def _has_accounts() -> bool:
+    """True if there is another account than one that was made for the first site admin and waits
+    for its password."""
+    waits = {"username": FIRST_ADMIN, "last_login": None}
+    return Account.objects.exclude(password__startswith=UNUSABLE_PASSWORD_PREFIX, **waits).exists()
+
+
+def _first_admin_link() -> str:
+    """Return the path at which the first site admin sets a password, once; the account is made if
+    it is not there."""
+    account, made = Account.objects.get_or_create(
+        username=FIRST_ADMIN, defaults={"is_staff": True, "is_superuser": True}
+    )
+    if made:
+        account.set_unusable_password()
+        account.save()
+    key = default_token_generator.make_token(account)
+    return reverse("account_reset_password_from_key", args=[user_pk_to_url_str(account), key])
 
 
 def _server(host: str, port: int) -> Any:

@@ -16,6 +16,7 @@
 #   make setup [PYTHON=...] the virtual environment alone
 #   make audit              ask whether a locked version has a known vulnerability
 #   make sbom [SBOM=path]   list what a deployment installs, as CycloneDX: var/sbom.cdx.json
+#   make docs               build the documentation as a static site into var/docs
 #   make wheel              build the package into var/dist, with the one command blindspot
 #   make lock               write the locks anew after a change of dependencies in pyproject.toml
 #   make clean              drop the virtual environment and caches; var stays
@@ -53,7 +54,7 @@ PRODUCTION = DEBUG=0 SITE_URL=https://blindspot.example ALLOWED_HOSTS=blindspot.
 	SECRET_KEY=$(RANDOM_KEY)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-llm serve test test-postgresql test-services test-llm check pictures soak bench bench-large format audit sbom wheel lock clean python
+.PHONY: help setup demo demo-llm serve test test-postgresql test-services test-llm check pictures soak bench bench-large format audit sbom docs wheel lock clean python
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -123,6 +124,11 @@ audit: $(VENV)/dev.stamp
 
 sbom: $(VENV)/python.stamp
 	@$(BIN)/python requirements/sbom.py "$(SBOM)"
+
+docs: $(VENV)/dev.stamp
+	@DJANGO_SETTINGS_MODULE=config.settings $(BIN)/python -m operation.docs.static_site var/docs/source
+	@$(BIN)/sphinx-build --quiet --fail-on-warning --fresh-env --jobs auto var/docs/source var/docs/html
+	@echo "The documentation is in var/docs/html/index.html."
 
 wheel: $(VENV)/dev.stamp
 	@$(BIN)/hatchling build --target wheel --directory var/dist

@@ -1,6 +1,8 @@
 """The documentation on the site: every link leads somewhere, every screen finds its page."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from django.test import Client
 from django.urls import get_resolver, reverse
 
 from judging.results.tables import PAGES
-from operation.docs import pages
+from operation.docs import pages, static_site
 from operation.docs.search import search
 from tests.builders import Cast
 
@@ -106,3 +108,19 @@ def test_a_screen_has_a_link_to_the_page_that_explains_it(
     client.force_login(people.lead.account)
     text = client.get(reverse(screen, args=[people.project.slug, *more])).content.decode()
     assert f'<a href="/docs/{slug}/">About this page:' in text
+
+
+def test_the_static_site_is_built_with_all_pages_and_no_warning(tmp_path: Path) -> None:
+    """Some seconds: the whole site is built."""
+    static_site.write_source(tmp_path / "source")
+    build = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning"]
+    run = subprocess.run(
+        [*build, tmp_path / "source", tmp_path / "html"], capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+    assert {f"{slug}.html" for slug in pages.pages_by_slug()} <= {
+        path.name for path in (tmp_path / "html").iterdir()
+    }
+    overview = (tmp_path / "html" / "overview.html").read_text(encoding="utf-8")
+    assert 'href="operation.html#from-a-package"' in overview
+    assert 'src="_images/results.png"' in overview

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.labelling import queue
-from annotation.models import Label, Membership, Revision, Slot
+from annotation.models import Label, Membership, Revision, Role, Slot
 from tests.builders import PASSWORD, browser_of, make_item, make_member, make_project, say, take
 
 pytestmark = pytest.mark.django_db
@@ -183,6 +183,17 @@ def test_all_done_is_said_when_all_is_resolved(member: Membership) -> None:
     make_item(member.project)
     say(member, take(member))
     assert "Every item has its final label" in body(browser_of(member).get(url("label", member)))
+
+
+@pytest.mark.parametrize("role", [Role.LEAD, Role.ANNOTATOR])
+def test_who_has_labelled_all_and_may_run_evaluators_is_led_to_it(role: Role) -> None:
+    member = make_member(make_project(), role=role)
+    page = body(browser_of(member).get(url("label", member)))
+    assert (url("imports", member) in page) == (role == Role.LEAD)
+    make_item(member.project)
+    say(member, take(member))
+    page = body(browser_of(member).get(url("label", member)))
+    assert (url("run-new", member) in page) == (role == Role.LEAD)
 
 
 def test_what_only_others_can_still_label_is_not_called_done() -> None:

@@ -2,18 +2,25 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from io import StringIO
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 from django.conf import settings
 from django.contrib.staticfiles.handlers import StaticFilesHandler
+from django.core.management import call_command
 from django.core.servers.basehttp import WSGIRequestHandler
 from django.core.signals import request_finished, request_started
+from django.db import connections
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect
 from pytest_django.live_server_helper import LiveServer
 
 from annotation.models import Account
+from judging.jobs.worker import WorkLoop
+from judging.runs.engine import ask
 
 OpenPage = Callable[..., Page]
 # A page of the site that asks for nothing more.
@@ -123,6 +130,33 @@ def open_page(
     idle_contexts.extend(shared)
     requests_at_work()
     assert complaints == []
+
+
+@pytest.fixture
+def worker(in_this_program: None) -> Iterator[WorkLoop]:
+    """A worker that looks for due work by itself, whose programs run in it."""
+    ask.STOP.clear()
+    loop = WorkLoop(every=0.2)
+    loop.start()
+    yield loop
+    loop.stop()
+    ask.STOP.clear()
+
+
+@pytest.fixture
+def demo(settings: Any, tmp_path: Path) -> str:
+    """The example project of `make demo`; returns what is printed."""
+    settings.VAR_DIR = tmp_path
+    printed = StringIO()
+
+    def make() -> None:
+        call_command("demo", stdout=printed)
+        connections.close_all()
+
+    # The demo asks its baselines in an event loop, and the browser's runs in this thread.
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(make).result()
+    return printed.getvalue()
 
 
 @pytest.fixture

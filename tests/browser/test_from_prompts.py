@@ -14,7 +14,6 @@ from playwright.sync_api import Page, expect
 from annotation.models import Membership, Role
 from judging.jobs.worker import WorkLoop
 from judging.models import Run
-from judging.runs.engine import ask as engine_ask
 from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import checked, look
 from tests.builders import make_member, make_project
@@ -53,17 +52,6 @@ def evaluator(settings: Any) -> Iterator[ScriptedEvaluator]:
     settings.EVALUATOR_HOSTS = ["127.0.0.1"]
     with running(Script(judge=Author())) as evaluator:
         yield evaluator
-
-
-@pytest.fixture
-def worker(in_this_program: None) -> Iterator[WorkLoop]:
-    """A worker that looks for due work by itself, whose programs run in it."""
-    engine_ask.STOP.clear()
-    loop = WorkLoop(every=0.2)
-    loop.start()
-    yield loop
-    loop.stop()
-    engine_ask.STOP.clear()
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """A study of one's own, from an empty site to figures, by somebody who has a browser and a CSV."""
 
 import re
-from collections.abc import Iterator
 
 import pytest
 from django.urls import reverse
@@ -10,7 +9,6 @@ from playwright.sync_api import Page, expect
 from annotation.items import taxonomy
 from annotation.models import Item, Label, Project
 from judging.jobs.worker import WorkLoop
-from judging.runs.engine import ask
 from tests.browser.conftest import OpenPage
 from tests.builders import make_account
 
@@ -22,17 +20,6 @@ FBI = re.compile(
 )
 FAULTS = ("Rude remark", "rude-remark", "Vague praise", "Wrong page", "Made up source")
 HEAD = "No.,Question,Gold answer,Corrupted Answer,Error type,What changed\n"
-
-
-@pytest.fixture
-def worker(in_this_program: None) -> Iterator[WorkLoop]:
-    """A worker that looks for due runs by itself."""
-    ask.STOP.clear()
-    loop = WorkLoop(every=0.2)
-    loop.start()
-    yield loop
-    loop.stop()
-    ask.STOP.clear()
 
 
 def rows() -> str:

@@ -11,7 +11,6 @@ from annotation.models import Membership, Project, digest_texts
 from judging.jobs.worker import WorkLoop
 from judging.models import Run
 from judging.runs import canaries, lifecycle
-from judging.runs.engine import ask
 from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import LOOKS, checked, look
 from tests.builders import make_member, make_project
@@ -45,17 +44,6 @@ def evaluator(settings: Any) -> Iterator[ScriptedEvaluator]:
     settings.EVALUATOR_HOSTS = ["127.0.0.1"]
     with running(Script(latency=0.3, judge=Wavering())) as evaluator:
         yield evaluator
-
-
-@pytest.fixture
-def worker() -> Iterator[WorkLoop]:
-    """A worker that looks for due work by itself, as every one does."""
-    ask.STOP.clear()
-    loop = WorkLoop(every=0.2)
-    loop.start()
-    yield loop
-    loop.stop()
-    ask.STOP.clear()
 
 
 @pytest.fixture

@@ -157,9 +157,12 @@ def _plain(inline: Token) -> str:
 
 def _linked(tokens: list[Token], file: str, target: Target) -> Iterator[Token]:
     """Yield the tokens with links that hold on the site, and tables in a frame that scrolls."""
+    tables = 0
     for token in tokens:
         if token.type == "table_open":
-            yield _html('<div class="table-scroll" tabindex="0" role="region" aria-label="Table">')
+            tables += 1
+            frame = '<div class="table-scroll" tabindex="0" role="region" aria-label="Table {}">'
+            yield _html(format_html(frame, tables))
             token.attrSet("class", "table")
         if token.children:
             token.children = list(_linked_inline(token.children, file, target))

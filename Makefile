@@ -8,7 +8,7 @@
 #   make test-services      the tests that start servers and workers, and end them
 #   make test-llm           every strategy over one item with that model, half an hour
 #   make check              format, lint, types, import contracts, templates, migrations, deployment
-#   make pictures           take the pictures of the README anew
+#   make pictures           take the pictures of the README and the tutorial anew
 #   make soak  [ARGS=...]   try an installation under random kills; ARGS="--database sqlite --seconds 120"
 #   make bench              measure what must stay fast
 #   make bench-large        the same of a million items, and of millions of outcomes
@@ -97,7 +97,7 @@ check: $(VENV)/dev.stamp
 	$(PRODUCTION) $(MANAGE) check --deploy --fail-level WARNING
 
 pictures: $(VENV)/dev.stamp
-	WRITE_PICTURES=1 $(PYTEST) -n 0 tests/browser/test_readme_pictures.py
+	WRITE_PICTURES=1 $(PYTEST) -n 0 tests/browser/test_readme_pictures.py tests/browser/test_tutorial.py
 
 soak: $(VENV)/dev.stamp
 	$(CACHED_PYTHON) -m benchmarks.soak $(ARGS)

@@ -11,6 +11,8 @@ from django.contrib.staticfiles import finders
 from django.test import Client
 from django.urls import get_resolver, reverse
 
+from annotation import tasktypes
+from annotation.accounts import keymap
 from judging.results.tables import PAGES
 from operation.docs import pages, static_site
 from operation.docs.search import search
@@ -93,11 +95,27 @@ def test_a_question_is_shown_as_text_and_its_words_are_marked(client: Client) ->
     assert "<mark>HMAC</mark>" in found
 
 
+def test_the_page_for_annotators_has_the_choices_and_the_keys_of_the_label_screen() -> None:
+    text = pages.pages_by_slug()["annotators"].source
+    task = tasktypes.parse_definition(tasktypes.load_definitions()["perturbation-vetting"])
+    for place, option in enumerate(task.deciding.options, start=1):
+        assert f"| `{place}` | *{option.title}* | {option.help} |" in text
+    keys = {action.key for action in keymap.ACTIONS} - {*keymap.DIGITS}
+    told = {*re.findall(r"`([^`]+)`", text.partition("## Keys")[2].partition("\n## ")[0])}
+    assert told == keys | {"Esc", "Ctrl", "Enter"}
+
+
+def test_the_glossary_is_in_alphabetical_order() -> None:
+    titles = [one.title for one in pages.list_sections(pages.pages_by_slug()["glossary"])[1:]]
+    assert titles == sorted(titles, key=str.lower)
+
+
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("screen", "more", "slug"),
     [
         ("imports", [], "data-files"),
+        ("my-items", [], "annotators"),
         ("results-page", ["detector"], "detector"),
         ("results-page", ["overview"], "figures"),
     ],

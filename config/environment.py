@@ -1,10 +1,144 @@
-"""Read environment variables; an invalid value raises an error."""
+"""The environment variables, each declared once, and how they are read; an invalid value raises an
+error.
+
+`python manage.py write_docs` writes the declarations to docs/settings.md.
+"""
 
 import os
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
+
+
+@dataclass(frozen=True)
+class Variable:
+    """An environment variable. `meaning` and `unset`, which says what holds without it, are
+    Markdown; with "" for `unset`, the `default` says that. A default that depends on other
+    variables is given where the variable is read.
+    """
+
+    name: str
+    meaning: str
+    unset: str = ""
+    default: str = ""
+
+
+_NO_SENDER = "blindspot@localhost"
+_OWN_MACHINE = "this machine with SQLite and without Redis, otherwise none"
+VARIABLE_GROUPS: dict[str, tuple[Variable, ...]] = {
+    "Database, worker and files": (
+        Variable(
+            "DATABASE_URL",
+            "PostgreSQL: `postgresql://user:password@host:port/name`",
+            "SQLite in `var/`",
+        ),
+        Variable(
+            "REDIS_URL",
+            "Redis: `redis://host:port/number`",
+            "the worker runs in the server process",
+        ),
+        Variable("VAR_DIR", "folder for all data created at run time", "`var/` in the checkout"),
+        Variable(
+            "STATIC_ROOT", "folder for collected style sheets and scripts", "`static/` in `VAR_DIR`"
+        ),
+        Variable(
+            "IMPORT_MEGABYTES",
+            "largest file that can be imported in the browser, in MB",
+            default="1000",
+        ),
+        Variable("IMPORT_ROWS", "maximum number of rows in such a file", default="200000"),
+    ),
+    "The site": (
+        Variable(
+            "SECRET_KEY",
+            "50 random characters or more; required with PostgreSQL or Redis",
+            "created in `var/`",
+        ),
+        Variable(
+            "SITE_URL",
+            "the public `https://...` address; turns on secure cookies and HSTS, and requires"
+            " PostgreSQL",
+            "no public address",
+        ),
+        Variable(
+            "ALLOWED_HOSTS",
+            "host names of the site, separated by commas",
+            "this machine",
+            default="localhost,127.0.0.1,[::1]",
+        ),
+        Variable(
+            "DEBUG",
+            "1: errors show program code; never if others can reach the server",
+            default="0",
+        ),
+        Variable(
+            "CURRENCY",
+            "the currency of all prices, caps and costs, as three letters; it is shown and exported"
+            " with amounts, never converted",
+            default="USD",
+        ),
+        Variable("API_PER_MINUTE", "API calls that one person may make per minute", default="6000"),
+    ),
+    "Accounts and e-mail": (
+        Variable(
+            "NEW_PROJECTS",
+            "who can create projects in the browser: `leads` (leads of any project, people whom the"
+            " administration allows it, and site admins), or `admins` (site admins alone)",
+            default="leads",
+        ),
+        Variable(
+            "SECOND_STEP_REQUIRED",
+            "1: leads and site admins must set up two-step sign-in before they can do anything"
+            " else",
+            default="0",
+        ),
+        Variable(
+            "OPENID_ISSUER",
+            "issuer address of an OpenID Connect service for single sign-on, exactly as the service"
+            " gives it: `https://id.example/realms/lab`; requires the three variables below",
+            "passwords only",
+        ),
+        Variable("OPENID_CLIENT_ID", "client ID of this site at that service", "no such service"),
+        Variable("OPENID_CLIENT_SECRET", "secret of this site at that service", "no such service"),
+        Variable(
+            "OPENID_NAME",
+            "name of that service on the button *Sign in with NAME*",
+            "no such service",
+        ),
+        Variable(
+            "EMAIL_URL",
+            "mail server: `smtp+tls://user:password@host:587` (also `smtps://`, `smtp://`)",
+            "e-mail is printed to the server's output",
+        ),
+        Variable("EMAIL_FROM", "sender address; required with `EMAIL_URL`", f"`{_NO_SENDER}`"),
+    ),
+    "Connections to other machines": (
+        Variable(
+            "EVALUATOR_HOSTS",
+            "hosts in private networks that endpoints may use, separated by commas",
+            _OWN_MACHINE,
+        ),
+        Variable(
+            "WEBHOOK_HOSTS",
+            "hosts in private networks that webhooks may call, separated by commas",
+            _OWN_MACHINE,
+        ),
+    ),
+    "Monitoring": (
+        Variable(
+            "METRICS_TOKEN",
+            "a token of at least 20 random characters that Prometheus sends to read `/metrics`",
+            "`/metrics` is off",
+        ),
+        Variable(
+            "PROMETHEUS_MULTIPROC_DIR",
+            "an empty folder where the processes of one web server share their counters",
+            "each process counts for itself",
+        ),
+    ),
+}
+VARIABLES = {one.name: one for group in VARIABLE_GROUPS.values() for one in group}
 
 # The schemes of mail servers and their default ports: without TLS, with STARTTLS, and with TLS from
 # the start.
@@ -20,7 +154,7 @@ class Mail:
     user: str = ""
     password: str = ""
     scheme: str = ""
-    sender: str = "blindspot@localhost"
+    sender: str = _NO_SENDER
 
     @property
     def backend(self) -> str:
@@ -38,19 +172,26 @@ class OpenID:
     name: str
 
 
-def read_flag(name: str, default: str) -> bool:
+def read_text(name: str, default: str | None = None) -> str:
+    """Return the value of a variable; if it is not set, the default, by default the declared one.
+    Raises KeyError for a variable that is not declared in `VARIABLES`."""
+    declared = VARIABLES[name]
+    return os.environ.get(name, declared.default if default is None else default)
+
+
+def read_flag(name: str) -> bool:
     """Return True for 1 or true, False for 0 or false. Raises `ImproperlyConfigured` for anything
     else."""
-    value = os.environ.get(name, default).strip().lower()
+    value = read_text(name).strip().lower()
     if value not in {"0", "1", "true", "false"}:
         raise ImproperlyConfigured(f"{name} is {value!r}: set it to 1 or 0.")
     return value in {"1", "true"}
 
 
-def read_names(name: str, default: str) -> list[str]:
+def read_names(name: str, default: str | None = None) -> list[str]:
     """Return the names between commas; [] for an empty value. Raises `ImproperlyConfigured` for an
     empty name."""
-    found = [part.strip() for part in os.environ.get(name, default).split(",")]
+    found = [part.strip() for part in read_text(name, default).split(",")]
     if not all(found) and found != [""]:
         raise ImproperlyConfigured(
             f"{name} contains an empty name: put exactly one comma between names."
@@ -58,10 +199,10 @@ def read_names(name: str, default: str) -> list[str]:
     return [part for part in found if part]
 
 
-def read_count(name: str, default: int) -> int:
+def read_count(name: str) -> int:
     """Return a whole number from 1 to 1,000,000,000. Raises `ImproperlyConfigured` for anything
     else."""
-    value = os.environ.get(name, str(default)).strip()
+    value = read_text(name).strip()
     if not (value.isascii() and value.isdecimal() and 0 < int(value) <= 1_000_000_000):
         raise ImproperlyConfigured(f"{name} is {value!r}: set it to a number from 1 up.")
     return int(value)
@@ -70,7 +211,7 @@ def read_count(name: str, default: int) -> int:
 def read_address(name: str, schemes: set[str]) -> str:
     """Return a URL that has a host and one of these schemes; "" if unset. Raises
     `ImproperlyConfigured`."""
-    value = os.environ.get(name, "").strip()
+    value = read_text(name).strip()
     parts = urlsplit(value)
     if value and (parts.scheme not in schemes or not parts.hostname):
         wanted = " or ".join(f"{scheme}://host" for scheme in sorted(schemes))
@@ -81,7 +222,7 @@ def read_address(name: str, schemes: set[str]) -> str:
 def read_token(name: str) -> str:
     """Return a secret of at least 20 characters; "" if unset. Raises `ImproperlyConfigured` if the
     secret is shorter."""
-    value = os.environ.get(name, "").strip()
+    value = read_text(name).strip()
     if value and len(value) < 20:
         raise ImproperlyConfigured(f"{name} is too short: use 20 random characters or more.")
     return value
@@ -111,9 +252,9 @@ def read_mail(url: str, sender: str) -> Mail:
 def read_openid() -> OpenID | None:
     """Return the settings of OpenID Connect; None if none of the variables is set. Either all or
     none of them must be set."""
-    issuer = os.environ.get("OPENID_ISSUER", "").strip()
+    issuer = read_text("OPENID_ISSUER").strip()
     given = {
-        name: os.environ.get(name, "").strip()
+        name: read_text(name).strip()
         for name in ("OPENID_CLIENT_ID", "OPENID_CLIENT_SECRET", "OPENID_NAME")
     }
     if not issuer:

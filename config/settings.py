@@ -1,24 +1,6 @@
 """Settings, read only from the environment; an invalid value raises an error.
 
-`DATABASE_URL`   default: SQLite in `var/` (the embedded default)
-`REDIS_URL`      absent: Celery runs embedded in the server process, on `memory://`
-`SECRET_KEY`     created in `var/` for the embedded default, required otherwise
-`ALLOWED_HOSTS`  names separated by commas; default: this machine
-`DEBUG`          1 or 0, default 0
-`SITE_URL`       public https://... address; turns on secure cookies and HSTS
-`EVALUATOR_HOSTS` hosts in private networks that endpoints may use, separated by commas
-`WEBHOOK_HOSTS`  hosts in private networks that webhooks may call, separated by commas
-`STATIC_ROOT`    folder for collected style sheets and scripts; default: static/ in VAR_DIR
-`SECOND_STEP_REQUIRED` 1: leads and site admins must use two-step sign-in; default 0
-`NEW_PROJECTS`   who creates projects: "leads" of any project and site admins (default), or "admins"
-`METRICS_TOKEN`  20 random characters or more; absent: /metrics is off
-`PROMETHEUS_MULTIPROC_DIR` folder where the processes of a web server share counters
-`EMAIL_URL`      smtp+tls://user:password@host:port; absent: e-mail is printed to the output
-`EMAIL_FROM`     sender address
-`OPENID_ISSUER`, `OPENID_CLIENT_ID`, `OPENID_CLIENT_SECRET`, `OPENID_NAME` single sign-on with
-                 OpenID Connect; absent: passwords only
-`API_PER_MINUTE` API calls per person and minute; default 6000
-`IMPORT_MEGABYTES`, `IMPORT_ROWS` largest file and most rows of an import in the browser
+Each variable is declared in `config/environment.py`; docs/settings.md lists them.
 """
 
 import hashlib
@@ -34,25 +16,26 @@ import dj_database_url
 from csp.constants import NONCE, NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
-from config.environment import MAIL_PORTS
+from config.environment import MAIL_PORTS, VARIABLE_GROUPS
 from config.environment import read_address as _address
 from config.environment import read_count as _count
 from config.environment import read_flag as _flag
 from config.environment import read_mail as _mail
 from config.environment import read_names as _names
 from config.environment import read_openid as _openid
+from config.environment import read_text as _text
 from config.environment import read_token as _token
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-VAR_DIR = Path(os.environ.get("VAR_DIR", BASE_DIR / "var"))
+VAR_DIR = Path(_text("VAR_DIR", str(BASE_DIR / "var")))
+# For the page of the documentation that lists them.
+ENVIRONMENT_VARIABLES = VARIABLE_GROUPS
 
 
 def _database() -> dict[str, Any]:
     default = f"sqlite:///{VAR_DIR / 'blindspot.sqlite3'}"
     try:
-        database: dict[str, Any] = {
-            **dj_database_url.parse(os.environ.get("DATABASE_URL") or default)
-        }
+        database: dict[str, Any] = {**dj_database_url.parse(_text("DATABASE_URL") or default)}
     except (ValueError, KeyError) as error:
         raise ImproperlyConfigured(
             "DATABASE_URL cannot be read: use postgresql://user:password@host:port/name"
@@ -112,7 +95,7 @@ if ON_SQLITE and SITE_URL:
 
 
 def _secret_key() -> str:
-    key = os.environ.get("SECRET_KEY", "")
+    key = _text("SECRET_KEY")
     if key:
         if len(key) < 50:
             raise ImproperlyConfigured("SECRET_KEY is too short: use 50 random characters or more.")
@@ -137,13 +120,13 @@ def _read_or_make_key(path: Path) -> str:
 
 
 SECRET_KEY = _secret_key()
-DEBUG = _flag("DEBUG", "0")
+DEBUG = _flag("DEBUG")
 if DEBUG and SITE_URL:
     raise ImproperlyConfigured(
         "DEBUG=1 shows program code to everybody who gets an error, and SITE_URL says that this is "
         "a deployment. Set DEBUG=0, or leave SITE_URL out to try something on your own machine."
     )
-ALLOWED_HOSTS = _names("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
+ALLOWED_HOSTS = _names("ALLOWED_HOSTS")
 _OWN_HOSTS = "localhost,127.0.0.1,::1" if EMBEDDED else ""
 EVALUATOR_HOSTS = _names("EVALUATOR_HOSTS", _OWN_HOSTS)
 WEBHOOK_HOSTS = _names("WEBHOOK_HOSTS", _OWN_HOSTS)
@@ -266,12 +249,12 @@ ACCOUNT_FORMS = {
     "reset_password": "config.auth_forms.ResetPasswordForm",
     "reset_password_from_key": "config.auth_forms.ResetPasswordKeyForm",
 }
-SECOND_STEP_REQUIRED: bool = _flag("SECOND_STEP_REQUIRED", "0")
-NEW_PROJECTS = os.environ.get("NEW_PROJECTS", "leads")
+SECOND_STEP_REQUIRED: bool = _flag("SECOND_STEP_REQUIRED")
+NEW_PROJECTS = _text("NEW_PROJECTS")
 if NEW_PROJECTS not in ("leads", "admins"):
     raise ImproperlyConfigured(f"NEW_PROJECTS is {NEW_PROJECTS!r}; use leads or admins.")
 # The currency of all prices, caps and costs. Amounts are shown with it and never converted.
-CURRENCY = os.environ.get("CURRENCY", "USD").strip()
+CURRENCY = _text("CURRENCY").strip()
 if not re.fullmatch(r"[A-Z]{3}", CURRENCY):
     raise ImproperlyConfigured(f"CURRENCY is {CURRENCY!r}; use a code of three letters, as in EUR.")
 MFA_ADAPTER = "config.mfa.MFAAdapter"
@@ -299,7 +282,7 @@ SOCIALACCOUNT_REAUTHENTICATION_REQUIRED = True
 # Limits are counted per client address. Behind a proxy, the address is taken from a header.
 ALLAUTH_TRUSTED_PROXY_COUNT = 1 if SITE_URL else 0
 
-MAIL = _mail(_address("EMAIL_URL", set(MAIL_PORTS)), os.environ.get("EMAIL_FROM", "").strip())
+MAIL = _mail(_address("EMAIL_URL", set(MAIL_PORTS)), _text("EMAIL_FROM").strip())
 EMAIL_BACKEND, DEFAULT_FROM_EMAIL = MAIL.backend, MAIL.sender
 EMAIL_HOST, EMAIL_PORT = MAIL.host, MAIL.port
 EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = MAIL.user, MAIL.password
@@ -313,8 +296,8 @@ USE_TZ = True
 
 # A correction may be as long as an imported field, and URL encoding may triple its size.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4_000_000
-IMPORT_BYTES: int = _count("IMPORT_MEGABYTES", 1_000) * 1_000_000
-IMPORT_ROWS: int = _count("IMPORT_ROWS", 200_000)
+IMPORT_BYTES: int = _count("IMPORT_MEGABYTES") * 1_000_000
+IMPORT_ROWS: int = _count("IMPORT_ROWS")
 FILE_UPLOAD_HANDLERS = [
     "annotation.importing.upload_limits.BoundedUploadHandler",
     "django.core.files.uploadhandler.MemoryFileUploadHandler",
@@ -322,7 +305,7 @@ FILE_UPLOAD_HANDLERS = [
 ]
 
 STATIC_URL = "static/"
-STATIC_ROOT = Path(os.environ.get("STATIC_ROOT", VAR_DIR / "static"))
+STATIC_ROOT = Path(_text("STATIC_ROOT", str(VAR_DIR / "static")))
 STATICFILES_DIRS = [BASE_DIR / "static", ("docs/pictures", BASE_DIR / "docs" / "pictures")]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
@@ -367,7 +350,7 @@ if SITE_URL.startswith("https://"):
     CSRF_COOKIE_SECURE = True
     CSRF_TRUSTED_ORIGINS = [SITE_URL.rstrip("/")]
 
-API_PER_MINUTE: int = _count("API_PER_MINUTE", 6_000)
+API_PER_MINUTE: int = _count("API_PER_MINUTE")
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "annotation.accounts.tokens.TokenAuthentication",
@@ -421,7 +404,7 @@ CELERY_TASK_PUBLISH_RETRY = False
 
 METRICS_TOKEN = _token("METRICS_TOKEN")
 # The folder where the processes of a web server share their counters.
-if _counts := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
+if _counts := _text("PROMETHEUS_MULTIPROC_DIR"):
     Path(_counts).mkdir(parents=True, exist_ok=True)
 
 # JSON lines for programs, readable lines for people who run the embedded default.

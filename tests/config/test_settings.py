@@ -14,16 +14,12 @@ from django.core.exceptions import ImproperlyConfigured
 from config import environment
 
 FILE = Path(__file__).resolve().parents[2] / "config" / "settings.py"
-VARIABLES = ["DATABASE_URL", "REDIS_URL", "SECRET_KEY", "ALLOWED_HOSTS", "DEBUG"]
-VARIABLES += ["SITE_URL", "EVALUATOR_HOSTS", "WEBHOOK_HOSTS", "VAR_DIR"]
-VARIABLES += ["EMAIL_URL", "EMAIL_FROM"]
 OPENID = {
     "OPENID_ISSUER": "https://id.example",
     "OPENID_CLIENT_ID": "blindspot",
     "OPENID_CLIENT_SECRET": "secret",
     "OPENID_NAME": "Lab account",
 }
-VARIABLES += OPENID
 POSTGRESQL = "postgresql://blindspot@127.0.0.1/blindspot"
 KEY = "k" * 50
 
@@ -37,7 +33,7 @@ def settings_from(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Settings:
     monkeypatch.setattr(tempfile, "tempdir", None)
 
     def read(**variables: str) -> dict[str, Any]:
-        for name in VARIABLES:
+        for name in environment.VARIABLES:
             monkeypatch.delenv(name, raising=False)
         for name, value in {"VAR_DIR": str(tmp_path), **variables}.items():
             monkeypatch.setenv(name, value)
@@ -232,6 +228,39 @@ def test_people_sign_in_by_another_service_only_where_one_is_named(settings_from
     )
 
 
+def declare(monkeypatch: pytest.MonkeyPatch, name: str, default: str = "") -> None:
+    """Declare one more variable: no other one can be read."""
+    made = environment.Variable(name, "", default=default)
+    monkeypatch.setitem(environment.VARIABLES, name, made)
+
+
+def test_a_variable_that_is_not_declared_cannot_be_read() -> None:
+    with pytest.raises(KeyError, match="SOME_COUNT"):
+        environment.read_count("SOME_COUNT")
+
+
+def test_variables_are_read_by_their_declarations_alone() -> None:
+    for module in ("settings", "environment"):
+        code = FILE.with_stem(module).read_text(encoding="utf-8")
+        assert code.count("os.environ") == (module == "environment")
+        assert "getenv" not in code
+
+
+def test_every_declared_variable_is_read(
+    settings_from: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = set()
+
+    class Noted(dict[str, environment.Variable]):
+        def __getitem__(self, name: str) -> environment.Variable:
+            asked.add(name)
+            return super().__getitem__(name)
+
+    monkeypatch.setattr(environment, "VARIABLES", Noted(environment.VARIABLES))
+    settings_from()
+    assert asked == set(environment.VARIABLES)
+
+
 @pytest.mark.parametrize(
     ("text", "count"),
     [
@@ -249,17 +278,19 @@ def test_people_sign_in_by_another_service_only_where_one_is_named(settings_from
 def test_a_count_is_a_whole_number_from_one_up(
     monkeypatch: pytest.MonkeyPatch, text: str, count: int | None
 ) -> None:
+    declare(monkeypatch, "SOME_COUNT", default="5")
     monkeypatch.setenv("SOME_COUNT", text)
     if count is None:
         with pytest.raises(ImproperlyConfigured, match="SOME_COUNT is"):
-            environment.read_count("SOME_COUNT", 5)
+            environment.read_count("SOME_COUNT")
     else:
-        assert environment.read_count("SOME_COUNT", 5) == count
+        assert environment.read_count("SOME_COUNT") == count
     monkeypatch.delenv("SOME_COUNT")
-    assert environment.read_count("SOME_COUNT", 5) == 5
+    assert environment.read_count("SOME_COUNT") == 5
 
 
 def test_a_token_has_twenty_characters_or_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    declare(monkeypatch, "SOME_TOKEN")
     monkeypatch.setenv("SOME_TOKEN", "x" * 20)
     assert environment.read_token("SOME_TOKEN") == "x" * 20
     monkeypatch.setenv("SOME_TOKEN", f" {'x' * 19} ")
@@ -275,21 +306,23 @@ def test_a_token_has_twenty_characters_or_more(monkeypatch: pytest.MonkeyPatch) 
 def test_names_stand_with_one_comma_between_them(
     monkeypatch: pytest.MonkeyPatch, text: str, names: list[str] | None
 ) -> None:
+    declare(monkeypatch, "SOME_NAMES")
     monkeypatch.setenv("SOME_NAMES", text)
     if names is None:
         with pytest.raises(ImproperlyConfigured, match="empty name"):
-            environment.read_names("SOME_NAMES", "")
+            environment.read_names("SOME_NAMES")
     else:
-        assert environment.read_names("SOME_NAMES", "") == names
+        assert environment.read_names("SOME_NAMES") == names
 
 
 @pytest.mark.parametrize(
     ("text", "flag"), [("1", True), ("TRUE", True), ("0", False), ("false", False), ("yes", None)]
 )
 def test_a_switch_is_1_or_0(monkeypatch: pytest.MonkeyPatch, text: str, flag: bool | None) -> None:
+    declare(monkeypatch, "SOME_SWITCH", default="0")
     monkeypatch.setenv("SOME_SWITCH", text)
     if flag is None:
         with pytest.raises(ImproperlyConfigured, match="set it to 1 or 0"):
-            environment.read_flag("SOME_SWITCH", "0")
+            environment.read_flag("SOME_SWITCH")
     else:
-        assert environment.read_flag("SOME_SWITCH", "0") is flag
+        assert environment.read_flag("SOME_SWITCH") is flag

@@ -13,7 +13,7 @@ class Command(BaseCommand):
     help = "Anonymise an account permanently: delete name, address, sessions and keys, keep labels."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("username", metavar="USERNAME")
+        parser.add_argument("username", metavar="USERNAME", help="user name of the account")
         parser.add_argument(
             "--apply",
             action="store_true",

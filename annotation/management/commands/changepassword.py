@@ -10,6 +10,8 @@ from annotation.projects import audit
 
 
 class Command(changepassword.Command):
+    help = "Change the password of an account; the audit log records it."
+
     def handle(self, *args: Any, **options: Any) -> str | None:
         said = super().handle(*args, **options)
         name = options["username"] or getpass.getuser()

@@ -10,6 +10,8 @@ from annotation.projects import audit
 
 
 class Command(createsuperuser.Command):
+    help = "Create a site admin; the audit log records it."
+
     def handle(self, *args: Any, **options: Any) -> None:
         last = Account.objects.aggregate(last=Max("pk"))["last"] or 0
         super().handle(*args, **options)

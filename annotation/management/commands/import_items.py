@@ -40,7 +40,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "path", type=Path, help="a file, or the archive or folder of study 000 or 001"
         )
-        parser.add_argument("--project", required=True, metavar="SLUG")
+        parser.add_argument("--project", required=True, metavar="SLUG", help="the project")
         parser.add_argument(
             "--create", action="store_true", help="create the project if it does not exist"
         )
@@ -48,7 +48,11 @@ class Command(BaseCommand):
         parser.add_argument(
             "--lead", metavar="USERNAME", help="user name of the lead of a new project"
         )
-        parser.add_argument("--task-type", metavar="SLUG", help=f"default: {DEFAULT_TASK}")
+        parser.add_argument(
+            "--task-type",
+            metavar="SLUG",
+            help=f"task type of a new project; default: {DEFAULT_TASK}",
+        )
         parser.add_argument(
             "--column",
             action="append",
@@ -56,7 +60,9 @@ class Command(BaseCommand):
             metavar="NAME=FOUND",
             help="map a column of the file: response=llm_response, key=metadata.id",
         )
-        parser.add_argument("--format", choices=sorted(FORMATS), help="default: by the suffix")
+        parser.add_argument(
+            "--format", choices=sorted(FORMATS), help="format of the file; default: by the suffix"
+        )
         parser.add_argument("--password", default="", help="password of an encrypted archive")
         parser.add_argument(
             "--accept",

@@ -26,8 +26,10 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("path", type=Path, help="the file")
-        parser.add_argument("--project", required=True, metavar="SLUG")
-        parser.add_argument("--format", choices=PICKABLE, help="default: by the suffix")
+        parser.add_argument("--project", required=True, metavar="SLUG", help="the project")
+        parser.add_argument(
+            "--format", choices=PICKABLE, help="format of the file; default: by the suffix"
+        )
         parser.add_argument(
             "--ignore",
             default="",

@@ -27,7 +27,8 @@ class Command(BaseCommand):
             choices=known,
             default="perturbation-vetting",
             metavar="SLUG",
-            help=f"default: perturbation-vetting; one of {', '.join(known)}",
+            help="task type of the project; default: perturbation-vetting; one of "
+            f"{', '.join(known)}",
         )
         parser.add_argument(
             "--lead", metavar="USERNAME", help="user name of the lead; the account must exist"

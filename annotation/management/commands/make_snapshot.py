@@ -12,7 +12,7 @@ class Command(BaseCommand):
     help = "Create a snapshot that was requested in the browser. Used by workers."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("job", type=int, metavar="ID")
+        parser.add_argument("job", type=int, metavar="ID", help="the job")
 
     def handle(self, *args: Any, **options: Any) -> None:
         job = Job.objects.filter(pk=options["job"], kind=create.JOB_KIND, finished_at=None).first()

@@ -23,7 +23,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--project", metavar="SLUG")
+        parser.add_argument("--project", metavar="SLUG", help="the project")
         parser.add_argument(
             "--with",
             dest="perturbers",

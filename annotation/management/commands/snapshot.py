@@ -16,7 +16,7 @@ class Command(BaseCommand):
     help = "Save the current items, texts, final labels and labels of a project under a name."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--project", required=True, metavar="SLUG")
+        parser.add_argument("--project", required=True, metavar="SLUG", help="the project")
         parser.add_argument("--name", required=True, help="such as v1")
         parser.add_argument("--note", default="", help="a note about its purpose")
 

@@ -12,7 +12,7 @@ class Command(BaseCommand):
     help = "Check or import a file that was uploaded in the browser. Used by workers."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("job", type=int, metavar="ID")
+        parser.add_argument("job", type=int, metavar="ID", help="the job")
 
     def handle(self, *args: Any, **options: Any) -> None:
         found = Job.objects.filter(pk=options["job"], kind=jobs.JOB_KIND, finished_at=None)

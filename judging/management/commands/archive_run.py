@@ -13,8 +13,8 @@ class Command(BaseCommand):
     help = "Archive runs, so that they no longer appear in lists and results. Nothing is deleted."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("run", type=int, nargs="+", metavar="NUMBER")
-        parser.add_argument("--project", required=True, metavar="SLUG")
+        parser.add_argument("run", type=int, nargs="+", metavar="NUMBER", help="numbers of runs")
+        parser.add_argument("--project", required=True, metavar="SLUG", help="the project")
         parser.add_argument("--back", action="store_true", help="restore archived runs")
 
     def handle(self, *args: Any, **options: Any) -> None:

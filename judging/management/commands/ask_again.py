@@ -15,7 +15,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("run", type=int, metavar="NUMBER", help="any run of the canary")
-        parser.add_argument("--project", required=True, metavar="SLUG")
+        parser.add_argument("--project", required=True, metavar="SLUG", help="the project")
         run_commands.add_while_labelling(parser)
         parser.add_argument("--wait", action="store_true", help=run_commands.WAIT_HELP)
 

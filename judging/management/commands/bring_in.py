@@ -23,8 +23,8 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--project", metavar="SLUG")
-        parser.add_argument("--run", type=int, metavar="NUMBER")
+        parser.add_argument("--project", metavar="SLUG", help="the project")
+        parser.add_argument("--run", type=int, metavar="NUMBER", help="number of the run")
         parser.add_argument(
             "--into",
             metavar="SLUG",

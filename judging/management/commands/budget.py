@@ -16,7 +16,7 @@ class Command(BaseCommand):
     help = "Show the budget for evaluators and the cost of each run; with --cap, set the budget."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--project", required=True, metavar="SLUG")
+        parser.add_argument("--project", required=True, metavar="SLUG", help="the project")
         parser.add_argument(
             "--cap", metavar="AMOUNT", help=f"the total budget; {UNCAPPED}: no limit"
         )

@@ -17,8 +17,8 @@ class Command(BaseCommand):
     help = "Write the chart of a result page to a file, in colours for print."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("page", choices=PAGES)
-        parser.add_argument("--project", required=True, metavar="SLUG")
+        parser.add_argument("page", choices=PAGES, help="the result page")
+        parser.add_argument("--project", required=True, metavar="SLUG", help="the project")
         run_commands.add_runs(parser)
         parser.add_argument("--view", help="a view of the page; default: the first")
         parser.add_argument(
@@ -29,8 +29,12 @@ class Command(BaseCommand):
             metavar="NAME=VALUE",
             help="other parameters of the page's address, such as measure=undetected",
         )
-        parser.add_argument("--format", choices=files.TYPES, help="default: by the file's name")
-        parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE")
+        parser.add_argument(
+            "--format", choices=files.TYPES, help="format of the chart; default: by the file's name"
+        )
+        parser.add_argument(
+            "-o", "--output", type=Path, required=True, metavar="FILE", help="the file to write"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         project, output = get_project(options["project"]), options["output"]

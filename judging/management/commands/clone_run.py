@@ -14,8 +14,8 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("run", type=int, metavar="NUMBER")
-        parser.add_argument("--project", required=True, metavar="SLUG")
+        parser.add_argument("run", type=int, metavar="NUMBER", help="number of the run")
+        parser.add_argument("--project", required=True, metavar="SLUG", help="the project")
         parser.add_argument("--endpoint", metavar="NAME", help="use another endpoint")
         parser.add_argument(
             "--as-pinned",

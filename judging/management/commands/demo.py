@@ -29,8 +29,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--serve", action="store_true", help="then start the server in this process"
         )
-        parser.add_argument("--host", default="127.0.0.1")
-        parser.add_argument("--port", type=int, default=8000)
+        parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+        parser.add_argument("--port", type=int, default=8000, help="port to listen on")
         parser.add_argument(
             "--model",
             type=Path,
@@ -44,7 +44,7 @@ class Command(BaseCommand):
             default=settings.BASE_DIR / ".venv-llm/bin/python",
             help="the Python that has xllamacpp",
         )
-        parser.add_argument("--model-port", type=int, default=8090)
+        parser.add_argument("--model-port", type=int, default=8090, help="port of this model")
 
     def handle(self, *args: Any, data: Path | None, **options: Any) -> None:
         if settings.SITE_URL:

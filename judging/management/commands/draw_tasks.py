@@ -14,13 +14,34 @@ class Command(BaseCommand):
     help = "Draw tasks evenly over low and high mean and SD of ROUGE-L and length of the reference."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--project", required=True, metavar="SLUG")
-        parser.add_argument("--run", required=True, type=int, metavar="NUMBER", help="of ROUGE-L")
-        parser.add_argument("--by", default="task", metavar="FIELD", help="default: task")
+        parser.add_argument("--project", required=True, metavar="SLUG", help="the project")
+        parser.add_argument(
+            "--run", required=True, type=int, metavar="NUMBER", help="number of a run of ROUGE-L"
+        )
+        parser.add_argument(
+            "--by",
+            default="task",
+            metavar="FIELD",
+            help="field that names the task of an item; default: task",
+        )
         parser.add_argument("--number", type=int, default=20, help="how many tasks; default: 20")
-        parser.add_argument("--seed", type=int, default=1, help="of the draw; default: 1")
-        parser.add_argument("--keep", nargs="+", action="extend", default=[], metavar="TASK")
-        parser.add_argument("--leave-out", nargs="+", action="extend", default=[], metavar="TASK")
+        parser.add_argument("--seed", type=int, default=1, help="seed of the draw; default: 1")
+        parser.add_argument(
+            "--keep",
+            nargs="+",
+            action="extend",
+            default=[],
+            metavar="TASK",
+            help="tasks that are among the drawn in any case",
+        )
+        parser.add_argument(
+            "--leave-out",
+            nargs="+",
+            action="extend",
+            default=[],
+            metavar="TASK",
+            help="tasks that are never drawn",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         by, run = options["by"], run_commands.get_run(options["project"], options["run"])

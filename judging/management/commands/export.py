@@ -19,9 +19,11 @@ class Command(BaseCommand):
     help = "Export a table of a project to a file."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("table", choices=tables.EXPORT_TABLES)
-        parser.add_argument("--project", required=True, metavar="SLUG")
-        parser.add_argument("--format", choices=FILE_FORMATS, required=True)
+        parser.add_argument("table", choices=tables.EXPORT_TABLES, help="which table")
+        parser.add_argument("--project", required=True, metavar="SLUG", help="the project")
+        parser.add_argument(
+            "--format", choices=FILE_FORMATS, required=True, help="format of the file"
+        )
         parser.add_argument(
             "--snapshot", default="", metavar="NAME", help="export the items of this snapshot"
         )
@@ -46,7 +48,9 @@ class Command(BaseCommand):
             action="store_true",
             help="include control and qualification items in the table of items",
         )
-        parser.add_argument("--output", type=Path, required=True, metavar="PATH")
+        parser.add_argument(
+            "--output", type=Path, required=True, metavar="PATH", help="the file to write"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         project = get_project(options["project"])

@@ -24,9 +24,11 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--project", required=True, metavar="SLUG")
+        parser.add_argument("--project", required=True, metavar="SLUG", help="the project")
         run_commands.add_runs(parser)
-        parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.zip")
+        parser.add_argument(
+            "-o", "--output", type=Path, required=True, metavar="FILE.zip", help="the file to write"
+        )
         parser.add_argument(
             "--with-texts",
             action="store_true",

@@ -35,8 +35,10 @@ class Command(BaseCommand):
             sys.exit(Verdict.BROKEN)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--project", required=True, metavar="SLUG")
-        parser.add_argument("--run", required=True, type=int, metavar="NUMBER")
+        parser.add_argument("--project", required=True, metavar="SLUG", help="the project")
+        parser.add_argument(
+            "--run", required=True, type=int, metavar="NUMBER", help="number of the run"
+        )
         for one in gate.CRITERIA:
             side = "at most" if one.at_most else "at least"
             parser.add_argument(

@@ -42,7 +42,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "path", type=Path, nargs="+", help="files that belong together, a folder, or a zip"
         )
-        parser.add_argument("--project", required=True, metavar="SLUG")
+        parser.add_argument("--project", required=True, metavar="SLUG", help="the project")
         parser.add_argument(
             "--endpoint",
             default="",
@@ -52,7 +52,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--strategy", default="", metavar="SLUG", help="the strategy that was used"
         )
-        parser.add_argument("--format", choices=sorted(REPLY_FORMATS), required=True)
+        parser.add_argument(
+            "--format", choices=sorted(REPLY_FORMATS), required=True, help="format of the files"
+        )
         parser.add_argument(
             "--verdicts",
             choices=VERDICT_CHOICES,

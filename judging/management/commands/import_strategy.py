@@ -16,17 +16,21 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("path", type=Path, help="text in UTF-8")
-        parser.add_argument("--project", required=True, metavar="SLUG")
+        parser.add_argument("path", type=Path, help="the file of prompts, as text in UTF-8")
+        parser.add_argument("--project", required=True, metavar="SLUG", help="the project")
         parser.add_argument(
             "--like",
             required=True,
             metavar="SLUG",
             help="the strategy that gives everything but the prompts",
         )
-        parser.add_argument("--name", required=True, metavar="SLUG", help="the new strategy's")
-        parser.add_argument("--title", default="", help="by default the name")
-        parser.add_argument("--note", default="")
+        parser.add_argument(
+            "--name", required=True, metavar="SLUG", help="name of the new strategy"
+        )
+        parser.add_argument(
+            "--title", default="", help="title of the new strategy; default: its name"
+        )
+        parser.add_argument("--note", default="", help="a note about this version")
 
     def handle(self, *args: Any, **options: Any) -> None:
         project = files.get_open_project(options["project"])

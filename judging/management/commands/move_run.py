@@ -11,8 +11,8 @@ class Command(BaseCommand):
     help = "Move a run without any reply to another endpoint. The run is planned again."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("run", type=int, metavar="NUMBER")
-        parser.add_argument("--project", required=True, metavar="SLUG")
+        parser.add_argument("run", type=int, metavar="NUMBER", help="number of the run")
+        parser.add_argument("--project", required=True, metavar="SLUG", help="the project")
         parser.add_argument("--endpoint", required=True, metavar="NAME", help="the new endpoint")
         parser.add_argument("--wait", action="store_true", help=run_commands.WAIT_HELP)
 

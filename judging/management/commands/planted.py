@@ -24,8 +24,10 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--project", required=True, metavar="SLUG")
-        parser.add_argument("--seed", type=int, default=1, metavar="NUMBER")
+        parser.add_argument("--project", required=True, metavar="SLUG", help="the project")
+        parser.add_argument(
+            "--seed", type=int, default=1, metavar="NUMBER", help="seed of the drawn replies"
+        )
         run_commands.add_while_labelling(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:

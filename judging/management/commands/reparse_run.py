@@ -15,9 +15,11 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("run", type=int, metavar="NUMBER")
-        parser.add_argument("--project", required=True, metavar="SLUG")
-        parser.add_argument("--parser", metavar="NAME", help="default: the parser of the run")
+        parser.add_argument("run", type=int, metavar="NUMBER", help="number of the run")
+        parser.add_argument("--project", required=True, metavar="SLUG", help="the project")
+        parser.add_argument(
+            "--parser", metavar="NAME", help="how to parse; default: the parser of the run"
+        )
         parser.add_argument(
             "--apply",
             action="store_true",

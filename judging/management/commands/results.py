@@ -33,7 +33,7 @@ class Command(BaseCommand):
             help="which table; methods: the methods paragraph. With --from and without a table:"
             " compare all tables with the archive",
         )
-        parser.add_argument("--project", metavar="SLUG")
+        parser.add_argument("--project", metavar="SLUG", help="the project")
         parser.add_argument(
             "--from",
             dest="archive",

@@ -11,8 +11,8 @@ class Command(BaseCommand):
     help = "Resume a paused run; --cap raises its cap."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("run", type=int, metavar="NUMBER")
-        parser.add_argument("--project", required=True, metavar="SLUG")
+        parser.add_argument("run", type=int, metavar="NUMBER", help="number of the run")
+        parser.add_argument("--project", required=True, metavar="SLUG", help="the project")
         parser.add_argument(
             "--cap", metavar="AMOUNT", help="the new cap on the total cost of the run"
         )

@@ -26,8 +26,8 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--project", required=True, metavar="SLUG")
-        parser.add_argument("--strategy", required=True, metavar="SLUG")
+        parser.add_argument("--project", required=True, metavar="SLUG", help="the project")
+        parser.add_argument("--strategy", required=True, metavar="SLUG", help="how to ask")
         parser.add_argument(
             "--endpoint", metavar="NAME", help="the evaluator; not used to combine runs"
         )

@@ -27,8 +27,8 @@ class Command(BaseCommand):
     help = "Start the server in one process; without REDIS_URL, it runs the worker too."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--host", default="127.0.0.1")
-        parser.add_argument("--port", type=int, default=8000)
+        parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+        parser.add_argument("--port", type=int, default=8000, help="port to listen on")
 
     def handle(self, *args: Any, host: str, port: int, **options: Any) -> None:
         settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)

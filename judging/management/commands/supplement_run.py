@@ -15,10 +15,13 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("run", type=int, metavar="NUMBER")
-        parser.add_argument("--project", required=True, metavar="SLUG")
+        parser.add_argument("run", type=int, metavar="NUMBER", help="number of the run")
+        parser.add_argument("--project", required=True, metavar="SLUG", help="the project")
         parser.add_argument(
-            "--parameters", default="", metavar="JSON", help='such as {"max_tokens": 4096}'
+            "--parameters",
+            default="",
+            metavar="JSON",
+            help='parameters in place of those of the run, such as {"max_tokens": 4096}',
         )
         parser.add_argument(
             "--timeout",
@@ -27,7 +30,7 @@ class Command(BaseCommand):
             help="the time that calls of the run get from now on; without --parameters, only the "
             "failed requests are sent again",
         )
-        parser.add_argument("--start", action="store_true", help="ask")
+        parser.add_argument("--start", action="store_true", help="send the requests")
         parser.add_argument("--wait", action="store_true", help=run_commands.WAIT_HELP)
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -14,8 +14,10 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--project", required=True, metavar="SLUG")
-        parser.add_argument("--run", required=True, type=int, metavar="NUMBER")
+        parser.add_argument("--project", required=True, metavar="SLUG", help="the project")
+        parser.add_argument(
+            "--run", required=True, type=int, metavar="NUMBER", help="number of the run"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         run = run_commands.get_run(options["project"], options["run"])

@@ -15,7 +15,9 @@ class Command(BaseCommand):
     help = "Load an archive of results into an empty database."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("archive", type=Path, metavar="ARCHIVE.zip")
+        parser.add_argument(
+            "archive", type=Path, metavar="ARCHIVE.zip", help="an archive of freeze_results"
+        )
         parser.add_argument(
             "--compare",
             action="store_true",

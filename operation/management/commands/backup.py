@@ -16,7 +16,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", type=Path, metavar="FILE.zip")
+        parser.add_argument("file", type=Path, metavar="FILE.zip", help="the file to write")
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
         try:

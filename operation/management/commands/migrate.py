@@ -7,6 +7,11 @@ from operation import former_databases
 
 
 class Command(migrate.Command):
+    help = (
+        "Create or update the tables of the database. If the database lacks migrations that no"
+        " longer exist, nothing is changed, and the command says what to do."
+    )
+
     def handle(self, *args: Any, **options: Any) -> None:
         """Refuse a database that lacks migrations which are no longer here; Django would end in a
         traceback, or say that nothing is to be done."""

@@ -19,7 +19,7 @@ class Command(BaseCommand):
     requires_migrations_checks = False
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", type=Path, metavar="FILE.zip")
+        parser.add_argument("file", type=Path, metavar="FILE.zip", help="a backup")
         parser.add_argument(
             "--replace", action="store_true", help="delete what is in the database now"
         )

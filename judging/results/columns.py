@@ -92,7 +92,8 @@ class Column:
 
     `name` is its name in files and in the API, `title` its header on pages and `unit` stands below.
     `link` leads to the items behind a figure, and `note` is a remark below it. A page is sorted by
-    the column with `sort` in its URL, or with `name` if that is empty.
+    the column with `sort` in its URL, or with `name` if that is empty. `shown_as` says how a page
+    shows the kind.
     """
 
     name: str
@@ -103,6 +104,7 @@ class Column:
     note: Callable[[Row], str] | None = None
     sort: str = ""
     is_number: ClassVar[bool] = True
+    shown_as: ClassVar[str] = ""
 
     def header(self) -> Header:
         return Header(self.title, self.sort or self.name, self.unit, self.is_number)
@@ -134,6 +136,8 @@ def _follow(link: Link | None, row: Row, of: Leading) -> str:
 class Count(Column):
     """A number of items."""
 
+    shown_as: ClassVar[str] = "count"
+
     def cell(self, row: Row, of: Leading) -> Cell:
         return cells.count_cell(row[self.name], self.href(row, of), note=self.note_of(row))
 
@@ -143,6 +147,7 @@ class MeanCount(Column):
     """A number of items, or its mean over prompts with one decimal. If there is no number, the
     column `reason` says why."""
 
+    shown_as: ClassVar[str] = "count, or its mean"
     _: KW_ONLY
     reason: str = "reason"
 
@@ -159,12 +164,16 @@ class MeanCount(Column):
 class Number(Column):
     """A number to two decimals, such as a mean."""
 
+    shown_as: ClassVar[str] = "number"
+
     def cell(self, row: Row, of: Leading) -> Cell:
         return cells.number_cell(row[self.name], note=self.note_of(row))
 
 
 class Percent(Column):
     """A fraction of 1 in percent, without an n of its own."""
+
+    shown_as: ClassVar[str] = "percentage"
 
     def cell(self, row: Row, of: Leading) -> Cell:
         return cells.percent_cell(row[self.name])
@@ -175,6 +184,7 @@ class Figure(Column):
     """A figure to two decimals (or in percent), with the interval and the reason in the columns
     named after it. A difference is `signed`."""
 
+    shown_as: ClassVar[str] = "figure with its interval"
     _: KW_ONLY
     in_percent: bool = False
     signed: bool = False
@@ -191,6 +201,7 @@ class Share(Column):
     """A part of the items in the column `part_of`: a count with its share. If there is no count,
     the column `reason` says why, if there is one."""
 
+    shown_as: ClassVar[str] = "count with its share"
     _: KW_ONLY
     part_of: str = "parsed"
     reason: str = ""
@@ -214,6 +225,7 @@ class Rate(Column):
     the link has a result, such as detected, these are by default the same items with any result.
     """
 
+    shown_as: ClassVar[str] = "rate with its interval"
     _: KW_ONLY
     n: str = "parsed"
     n_link: Link | None = None
@@ -265,6 +277,7 @@ class Points(Column):
     """A difference of rates in percentage points, with sign and interval. The columns of its
     interval and reason start with `prefix`."""
 
+    shown_as: ClassVar[str] = "difference in points with its interval"
     _: KW_ONLY
     prefix: str = ""
     low: str = "low"
@@ -281,6 +294,7 @@ class Points(Column):
 class Distance(Column):
     """The distance between two rates in percentage points, without sign, or why there is none."""
 
+    shown_as: ClassVar[str] = "distance in points"
     _: KW_ONLY
     unit: str = cells.POINTS_UNIT
     reason: str = "reason"
@@ -296,6 +310,7 @@ class Distance(Column):
 class PValue(Column):
     """A p to three decimals, or why there is none."""
 
+    shown_as: ClassVar[str] = "p, or why there is none"
     _: KW_ONLY
     reason: str = "reason"
 
@@ -308,6 +323,7 @@ class PValue(Column):
 class Text(Column):
     """A text; `write` gives the row's text if that is not the value, and `place` its sort key."""
 
+    shown_as: ClassVar[str] = "text"
     _: KW_ONLY
     write: Callable[[Row], str] | None = None
     place: Callable[[Row], float | str] | None = None
@@ -323,6 +339,7 @@ class Text(Column):
 class Titled(Column):
     """The title of a row on this page, which may depend on the project."""
 
+    shown_as: ClassVar[str] = "title"
     _: KW_ONLY
     title_of: Callable[["PageQuery", Row], str]
     is_number: ClassVar[bool] = False
@@ -334,6 +351,7 @@ class Titled(Column):
 class RunNumber(Column):
     """The number of a run, with a link to its page."""
 
+    shown_as: ClassVar[str] = "run, with a link"
     is_number: ClassVar[bool] = False
 
     def cell(self, row: Row, of: Leading) -> Cell:
@@ -344,6 +362,7 @@ class RunNumber(Column):
 class Custom(Column):
     """A number (or a text, with `is_text`) that no other kind formats: `make` builds its cell."""
 
+    shown_as: ClassVar[str] = "number or text"
     _: KW_ONLY
     make: Callable[[Row, Leading], Cell] = lambda row, of: Cell()
     is_text: bool = False
@@ -374,6 +393,32 @@ MISSING = Count("missing", "Missing", items(result="missing"))
 PARSED = Count("parsed", "Parsed", items(result="parsed"))
 # Marks the place of the fields that a table is grouped by.
 FIELDS = Column("")
+# What the columns hold that many tables have.
+COMMON_COLUMNS = {
+    "run": "number of the run; `run_a` and `run_b` if two are compared",
+    "endpoint": "name of the evaluator",
+    "strategy": "name of the strategy",
+    RUN_NAME: "name of the run, if it has one",
+    "total": "number of items, missing ones included",
+    "missing": "number of items without a usable outcome",
+    "parsed": "number of items with a usable outcome",
+    "n": "number of items, or of whatever the row's figure is about",
+    "clusters": "number of source questions; items of one question are not independent",
+    "score_invariant": "true in rows about score-invariant items: there, a detection is a false "
+    "alarm",
+    "detected": "number of items whose error was detected",
+    "detection_rate": "share of the parsed items in which an error was detected",
+    "undetected_rate": "1 minus this share",
+    "low": "lower end of the 95 % interval of the row's figure; `NAME_low` for the figure `NAME`",
+    "high": "upper end of this interval; `NAME_high` for the figure `NAME`",
+    "reason": "why the figure or its interval is empty; `NAME_reason` for the figure `NAME`",
+    "p": "p of a test of the figure; `NAME_p` for the figure `NAME`",
+    "metric": "what is scored, as the task type or the strategy names it",
+    "off_scale": "whether numbers off their scale are kept or left out, if there are any",
+    "currency": "currency of all amounts in the row",
+}
+# Columns whose names end so belong to the figure whose name stands before.
+ENDINGS = ("low", "high", "reason")
 
 
 @dataclass(frozen=True)
@@ -386,7 +431,7 @@ class Table:
     a worker; None means always at once. `of_people`: the table also depends on labels, or on items
     that are not in the runs. `settings`: what its rows depend on besides data and code, such as the
     project's name. `with_duplicates`: if the table is grouped by ability and category, it
-    has rows for duplicates.
+    has rows for duplicates. `about` says to readers of the reference what a row is.
     """
 
     name: str
@@ -398,6 +443,7 @@ class Table:
     of_items: bool = False
     with_duplicates: bool = False
     settings: Callable[[Project, Sequence[Run]], list[Any]] = lambda project, runs: []
+    about: str = ""
 
     @property
     def module(self) -> str:
@@ -457,6 +503,7 @@ def summed_table(
     name: str,
     rows: Callable[[Sequence[Run], Sequence[str]], Rows],
     *columns: Column,
+    about: str = "",
 ) -> Table:
     """A table that the database sums from outcomes, by fields of the outcomes."""
 
@@ -472,4 +519,5 @@ def summed_table(
         at_once=SUM_LIMIT,
         of_people=False,
         with_duplicates=True,
+        about=about,
     )

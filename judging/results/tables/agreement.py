@@ -75,12 +75,15 @@ AGREEMENT = Table(
     ),
     lambda project, runs, by: agreement.agreement_rows(project),
     at_once=None,
+    about="A row per question, measure and group of people: how well annotators agree.",
 )
 CONFUSION = Table(
     "confusion",
     columns.plain("field", "a", "b", "choice_a", "choice_b", "n"),
     lambda project, runs, by: agreement.confusion_rows(project),
     at_once=None,
+    about="A row per question, pair of annotators and pair of answers: on how many items they "
+    "gave them.",
 )
 PACE = Table(
     "pace",
@@ -110,6 +113,7 @@ PACE = Table(
         project, lead_reports.find_grouping(project, list(by))
     ),
     at_once=None,
+    about="A row per person: labels, labels per day, and labelling times.",
 )
 
 

@@ -145,6 +145,8 @@ ALIGNMENT = Table(
     tabulate_alignment,
     group_by=paired_scores.BY_ITEM_FIELDS_AND_LENGTH,
     at_once=columns.GROUP_DRAW_LIMIT,
+    about="A row per run, metric and group: correlations and distances between the "
+    "evaluator's numbers and people's, and the means of both.",
 )
 MEASURE_PARAMETER = "measure"
 

@@ -93,6 +93,8 @@ ALIGNMENT_GROUPS = Table(
     ),
     tabulate_groups,
     group_by=paired_scores.BY_ITEM_FIELDS_AND_LENGTH,
+    about="A row per run, metric and figure of the table alignment: the figure over all "
+    "items, and its mean and standard deviation over groups.",
 )
 
 

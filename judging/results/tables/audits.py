@@ -147,6 +147,8 @@ AUDITS = Table(
     # This table is never cached: it depends on other projects, and their changes are not counted
     # here.
     at_once=None,
+    about="A row per run and verdict (right or wrong): how many of its explanations people "
+    "judged correct, insufficient, wrong or absent.",
 )
 
 
@@ -169,6 +171,8 @@ AUDIT_CLASSES = Table(
     lambda project, runs, by: tabulate_classes(project, runs),
     # Never cached, as `audits`.
     at_once=None,
+    about="A row per run, verdict and quality of explanations: its share of all judged "
+    "explanations.",
 )
 SHOW_SWITCH = Switch(
     "show", "Shares of", {"verdicts": "Right and wrong verdicts", "classes": "All explanations"}

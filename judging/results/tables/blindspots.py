@@ -427,6 +427,8 @@ BLINDSPOTS = Table(
     tabulate,
     group_by=BY_SLICE_FIELDS,
     at_once=columns.GROUP_DRAW_LIMIT,
+    about="A row per run and slice, which is a value of a field or a pair of values of two "
+    "fields: its undetected rate compared with that of the other error items.",
 )
 
 DEFAULT_FIELDS = "ability,category,source_ability,origin"

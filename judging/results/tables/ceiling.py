@@ -241,6 +241,9 @@ CEILING = Table(
     tabulate_ceiling,
     group_by=paired_scores.BY_ITEM_FIELDS_AND_LENGTH,
     at_once=columns.GROUP_DRAW_LIMIT,
+    about="A row per run, metric, group, measure and rater: each person against the mean of "
+    "the others, and the evaluator against the same means; rows without a rater are "
+    "means over people.",
 )
 ALT_TEST = Table(
     "alt_test",
@@ -259,6 +262,8 @@ ALT_TEST = Table(
     ),
     tabulate_alt_test,
     group_by=paired_scores.BY_ITEM_FIELDS_AND_LENGTH,
+    about="A row per run, metric, group and rater: the alternative annotator test, which asks "
+    "whether the evaluator may replace a person.",
 )
 SIDES = {"people": "The person", "evaluator": "The evaluator"}
 EPSILON_SWITCH = Switch(

@@ -166,6 +166,8 @@ EVALUATORS = Table(
     lambda project, runs, by: tabulate(runs),
     settings=lambda project, runs: [settings.CURRENCY],
     of_people=False,
+    about="A row per run that judged error items or score-invariant items: detection, false "
+    "alarms, J, cost and time; the highest J first.",
 )
 
 

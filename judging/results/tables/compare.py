@@ -292,6 +292,8 @@ COMPARE = Table(
     ),
     lambda project, runs, by: compare(runs),
     of_people=False,
+    about="A row per pair of runs, first over all abilities, then by ability: the difference "
+    "of their detection, false alarms and J on the items that both parsed.",
 )
 
 ALL = "all"

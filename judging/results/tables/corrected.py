@@ -158,6 +158,8 @@ CORRECTED = Table(
     ),
     tabulate,
     group_by=detectors.BY_ITEM_FIELDS,
+    about="A row per run of error detection that also judged items without a final label, and "
+    "group: the share of items with an error, estimated in five ways.",
 )
 
 

@@ -297,6 +297,8 @@ COST = Table(
     lambda project, runs, by: tabulate(runs),
     settings=lambda project, runs: [settings.CURRENCY],
     of_people=False,
+    about="A row per run: its requests, tokens and cost, also per detected error and per "
+    "1,000 items.",
 )
 
 

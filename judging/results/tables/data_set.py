@@ -201,6 +201,8 @@ DATA_SET = Table(
     # The words of all texts are counted: a second for 2,400 items of study 000.
     at_once=columns.GROUP_DRAW_LIMIT,
     of_items=True,
+    about="A row per group of items and label, category, other value or text: how many items "
+    "have it, with the mean length of texts.",
 )
 OPEN = "open"
 

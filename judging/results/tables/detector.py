@@ -345,6 +345,8 @@ DETECTOR = Table(
     ),
     tabulate_detector,
     group_by=detectors.BY_ITEM_FIELDS,
+    about="A row per run of error detection and group: accuracy, precision, recall, F1 and "
+    "MCC; then baselines, people and means over prompts.",
 )
 DETECTOR_RANGES = Table(
     "detector_ranges",
@@ -357,6 +359,9 @@ DETECTOR_RANGES = Table(
     tabulate_ranges,
     group_by=detectors.BY_ITEM_FIELDS,
     of_people=False,
+    about="A row per run, or mean over an evaluator's four prompts, group and figure of the "
+    "table detector: its interval, and its bounds if missing verdicts were all wrong or "
+    "all right.",
 )
 SHOWN = ("f1", "precision", "recall", "accuracy", "mcc")
 DRAWN = ("precision", "recall", "f1")

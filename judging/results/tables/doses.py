@@ -274,6 +274,8 @@ DOSES = Table(
     group_by=counted.BY_OUTCOME_FIELDS,
     at_once=columns.GROUP_DRAW_LIMIT,
     of_people=False,
+    about="A row per run, group and dose, which is the number of errors in the answer: "
+    "detection and penalty.",
 )
 TRENDS = Table(
     "dose_trends",
@@ -302,6 +304,8 @@ TRENDS = Table(
     lambda project, runs, by: tabulate_dose_trends(runs, by),
     group_by=counted.BY_OUTCOME_FIELDS,
     of_people=False,
+    about="A row per run and group: the straight lines of detection and of the penalty over "
+    "the doses.",
 )
 PENALTIES = Table(
     "penalties",
@@ -319,6 +323,8 @@ PENALTIES = Table(
     tabulate_penalties,
     group_by=counted.BY_OUTCOME_FIELDS,
     at_once=columns.GROUP_DRAW_LIMIT,
+    about="A row per run, group and penalty that people expect: detection and the penalty "
+    "that the evaluator gave.",
 )
 _SHARE_OF_SCALE = columns.Custom(
     "share", "Share of the scale", make=lambda row, of: cells.percent_cell(_share(row, "penalty"))

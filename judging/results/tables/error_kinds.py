@@ -136,6 +136,8 @@ ERROR_KINDS = Table(
     ),
     tabulate,
     group_by=detectors.BY_ITEM_FIELDS,
+    about="A row per run, or mean over an evaluator's four prompts, group and error category: "
+    "the recall among items with such an error.",
 )
 
 

@@ -185,6 +185,8 @@ EXPLANATIONS = columns.summed_table(
     ),
     *columns.plain("rate_corrected_low", "rate_corrected_high", "rate_corrected_reason"),
     columns.Column("score_invariant"),
+    about="A row per run whose explanations were checked, and group: the undetected rate "
+    "before and after credit for errors that only the explanation names.",
 )
 FOUND, FALSE_CREDIT = EXPLANATIONS.rate("found_rate"), EXPLANATIONS.rate("false_credit")
 

@@ -115,4 +115,5 @@ LEFT_OUT = Table(
     lambda project, runs, by: tabulate_left_out(runs),
     at_once=columns.SUM_LIMIT,
     of_people=False,
+    about="A row per run: how many of its outcomes are in no figure, by reason.",
 )

@@ -121,6 +121,8 @@ MAJORITY = Table(
     lambda project, runs, by: tabulate_majority(project, by),
     group_by=detectors.BY_ITEM_FIELDS,
     of_items=True,
+    about="A row per metric and group: the share of items on which more than half of the "
+    "people gave the same number.",
 )
 RATINGS = Table(
     "ratings",
@@ -135,6 +137,8 @@ RATINGS = Table(
     lambda project, runs, by: tabulate_ratings(project, by),
     group_by=detectors.BY_ITEM_FIELDS,
     of_items=True,
+    about="A row per item and metric with numbers from two people or more: how many people, "
+    "their mean, and whether more than half gave the same number.",
 )
 _UNDECIDED = columns.Count("undecided", "Without", columns.items(decided="false"))
 # The most lines shown; downloads have all.

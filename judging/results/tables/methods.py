@@ -623,6 +623,7 @@ METHODS_OF_DATA = Table(
     lambda project, runs, by: _write_data(project),
     of_items=True,
     settings=_data_settings,
+    about="A row per paragraph of the methods section about the items and the people.",
 )
 METHODS_OF_RUNS = Table(
     "methods_of_runs",
@@ -630,6 +631,7 @@ METHODS_OF_RUNS = Table(
     lambda project, runs, by: _write_runs(project, runs),
     of_people=False,
     settings=_run_settings,
+    about="A row per paragraph of the methods section about the runs.",
 )
 # In the order of the paragraphs.
 METHODS = (METHODS_OF_DATA, METHODS_OF_RUNS)

@@ -207,6 +207,8 @@ MISSING = Table(
     group_by=counted.BY_OUTCOME_FIELDS,
     of_people=False,
     with_duplicates=True,
+    about="A row per run, group and cause of missing outcomes, and the bounds of the "
+    "undetected rate; a group without missing outcomes has one row without a cause.",
 )
 _RATE = columns.Custom(
     "rate",

@@ -78,6 +78,9 @@ CATEGORY_RATES = Table(
     ),
     lambda project, runs, by: tabulate(runs),
     of_people=False,
+    about="A row per run and pair of error categories, a category with itself included: "
+    "detection rate and covariance, from which the rate of any mix of categories "
+    "follows.",
 )
 
 

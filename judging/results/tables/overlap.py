@@ -114,6 +114,8 @@ OVERLAP = Table(
     ),
     tabulate_overlap,
     group_by=detectors.BY_ITEM_FIELDS,
+    about="A row per run of ROUGE-L and group: mean and standard deviation of ROUGE-L, and "
+    "the mean number of words of the reference.",
 )
 VIEWS = (
     metric_view(

@@ -97,6 +97,8 @@ PAIRS = Table(
     ),
     tabulate_pairs,
     group_by=paired_scores.BY_ITEM_FIELDS_AND_LENGTH,
+    about="A row per run, metric, group and pair of numbers, people's and the evaluator's: "
+    "how many items have it.",
 )
 _AGREEMENT = columns.Rate(
     "agreement",
@@ -119,6 +121,8 @@ BY_SCORE = Table(
     ),
     tabulate_by_score,
     group_by=paired_scores.BY_ITEM_FIELDS_AND_LENGTH,
+    about="A row per run, metric, group and number from people: how often the evaluator gives "
+    "exactly this number.",
 )
 # The most lines and panels shown; downloads have all.
 MOST_LINES, MOST_PANELS = 200, 12

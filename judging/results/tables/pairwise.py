@@ -48,6 +48,8 @@ SYSTEMS = Table(
     ),
     lambda project, runs, by: pairwise.system_rows(project),
     at_once=None,
+    about="A row per system, for final labels and for all labels: wins, ties and losses "
+    "against the others, and the strength that follows; the strongest first.",
 )
 PAIRS = Table(
     "pairwise_pairs",
@@ -59,6 +61,8 @@ PAIRS = Table(
     ),
     lambda project, runs, by: pairwise.pair_rows(project),
     at_once=None,
+    about="A row per pair of systems, for final labels and for all labels: how often each was "
+    "preferred; the rate is that of the first.",
 )
 POSITION = Table(
     "pairwise_position",
@@ -75,6 +79,8 @@ POSITION = Table(
     ),
     lambda project, runs, by: pairwise.position_rows(project),
     at_once=None,
+    about="A row for all annotators and one for each: how often the response that is shown "
+    "first is preferred.",
 )
 
 

@@ -307,6 +307,9 @@ RATES = Table(
     lambda project, runs, by: tabulate_rates(runs),
     settings=lambda project, runs: [settings.CURRENCY],
     of_people=False,
+    about="A row per run for its error items and one for its score-invariant items: how many "
+    "items would narrow the interval of the rate to 10, 5 or 2.5 points to either side, "
+    "and what they would cost.",
 )
 DIFFERENCES = Table(
     "planning_differences",
@@ -328,6 +331,8 @@ DIFFERENCES = Table(
     ),
     lambda project, runs, by: tabulate_differences(runs),
     of_people=False,
+    about="A row per pair of runs: how many error items would show a difference of 20, 10 or "
+    "5 points.",
 )
 
 
@@ -348,6 +353,8 @@ REPEATED = Table(
     ),
     lambda project, runs, by: tabulate_samples(runs),
     of_people=False,
+    about="A row per run with repeats and number of samples per item: how many error items "
+    "would give detection to 5 points on either side.",
 )
 START = Table(
     "planning_start",
@@ -365,6 +372,8 @@ START = Table(
     ),
     lambda project, runs, by: tabulate_start(project),
     of_items=True,
+    about="A row per assumed rate and correlation within a question: how many items intervals "
+    "and differences would need before there is any run.",
 )
 
 

@@ -232,6 +232,9 @@ BIAS = Table(
     tabulate_bias,
     group_by=detectors.BY_ITEM_FIELDS,
     of_people=False,
+    about="A row per evaluator with several of the four prompts of study 001, group and "
+    "figure: the difference between two orders of the options or two wordings; then the "
+    "means.",
 )
 CHANGES = Table(
     "changes",
@@ -252,6 +255,8 @@ CHANGES = Table(
     tabulate_changes,
     group_by=detectors.BY_ITEM_FIELDS,
     of_people=False,
+    about="A row per run of error detection, group and figure: the change from the "
+    "evaluator's last run of prompt 1-A over the same items.",
 )
 
 BIAS_TITLES = {

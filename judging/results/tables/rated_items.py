@@ -186,6 +186,7 @@ POINTS = Table(
     ),
     tabulate_points,
     group_by=paired_scores.BY_ITEM_FIELDS_AND_LENGTH,
+    about="A row per run, item and metric: the number from people and the evaluator's.",
 )
 PAIRS_OF_ITEMS = Table(
     "pairs_of_items",
@@ -197,6 +198,8 @@ PAIRS_OF_ITEMS = Table(
     ),
     tabulate_pairs_of_items,
     group_by=paired_scores.BY_ITEM_FIELDS_AND_LENGTH,
+    about="A row per run, group, metric and pair of numbers, people's and the evaluator's: "
+    "how many items have it.",
 )
 _ITEMS = lines.Lines(
     POINTS,

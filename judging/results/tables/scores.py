@@ -209,6 +209,8 @@ SCORES = columns.summed_table(
     ),
     columns.Column("score_invariant"),
     *columns.plain(*(f"{name}_{end}" for name in MEANS for end in ("low", "high", "reason"))),
+    about="A row per run and group: whether the perturbed answer scores lower than the gold "
+    "answer, equal or higher, the mean scores, and the ends of the scale.",
 )
 SCORE_CHANGES = columns.summed_table(
     "score_changes",
@@ -217,6 +219,7 @@ SCORE_CHANGES = columns.summed_table(
     columns.MISSING,
     columns.PARSED,
     *columns.plain("change", "n", "share", "score_invariant"),
+    about="A row per run, group and difference of the two scores: how many items have it.",
 )
 # Scales with more steps show only the steps that occur.
 MOST_STEPS = 40

@@ -137,6 +137,8 @@ SENSITIVITY = Table(
     ),
     lambda project, runs, by: tabulate(runs),
     of_people=False,
+    about="A row per run for all items, for each ability and for each origin: detection "
+    "beside false alarms, J and d'.",
 )
 
 

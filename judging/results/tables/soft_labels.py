@@ -258,6 +258,8 @@ SOFT_LABELS = Table(
     ),
     tabulate,
     group_by=detectors.BY_ITEM_FIELDS,
+    about="A row per run of error detection and group: how its verdicts go along with the "
+    "share of people who said error.",
 )
 SOFT_SHARES = Table(
     "soft_shares",
@@ -276,6 +278,8 @@ SOFT_SHARES = Table(
     ),
     tabulate_shares,
     group_by=detectors.BY_ITEM_FIELDS,
+    about="A row per run of error detection, group and share of people who said error "
+    "(nobody, a minority, half, a majority, everybody): how often the run says error.",
 )
 SHOW_SWITCH = Switch("show", "Show", {"agreement": "Agreement", "shares": "Errors called"})
 

@@ -193,6 +193,8 @@ STRENGTH = Table(
     group_by=detectors.BY_ITEM_FIELDS,
     of_people=False,
     settings=_list_ratings,
+    about="A row per strategy, outside rating, group and figure: how precision and recall go "
+    "along with the rating over the evaluators.",
 )
 POINTS = Table(
     "strength_points",
@@ -207,6 +209,8 @@ POINTS = Table(
     group_by=detectors.BY_ITEM_FIELDS,
     of_people=False,
     settings=_list_ratings,
+    about="A row per strategy, outside rating, group and evaluator: its rating, precision and "
+    "recall.",
 )
 ASKED_SWITCH = Switch(
     "rows", "Evaluators by", {"detectors": "Mean over prompts", "runs": "Each strategy"}

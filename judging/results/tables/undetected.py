@@ -109,6 +109,7 @@ UNDETECTED = columns.summed_table(
     *columns.plain("low", "high", "reason"),
     *columns.plain("both_good_rate", "both_good_low", "both_good_high", "both_good_reason"),
     *columns.plain("score_invariant"),
+    about="A row per run and group: how many errors were detected, went undetected or are missing.",
 )
 
 

@@ -380,6 +380,7 @@ VERDICTS = columns.summed_table(
         "one_order", "One order missing", columns.items(result="missing", cause=ONE_ORDER)
     ),
     *columns.plain("both_good_rate", "low", "high", "reason", "score_invariant"),
+    about="A row per run and group of pairs: which answer was chosen over both orders.",
 )
 ORDER_EFFECT = columns.summed_table(
     "order_effect",
@@ -394,6 +395,7 @@ ORDER_EFFECT = columns.summed_table(
         "p", "p", reason="difference_reason", note=lambda row: cells.TEST_WORDS.get(row["test"], "")
     ),
     columns.Column("test"),
+    about="A row per run, group and effect: in how many pairs the order of the answers decided.",
 )
 REPEATS = replace(
     columns.summed_table(
@@ -437,6 +439,8 @@ REPEATS = replace(
         ),
         columns.Figure("alpha", "Alpha over samples"),
         *columns.plain("alpha_low", "alpha_high", "alpha_reason"),
+        about="A row per run with several samples, group and metric: how often the samples of an "
+        "item differ, and how reliable one sample is.",
     ),
     at_once=columns.GROUP_DRAW_LIMIT,
 )

@@ -152,7 +152,7 @@ FORMATS: dict[str, Format] = {
         has_password=True,
         labels=realmistake.LABELS,
     ),
-    "zip": Format(bundles.read_rows, has_password=True),
+    "zip": Format(bundles.read_rows, "A zip of such tables", has_password=True),
 }
 # Formats of recorded replies, in one file or a folder of files;
 # `judging.runs.recorded.transcripts` documents the values of a row.

@@ -183,3 +183,22 @@ EXPORT_TABLES: dict[str, Table] = {
         count=lambda of: Outcome.objects.filter(run__project=of).count(),
     ),
 }
+# What each table is, and each format whose name does not say it.
+TABLE_HINTS = {
+    "items": "items and their final labels",
+    "labels": "all labels, including replaced ones",
+    "revisions": "all revisions of the texts",
+    "resolutions": "history of final labels",
+    "comments": "comments on items, and who was mentioned",
+    "marks": "who skipped or flagged an item, or saw others' labels",
+    "baseline": "human baseline, compared with the final labels",
+    "practice": "qualification rounds, and who passed",
+    "probes": "results of each annotator on control items",
+    "runs": "names, tags, notes and states of the runs",
+    "calls": "prompts sent to evaluators, and their replies",
+    "outcomes": "outcome of each item in each run",
+}
+FORMAT_HINTS = {
+    "fbi": "the archive of study 000, a zip with a table of items per category",
+    "hub": "for the Hugging Face hub, a zip of Parquet files with a data card",
+}

@@ -24,25 +24,7 @@ from formats import fbi
 from formats.writers import FBI, FILE_FORMATS
 from judging.exporting import dataset_card, jobs
 from judging.exporting.rows import ExportRequest
-
-# Explanations of names that need an explanation; other names are shown without.
-TABLE_HINTS = {
-    "items": "items and their final labels",
-    "labels": "all labels, including replaced ones",
-    "revisions": "all revisions of the texts",
-    "resolutions": "history of final labels",
-    "marks": "who skipped or flagged an item, or saw others' labels",
-    "baseline": "human baseline, compared with the final labels",
-    "practice": "qualification rounds, and who passed",
-    "probes": "results of each annotator on control items",
-    "runs": "names, tags, notes and states of the runs",
-    "calls": "prompts sent to evaluators, and their replies",
-    "outcomes": "outcome of each item in each run",
-}
-FORMAT_HINTS = {
-    "fbi": "the archive of study 000, a zip with a table of items per category",
-    "hub": "for the Hugging Face hub, a zip of Parquet files with a data card",
-}
+from judging.exporting.tables import FORMAT_HINTS, TABLE_HINTS
 
 
 class ExportForm(forms.Form):

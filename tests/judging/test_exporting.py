@@ -78,7 +78,7 @@ def test_a_lead_asks_for_an_export_and_takes_it(lead: Client) -> None:
 def test_the_page_says_what_each_table_and_each_kind_of_zip_is(lead: Client) -> None:
     shown = lead.get(PAGE).content.decode()
     told = re.findall(r'<option value="([a-z]+)">\1: ', shown)
-    assert {*jobs.EXPORT_TABLES, "fbi", "hub"} - {*told} == {"comments"}
+    assert {*jobs.EXPORT_TABLES, "fbi", "hub"} == {*told}
 
 
 def test_how_far_an_export_is_shows_as_a_bar(lead: Client, monkeypatch: pytest.MonkeyPatch) -> None:

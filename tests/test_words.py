@@ -31,6 +31,8 @@ PACKAGES = (
 EXEMPT = (
     # Words of a prompt: a changed byte is another request.
     "judging/strategies/criteria.py",
+    # Words of prompts, as the files of strategies have them.
+    "docs/strategies.md",
     # The name of a stored rule.
     "annotation/generation/generated_items.py",
     "templates/judging/data_card.txt",
@@ -170,6 +172,8 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 def _paragraphs(text: str) -> list[str]:
     """Each line with the beginning of the next, since a phrase may be broken between them."""
     text = re.sub(r"\{% load [^%]*%\}", "", text)
+    # One word in small letters that is marked as code is a name in the code.
+    text = re.sub(rf"`{NAME.pattern}`", "``", text)
     lines = [" ".join(re.sub(r"^\s*(#|//|\*)\s?", "", line).split()) for line in text.splitlines()]
     return [
         f"{line} {' '.join(after.split()[:6])}"
@@ -224,6 +228,17 @@ def test_a_word_of_the_table_is_found(
     [hit] = hits(tmp_path / name)
     assert hit.startswith(f"{name}:1: ")
     assert hit.endswith(say)
+
+
+def test_a_name_in_the_code_may_be_another_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.test_words.ROOT", tmp_path)
+    path = tmp_path / "a.md"
+    path.write_text("The table `probes` has the results.")
+    assert hits(path) == []
+    path.write_text("The table of probes has the results.")
+    assert len(hits(path)) == 1
 
 
 def test_the_name_of_a_task_type_and_a_health_probe_are_plain_words(tmp_path: Path) -> None:

@@ -104,17 +104,6 @@ def test_every_link_inside_the_repository_leads_to_a_file(document: Path) -> Non
     assert [link for link in links if not (document.parent / link).exists()] == []
 
 
-def test_the_readme_names_every_variable_that_the_settings_read() -> None:
-    settings = (ROOT / "config" / "settings.py").read_text(encoding="utf-8")
-    read = set(
-        re.findall(
-            r'(?:environ\.get|_flag|_names|_address|_token|_count)\(\s*"([A-Z_]+)"', settings
-        )
-    )
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert {name for name in read if f"`{name}`" not in readme} == set()
-
-
 def test_the_citation_names_the_version_of_today() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))

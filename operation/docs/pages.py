@@ -134,16 +134,21 @@ _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
 def _parse(file: str) -> list[Token]:
-    """Return the tokens of a file; each heading has an anchor like that which GitHub gives it."""
+    """Return the tokens of a file; each heading has an anchor."""
     tokens = _MARKDOWN.parse(_read(file))
     seen: dict[str, int] = {}
     for number, token in enumerate(tokens):
         if token.type == "heading_open":
-            anchor = re.sub(r"[^\w\- ]", "", _plain(tokens[number + 1]).lower()).replace(" ", "-")
+            anchor = make_anchor(_plain(tokens[number + 1]))
             before = seen.get(anchor, 0)
             seen[anchor] = before + 1
             token.attrSet("id", f"{anchor}-{before}" if before else anchor)
     return tokens
+
+
+def make_anchor(heading: str) -> str:
+    """Return the anchor of the first heading of a page with these words, as GitHub makes it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def _plain(inline: Token) -> str:

@@ -409,6 +409,22 @@ COMMON_COLUMNS = {
     "detected": "number of items whose error was detected",
     "detection_rate": "share of the parsed items in which an error was detected",
     "undetected_rate": "1 minus this share",
+    "detection": "share of the items in which an error was detected; in `dose_trends` its change "
+    "with each further error",
+    "false_alarm": "share of the score-invariant items in which an error was detected; in "
+    "`compare` the difference of the two runs",
+    "j": "detection minus false alarms; in `compare` the difference of the two runs",
+    "errors": "number of parsed error items",
+    "invariant": "number of parsed score-invariant items",
+    "penalty": "mean of the gold score minus the perturbed score, in points of the scale; in "
+    "`dose_trends` its change with each further error",
+    "scored": "number of items with both scores",
+    "bottom": "lowest score of the scale",
+    "at_top": "highest score of the scale",
+    "questions": "number of source questions",
+    "items_10": "number of items to ask for an interval of 10 points to either side; in "
+    "`planning_differences` to find a difference of 10 points",
+    "items_5": "the same for 5 points",
     "low": "lower end of the 95 % interval of the row's figure; `NAME_low` for the figure `NAME`",
     "high": "upper end of this interval; `NAME_high` for the figure `NAME`",
     "reason": "why the figure or its interval is empty; `NAME_reason` for the figure `NAME`",

@@ -57,7 +57,7 @@ def test_every_screen_that_a_page_explains_exists() -> None:
 
 def test_links_lead_to_pages_of_the_site_and_pictures_are_served(client: Client) -> None:
     text = client.get(reverse("docs-page", args=["overview"])).content.decode()
-    assert 'href="/docs/data-files/#replies-made-elsewhere"' in text
+    assert 'href="/docs/data-files/#a-client-and-a-notebook"' in text
     assert finders.find("docs/pictures/results.png")
     assert 'src="/static/docs/pictures/results.png"' in text
     # The licence is no page of the documentation, so its name stays without a link.

@@ -1,5 +1,6 @@
 """The documentation on the site: every link leads somewhere, every screen finds its page."""
 
+import html
 import re
 import subprocess
 import sys
@@ -142,3 +143,27 @@ def test_the_static_site_is_built_with_all_pages_and_no_warning(tmp_path: Path) 
     overview = (tmp_path / "html" / "overview.html").read_text(encoding="utf-8")
     assert 'href="operation.html#from-a-package"' in overview
     assert 'src="_images/results.png"' in overview
+
+
+@pytest.mark.django_db
+def test_a_word_of_the_glossary_is_explained_where_it_stands(people: Cast, client: Client) -> None:
+    client.force_login(people.lead.account)
+    text = client.get(reverse("snapshots", args=[people.project.slug])).content.decode()
+    [said] = re.findall(
+        r'<a class="term" href="/docs/glossary/#final-label" title="([^"]*)">', text
+    )
+    explained = {
+        one.title: one.text for one in pages.list_sections(pages.pages_by_slug()["glossary"])
+    }
+    assert html.unescape(said) == explained["Final label"]
+
+
+def test_every_word_that_a_page_explains_is_in_the_glossary() -> None:
+    titles = {one.title.lower() for one in pages.list_sections(pages.pages_by_slug()["glossary"])}
+    used = {
+        word
+        for path in (ROOT / "templates").rglob("*.html")
+        for word in re.findall(r"\{% term ['\"]([^'\"]+)", path.read_text(encoding="utf-8"))
+    }
+    assert len(used) > 5
+    assert used <= titles

@@ -85,7 +85,9 @@ class AccountAdapter(DefaultAccountAdapter):
 
     def set_password(self, user: Account, password: str) -> None:
         """Set the password and record an event that does not contain the password."""
-        super().set_password(user, password)
+        user.set_password(password)
+        # Checking and hashing take long: rights and names may have changed meanwhile.
+        user.save(update_fields=["password"])
         audit.record_account_change(user, user, new={"password": "set anew"})
 
     def send_notification_mail(

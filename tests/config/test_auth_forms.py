@@ -192,6 +192,26 @@ def test_one_changes_the_password_knowing_the_old_one(client: Client, account: A
     assert client.get("/").status_code == 200
 
 
+def test_rights_that_end_while_a_new_password_is_set_stay_ended(
+    client: Client, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Account.objects.update(is_staff=True, is_superuser=True)
+    account.refresh_from_db()
+    client.force_login(account)
+    digest = Account.set_password
+
+    def end_meanwhile(this: Account, password: str | None) -> None:
+        Account.objects.update(is_active=False, is_staff=False, is_superuser=False, email="")
+        digest(this, password)
+
+    monkeypatch.setattr(Account, "set_password", end_meanwhile)
+    client.post("/accounts/password/change/", {"oldpassword": PASSWORD, **NEW})
+    account.refresh_from_db()
+    assert account.check_password(NEW["password1"])
+    rights = account.is_active, account.is_staff, account.is_superuser
+    assert (*rights, account.email) == (False, False, False, "")
+
+
 @pytest.mark.parametrize(
     "there",
     [

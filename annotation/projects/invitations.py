@@ -57,7 +57,11 @@ class InvitationRequest:
 
 
 MOST_AT_ONCE = 100
-_WITH_ADDRESS = re.compile(r"(?P<alias>.*?)[\s,;<]*(?P<email>[^\s,;<>]+@[^\s,;<>]+)>?")
+# An address has one @ and begins after a separator. Otherwise, the time for a line of many signs
+# would grow with the cube of its length.
+_WITH_ADDRESS = re.compile(
+    r"(?P<alias>(?:.*?[^\s,;<])?)[\s,;<]*+(?<![^\s,;<>])(?P<email>[^\s,;<>@]++@[^\s,;<>@]++)>?"
+)
 
 
 def read_people(text: str, *, role: str, days: int, group: str = "") -> list[InvitationRequest]:

@@ -1,6 +1,7 @@
 """Invitations: one link, one person, once, until it expires or is taken back."""
 
 import re
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -315,6 +316,14 @@ def test_a_list_with_a_mistake_invites_nobody_and_names_it(
     # The cursor is in the list that is refused, and the page opens there.
     assert re.findall(r"<(\w+)[^>]* autofocus", page) == ["textarea"]
     assert text.strip().splitlines()[0][:20] in page if text.strip() else True
+
+
+@pytest.mark.parametrize("line", ["@" * 2_000 + ">>", "a" * 20_000, "a" + " " * 19_998 + "b"])
+def test_a_line_that_names_nobody_takes_no_time(line: str) -> None:
+    started = time.process_time()
+    with pytest.raises(FieldError, match="Line 1"):
+        invitations.read_people(line, role="annotator", days=7)
+    assert time.process_time() - started < 3
 
 
 def test_nobody_whose_account_was_closed_comes_back_by_their_own_link(people: Cast) -> None:

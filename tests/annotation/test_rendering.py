@@ -1,6 +1,7 @@
 """Texts as safe HTML: Markdown, formulas, changes marked through both. All text is hostile."""
 
 import re
+import time
 
 import pytest
 from hypothesis import given
@@ -222,3 +223,19 @@ def test_the_end_of_an_environment_is_not_looked_for_through_a_book(
     # Each of many beginnings would else be held against all lines after it.
     text = "\\begin{align}\n" + "x\n" * lines + "\\end{align}"
     assert ('class="math display"' in texts.render_text(text, "math")) is drawn
+
+
+def test_nor_is_that_of_a_formula_between_dollars() -> None:
+    text = "$$\n" + "x\n" * 50 + "$$"
+    assert 'class="math display"' in texts.render_text(text, "math")
+    started = time.process_time()
+    texts.render_text("$$ a\n# b\n" * 5_000, "math")
+    assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize("start", [" " * 3_000, "\t> " * 1_000, "- " * 1_500, "| " * 1_500])
+def test_a_long_row_of_signs_before_a_change_takes_no_time(start: str) -> None:
+    started = time.process_time()
+    marked = texts.insert_markers([(f"{start}x ", None), ("c", 1)])
+    assert texts.strip_markers(marked) == f"{start}x c" != marked
+    assert time.process_time() - started < 3

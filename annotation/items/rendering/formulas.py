@@ -11,12 +11,16 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 from mdit_py_plugins.amsmath import ENVIRONMENTS, amsmath_block
+from mdit_py_plugins.dollarmath.index import math_block_dollar
 
 MAX_FORMULA_LENGTH = 3_000
 """Characters of a formula at most, which limits the search for its closing sign."""
 
 MAX_ENVIRONMENT_LENGTH = 10_000
 """The same for a formula between \\begin and \\end."""
+
+MAX_FORMULA_LINES = 100
+"""The same in lines, for a formula between dollar signs that begins a line."""
 
 DELIMITERS = {
     "math_inline": ("$", "$"),
@@ -60,6 +64,17 @@ def environments_plugin(parser: MarkdownIt) -> None:
         _environment,
         {"alt": ["paragraph", "reference", "blockquote", "list"]},
     )
+
+
+def limit_dollars(parser: MarkdownIt) -> None:
+    """Limit the search for the end of a formula that begins a line with two dollar signs, so that a
+    text with many beginnings is not slow."""
+    find = math_block_dollar(allow_labels=False, allow_blank_lines=False)
+
+    def find_near(state: StateBlock, line: int, last: int, silent: bool) -> bool:
+        return find(state, line, min(last, line + MAX_FORMULA_LINES), silent)
+
+    parser.block.ruler.at("math_block", find_near)
 
 
 def _environment(state: StateBlock, line: int, last: int, silent: bool) -> bool:

@@ -41,11 +41,11 @@ _TAG = re.compile(r'(<span [^<>"]*(?:"[^"]*"[^<>"]*)*>[^<]*</span>|<(?:[^<>"]|"[
 _BLOCK = re.compile(r"</?(?:blockquote|br|hr|li|ol|p|pre|table|tbody|td|th|thead|tr|ul)\b")
 
 # The signs that make a line a list item, a heading, a quotation or code, and lines of only such
-# signs.
+# signs. No row of signs is given back: otherwise the time for a long one would grow with its cube.
 _PREFIX = re.compile(r"(?:[ \t]*(?:>|\|(?!\|)|(?:[-*+]|\d{1,9}[.)]|#{1,6})(?=[ \t]|$)))*[ \t]*")
 _STRUCTURE = re.compile(
-    r"[ \t>]*(?:(?:```|~~~).*|([-=*_])(?:[ \t]*\1)*|[|:\-+ \t]*|\$\$|\\[\[\]]|\[[^\]]*\]:.*)"
-    r"[ \t]*\r?$"
+    r"[ \t>]*+(?:(?:```|~~~).*|([-=*_])(?>(?:[ \t]*\1)*)|[|:\-+ \t]*+|\$\$|\\[\[\]]|\[[^\]]*+\]:.*)"
+    r"[ \t]*+\r?$"
 )
 _DELIMITERS = " \t\r*_~`|"
 
@@ -318,6 +318,7 @@ def _add_formulas(parser: MarkdownIt) -> None:
         allow_blank_lines=False,
         double_inline=True,
     )
+    formulas.limit_dollars(parser)
     formulas.environments_plugin(parser)
     formulas.brackets_plugin(parser)
     for kind in formulas.DELIMITERS:

@@ -140,11 +140,13 @@ def read_file(text: str) -> Definition:
     """Return the definition in an uploaded file, TOML as `write_file` makes it. Raises
     `FieldError`."""
     try:
-        definition = taxonomy.read_toml(text.replace("\r\n", "\n"))
+        definition = toml_text.parse(text.replace("\r\n", "\n"))
         taxonomy.parse_definition(definition)
-    except taxonomy.TaxonomyError as error:
+    except (taxonomy.TaxonomyError, ValueError, RecursionError) as error:
+        is_toml = isinstance(error, taxonomy.TaxonomyError)
+        said = f"{error}" if is_toml else f"It is not valid TOML: {error}."
         raise FieldError(
-            f"The file has no categories as “Export as a file” writes them. {error}", "file"
+            f"The file has no categories as “Export as a file” writes them. {said}", "file"
         ) from error
     return definition
 

@@ -13,6 +13,10 @@ _BARE = re.compile(r"[\w-]+", re.ASCII)
 _UNWRITABLE = re.compile(r"[\\\x00-\x08\x0b-\x1f\x7f]")
 _LONG = ('"""', "'''")
 _AT = re.compile(r"\(at line (\d+), column \d+\)")
+MAX_KEY_PARTS = 50
+# Of parts in quotes that are longer, no text has too many.
+_KEY_PART = r"""(?:[\w-]++|"(?>(?:[^"\\\n]|\\.){0,200})"|'[^'\n]{0,200}+')[ \t]*+"""
+_LONG_KEY = re.compile(rf"(?<![\w-]){_KEY_PART}(?:\.[ \t]*+{_KEY_PART}){{{MAX_KEY_PARTS}}}")
 
 Place = tuple[str | int, ...]
 
@@ -24,6 +28,17 @@ class TomlProblem:
 
     line: int | None
     text: str
+
+
+def parse(source: str) -> dict[str, Any]:
+    """Parse a TOML text. Raises `tomllib.TOMLDecodeError`, also for a key of more than
+    `MAX_KEY_PARTS` parts: Python's parser takes memory that grows with the square of their
+    number."""
+    if found := _LONG_KEY.search(source):
+        line = source.count("\n", 0, found.start()) + 1
+        said = f"A key has more than {MAX_KEY_PARTS} parts (at line {line}, column 1)"
+        raise tomllib.TOMLDecodeError(said)
+    return tomllib.loads(source)
 
 
 def describe_parse_error(error: tomllib.TOMLDecodeError, source: str) -> TomlProblem:
@@ -74,7 +89,8 @@ def _locate_entries(source: str) -> Iterator[tuple[Place, int]]:
             inside = "" if inside in line else inside
             continue
         if header := _HEADER.fullmatch(line):
-            table = _table_place(tuple(header[2].split(".")), header[1] == "[[", counts)
+            names = tuple(header[2].split(".", MAX_KEY_PARTS)[:MAX_KEY_PARTS])
+            table = _table_place(names, header[1] == "[[", counts)
             yield table, number
         elif key := _KEY.match(line):
             yield (*table, key[1]), number
@@ -88,8 +104,6 @@ def _table_place(names: tuple[str, ...], in_list: bool, counts: dict[Place, int]
         place = (*place, name)
         if depth == len(names) and in_list:
             counts[place] = counts.get(place, -1) + 1
-            for below in [known for known in counts if known[: len(place)] == place != known]:
-                del counts[below]
         if place in counts:
             place = (*place, counts[place])
     return place

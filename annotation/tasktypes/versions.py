@@ -99,7 +99,7 @@ def parse_source(project: Project, source: str) -> ParsedSource:
         )
     named = toml_text.set_slug(source, version_slug(project))
     try:
-        definition = tomllib.loads(named)
+        definition = toml_text.parse(named)
         task = tasktypes.parse_definition(definition)
     except tomllib.TOMLDecodeError as error:
         return ParsedSource(named, {}, None, (toml_text.describe_parse_error(error, named),))

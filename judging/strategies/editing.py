@@ -173,7 +173,7 @@ def format_problem(problem: TomlProblem) -> str:
 
 
 def _parse_toml(source: str) -> StrategyDraft:
-    definition = tomllib.loads(source)
+    definition = toml_text.parse(source)
     strategy = strategies.from_definition(definition)
     for place, text in _iterate_texts(strategy.definition, ()):
         if "\0" in text:

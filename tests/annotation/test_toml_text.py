@@ -1,11 +1,19 @@
 """Where something stands in a TOML text, and texts written out from what they say."""
 
+import time
 import tomllib
+from contextlib import suppress
 
 import pytest
 
 from annotation import tasktypes
-from annotation.tasktypes.toml_text import find_line, set_slug, set_value, write_definition
+from annotation.tasktypes.toml_text import (
+    find_line,
+    parse,
+    set_slug,
+    set_value,
+    write_definition,
+)
 
 TEXT = """\
 # A comment.
@@ -108,3 +116,22 @@ def test_a_break_that_is_no_line_of_toml_moves_no_line() -> None:
 def test_a_value_with_quotes_is_put_so_that_it_reads_again() -> None:
     changed = set_value('a = 1\ntitle = "x"\n[title2]\n', "title", 'say "no" \\')
     assert tomllib.loads(changed)["title"] == 'say "no" \\'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n".join(f"[[t{number}]]" for number in range(20_000)),
+        "[" + "a." * 100_000 + "a]",
+        "a." * 100_000 + "a = 1",
+        'a = "' + r"\"" * 100_000,
+        '"".' * 40_000,
+        ("a." * 49 + "a ") * 2_000,
+    ],
+)
+def test_a_hostile_text_takes_no_time(text: str) -> None:
+    started = time.process_time()
+    set_slug(text, "x")
+    with suppress(tomllib.TOMLDecodeError):
+        parse(text)
+    assert time.process_time() - started < 3

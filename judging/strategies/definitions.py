@@ -461,6 +461,8 @@ PARSERS = {"detection": ("strict", "phrases-001")}
 FOLDS = ("majority", "veto", "weighted", "mean")
 MAX_SAMPLES, MAX_EXAMPLES = 100, 50
 MAX_OPTIONS = 50
+# Axes, metrics, steps or draws. Each axis is judged in each step.
+MAX_LISTED = 100
 WITH_DRAWS = ("perturbation", "input")
 WITH_AXES = ("single", "pair", "reference")
 WITH_EXAMPLES = ("detection", "rating", "rubric", "matching")
@@ -622,6 +624,9 @@ def _check_generator(definition: Mapping[str, Any], source: str) -> None:
 
 
 def _check_counts(definition: Mapping[str, Any], source: str) -> None:
+    for key in ("axes", "metrics", "steps", "draws"):
+        few = len(definition.get(key, [])) <= MAX_LISTED
+        require(few, source, key, f"list at most {MAX_LISTED}")
     frame, samples = definition["frame"], definition.get("samples", 1)
     right = 1 <= samples <= MAX_SAMPLES
     require(right, source, "samples", f"use a whole number from 1 to {MAX_SAMPLES}")

@@ -53,8 +53,16 @@ FRAME_PLACEHOLDERS: dict[str, FramePlaceholders] = {
 NEEDED_PLACEHOLDERS = {frame: shown.needed for frame, shown in FRAME_PLACEHOLDERS.items()}
 
 
+# Characters of a filled-in prompt. It may show a text of a million characters many times.
+MAX_PROMPT_LENGTH = 10_000_000
+
+
 def fill_template(template: str, values: Mapping[str, str]) -> str:
-    """`template` with each {{name}} replaced, in one pass: inserted text is never expanded."""
+    """`template` with each {{name}} replaced, in one pass: inserted text is never expanded. Raises
+    ValueError for a result of more than `MAX_PROMPT_LENGTH` characters."""
+    length = len(template) + sum(len(values[name]) for name in PLACEHOLDER.findall(template))
+    if length > MAX_PROMPT_LENGTH:
+        raise ValueError(f"its prompt would be longer than {MAX_PROMPT_LENGTH:,} characters")
     return PLACEHOLDER.sub(lambda found: values[found[1]], template)
 
 

@@ -226,6 +226,12 @@ def test_a_problem_inside_a_step_a_metric_or_an_axis_has_its_line() -> None:
         ("x = { " + " . ".join([r'"\""', "'.'"] * 60) + " = 1 }", "A key has more than 50 parts"),
         (VANILLA.replace("high = 10", f"high = {'9' * 400}"), "scale.high: write"),
         (VANILLA.replace("high = 10", f"high = {'9' * 5000}"), "too large"),
+        ("axes = ['none'" + ", 'none'" * 100 + "]\n" + VANILLA, "axes: list at most 100"),
+        (VANILLA + '\n[[steps]]\nname = "a"' * 101, "steps: list at most 100"),
+        (
+            strategies.read_source("score-rubric") + '\n[[metrics]]\nslug = "a"' * 101,
+            "metrics: list at most 100",
+        ),
         (VANILLA.replace('"Vanilla"', '"Van\\u0000illa"'), "title: contains the character U+0000"),
     ],
 )

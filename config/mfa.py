@@ -156,21 +156,28 @@ OPEN_URLS = {
 }
 
 
-def mfa_middleware(get_response: ViewFunction) -> ViewFunction:
+class MFAMiddleware:
     """Middleware that makes leads and site admins set up two-step sign-in before all else, if it is
-    required."""
+    required. It asks who they are once the whole request has come."""
 
-    def middleware(request: HttpRequest) -> HttpResponseBase:
+    def __init__(self, get_response: ViewFunction) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        # An address that does not exist has no view.
+        return response if request.resolver_match else self.process_view(request) or response
+
+    def process_view(self, request: HttpRequest, *_: Any) -> HttpResponse | None:
+        """Answer whoever must set up two-step sign-in first, except on the pages for that."""
         if not settings.SECOND_STEP_REQUIRED or not isinstance(request.user, Account):
-            return get_response(request)
+            return None
         if not access.must_set_up_mfa(request.user) or _is_open_url(request):
-            return get_response(request)
+            return None
         if request.path.startswith("/api/"):
             said = build_problem(403, access.MFA_REQUIRED_MESSAGE)
             return JsonResponse(said, status=403, content_type=PROBLEM_CONTENT_TYPE)
         return redirect("mfa_index")
-
-    return middleware
 
 
 def mfa_context(request: HttpRequest) -> dict[str, bool]:

@@ -175,7 +175,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "config.mfa.mfa_middleware",
+    "config.mfa.MFAMiddleware",
     "config.etags.etag_middleware",
 ]
 ROOT_URLCONF = "config.urls"

@@ -146,3 +146,20 @@ def test_nor_does_a_form_with_files_of_who_is_let_in_no_more(
     got = client.generic("POST", address, body, content_type=MULTIPART_CONTENT, **held)
     assert not Invitation.objects.exists()
     assert got.status_code == (404 if end == "admin" else 302)  # to the sign-in
+
+
+def test_nor_does_a_form_with_files_of_who_must_set_up_a_second_step_meanwhile(
+    people: Cast, settings: Any
+) -> None:
+    settings.SECOND_STEP_REQUIRED = True
+    account = people.lead.account
+    assert account
+    Authenticator.objects.create(user=account, type=Authenticator.Type.TOTP, data={})
+    client = Client()
+    client.force_login(account)
+    address = reverse("members-invite", args=[people.project.slug])
+    body = encode_multipart(BOUNDARY, {"alias": "again", "role": "lead", "days": "30"})
+    held = {"wsgi.input": HeldBody(body, Authenticator.objects.all().delete)}
+    got = client.generic("POST", address, body, content_type=MULTIPART_CONTENT, **held)
+    assert not Invitation.objects.exists()
+    assert got.headers["Location"] == reverse("mfa_index")

@@ -34,6 +34,6 @@ def seal_project(project: Project, member_id: int | None = None) -> None:
 
 def check_not_sealed(project: Project, instead: str, field: str = "") -> None:
     """Refuse to write unencrypted texts of a sealed project: raise `FieldError`; `instead` says
-    what to do."""
-    if project.sealed:
+    what to do. The project may have been sealed since it was read."""
+    if Project.objects.filter(pk=project.pk, sealed=True).exists():
         raise FieldError(SEALED_MESSAGE.format(instead), field)

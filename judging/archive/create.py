@@ -89,6 +89,8 @@ def write_archive(
         progress.with_progress_callback(lambda *_: subprocesses.send_heartbeat()),
         closing(ArchiveWriter(stream, alive=subprocesses.send_heartbeat)) as sealing,
     ):
+        # Texts of an encrypted archive may have come while the diffs were made.
+        check_sealed(project, texts=wanted.texts, replies=wanted.replies)
         scope = _build_scope(project, runs, wanted)
         for part in PARTS:
             tell(part.path, _write_part(part, scope, sealing))

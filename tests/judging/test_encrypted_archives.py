@@ -13,10 +13,12 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
+from annotation.errors import FieldError
 from annotation.importing import program, receive, upload_files
 from annotation.models import Event, Job, Membership, Project
 from annotation.projects import encrypted_archives
 from formats.writers import FILE_FORMATS
+from judging.archive import create
 from judging.exporting import jobs, passwords
 from judging.exporting.rows import ExportRequest
 from judging.exporting.tables import EXPORT_TABLES
@@ -169,6 +171,19 @@ def test_what_waited_when_a_project_was_sealed_is_not_written(people: Cast) -> N
     with pytest.raises(CommandError, match="Tick “Encrypt the file”"):
         call_command("make_export", str(job.pk))
     assert not jobs.get_path(job).exists()
+
+
+def test_a_project_that_is_sealed_while_its_archive_is_made_gives_no_texts(
+    people: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def seal(revisions: object) -> list[int]:
+        encrypted_archives.seal_project(Project.objects.get(pk=people.project.pk))
+        return []
+
+    monkeypatch.setattr(create.stored, "store_missing", seal)
+    wanted = create.ArchiveOptions(texts=True)
+    with pytest.raises(FieldError, match="encrypted archive"):
+        create.write_archive(people.project, [], wanted, io.BytesIO(), lambda *_: None)
 
 
 def test_an_archive_of_results_of_a_sealed_project_has_no_texts(

@@ -44,8 +44,9 @@ class RunQuerySet(models.QuerySet["Run"]):
         return self.filter(state="planning").select_related("strategy")
 
     def running(self) -> RunQuerySet:
-        """Runs that send requests now; a paused run does not count."""
-        return self.filter(state="running")
+        """Runs that send requests now; a paused run does not count. Neither does a run of an
+        archived project: nobody could see or stop it."""
+        return self.filter(state="running", project__archived_at=None)
 
     def going_on(self) -> RunQuerySet:
         """Runs that are being planned or that send requests; a paused run does not count."""

@@ -10,13 +10,14 @@ from pytest_django import DjangoAssertNumQueries
 
 from annotation.db import clock
 from annotation.models import Project
+from annotation.projects import creation
 from judging.evaluators.providers.errors import Rejected, ServerError, Unauthorised
 from judging.models import Endpoint, Outcome, Reply, Request, Run
 from judging.runs import lifecycle
 from judging.runs.engine import lease, rendering, store
 from judging.runs.engine.lease import LEASE_DURATION
 from judging.runs.engine.store import CallResult
-from tests.builders import make_project
+from tests.builders import make_member, make_project
 from tests.judging.builders_judging import (
     answer,
     fail,
@@ -432,3 +433,14 @@ def test_what_workers_look_for_is_found_through_its_index(run: Run) -> None:
 def test_an_unknown_endpoint_is_never_due() -> None:
     assert Endpoint.objects.count() == 0
     assert due() == []
+
+
+def test_a_run_of_an_archived_project_sends_nothing_until_the_project_is_restored(
+    run: Run,
+) -> None:
+    lead = make_member(run.project, role="lead")
+    creation.archive_project(lead, timezone.now())
+    assert (due(), take(run)) == ([], [])
+    creation.restore_project(lead)
+    assert due() == [run.endpoint_id]
+    assert len(take(run)) == 6

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from django.contrib.auth import get_user
 from django.db.models import QuerySet
 from django.http import FileResponse, Http404
 from django.urls import path
@@ -33,7 +34,7 @@ from annotation.importing import jobs, preview, receive, upload_files
 from annotation.importing.column_mapping import item_columns
 from annotation.importing.receive import ItemUpload
 from annotation.importing.upload_limits import TOO_LARGE_KEY
-from annotation.models import Account, Job, Membership
+from annotation.models import Job, Membership
 from annotation.projects import access
 from formats.readers import list_contents
 
@@ -159,18 +160,26 @@ class ImportList(ProjectRowList[Job]):
         imported until the import is started."""
         member = access.member_for(request, slug, right="manage")
         data = request.data
-        # The upload may have taken long: token, account and rights of now count.
-        TokenAuthentication().authenticate(request)
-        if not Account.objects.filter(
-            username=request.user.get_username(), is_active=True
-        ).exists():
-            raise AuthenticationFailed("This account has been closed.")
+        _ask_again(request)
         member = access.member_for(request, slug, right="manage", anew=True)
         if request.META.get(TOO_LARGE_KEY):
             raise receive.too_large_error()
         sent = ItemUpload(**validate_body(FileSerializer(data=data)))
         job = receive.receive_file(access.ensure_membership(member), sent, timezone.now())
         return Response(ImportSerializer(_reload_job(job)).data, status=201)
+
+
+def _ask_again(request: Request) -> None:
+    """Find again who sends the request: an upload may take long, and token, session and account of
+    now count. Raises `AuthenticationFailed`."""
+    sent = request._request
+    if found := TokenAuthentication().authenticate(request):
+        request.user = found[0]
+        return
+    sent.session = type(sent.session)(sent.session.session_key)
+    request.user = get_user(sent)
+    if not request.user.is_authenticated:
+        raise AuthenticationFailed("You are signed out. Sign in again.")
 
 
 @extend_schema(responses={200: ImportSerializer, **PROBLEM_RESPONSES})

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from annotation.models import Account, ApiToken, Invitation, Job, Membership, Role
 from annotation.projects import members
-from tests.builders import Cast, cast, make_member
+from tests.builders import Cast, browser_of, cast, make_member
 from tests.judging.builders_judging import api_client
 
 pytestmark = pytest.mark.django_db
@@ -163,3 +163,27 @@ def test_nor_does_a_form_with_files_of_who_must_set_up_a_second_step_meanwhile(
     got = client.generic("POST", address, body, content_type=MULTIPART_CONTENT, **held)
     assert not Invitation.objects.exists()
     assert got.headers["Location"] == reverse("mfa_index")
+
+
+@pytest.mark.parametrize("way", ["session", "token"])
+@pytest.mark.parametrize("end", ["admin", "session"])
+def test_nor_does_an_upload_of_who_was_a_site_admin_or_signed_in(
+    people: Cast, way: str, end: str
+) -> None:
+    _, key = ApiToken.issue(people.admin, "test")
+    program = Client(headers={"Authorization": f"Bearer {key}"})
+    client = browser_of(people.admin) if way == "session" else program
+
+    def shut_out() -> None:
+        if end == "admin":
+            Account.objects.update(is_superuser=False)
+        else:
+            Session.objects.all().delete()
+            ApiToken.objects.update(revoked_at=timezone.now())
+
+    file = SimpleUploadedFile("a.csv", b"key,prompt,gold\na,b,c\n")
+    body = encode_multipart(BOUNDARY, {"file": file})
+    got = send(client, people, "POST", "imports/", body, MULTIPART_CONTENT, shut_out)
+    assert (got, Job.objects.exists()) == (404 if end == "admin" else 401, False)
+    # Uploading would have made the site admin a lead for good.
+    assert not Membership.objects.filter(account=people.admin).exists()

@@ -23,7 +23,9 @@ Writer = Callable[[Iterable[dict[str, Any]], Sequence[str], TextIO], int]
 
 # Spreadsheets also take the full-width forms of these signs for the start of a formula.
 _FORMULA = "=+-@\t\r\uff1d\uff0b\uff0d\uff20"
-_ESCAPED_STARTS = "'" + _FORMULA
+# Some programs skip these at the beginning of a cell.
+_SKIPPED = "\n\ufeff\u200b"
+_ESCAPED_STARTS = "'" + _FORMULA + _SKIPPED
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
@@ -282,7 +284,7 @@ def undo_formula_escape(text: str) -> str:
 def _is_dangerous(text: str) -> bool:
     # A text that already starts with an apostrophe gets another one, so that the escape can be
     # undone without doubt.
-    bare = text.lstrip("'")
+    bare = text.lstrip("'").lstrip(_SKIPPED)
     return bare[:1] in _FORMULA and bool(bare) and not _NUMBER.fullmatch(bare)
 
 

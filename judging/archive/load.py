@@ -32,7 +32,7 @@ from annotation.models import (
 )
 from annotation.projects.creation import store_taxonomy
 from formats import jsonlines, sealed
-from formats.rows import BadRow, FormatError, Limits
+from formats.rows import BadRow, FormatError, Limits, as_printable
 from formats.sealed import Opener
 from judging.archive import former_words
 from judging.archive.create import FORMAT, VERSION
@@ -179,7 +179,7 @@ def check_manifest(path: Path, facts: Mapping[str, Any]) -> None:
     if facts.get("version") != VERSION or not all(type(one) is int for one in numbers):
         raise FormatError(
             f"{path}: has version {facts.get('version')}, but this program reads {VERSION}. Use "
-            f"the program that made it: {facts.get('program')}."
+            f"the program that made it: {as_printable(str(facts.get('program')))}."
         )
     if not re.fullmatch(r"[A-Z]{3}", str(facts.get("currency", settings.CURRENCY))):
         raise FormatError(f"{path}: does not name its currency. Use another copy of the archive.")

@@ -36,7 +36,21 @@ def csv_cell(value):
 
 
 @pytest.mark.parametrize(
-    "text", ["=1+1", "+cmd", "-- x", "@SUM(A1)", "\tx", "\r=1", "-1-1", "+", "＝1＋1", "＠SUM"]
+    "text",
+    [
+        "=1+1",
+        "+cmd",
+        "-- x",
+        "@SUM(A1)",
+        "\tx",
+        "\r=1",
+        "-1-1",
+        "+",
+        "＝1＋1",
+        "＠SUM",
+        "\n=1",
+        "\ufeff=1",
+    ],
 )
 def test_formulas_are_defused_in_csv(text):
     assert csv_cell(text) == "'" + text
@@ -46,7 +60,9 @@ def test_a_column_name_is_defused_as_well():
     assert written(write_csv, [], ["=HYPERLINK(1)"]) == "'=HYPERLINK(1)\r\n"
 
 
-@pytest.mark.parametrize("value", [-3, -0.25, "-0.25", "+4", "-1.5e-7", "-.5", "a=b", "'x", "1-2"])
+@pytest.mark.parametrize(
+    "value", [-3, -0.25, "-0.25", "+4", "-1.5e-7", "-.5", "a=b", "'x", "1-2", "\nx"]
+)
 def test_numbers_and_plain_texts_are_left_alone_in_csv(value):
     assert csv_cell(value) == str(value)
 

@@ -55,9 +55,10 @@ def llms(request: HttpRequest) -> HttpResponse:
 
 
 def docs_context(request: HttpRequest) -> dict[str, object]:
-    """Tell templates which page of the documentation explains the screen that is shown."""
-    match = request.resolver_match
-    if match is None:
+    """Tell templates which page of the documentation explains the screen that is shown. Visitors
+    who are not signed in do not learn which screen an address leads to."""
+    match, user = request.resolver_match, getattr(request, "user", None)
+    if match is None or user is None or not user.is_authenticated:
         return {"explained_in": None}
     screens = pages.pages_by_screen()
     name, tab = match.url_name or "", match.kwargs.get("page", "")

@@ -121,7 +121,7 @@ def test_where_a_label_is_one_score_its_words_are_offered_without_groups() -> No
 def test_the_board_leads_to_the_items_with_the_score_that_it_counts() -> None:
     project = label_all("rating", RATED, RATINGS)
     version = project.task_type
-    version.definition |= {"categories": True}
+    version.definition = {**version.definition, "categories": True}
     version.digest = tasktypes.digest_definition(version.definition)
     version.save()
     Item.objects.update(category="number-errors")

@@ -134,8 +134,8 @@ def test_pages_of_a_project(open_page: OpenPage, name: str, width: int, scheme: 
 @pytest.mark.parametrize("width, scheme", LOOKS)
 @pytest.mark.parametrize(
     "path", ["/", "/tokens/", "/keys/", "/sessions/", "/help/", "/docs/", "/docs/?q=label",
-             "/docs/overview/", "/docs/tutorial/", "/patterns/", "/nowhere/", "/accounts/logout/",
-             "/accounts/password/change/"]
+             "/docs/overview/", "/docs/tutorial/", "/docs/compared/", "/patterns/", "/nowhere/",
+             "/accounts/logout/", "/accounts/password/change/"]
 )  # fmt: skip
 def test_pages_outside_projects(
     open_page: OpenPage, member: Membership, path: str, width: int, scheme: str

@@ -51,4 +51,5 @@ class EarlyBodyMiddleware:
 
 
 def _has_files(request: HttpRequest) -> bool:
-    return (request.content_type or "").startswith("multipart/")
+    # Django reads files from this kind alone.
+    return request.content_type == "multipart/form-data"

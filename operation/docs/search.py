@@ -33,9 +33,13 @@ def search(question: str) -> list[Hit]:
         return []
     ranked: list[tuple[int, int, Page, Section]] = []
     for page, section in _all_sections():
-        scores = [_score(word, page, section) for word in words]
-        if all(scores):
-            ranked.append((-sum(scores), len(ranked), page, section))
+        score = 0
+        for word in words:
+            if not (found := _score(word, page, section)):
+                break
+            score += found
+        else:
+            ranked.append((-score, len(ranked), page, section))
     return [
         Hit(page, section, _excerpt(section.text, words))
         for *_, page, section in sorted(ranked, key=lambda one: one[:2])[:MOST_HITS]

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from annotation.models import Account, ApiToken, Invitation, Job, Membership, Role
 from annotation.projects import members
-from tests.builders import Cast, browser_of, cast, make_member
+from tests.builders import Cast, browser_of, cast, make_item, make_member
 from tests.judging.builders_judging import api_client
 
 pytestmark = pytest.mark.django_db
@@ -187,3 +187,15 @@ def test_nor_does_an_upload_of_who_was_a_site_admin_or_signed_in(
     assert (got, Job.objects.exists()) == (404 if end == "admin" else 401, False)
     # Uploading would have made the site admin a lead for good.
     assert not Membership.objects.filter(account=people.admin).exists()
+
+
+def test_nor_does_a_body_of_parts_that_is_no_form(people: Cast, other: Membership) -> None:
+    def suspend() -> None:
+        members.suspend(people.lead, other)
+
+    make_item(people.project, "a")
+    client = browser_of(other)
+    address = reverse("label-draft", args=[people.project.slug])
+    held = {"wsgi.input": HeldBody(b"{}", suspend)}
+    got = client.generic("POST", address, b"{}", content_type="multipart/mixed", **held)
+    assert got.status_code == 403

@@ -158,3 +158,14 @@ def test_the_document_has_the_words_of_the_page() -> None:
         1,
         10080,
     )
+
+
+@pytest.mark.parametrize("number", ["2", "0", "1x", "0000000001", "10000000001"])
+def test_a_version_of_the_guidelines_that_there_is_not_is_not_found(
+    people: Cast, client: Client, number: str
+) -> None:
+    make_guidelines(people.project)
+    where = address(people, "guidelines")
+    for there in ("1", "000000001"):
+        assert client.get(where, {"version": there}).status_code == 200
+    assert client.get(where, {"version": number}).status_code == 404

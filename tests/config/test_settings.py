@@ -156,6 +156,8 @@ def test_postgresql_and_redis_mean_a_deployment_with_workers_of_its_own(
     assert not settings["EMBEDDED"]
     assert settings["CELERY_BROKER_URL"] == "redis://r/3"
     assert settings["EVALUATOR_HOSTS"] == settings["WEBHOOK_HOSTS"] == []
+    # A connection that broke meanwhile is made anew.
+    assert settings["DATABASES"]["default"]["CONN_HEALTH_CHECKS"] is True
 
 
 def test_a_site_behind_tls_sends_cookies_over_tls_alone(settings_from: Settings) -> None:

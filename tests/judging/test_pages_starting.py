@@ -65,6 +65,13 @@ def test_a_link_to_the_page_can_choose_something(browser: Client, project: Proje
     assert not any(chosen.values())
 
 
+@pytest.mark.parametrize("number", ["1", "123456789x", "9" * 5000, "", "-1"])
+def test_what_is_no_number_of_a_run_chooses_none(
+    browser: Client, project: Project, number: str
+) -> None:
+    shown(browser.get(reverse("runs", args=[project.slug]), {"run": number}))
+
+
 def test_everything_that_can_be_said_is_kept(
     browser: Client, project: Project, judge: Endpoint
 ) -> None:

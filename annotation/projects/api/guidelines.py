@@ -102,8 +102,8 @@ def current_guidelines(request: Request, slug: str) -> Response:
     number = request.query_params.get("version", "")
     if not number:
         return _respond(guidelines.current_version(member.project))
-    found = member.project.guidelines.filter(number=int(number[:9])) if number.isdecimal() else []
-    version = next(iter(found), None)
+    is_number = number.isdecimal() and len(number) < 10
+    version = member.project.guidelines.filter(number=number).first() if is_number else None
     if version is None:
         raise Http404(f"There is no version {number[:20]} of the guidelines.")
     return _respond(version)

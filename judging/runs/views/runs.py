@@ -81,7 +81,9 @@ def run_list(request: HtmxRequest, slug: str) -> HttpResponse:
         "page": page,
         "any_runs": every.exists(),
         "busy": any(run.state in (Run.State.PLANNING, Run.State.RUNNING) for run in page),
-        "chosen": {int(one) for one in request.GET.getlist("run") if one[:9].isdecimal()},
+        "chosen": {
+            int(one) for one in request.GET.getlist("run") if one.isdecimal() and len(one) < 10
+        },
     }
     return render(request, "judging/runs.html" + "#rows" * bool(request.htmx), context)
 

@@ -101,10 +101,12 @@ def make_project(now: datetime) -> Project:
         )
     task = tasktypes.load_task_type(project)
     questions = importing.parse_items(_questions(), task)
-    assert not importing.store_items(project, questions, accept=True).bad
+    imported = importing.store_items(project, questions, accept=True)
+    assert not imported.bad, imported.bad
     perturbers.make_items(project, PERTURB, ReleasePolicy(share=LABELLED_PERCENT, accept=True))
     said = label_rows.parse_labels(_labels(project), task, now=now)
-    assert not labels.store_labels(project, said, now=now).bad
+    labelled = labels.store_labels(project, said, now=now)
+    assert not labelled.bad, labelled.bad
     demo.run_baselines(project)
     for one in planted.plant(project, seed=PLANTED_SEED, now=now, while_labelling=True):
         Run.objects.filter(pk=one.run.pk, note="").update(note=RUN_NOTE)

@@ -102,6 +102,7 @@ def render_page(page: Page, target: Target) -> str:
     )
 
 
+@cache
 def list_sections(page: Page) -> list[Section]:
     """Return the page's headings with their texts, in order. The first is the title."""
     found: list[tuple[int, str, str, list[str]]] = []

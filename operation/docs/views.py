@@ -1,5 +1,7 @@
 """The documentation, for everybody: its pages, its search, and the same as Markdown."""
 
+from functools import cache
+
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.templatetags.static import static
@@ -25,7 +27,7 @@ def contents(request: HttpRequest) -> HttpResponse:
 def page(request: HttpRequest, document: str) -> HttpResponse:
     """Show a page."""
     shown = _find(document)
-    text = pages.render_page(shown, _target)
+    text = _render(shown)
     context = {
         "groups": pages.load_contents(),
         "page": shown,
@@ -63,6 +65,12 @@ def docs_context(request: HttpRequest) -> dict[str, object]:
     screens = pages.pages_by_screen()
     name, tab = match.url_name or "", match.kwargs.get("page", "")
     return {"explained_in": screens.get(f"{name} {tab}") or screens.get(name)}
+
+
+@cache
+def _render(shown: pages.Page) -> str:
+    # Anybody may ask for a page, however often, and none changes while the server runs.
+    return pages.render_page(shown, _target)
 
 
 def _find(slug: str) -> pages.Page:

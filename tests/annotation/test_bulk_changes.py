@@ -285,7 +285,12 @@ CHANGES = st.tuples(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    # Each example makes up to six changes, so a third of the examples is enough.
+    max_examples=max(25, settings().max_examples // 3),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    deadline=None,
+)
 @given(st.lists(CHANGES, min_size=1, max_size=6))
 def test_undoing_changes_in_reverse_restores_everything(asked: list[Any]) -> None:
     """Half a minute with the many examples of CI: each makes a project and changes it."""

@@ -14,6 +14,7 @@ import * as texts from "./texts.js";
 import * as pressGuard from "./press_guard.js";
 import { isStuck, openItem, outlook, sentLate, settled, submit, WAITS } from "./submissions.js";
 import * as connection from "./connection.js";
+import * as tour from "./tour.js";
 import * as prefetch from "./prefetch.js";
 
 document.addEventListener(
@@ -148,6 +149,7 @@ function complete(form, event) {
 
 ahead.keep(panel());
 begin();
+tour.begin();
 remindOfChoice();
 reservations.begin();
 outbox.begin({ sent: sentLate, open: openItem, outlook });

@@ -81,7 +81,7 @@ def open_page(
 
     Without the service worker, unless a test allows it: what it fetches, Playwright cannot hold
     back. A context of other options, and one whose clock a test sets (`own_context=True`), serves
-    no other test.
+    no other test. The tour of the label screen counts as done unless a test wants it (`tour=True`).
     """
     complaints: list[str] = []
     shared: list[SharedContext] = []
@@ -92,6 +92,7 @@ def open_page(
         path: str,
         *,
         own_context: bool = False,
+        tour: bool = False,
         viewport: ViewportSize | None = None,
         color_scheme: Literal["light", "dark"] | None = None,
         **options: Any,
@@ -117,6 +118,8 @@ def open_page(
         if context not in own and color_scheme:
             page.emulate_media(color_scheme=color_scheme)
         page.set_default_timeout(PATIENCE)
+        if account and not tour:
+            page.add_init_script(f"localStorage.setItem('tour|{account.pk}', 'over')")
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("console", lambda message: _note(complaints, message))
         page.goto(path)

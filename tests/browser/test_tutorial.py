@@ -229,11 +229,12 @@ def import_them(reader: Reader) -> None:
     reader.sees_heading("Imported")
 
 
-@step("""Press *label them*. You see an item: the prompt, both answers as one text with the
-    change marked, the category, the claimed change, and the question *Should this change cost
-    the answer points?*""")
+@step("""Press *label them*. A tour of the screen is offered: take it, or press *No, thanks*. You
+    see an item: the prompt, both answers as one text with the change marked, the category, the
+    claimed change, and the question *Should this change cost the answer points?*""")
 def begin_to_label(reader: Reader) -> None:
     reader.link("label them")
+    reader.button("No, thanks")
     panel = reader.page.locator("#panel[data-item][data-ready]")
     for part in (
         "Prompt",

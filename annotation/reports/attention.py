@@ -19,6 +19,8 @@ AWAY = timedelta(days=3)
 # Who reads every word of an item needs a second for four or five.
 MOST_WORDS_A_SECOND = 12
 LABELS_FOR_SPEED, LEAST_FOR_SPEED = 30, 10
+# A shorter item is taken in at a glance, so its time says nothing about reading.
+WORDS_FOR_SPEED = 25
 LEAST_CONTROL_ITEMS = 5
 # The share of right answers to control items below which a lead should look, where the project has
 # no pass mark.
@@ -106,8 +108,8 @@ def measure_speeds(
     project: Project, now: datetime, member: Membership | None = None
 ) -> dict[str, float]:
     """The median words of an item per second of labelling, by alias, of all active members or of
-    this one: of the last labels of the last three days, thirty at most. Who has fewer than ten is
-    left out."""
+    this one: of the last labels of the last three days, thirty at most. Items under 25 words are
+    left out, and who has fewer than ten labels of longer ones."""
     task = tasktypes.load_task_type(project)
     labels = Label.objects.in_project(project).current().at_stage(Stage.LABEL)
     recent = labels.filter(created_at__gt=now - AWAY, seconds__gt=0, member__active=True)
@@ -116,7 +118,8 @@ def measure_speeds(
     last = recent.annotate(place=place).filter(place__lte=LABELS_FOR_SPEED)
     speeds: dict[str, list[float]] = defaultdict(list)
     for alias, seconds, texts in last.values_list("member__alias", "seconds", "revision__texts"):
-        speeds[alias].append(_count_words(task, texts) / seconds)
+        if (words := _count_words(task, texts)) >= WORDS_FOR_SPEED:
+            speeds[alias].append(words / seconds)
     return {
         alias: median(found) for alias, found in speeds.items() if len(found) >= LEAST_FOR_SPEED
     }

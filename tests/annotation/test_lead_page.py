@@ -14,7 +14,16 @@ from annotation.db import project_counts
 from annotation.labelling import comments, qualification, queue
 from annotation.models import Label, Membership, Project, Role, Slot
 from annotation.reports import attention
-from tests.builders import browser_of, make_item, make_known, make_member, make_project, say, take
+from tests.builders import (
+    TEXTS,
+    browser_of,
+    make_item,
+    make_known,
+    make_member,
+    make_project,
+    say,
+    take,
+)
 
 pytestmark = pytest.mark.django_db
 NOW = timezone.now()
@@ -154,6 +163,15 @@ def test_who_labels_faster_than_one_can_read_is_named(lead: Membership) -> None:
     assert attention.find_hasty(lead.project, timezone.now()) == ("hasty",)
     assert tasks(lead)["1 person labels faster than one can read"].page == "pace"
     assert attention.find_hasty(lead.project, timezone.now() + attention.AWAY) == ()
+
+
+def test_short_items_say_nothing_about_reading(lead: Membership) -> None:
+    words = "word " * (attention.WORDS_FOR_SPEED - 1 - len(TEXTS["prompt"].split()))
+    ana = make_member(lead.project, alias="ana")
+    for _ in range(attention.LEAST_FOR_SPEED):
+        make_item(lead.project, texts={"gold": words, "perturbed": words})
+        say(ana, take(ana), seconds=0.3)
+    assert attention.measure_speeds(lead.project, timezone.now()) == {}
 
 
 def test_who_has_not_come_for_three_days_is_named(lead: Membership) -> None:

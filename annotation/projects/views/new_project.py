@@ -31,15 +31,14 @@ class NewProjectForm(forms.Form):
     empty_rubric = forms.BooleanField(
         required=False,
         label="Begin with an empty rubric",
-        help_text="For rubric scoring and rubric matrix: one criterion instead of the example of "
-        "study 002. You write your own on the page Task type.",
+        help_text="One criterion instead of the example of study 002. You write your own on the "
+        "page Task type.",
     )
     categories = forms.ChoiceField(
         label="Categories of the items",
         choices=lambda: [*taxonomy.template_titles().items()],
         widget=forms.RadioSelect,
         initial="fbi",
-        help_text="For task types whose items have categories, such as perturbation vetting.",
     )
     like = forms.ModelChoiceField(
         label="Or the same as another project",
@@ -61,11 +60,15 @@ class NewProjectForm(forms.Form):
     def __init__(self, data: Any, account: Account) -> None:
         super().__init__(data)
         self._seen = Project.objects.visible_to(account)
+        definitions = tasktypes.load_definitions()
+        tasks = {slug: tasktypes.parse_definition(one) for slug, one in definitions.items()}
+        # What the form asks besides depends on the task type.
+        self.with_categories = {slug for slug, task in tasks.items() if task.categories}
+        self.rubrics = {slug for slug, one in definitions.items() if form_entries.is_rubric(one)}
         task_type: Any = self.fields["task_type"]
         task_type.choices = [
             (slug, f"{task.title}: {task.question}" if task.question else task.title)
-            for slug, definition in tasktypes.load_definitions().items()
-            for task in [tasktypes.parse_definition(definition)]
+            for slug, task in tasks.items()
         ]
         task_type.initial = "perturbation-vetting"
         like: Any = self.fields["like"]

@@ -23,6 +23,7 @@ from judging.runs.progress import RunStatus
 from judging.strategies import Strategy, descriptions, schema
 from judging.strategies.replies.causes import describe_cause, explain_cut
 from judging.strategies.replies.combination import PARTS_KEY
+from judging.strategies.replies.item_decisions import DETAIL_WORDS, SIDES
 from judging.strategies.replies.phrases import NO_ERROR
 
 register = template.Library()
@@ -194,6 +195,13 @@ def pretty(value: Any) -> str:
 
 
 @register.filter
+def detail(outcome: Any) -> str:
+    """What an outcome says beyond its result, in words: its detail, or the cause if it is missing.
+    A detail that somebody imported is shown as it is."""
+    return DETAIL_WORDS.get(outcome.detail) or pretty(outcome.detail or outcome.cause)
+
+
+@register.filter
 def pairs(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """The names and values of a mapping whose names come from people or evaluators. In a template,
     `values.items` is the value of the name "items" if there is one."""
@@ -276,6 +284,8 @@ def plain(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
             continue
         elif isinstance(value, Mapping):
             found.append((name, ", ".join(f"{key} {pretty(one)}" for key, one in value.items())))
+        elif name in SIDES and not isinstance(value, str):
+            found.append((f"score of {name}", value))
         else:
             found.append((name, value))
     return found

@@ -39,7 +39,25 @@ _DETAIL_OF_MEANING = {
     "both_good": "both_good",
     "both_bad": "both_bad",
 }
-_SIDES = {"gold", "perturbed"}
+SIDES = {"gold", "perturbed"}
+# What each detail says, in the words of a page.
+DETAIL_WORDS = {
+    "top": "the top score",
+    "top-1": "one step below the top",
+    "top-2": "two steps below the top",
+    "lower": "a lower score",
+    "higher": "a higher score",
+    "equal": "equal scores",
+    "G": "gold answer chosen in both orders",
+    "P": "perturbed answer chosen in both orders",
+    "both_good": "called equally good in both orders",
+    "both_bad": "called equally bad in both orders",
+    "mixed": "different verdicts in the two orders",
+    "error": "says that there is an error",
+    "no_error": "says that there is no error",
+    "found": "the explanation names an error",
+    "not_found": "the explanation names no error",
+}
 # Sums of floats that should be equal may differ by less than this.
 _TOLERANCE = 1e-9
 
@@ -226,9 +244,9 @@ def _order_effect(first: str, second: str) -> str:
     """Return the order effect for two orders that disagree. In the first of them, gold was shown
     first.
     """
-    if {first, second} == _SIDES:
+    if {first, second} == SIDES:
         return "first_twice" if first == "gold" else "second_twice"
-    return "half_tie" if _SIDES & {first, second} else ""
+    return "half_tie" if SIDES & {first, second} else ""
 
 
 def _find_first_cause(readings: Iterable[ParsedReply]) -> str:

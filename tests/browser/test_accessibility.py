@@ -34,6 +34,13 @@ RUN = "axe.run(options).then((found) => found.violations)"
 # How a page is opened. `checked` looks at each in the other colours too.
 LOOKS = [(1440, "light"), (390, "dark")]
 SCROLLS_SIDEWAYS = "document.documentElement.scrollWidth > innerWidth"
+# The same with the page turned round, as for Arabic or Hebrew.
+SCROLLS_TURNED = f"""(() => {{
+  document.documentElement.dir = "rtl";
+  const scrolls = {SCROLLS_SIDEWAYS};
+  document.documentElement.removeAttribute("dir");
+  return scrolls;
+}})()"""
 IS_DARK = "matchMedia('(prefers-color-scheme: dark)').matches"
 OF_COLOURS = ("color-contrast", "link-in-text-block")
 
@@ -72,10 +79,11 @@ def member() -> Membership:
 
 
 def checked(page: Page) -> None:
-    """Nothing for axe to find, in light and in dark colours, and nothing to scroll sideways."""
+    """Nothing for axe to find, in light and in dark colours, and nothing to scroll sideways, from
+    left to right or from right to left."""
     assert violations(page) == []
-    scrolls, is_dark = page.evaluate(f"[{SCROLLS_SIDEWAYS}, {IS_DARK}]")
-    assert not scrolls
+    scrolls, turned, is_dark = page.evaluate(f"[{SCROLLS_SIDEWAYS}, {SCROLLS_TURNED}, {IS_DARK}]")
+    assert (scrolls, turned) == (False, False)
     page.emulate_media(color_scheme="light" if is_dark else "dark")
     assert violations(page, *OF_COLOURS) == []
     page.emulate_media(color_scheme="dark" if is_dark else "light")

@@ -49,16 +49,16 @@ _RESPONSE = {"question": "question", "response": "response", "reference": "gold"
 # frame -> call -> placeholder -> name of the item's text
 FRAMES: dict[str, dict[CallSpec, dict[str, str]]] = {
     "single": {
-        CallSpec("gold"): {"question": "prompt", "response": "gold"},
-        CallSpec("perturbed"): {"question": "prompt", "response": "perturbed"},
+        CallSpec("gold"): {"question": "question", "response": "gold"},
+        CallSpec("perturbed"): {"question": "question", "response": "perturbed"},
     },
     "pair": {
-        CallSpec("pair", 1): {"question": "prompt", "first": "gold", "second": "perturbed"},
-        CallSpec("pair", 2): {"question": "prompt", "first": "perturbed", "second": "gold"},
+        CallSpec("pair", 1): {"question": "question", "first": "gold", "second": "perturbed"},
+        CallSpec("pair", 2): {"question": "question", "first": "perturbed", "second": "gold"},
     },
     "reference": {
         CallSpec("perturbed"): {
-            "question": "prompt",
+            "question": "question",
             "response": "perturbed",
             "reference": "gold",
         },

@@ -167,6 +167,14 @@ def test_hostile_texts_are_shown_as_they_are_and_flagged(project: Project) -> No
     assert shown(project, "vanilla", "perturbed.0..0").flags == ()
 
 
+@pytest.mark.parametrize("slug", ["vanilla", "pairwise", "reference"])
+def test_the_context_of_an_item_comes_with_its_question(project: Project, slug: str) -> None:
+    [item] = make_items(project, 1)
+    rewrite(item, context="[1] A spider has eight legs.")
+    said = "How many legs have 1 spiders?\n\n[1] A spider has eight legs.\n"
+    assert said in told(shown(project, slug))
+
+
 def test_the_context_of_a_task_is_flagged_with_its_question(project: Project) -> None:
     [item] = make_responses(project, ["error"])
     rewrite(item, context="Dear judge, look here.", rationale="Dear judge, not shown.")

@@ -10,7 +10,9 @@ from typing import Any
 from judging.strategies import criteria, schema
 from judging.strategies.schema import TRANSLATION, Strategy, fill_template
 
-RENDERER = "render-1"
+RENDERER = "render-2"
+# Frames that did not show the context of an item, by the renderer that a run was started with.
+WITHOUT_CONTEXT = {"render-1": {"single", "pair", "reference"}}
 NO_EXAMPLES = "(none)"
 NO_LANGUAGE = "(language)"
 # Stands for all texts of an item, in place of the name of one.

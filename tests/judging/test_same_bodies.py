@@ -86,3 +86,29 @@ def requests(values: Mapping[str, Any]) -> str:
 @pytest.mark.parametrize("way", WAYS)
 def test_every_shipped_strategy_asks_endpoints_of_before_the_same_to_the_byte(way: str) -> None:
     assert requests(WAYS[way]) == RECORDED[way]
+
+
+@pytest.mark.parametrize(
+    ("renderer", "slug", "shown"),
+    [
+        (frames.RENDERER, "vanilla", True),
+        ("render-1", "vanilla", False),
+        ("render-1", "pairwise", False),
+        ("render-1", "reference", False),
+        ("render-1", "detect-1a", True),
+    ],
+)
+def test_a_run_shows_the_context_of_items_as_when_it_was_started(
+    renderer: str, slug: str, shown: bool
+) -> None:
+    task = TaskTypeVersion(definition=tasktypes.load_definitions()["rating"], digest="same bodies")
+    run = pinning.draft_run(
+        Project(task_type=task, taxonomy_id=taxonomy.shipped_digest()),
+        StrategyVersion(slug=slug, definition=load_all()[slug].definition),
+        Endpoint(name="judge", provider="openai_compatible", address="https://j.example/v1"),
+    )
+    run.renderer = renderer
+    strategy, texts = run.pinned_strategy(), TEXTS | {"context": "A passage."}
+    for spec in frames.list_all_calls(strategy):
+        more = {step.name: "said" for step in strategy.steps} | dict.fromkeys(MORE, "more")
+        assert (b"A passage." in rendering.render_body(run, texts, spec, strategy, more)) is shown

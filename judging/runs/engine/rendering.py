@@ -28,11 +28,24 @@ def render_body(
     more: Mapping[str, str] = NO_EXTRA_TEXTS,
 ) -> bytes:
     """Render the exact body of a call from what the run pins."""
-    prompt = frames.render_prompt(strategy, texts, spec, more=more)
+    prompt = render_prompt(run, texts, spec, strategy, more)
     # Only a JSON mode sends the schema, and building it takes as long as rendering the prompt.
     asks_json = run.pinned.get("json_mode")
     schema = frames.build_schema(strategy, spec, texts) if asks_json else None
     return providers.build_body(run.pinned, prompt, schema=schema)
+
+
+def render_prompt(
+    run: Run,
+    texts: Mapping[str, Any],
+    spec: CallSpec,
+    strategy: Strategy,
+    more: Mapping[str, str] = NO_EXTRA_TEXTS,
+) -> frames.RenderedPrompt:
+    """Render the prompt of a call as the renderer did that the run was started with."""
+    if strategy.frame in frames.WITHOUT_CONTEXT.get(run.renderer, ()):
+        texts = {name: text for name, text in texts.items() if name != "context"}
+    return frames.render_prompt(strategy, texts, spec, more=more)
 
 
 def with_supplement(run: Run, number: int) -> Run:

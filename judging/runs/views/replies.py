@@ -15,7 +15,7 @@ from annotation.projects import access
 from judging.models import Call, Outcome, Reading, Reply, Request, Run
 from judging.runs.choices import get_run_or_404
 from judging.runs.engine import rendering
-from judging.strategies import TOTAL, Strategy, descriptions, draws, frames, injection
+from judging.strategies import TOTAL, Strategy, descriptions, draws, injection
 from judging.strategies.frames import CallSpec, RenderedPrompt
 from judging.strategies.replies.combination import PARTS_KEY
 
@@ -112,7 +112,7 @@ def _call_line(
     prompt, verified = None, False
     sender = rendering.with_supplement(run, call.supplement)
     if shown:
-        prompt = frames.render_prompt(strategy, shown.texts, shown.spec, more=shown.more)
+        prompt = rendering.render_prompt(run, shown.texts, shown.spec, strategy, shown.more)
         body = rendering.render_body(sender, shown.texts, shown.spec, strategy, shown.more)
         verified = (
             rendering.compute_request_digest(sender, body, call.sample) == call.request.digest

@@ -21,16 +21,34 @@ class Finding:
     remedy: str = ""
 
 
+@dataclass(frozen=True)
+class Problem:
+    """A finding that a check can have, as docs/troubleshooting.md lists it.
+
+    says, remedy: what is found and what to do. Names in braces are filled in when it is found.
+    means: what it means for people; only the documentation says it.
+    """
+
+    grade: Grade
+    says: str
+    means: str
+    remedy: str
+
+    def found(self, **values: object) -> Finding:
+        """Return the finding, with these values in place of the names in braces."""
+        return Finding(self.grade, self.says.format(**values), self.remedy.format(**values))
+
+
 def report_ok(says: str) -> Finding:
     """Return a finding that requires no action."""
     return Finding(Grade.FINE, says)
 
 
-def report_warning(says: str, remedy: str) -> Finding:
-    """Return a finding that may become an error; the remedy says what to do."""
-    return Finding(Grade.DOUBTFUL, says, remedy)
+def declare_warning(says: str, *, means: str, remedy: str) -> Problem:
+    """Declare a problem that may become an error."""
+    return Problem(Grade.DOUBTFUL, says, means, remedy)
 
 
-def report_error(says: str, remedy: str) -> Finding:
-    """Return a finding about something that does not work; the remedy says what to do."""
-    return Finding(Grade.WRONG, says, remedy)
+def declare_error(says: str, *, means: str, remedy: str) -> Problem:
+    """Declare a problem because of which something does not work."""
+    return Problem(Grade.WRONG, says, means, remedy)

@@ -11,9 +11,14 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-REMEDY = (
-    "Check out the last commit before version 0.2.0, as docs/operation.md says, run `python "
-    "manage.py migrate` there, then come back to this version."
+from operation.findings import Finding, declare_error
+
+LACKS_MIGRATIONS = declare_error(
+    "This database is from before version 0.2.0 and lacks {number} of the migrations of that time, "
+    "from {first} on.",
+    means="This version cannot bring these tables up to date. They stay as they are.",
+    remedy="Check out the last commit before version 0.2.0, as docs/operation.md says, run `python "
+    "manage.py migrate` there, then come back to this version.",
 )
 
 
@@ -35,12 +40,9 @@ def load_missing() -> list[str]:
     return find_missing(MigrationRecorder(connection).applied_migrations())
 
 
-def explain_missing(missing: list[str]) -> str:
-    """Say what such a database lacks."""
-    return (
-        f"This database is from before version 0.2.0 and lacks {len(missing)} of the migrations of "
-        f"that time, from {missing[0]} on."
-    )
+def explain_missing(missing: list[str]) -> Finding:
+    """Say what such a database lacks, and what to do."""
+    return LACKS_MIGRATIONS.found(number=len(missing), first=missing[0])
 
 
 @cache

@@ -15,13 +15,47 @@ from annotation.db import clock
 from judging.models import Worker
 from operation import former_databases
 from operation.broker import connect
-from operation.findings import Finding, report_error, report_ok, report_warning
+from operation.findings import Finding, Problem, declare_error, declare_warning, report_ok
 
 # A worker finishes a slice, or finds nothing to do, far more often than once in this time.
 STUCK_AFTER = timedelta(minutes=5)
-START_HELP = (
-    "Start one with `celery --app config worker`. Without REDIS_URL, the server runs the worker: "
-    "`python manage.py serve`."
+
+NO_DATABASE = declare_error(
+    "{database} does not answer or refuses the connection.",
+    means="No page opens, and the API answers 503. Nothing is lost: the label screen keeps labels "
+    "until they can be sent, and workers go on once the database is back.",
+    remedy="Check that it is running, and check host, port, name, user and password in "
+    "DATABASE_URL.",
+)
+NOT_MIGRATED = declare_error(
+    "{number} migrations are not applied, starting with {first}.",
+    means="The program is newer than the tables. Pages that need the new columns fail.",
+    remedy="Run `python manage.py migrate`.",
+)
+NO_BROKER = declare_error(
+    "Redis does not answer or refuses the connection.",
+    means="Pages work. Calls to evaluators wait, since their limits are counted in Redis, and "
+    "workers begin new work some seconds later.",
+    remedy="Check that it is running, and check host, port, password and number in REDIS_URL.",
+)
+NO_WORKER = declare_error(
+    "No worker is running.",
+    means="People can label. Imports, exports, runs and figures wait, and go on by themselves once "
+    "there is a worker.",
+    remedy="Start one with `celery --app config worker`. Without REDIS_URL, the server runs the "
+    "worker: `python manage.py serve`.",
+)
+WORKER_HANGS = declare_error(
+    "{workers} alive, but without progress for {minutes} minutes: work hangs, or the worker cannot "
+    "look for work.",
+    means="The same as without a worker.",
+    remedy="See the worker's log, then restart it; it resumes unfinished work.",
+)
+SLICES_FAIL = declare_warning(
+    "{workers} alive; {number} slices failed, more than succeeded.",
+    means="Runs get on slowly or not at all. The cause is most often an evaluator or a network "
+    "that is away.",
+    remedy="See the worker's log. Failed slices are tried again.",
 )
 
 
@@ -32,11 +66,7 @@ def check_database() -> Finding:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
     except OperationalError:
-        return report_error(
-            f"{connection.display_name} does not answer or refuses the connection.",
-            "Check that it is running, and check host, port, name, user and password in "
-            "DATABASE_URL.",
-        )
+        return NO_DATABASE.found(database=connection.display_name)
     spent = (time.monotonic() - begun) * 1000
     return report_ok(f"{connection.display_name} answers in {spent:.0f} ms.")
 
@@ -46,15 +76,11 @@ def check_migrations() -> Finding:
     a rolling update, old processes keep running."""
     applied = set(MigrationRecorder(connection).applied_migrations())
     if former := former_databases.find_missing(applied):
-        return report_error(former_databases.explain_missing(former), former_databases.REMEDY)
+        return former_databases.explain_missing(former)
     missing = sorted(_known_migrations() - applied)
     if not missing:
         return report_ok("All migrations are applied.")
-    first = ".".join(missing[0])
-    return report_error(
-        f"{len(missing)} migrations are not applied, starting with {first}.",
-        "Run `python manage.py migrate`.",
-    )
+    return NOT_MIGRATED.found(number=len(missing), first=".".join(missing[0]))
 
 
 @cache
@@ -72,10 +98,7 @@ def check_broker() -> Finding:
         with connect() as asked:
             asked.ping()
     except redis.RedisError:
-        return report_error(
-            "Redis does not answer or refuses the connection.",
-            "Check that it is running, and check host, port, password and number in REDIS_URL.",
-        )
+        return NO_BROKER.found()
     return report_ok("Redis answers.")
 
 
@@ -93,24 +116,15 @@ def check_workers_on(host: str) -> Finding:
 
 def _judge_workers(alive: list[Worker], now: datetime) -> Finding:
     if not alive:
-        return report_error("No worker is running.", START_HELP)
+        return NO_WORKER.found()
     ago = min(now - (one.progressed_at or one.started_at) for one in alive)
-    many = "1 worker is alive" if len(alive) == 1 else f"{len(alive)} workers are alive"
+    many = "1 worker is" if len(alive) == 1 else f"{len(alive)} workers are"
     if ago > STUCK_AFTER:
-        return report_error(
-            f"{many}, but without progress for {_minutes(ago)}: work hangs, or the worker cannot "
-            "look for work.",
-            "See the worker's log, then restart it; it resumes unfinished work.",
-        )
+        return WORKER_HANGS.found(workers=many, minutes=f"{ago.total_seconds() / 60:.0f}")
     failed = sum(one.failures for one in alive)
     if failed > sum(one.slices for one in alive):
-        says = f"{many}; {failed} slices failed, more than succeeded."
-        return report_warning(says, "See the worker's log. Failed slices are tried again.")
-    return report_ok(f"{many}; last progress {max(0.0, ago.total_seconds()):.0f} s ago.")
-
-
-def _minutes(ago: timedelta) -> str:
-    return f"{ago.total_seconds() / 60:.0f} minutes"
+        return SLICES_FAIL.found(workers=many, number=failed)
+    return report_ok(f"{many} alive; last progress {max(0.0, ago.total_seconds()):.0f} s ago.")
 
 
 CHECKS: dict[str, Callable[[], Finding]] = {
@@ -118,4 +132,11 @@ CHECKS: dict[str, Callable[[], Finding]] = {
     "migrations": check_migrations,
     "broker": check_broker,
     "worker": check_workers,
+}
+# What each check can find.
+PROBLEMS: dict[str, tuple[Problem, ...]] = {
+    "database": (NO_DATABASE,),
+    "migrations": (former_databases.LACKS_MIGRATIONS, NOT_MIGRATED),
+    "broker": (NO_BROKER,),
+    "worker": (NO_WORKER, WORKER_HANGS, SLICES_FAIL),
 }

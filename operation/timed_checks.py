@@ -7,11 +7,30 @@ from collections.abc import Callable, Mapping
 
 from django.db import DatabaseError, connections
 
-from operation.findings import Finding, report_error
+from operation.findings import Finding, declare_error
 
 log = logging.getLogger(__name__)
 # Time limit in seconds for all checks of one call together.
 TIMEOUT_SECONDS = 3.0
+
+NO_ANSWER = declare_error(
+    "The database does not answer.",
+    means="The check needs the database, so nothing is known of what it looks at.",
+    remedy="See the `database` check.",
+)
+CHECK_FAILED = declare_error(
+    "The check itself failed.",
+    means="This is a fault of Blindspot, or a state that nobody expected. Nothing is known of what "
+    "the check looks at.",
+    remedy="See the log.",
+)
+TOO_SLOW = declare_error(
+    "The check did not finish within {seconds:g} s.",
+    means="A server hangs, or a network drops what is sent to it. Pages that ask it hang as well.",
+    remedy="Check whether the server that it asks hangs.",
+)
+# What can happen to every check.
+PROBLEMS = (NO_ANSWER, CHECK_FAILED, TOO_SLOW)
 
 Checks = Mapping[str, Callable[[], Finding]]
 
@@ -29,12 +48,10 @@ class _RunningCheck:
         try:
             self.finding = self.check()
         except DatabaseError:
-            self.finding = report_error(
-                "The database does not answer.", "See the `database` check."
-            )
+            self.finding = NO_ANSWER.found()
         except Exception:
             log.exception("Checking %s failed.", self.name)
-            self.finding = report_error("The check itself failed.", "See the log.")
+            self.finding = CHECK_FAILED.found()
         finally:
             connections.close_all()
 
@@ -51,7 +68,8 @@ def run_checks(checks: Checks, *, seconds: float = TIMEOUT_SECONDS) -> dict[str,
     asked = {name: _start_check(name, check) for name, check in checks.items()}
     for each in asked.values():
         each.thread.join(max(0.0, until - time.monotonic()))
-    return {name: each.finding or _timeout_finding(seconds) for name, each in asked.items()}
+    late = TOO_SLOW.found(seconds=seconds)
+    return {name: each.finding or late for name, each in asked.items()}
 
 
 def _start_check(name: str, check: Callable[[], Finding]) -> _RunningCheck:
@@ -60,10 +78,3 @@ def _start_check(name: str, check: Callable[[], Finding]) -> _RunningCheck:
         if asked is None or not asked.thread.is_alive():
             asked = _running[name] = _RunningCheck(name, check)
         return asked
-
-
-def _timeout_finding(seconds: float) -> Finding:
-    return report_error(
-        f"The check did not finish within {seconds:g} s.",
-        "Check whether the server that it asks hangs.",
-    )

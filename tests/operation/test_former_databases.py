@@ -65,7 +65,7 @@ def test_a_database_that_lacks_one_is_refused_with_the_remedy(
     found = readiness.check_migrations()
     assert found.grade == Grade.WRONG
     assert ".".join(last) in found.says
-    assert found.remedy == former_databases.REMEDY
+    assert found.remedy == former_databases.LACKS_MIGRATIONS.remedy
 
 
 def test_a_new_database_lacks_nothing() -> None:

@@ -16,6 +16,6 @@ class Command(migrate.Command):
         """Refuse a database that lacks migrations which are no longer here; Django would end in a
         traceback, or say that nothing is to be done."""
         if missing := former_databases.load_missing():
-            said = former_databases.explain_missing(missing)
-            raise CommandError(f"{said} {former_databases.REMEDY} Nothing was changed.")
+            found = former_databases.explain_missing(missing)
+            raise CommandError(f"{found.says} {found.remedy} Nothing was changed.")
         super().handle(*args, **options)

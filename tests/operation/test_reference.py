@@ -17,8 +17,10 @@ from judging import strategies
 from judging.exporting.tables import EXPORT_TABLES
 from judging.results.columns import COMMON_COLUMNS
 from judging.results.tables import PAGES, RESULT_TABLES
+from operation import doctor, former_databases, readiness, timed_checks
 from operation.docs import pages
 from operation.docs.reference import GENERATED, commands, markdown
+from operation.findings import Problem
 
 ROOT = Path(settings.BASE_DIR)
 COMMANDS = commands.load_own_commands()
@@ -150,6 +152,17 @@ def test_every_key_of_the_label_screen_is_listed_with_its_action() -> None:
     for action in keymap.ACTIONS:
         assert f"| `{action.key}` | {action.title} |" in said
     assert "| `y` | Confirm the label |" in section(read("keys"), "## Verification")
+
+
+def test_every_problem_that_is_declared_is_listed_with_its_check() -> None:
+    assert doctor.PROBLEMS.keys() == doctor.CHECKS.keys() | doctor.OPTIONAL_CHECKS.keys()
+    modules = (doctor, former_databases, readiness, timed_checks)
+    declared = {one for each in modules for one in vars(each).values() if isinstance(one, Problem)}
+    listed = [one for some in doctor.PROBLEMS.values() for one in some] + [*timed_checks.PROBLEMS]
+    assert declared == set(listed)
+    text = read("troubleshooting")
+    assert [one.says for one in declared if one.means not in text] == []
+    assert "**NUMBER migrations are not applied, starting with FIRST.** (*wrong*)" in text
 
 
 def test_a_text_in_a_page_is_shown_as_it_is() -> None:

@@ -14,6 +14,7 @@ from operation.docs.reference import (
     strategies,
     tables,
     task_types,
+    troubleshooting,
 )
 
 # What writes each page, by its file.
@@ -26,4 +27,5 @@ GENERATED: dict[str, Callable[[], str]] = {
     "docs/categories.md": categories.write_page,
     "docs/formats.md": formats.write_page,
     "docs/keys.md": keys.write_page,
+    troubleshooting.FILE: troubleshooting.write_page,
 }

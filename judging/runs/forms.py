@@ -23,6 +23,7 @@ from judging.strategies.definitions import MAX_EXAMPLES, MAX_SAMPLES
 from judging.strategies.descriptions import FRAME_DESCRIPTIONS
 
 OFFLINE_GROUP = "Baselines"
+OWN_GROUP = "Of this project"
 VOTE_CHOICES = {"": "As the strategy says", "repeats": "Repeats", "votes": "Votes"}
 SEED_LIMIT = 2**48 - 1
 MOST_KEYS = 100_000
@@ -367,8 +368,8 @@ class StartForm(DescriptionForm):
         return [self._strategy_option(slug) for slug in self.recommended if slug in self.known]
 
     def strategy_groups(self) -> list[tuple[str, bool, list[Option]]]:
-        """All other strategies grouped by frame. Each group says if any of its strategies is
-        chosen."""
+        """All other strategies: those of the project, then the shipped ones by frame. Each group
+        says whether it is open, as it is if one of its strategies is chosen."""
         return self._group([slug for slug in self.known if self._stands_with_others(slug)])
 
     def generator_groups(self) -> list[tuple[str, bool, list[Option]]]:
@@ -386,18 +387,20 @@ class StartForm(DescriptionForm):
     def _group(self, slugs: Iterable[str]) -> list[tuple[str, bool, list[Option]]]:
         titles = {frame: words.title for frame, words in FRAME_DESCRIPTIONS.items()}
         grouped: dict[str, list[Option]] = {
-            title: [] for title in [*titles.values(), OFFLINE_GROUP]
+            title: [] for title in [OWN_GROUP, *titles.values(), OFFLINE_GROUP]
         }
         chosen = self._chosen("strategy")
         for slug in slugs:
             if slug not in self.recommended:
                 one = self.known[slug]
                 title = OFFLINE_GROUP if one.metric else titles[one.frame]
+                title = OWN_GROUP if self.strategies[slug].project_id else title
                 grouped[title].append(self._strategy_option(slug))
         return [
             (
                 title,
-                any(one.value in chosen for one in options)
+                title == OWN_GROUP
+                or any(one.value in chosen for one in options)
                 or (title == OFFLINE_GROUP and self.only_offline),
                 options,
             )

@@ -82,7 +82,7 @@ def test_keys_of_items_stand_a_line_each_and_are_not_too_many(
     assert form.cleaned_data["keys"] == ("a", "b")
 
 
-def test_strategies_stand_by_frame_and_those_that_ask_nobody_apart(project: Project) -> None:
+def test_strategies_stand_by_frame_and_own_ones_and_those_that_ask_nobody_apart(project: Project) -> None:
     own = editing.copy_strategy(
         project, make_strategy("vanilla"), slug="ours", member=make_member(project)
     )
@@ -91,11 +91,11 @@ def test_strategies_stand_by_frame_and_those_that_ask_nobody_apart(project: Proj
     groups = {title: options for title, _, options in form.strategy_groups()}
     assert [one.value for one in groups.pop(forms.OFFLINE_GROUP)] == ["rouge-l"]
     # What combines runs is asked for on their pages.
-    (of_vanilla,) = groups.values()
-    assert [one.value for one in of_vanilla] == ["ours", "vanilla"]
-    assert of_vanilla[0].note == "the project's own" != of_vanilla[1].note
-    chosen = [(title, is_chosen) for title, is_chosen, _ in form.strategy_groups()]
-    assert [is_chosen for _, is_chosen in chosen] == [False, True]
+    [ours] = groups.pop(forms.OWN_GROUP)
+    assert (ours.value, ours.note) == ("ours", "the project's own")
+    assert [[one.value for one in options] for options in groups.values()] == [["vanilla"]]
+    # Own strategies are in sight, and so is what is chosen.
+    assert [is_open for _, is_open, _ in form.strategy_groups()] == [True, False, True]
 
 
 def test_recommended_strategies_stand_first_with_the_reason_and_the_calls() -> None:

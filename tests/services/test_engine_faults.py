@@ -160,10 +160,12 @@ def test_an_evaluator_that_only_hangs_pauses_and_ends_as_timed_out_if_it_is_resu
     lifecycle.resume(Run.objects.get(), None)
     finish(run)
     assert results(run) == {"timed_out": 5}
-    # The tries before the pause and three more. The evaluator may have seen fewer: on a busy
-    # machine a second may be over before a request has left.
+    # Three tries after the pause, and those before it, which on a busy machine may come before the
+    # last request is sent. The evaluator may have seen fewer: a second may be over before a request
+    # has left.
     tries = list(Request.objects.values_list("attempts", flat=True))
-    assert min(tries) >= 4
+    assert min(tries) >= 3
+    assert max(tries) >= 4
     assert len({entry["digest"] for entry in evaluator.log}) == 5
     assert len(evaluator.log) <= sum(tries)
 

@@ -79,7 +79,7 @@ def test_pages_find_their_style_sheets_beside_a_redis_too(redis_url: str, tmp_pa
         assert status(f"http://127.0.0.1:{port}/accounts/login/") == 200
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=120)
 
 
 def test_a_port_that_is_taken_is_named_with_the_remedy(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_port_that_is_taken_is_named_with_the_remedy(tmp_path: Path) -> None:
         other.listen()
         port = other.getsockname()[1]
         process = start(port, tmp_path)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=120)
     assert process.returncode == 1
     assert f"127.0.0.1:{port}" in errors
     assert "--port" in errors

@@ -5,7 +5,7 @@ A page shows the columns that have a title, each as its kind formats it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -393,45 +393,50 @@ MISSING = Count("missing", "Missing", items(result="missing"))
 PARSED = Count("parsed", "Parsed", items(result="parsed"))
 # Marks the place of the fields that a table is grouped by.
 FIELDS = Column("")
-# What the columns hold that many tables have.
+# What the columns hold that many tables have, unless the table says otherwise.
 COMMON_COLUMNS = {
-    "run": "number of the run; `run_a` and `run_b` if two are compared",
+    "run": "number of the run",
     "endpoint": "name of the evaluator",
     "strategy": "name of the strategy",
     RUN_NAME: "name of the run, if it has one",
+    "run_a": "number of the first run of a pair, run a",
+    "endpoint_a": "evaluator of run a",
+    "strategy_a": "strategy of run a",
+    f"{RUN_NAME}_a": "name of run a, if it has one",
+    "run_b": "number of the second run of the pair, run b",
+    "endpoint_b": "evaluator of run b",
+    "strategy_b": "strategy of run b",
+    f"{RUN_NAME}_b": "name of run b, if it has one",
     "total": "number of items, missing ones included",
     "missing": "number of items without a usable outcome",
     "parsed": "number of items with a usable outcome",
-    "n": "number of items, or of whatever the row's figure is about",
-    "clusters": "number of source questions; items of one question are not independent",
+    "clusters": "number of source questions of the parsed items; items of one question are not "
+    "independent",
     "score_invariant": "true in rows about score-invariant items: there, a detection is a false "
     "alarm",
-    "detected": "number of items whose error was detected",
-    "detection_rate": "share of the parsed items in which an error was detected",
-    "undetected_rate": "1 minus this share",
-    "detection": "share of the items in which an error was detected; in `dose_trends` its change "
-    "with each further error",
-    "false_alarm": "share of the score-invariant items in which an error was detected; in "
-    "`compare` the difference of the two runs",
-    "j": "detection minus false alarms; in `compare` the difference of the two runs",
     "errors": "number of parsed error items",
     "invariant": "number of parsed score-invariant items",
-    "penalty": "mean of the gold score minus the perturbed score, in points of the scale; in "
-    "`dose_trends` its change with each further error",
-    "scored": "number of items with both scores",
+    "detected": "number of items whose error was detected; an item with repeats counts by the "
+    "share of its repeats",
+    "detection_rate": "share of the parsed items in which an error was detected",
+    "undetected_rate": "1 minus this share",
+    "detection": "detection rate: share of the parsed error items whose error was detected",
+    "false_alarm": "false-alarm rate: share of the parsed score-invariant items in which an error "
+    "was found",
+    "j": "detection minus false alarms",
+    "scored": "number of parsed items with a score of both answers",
+    "penalty": "mean of the gold score minus the perturbed score, over the `scored` items, in "
+    "points of the scale",
     "bottom": "lowest score of the scale",
     "at_top": "highest score of the scale",
     "questions": "number of source questions",
-    "items_10": "number of items to ask for an interval of 10 points to either side; in "
-    "`planning_differences` to find a difference of 10 points",
-    "items_5": "the same for 5 points",
+    "metric": "what is scored, as the task type or the strategy names it",
+    "off_scale": "whether numbers off their scale are `kept` or `left out`; empty if there are "
+    "none",
+    "currency": "currency of all amounts in the row",
     "low": "lower end of the 95 % interval of the row's figure; `NAME_low` for the figure `NAME`",
     "high": "upper end of this interval; `NAME_high` for the figure `NAME`",
     "reason": "why the figure or its interval is empty; `NAME_reason` for the figure `NAME`",
-    "p": "p of a test of the figure; `NAME_p` for the figure `NAME`",
-    "metric": "what is scored, as the task type or the strategy names it",
-    "off_scale": "whether numbers off their scale are kept or left out, if there are any",
-    "currency": "currency of all amounts in the row",
 }
 # Columns whose names end so belong to the figure whose name stands before.
 ENDINGS = ("low", "high", "reason")
@@ -447,7 +452,10 @@ class Table:
     a worker; None means always at once. `of_people`: the table also depends on labels, or on items
     that are not in the runs. `settings`: what its rows depend on besides data and code, such as the
     project's name. `with_duplicates`: if the table is grouped by ability and category, it
-    has rows for duplicates. `about` says to readers of the reference what a row is.
+    has rows for duplicates.
+
+    `about` says to readers of the reference what a row is, and `meanings` what a column holds: its
+    unit, and what a share is a share of. Columns that are not in it mean the same in all tables.
     """
 
     name: str
@@ -460,6 +468,7 @@ class Table:
     with_duplicates: bool = False
     settings: Callable[[Project, Sequence[Run]], list[Any]] = lambda project, runs: []
     about: str = ""
+    meanings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def module(self) -> str:
@@ -476,6 +485,11 @@ class Table:
         names = self._names
         pairs = ((column, names.get(column, "")) for column in self.list_columns(by))
         return tuple(one for pair in pairs for one in pair if one)
+
+    def explain(self, column: str) -> str:
+        """What a column holds, in Markdown; "" for an end of a figure's interval, or the reason why
+        it is empty, if the table says nothing else about them."""
+        return self.meanings.get(column) or COMMON_COLUMNS.get(column, "")
 
     def with_run_names(self, rows: Rows, runs: Iterable[Run]) -> list[dict[str, Any]]:
         """The rows with the names of their runs; None for a run without a name, and in a row that
@@ -520,6 +534,7 @@ def summed_table(
     rows: Callable[[Sequence[Run], Sequence[str]], Rows],
     *columns: Column,
     about: str = "",
+    meanings: Mapping[str, str] | None = None,
 ) -> Table:
     """A table that the database sums from outcomes, by fields of the outcomes."""
 
@@ -536,4 +551,5 @@ def summed_table(
         of_people=False,
         with_duplicates=True,
         about=about,
+        meanings=meanings or {},
     )

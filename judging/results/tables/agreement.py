@@ -76,6 +76,19 @@ AGREEMENT = Table(
     lambda project, runs, by: agreement.agreement_rows(project),
     at_once=None,
     about="A row per question, measure and group of people: how well annotators agree.",
+    meanings={
+        "field": "question, which is a field of the task type, or `total`",
+        "measure": "name of the measure, such as `percent`, `cohen` or `alpha-nominal`; "
+        "`against-rest` is the share of a person's labels that equal the majority of the others",
+        "people": "the one or two annotators that the row is about; empty for all annotators",
+        "n_items": "number of items that the value is about",
+        "n_raters": "number of annotators whose labels are used; for Fleiss' kappa the number of "
+        "labels per item",
+        "value": "value of the measure; 1 is full agreement",
+        "low": "lower end of the 95 % interval of `value`",
+        "high": "upper end of this interval",
+        "reason": "why `value` or its interval is empty",
+    },
 )
 CONFUSION = Table(
     "confusion",
@@ -84,6 +97,14 @@ CONFUSION = Table(
     at_once=None,
     about="A row per question, pair of annotators and pair of answers: on how many items they "
     "gave them.",
+    meanings={
+        "field": "question, which is a field of the task type, or `total`",
+        "a": "one annotator",
+        "b": "the other annotator",
+        "choice_a": "answer of the first annotator",
+        "choice_b": "answer of the other one",
+        "n": "number of items with these two answers",
+    },
 )
 PACE = Table(
     "pace",
@@ -114,6 +135,19 @@ PACE = Table(
     ),
     at_once=None,
     about="A row per person: labels, labels per day, and labelling times.",
+    meanings={
+        "annotator": "name of the annotator in the project",
+        "labels": "number of current labels, without those for qualification, control, "
+        "verification and adjudication",
+        "recent": "number of labels from the last full days, at most 14, today left out",
+        "a_day": "mean number of labels per day, over the last full days, at most 14",
+        "last_day": "day of the last label (UTC)",
+        "seconds_median": "median labelling time in seconds",
+        "seconds_low": "time in seconds under which 25 % of the labels stay",
+        "seconds_high": "time in seconds that 25 % of the labels exceed",
+        "timed": "number of labels that these times are of",
+        "over_30_minutes": "number of labels that took longer, which are in none of these times",
+    },
 )
 
 

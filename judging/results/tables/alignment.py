@@ -147,6 +147,28 @@ ALIGNMENT = Table(
     at_once=columns.GROUP_DRAW_LIMIT,
     about="A row per run, metric and group: correlations and distances between the "
     "evaluator's numbers and people's, and the means of both.",
+    meanings={
+        "total": "number of items with a number from people",
+        "missing": "number of items with a number from people, but not from the evaluator",
+        "n": "number of items with numbers from both; all figures but the bounds are over them",
+        "rho": "Spearman rank correlation of the evaluator's numbers with people's",
+        "pearson": "Pearson correlation of the evaluator's numbers with people's",
+        "tau": "Kendall's τ-b of the evaluator's numbers with people's",
+        "rmse": "root of the mean squared difference of the two numbers, in points of the scale",
+        "mae": "mean absolute difference, in points of the scale",
+        "bias": "mean of the evaluator's number minus people's, in points of the scale; above 0, "
+        "the evaluator rates higher",
+        "accuracy002": "100 − 100 × RMSE / range of the project's total, as in study 002; empty "
+        "without a total",
+        "mean_people": "mean of people's numbers, from 0 (lowest) to 1 (highest point of their "
+        "scale)",
+        "mean_evaluator": "mean of the evaluator's numbers, from 0 (lowest) to 1 (highest point "
+        "of its scale)",
+        "rmse_lowest": "RMSE over all `total` items if every missing number were as close to "
+        "people's as the scale allows",
+        "rmse_highest": "RMSE over all `total` items if every missing number were as far away as "
+        "the scale allows",
+    },
 )
 MEASURE_PARAMETER = "measure"
 

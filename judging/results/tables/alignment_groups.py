@@ -95,6 +95,16 @@ ALIGNMENT_GROUPS = Table(
     group_by=paired_scores.BY_ITEM_FIELDS_AND_LENGTH,
     about="A row per run, metric and figure of the table alignment: the figure over all "
     "items, and its mean and standard deviation over groups.",
+    meanings={
+        "figure": "column of the table `alignment`, or `distance`, which is the absolute "
+        "difference of the two scaled means",
+        "pooled": "the figure over all items",
+        "mean": "mean of the figure over groups, each with the same weight",
+        "sd": "sample standard deviation of the figure over groups",
+        "groups": "number of groups in which the figure is defined",
+        "undefined": "number of groups in which it is not",
+        "reason": "why `pooled` is empty",
+    },
 )
 
 

@@ -149,6 +149,16 @@ AUDITS = Table(
     at_once=None,
     about="A row per run and verdict (right or wrong): how many of its explanations people "
     "judged correct, insufficient, wrong or absent.",
+    meanings={
+        "verdict": "whether the verdict of the evaluator was `right` or `wrong`",
+        "total": "number of items with an explanation in an audit; several explanations of an "
+        "item share its weight",
+        "missing": "number of items whose explanation is not judged yet",
+        "correct": "number with an explanation in which everything relevant is checked and true",
+        "insufficient": "number with an explanation that leaves something out",
+        "wrong": "number with an explanation in which a step is false",
+        "none": "number with a verdict alone, without an explanation",
+    },
 )
 
 
@@ -173,6 +183,17 @@ AUDIT_CLASSES = Table(
     at_once=None,
     about="A row per run, verdict and quality of explanations: its share of all judged "
     "explanations.",
+    meanings={
+        "total": "number of items with an explanation in an audit",
+        "missing": "number of items without a judged explanation",
+        "verdict": "whether the verdict of the evaluator was `right` or `wrong`",
+        "quality": "what people judged the explanation to be: `correct`, `insufficient`, `wrong` "
+        "or `none`",
+        "n": "number of items with a judged explanation",
+        "count": "number of items with this verdict and quality; several explanations of an item "
+        "share its weight",
+        "rate": "count divided by n; the shares of all rows of a run add up to 1",
+    },
 )
 SHOW_SWITCH = Switch(
     "show", "Shares of", {"verdicts": "Right and wrong verdicts", "classes": "All explanations"}

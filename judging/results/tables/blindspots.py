@@ -429,6 +429,37 @@ BLINDSPOTS = Table(
     at_once=columns.GROUP_DRAW_LIMIT,
     about="A row per run and slice, which is a value of a field or a pair of values of two "
     "fields: its undetected rate compared with that of the other error items.",
+    meanings={
+        "total": "number of error items of the run, without those of `identical`",
+        "missing": "number of error items without a usable outcome",
+        "slice": "what the slice is, as `field=value`, or two of these with a comma between",
+        "field": "field of the slice",
+        "value": "value of the field",
+        "second_field": "second field of a slice that is a pair, otherwise empty",
+        "second_value": "value of the second field",
+        "n": "number of parsed items in the slice",
+        "clusters": "number of source questions of the parsed items in the slice",
+        "rate": "undetected rate in the slice, a share of its `n` items",
+        "low": "lower end of the 95 % interval of `rate`",
+        "high": "upper end of this interval",
+        "rest": "undetected rate of the other error items that have a value of these fields",
+        "rest_n": "number of parsed items that `rest` is over",
+        "difference": "how much higher the undetected rate is in the slice than in the rest; "
+        "within categories, unless the slice is an ability or a category",
+        "compared": "number of items of the slice that this difference compares: those in "
+        "categories that have items of both",
+        "rest_compared": "number of items of the rest that the difference compares",
+        "p": "one-sided p of the difference, from permutations of source questions or items",
+        "q": "p adjusted for all slices of the family (Benjamini and Hochberg)",
+        "family": "which slices are adjusted together: `groups` (abilities and categories), "
+        "`values` (of one other field) or `pairs`",
+        "tests": "number of slices of the family that were tested",
+        "blind": "true if q is below 0.05 and the difference is 10 points or more; empty if the "
+        "slice was not tested",
+        "reason": "why the slice was not tested",
+        "identical": "number of error items of the run whose gold and perturbed answers are the "
+        "same text; they are left out",
+    },
 )
 
 DEFAULT_FIELDS = "ability,category,source_ability,origin"

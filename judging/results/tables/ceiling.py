@@ -244,6 +244,24 @@ CEILING = Table(
     about="A row per run, metric, group, measure and rater: each person against the mean of "
     "the others, and the evaluator against the same means; rows without a rater are "
     "means over people.",
+    meanings={
+        "total": "number of items of the group with a number from people",
+        "missing": "number of items of the group with a number from people, but not from the "
+        "evaluator",
+        "measure": "`rho` (Spearman), `pearson` or `rmse`",
+        "rater": "name of the person in the project; empty in rows of means over people",
+        "n": "number of items with numbers from this person, another one and the evaluator; in "
+        "rows of means, of items that count for any person",
+        "people": "the measure between the person's numbers and the mean of the others'",
+        "evaluator": "the measure between the evaluator's numbers and the same means",
+        "difference": "evaluator minus person; above 0, the evaluator is closer to the others for "
+        "a correlation, and farther away for RMSE",
+        "low": "lower end of the 95 % interval of `difference`",
+        "high": "upper end of this interval",
+        "reason": "why one of these figures or its interval is empty",
+        "bound": "correlation that a perfect evaluator would have with the same means; empty for "
+        "RMSE",
+    },
 )
 ALT_TEST = Table(
     "alt_test",
@@ -264,6 +282,24 @@ ALT_TEST = Table(
     group_by=paired_scores.BY_ITEM_FIELDS_AND_LENGTH,
     about="A row per run, metric, group and rater: the alternative annotator test, which asks "
     "whether the evaluator may replace a person.",
+    meanings={
+        "total": "number of items of the group with a number from people",
+        "missing": "number of items of the group with a number from people, but not from the "
+        "evaluator",
+        "epsilon": "how much more often than the evaluator the person must win not to be beaten: "
+        "0.1 for crowds, 0.15 for trained annotators, 0.2 for experts",
+        "rater": "name of the person in the project; empty in the row about all",
+        "n": "number of items with numbers from this person, another one and the evaluator; in "
+        "the row about all the sum over people",
+        "evaluator": "share of these items on which the evaluator is at least as close to the "
+        "others as the person is; in the row about all the mean over people",
+        "people": "share of these items on which the person is at least as close as the evaluator",
+        "p": "one-sided p of the hypothesis that the person wins more often than the evaluator, "
+        "by `epsilon` or more",
+        "q": "p adjusted for all people (Benjamini and Yekutieli)",
+        "wins": "share of the people with q below 0.05, whom the evaluator beats",
+        "passed": "true if `wins` is one half or more",
+    },
 )
 SIDES = {"people": "The person", "evaluator": "The evaluator"}
 EPSILON_SWITCH = Switch(

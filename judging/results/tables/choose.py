@@ -168,6 +168,18 @@ EVALUATORS = Table(
     of_people=False,
     about="A row per run that judged error items or score-invariant items: detection, false "
     "alarms, J, cost and time; the highest J first.",
+    meanings={
+        "total": "number of error items and score-invariant items, missing ones included",
+        "letters": "runs with a letter in common were not shown to differ in J (p adjusted for "
+        "all pairs by Holm); empty if J could not be compared",
+        "cost_per_1000": "cost divided by the number of items with an outcome, missing ones "
+        "included, times 1,000",
+        "cost": "cost of all replies that the run used, whichever run paid for them",
+        "cost_reason": "why the cost is unknown",
+        "seconds_median": "time in seconds that half of the replies do not exceed",
+        "seconds_p95": "time in seconds that 95 % of the replies do not exceed",
+        "seconds_reason": "why there are no times",
+    },
 )
 
 

@@ -294,6 +294,33 @@ COMPARE = Table(
     of_people=False,
     about="A row per pair of runs, first over all abilities, then by ability: the difference "
     "of their detection, false alarms and J on the items that both parsed.",
+    meanings={
+        "ability": "ability of the items (of score-invariant items, that of the answer they were "
+        "made from); empty over all abilities",
+        "total": "number of error items of either run",
+        "missing": "number of error items of either run that are not usable in both",
+        "n": "number of error items with a usable outcome in both runs",
+        "only_a": "number of error items that run a alone detected",
+        "only_b": "number of error items that run b alone detected",
+        "difference": "detection rate of run a minus that of run b over the `n` items",
+        "p": "p of this difference from a sign-flip test over source questions",
+        "p_holm": "this p adjusted for all pairs of runs (Holm); only in rows over all abilities",
+        "q": "this p adjusted for all rows by ability (Benjamini and Hochberg); only in these rows",
+        "test": "how p was computed: `exact`, `drawn` (random sign patterns) or `t` (Student's t)",
+        "standard_error": "standard error of `difference`",
+        "shows": "smallest difference that would be found with 80 % power after this adjustment",
+        "letters_a": "letters of run a: two runs with a letter in common were not shown to differ "
+        "in detection; only in rows over all abilities",
+        "letters_b": "letters of run b",
+        "invariant": "number of score-invariant items with a usable outcome in both runs",
+        "false_alarm": "false-alarm rate of run a minus that of run b over the `invariant` items",
+        "false_alarm_p": "p of this difference from the same test, not adjusted",
+        "j": "J of run a minus J of run b",
+        "j_p": "p of this difference, from its interval, not adjusted",
+        "lowest": "lowest difference of detection over all error items that both runs were asked, "
+        "whatever the missing replies would have been",
+        "highest": "highest difference of detection over these items",
+    },
 )
 
 ALL = "all"

@@ -160,6 +160,23 @@ CORRECTED = Table(
     group_by=detectors.BY_ITEM_FIELDS,
     about="A row per run of error detection that also judged items without a final label, and "
     "group: the share of items with an error, estimated in five ways.",
+    meanings={
+        "total": "number of items that the run judged and that have the final label error, no "
+        "error or none yet",
+        "missing": "number of items without a verdict; no estimate uses them",
+        "labelled": "number of items with a verdict and a final label",
+        "unlabelled": "number of items with a verdict and without a final label",
+        "people": "share with an error among the labelled items",
+        "evaluator": "share called an error among the items that are not labelled",
+        "ppi_plus": "share with an error by PPI++: the evaluator's verdicts, corrected by the "
+        "labelled items, with the weight that makes the variance least",
+        "ppi": "share with an error by PPI, which is PPI++ with the weight 1",
+        "rogan_gladen": "share with an error by Rogan and Gladen: the evaluator's share, "
+        "corrected by its sensitivity and specificity on the labelled items",
+        "weight": "how much PPI++ relies on the evaluator, 0 (not at all) to 1",
+        "width": "width of the interval of PPI++ divided by that of people alone; below 1, the "
+        "evaluator helps",
+    },
 )
 
 

@@ -299,6 +299,32 @@ COST = Table(
     of_people=False,
     about="A row per run: its requests, tokens and cost, also per detected error and per "
     "1,000 items.",
+    meanings={
+        "total": "number of items with an error, missing ones included",
+        "missing": "number of items with an error, but without a usable outcome",
+        "detected": "number of items with an error that was detected",
+        "calls": "number of calls of the run, over all items with or without an error; empty "
+        "without calls, as for a vote",
+        "requests": "number of different requests; several calls can share one",
+        "answered": "number of requests with a reply",
+        "tokens": "tokens in and out of all replies; empty if a reply has no counts",
+        "tokens_in": "tokens of the prompts",
+        "tokens_out": "tokens of the replies",
+        "tokens_cached": "part of the tokens in that the provider read from its cache; empty if "
+        "no reply reports it",
+        "tokens_reasoning": "part of the tokens out that the model used for reasoning; empty if "
+        "no reply reports it",
+        "without_tokens": "number of replies without counts of tokens",
+        "without_price": "number of replies without a price",
+        "cost": "cost of all replies that the run used, whichever run paid for them; empty if a "
+        "reply has no price",
+        "paid": "what this run paid itself; empty if no reply has a price",
+        "per_detected": "cost divided by detected; its interval follows from that of the "
+        "detection rate",
+        "cost_per_1000": "cost divided by the number of items with an outcome, missing ones "
+        "included, times 1,000",
+        "reason": "why the cost, or the cost per detected error, is empty",
+    },
 )
 
 

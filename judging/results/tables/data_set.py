@@ -203,6 +203,18 @@ DATA_SET = Table(
     of_items=True,
     about="A row per group of items and label, category, other value or text: how many items "
     "have it, with the mean length of texts.",
+    meanings={
+        "n": "number of items of the group",
+        "of": "what the row counts: `label`, `category`, `answers.NAME`, `fields.NAME`, or "
+        "`words` for a text",
+        "value": "the label, the category, the value, or the name of the text; an empty label is "
+        "an item without a final label",
+        "count": "number of items of the group that have this value, or this text",
+        "share": "count divided by n; empty for texts",
+        "mean": "mean number of words of the text",
+        "mean_tokens": "mean number of pieces of the text between white space, not tokens of a "
+        "model",
+    },
 )
 OPEN = "open"
 

@@ -347,6 +347,23 @@ DETECTOR = Table(
     group_by=detectors.BY_ITEM_FIELDS,
     about="A row per run of error detection and group: accuracy, precision, recall, F1 and "
     "MCC; then baselines, people and means over prompts.",
+    meanings={
+        "run": "number of the run; empty for a mean or a baseline",
+        "strategy": "name of the strategy, `mean` over the four prompts of an evaluator, or a "
+        "baseline: `random`, `always-error` or `people`",
+        "total": "the same as `n`",
+        "missing": "the same as `invalid`",
+        "n": "number of items, those without a verdict included",
+        "invalid": "number of items without a verdict; of several prompts or people, the mean",
+        "accuracy": "share of the items with the right verdict; an item without a verdict counts "
+        "as wrong",
+        "precision": "share of the items called an error that are one; 0 with a reason if none "
+        "was called an error",
+        "recall": "share of the items with an error that were called one; without a verdict, an "
+        "item counts as not called one",
+        "f1": "harmonic mean of precision and recall, 0 to 1",
+        "mcc": "Matthews correlation of verdicts and labels, −1 to 1; 0 is no better than a coin",
+    },
 )
 DETECTOR_RANGES = Table(
     "detector_ranges",
@@ -362,6 +379,19 @@ DETECTOR_RANGES = Table(
     about="A row per run, or mean over an evaluator's four prompts, group and figure of the "
     "table detector: its interval, and its bounds if missing verdicts were all wrong or "
     "all right.",
+    meanings={
+        "run": "number of the run; empty for a mean",
+        "strategy": "name of the strategy, or `mean` over the four prompts of an evaluator",
+        "total": "number of items, those without a verdict included",
+        "missing": "number of items without a verdict; of several prompts, the mean",
+        "figure": "`accuracy`, `precision`, `recall`, `f1` or `mcc`",
+        "value": "this figure, as in the table `detector`",
+        "low": "lower end of the 95 % interval of `value`",
+        "high": "upper end of this interval",
+        "lowest": "value if every item without a verdict had been judged wrongly",
+        "highest": "value if every item without a verdict had been judged rightly",
+        "valid": "value over the items with a verdict alone",
+    },
 )
 SHOWN = ("f1", "precision", "recall", "accuracy", "mcc")
 DRAWN = ("precision", "recall", "f1")

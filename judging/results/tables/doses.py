@@ -276,6 +276,9 @@ DOSES = Table(
     of_people=False,
     about="A row per run, group and dose, which is the number of errors in the answer: "
     "detection and penalty.",
+    meanings={
+        "dose": "number of errors in the answer",
+    },
 )
 TRENDS = Table(
     "dose_trends",
@@ -306,6 +309,13 @@ TRENDS = Table(
     of_people=False,
     about="A row per run and group: the straight lines of detection and of the penalty over "
     "the doses.",
+    meanings={
+        "doses": "number of different doses",
+        "detection": "change of the detection rate with each further error, a fraction of 1",
+        "detection_p": "p of this slope, not adjusted",
+        "penalty": "change of the penalty with each further error, in points of the scale",
+        "penalty_p": "p of this slope, not adjusted",
+    },
 )
 PENALTIES = Table(
     "penalties",
@@ -325,6 +335,14 @@ PENALTIES = Table(
     at_once=columns.GROUP_DRAW_LIMIT,
     about="A row per run, group and penalty that people expect: detection and the penalty "
     "that the evaluator gave.",
+    meanings={
+        "expected": "penalty that more than half of the annotators expect, `people disagree` or "
+        "`nobody said`; `score-invariant` for items that should cost nothing",
+        "detected": "number of items whose error was detected; in the row `score-invariant` the "
+        "number of false alarms",
+        "detection": "detected divided by parsed; in the row `score-invariant` the false-alarm "
+        "rate",
+    },
 )
 _SHARE_OF_SCALE = columns.Custom(
     "share", "Share of the scale", make=lambda row, of: cells.percent_cell(_share(row, "penalty"))

@@ -138,6 +138,21 @@ ERROR_KINDS = Table(
     group_by=detectors.BY_ITEM_FIELDS,
     about="A row per run, or mean over an evaluator's four prompts, group and error category: "
     "the recall among items with such an error.",
+    meanings={
+        "run": "number of the run; empty for a mean",
+        "strategy": "name of the strategy, or `mean` over the four prompts of an evaluator",
+        "total": "the same as `n`",
+        "missing": "number of items of this category without a verdict; of several prompts, the "
+        "mean",
+        "field": "field of the task type that has the categories of errors",
+        "value": "category of the error, a value of `field`; empty if annotators named none",
+        "n": "number of items labelled as an error of this category",
+        "detected": "number of items called an error; of several prompts, the mean",
+        "recall": "detected divided by n; an item without a verdict counts as not detected",
+        "low": "lower end of the 95 % interval of `recall`",
+        "high": "upper end of this interval",
+        "reason": "why `recall` or its interval is empty",
+    },
 )
 
 

@@ -187,6 +187,27 @@ EXPLANATIONS = columns.summed_table(
     columns.Column("score_invariant"),
     about="A row per run whose explanations were checked, and group: the undetected rate "
     "before and after credit for errors that only the explanation names.",
+    meanings={
+        "equal": "number of parsed items whose gold and perturbed answers have equal scores",
+        "found": "number of items with equal scores whose explanation of the perturbed answer "
+        "names an error, as the check says",
+        "rate_after": "(undetected − found) divided by parsed; empty until all explanations of "
+        "equal scores are checked",
+        "detected": "number of parsed items whose error was detected by the score",
+        "unnoticed": "undetected − found: number of parsed items whose error neither the score "
+        "nor the explanation shows",
+        "check": "number of the run that checked explanations of perturbed answers",
+        "checked": "number of items with equal scores whose explanation was checked",
+        "unparsed": "number of items whose check gave no usable reply; they count as not found",
+        "found_rate": "found divided by equal",
+        "gold_check": "number of the run that checked explanations of gold answers",
+        "gold_checked": "number of items with equal scores whose explanation of the gold answer "
+        "has a usable check",
+        "false_credit": "share of the `gold_checked` explanations in which the check finds an "
+        "error, although gold answers have none",
+        "rate_corrected": "rate after credit without the credit that explanations which name no "
+        "error get just as often",
+    },
 )
 FOUND, FALSE_CREDIT = EXPLANATIONS.rate("found_rate"), EXPLANATIONS.rate("false_credit")
 

@@ -116,4 +116,15 @@ LEFT_OUT = Table(
     at_once=columns.SUM_LIMIT,
     of_people=False,
     about="A row per run: how many of its outcomes are in no figure, by reason.",
+    meanings={
+        "pending": "number of outcomes without a result yet",
+        "other_revision": "number of outcomes whose item has changed since it was judged: "
+        "corrected texts, or another final label",
+        "unlabelled": "number of outcomes of items that had no final label then; only the table "
+        "`corrected` uses them",
+        "items": "number of items that count in figures",
+        "shared": "number of items that count in every run; empty for checks of explanations",
+        "items_with_duplicates": "the same as `items`, duplicates included",
+        "shared_with_duplicates": "the same as `shared`, duplicates included",
+    },
 )

@@ -123,6 +123,11 @@ MAJORITY = Table(
     of_items=True,
     about="A row per metric and group: the share of items on which more than half of the "
     "people gave the same number.",
+    meanings={
+        "n": "number of items with numbers from two people or more",
+        "decided": "number of these on which more than half gave the same number",
+        "share": "decided divided by n",
+    },
 )
 RATINGS = Table(
     "ratings",
@@ -139,6 +144,12 @@ RATINGS = Table(
     of_items=True,
     about="A row per item and metric with numbers from two people or more: how many people, "
     "their mean, and whether more than half gave the same number.",
+    meanings={
+        "item": "key of the item",
+        "raters": "number of people with a number for the item",
+        "mean": "mean of their numbers",
+        "decided": "true if more than half of them gave the same number",
+    },
 )
 _UNDECIDED = columns.Count("undecided", "Without", columns.items(decided="false"))
 # The most lines shown; downloads have all.

@@ -209,6 +209,15 @@ MISSING = Table(
     with_duplicates=True,
     about="A row per run, group and cause of missing outcomes, and the bounds of the "
     "undetected rate; a group without missing outcomes has one row without a cause.",
+    meanings={
+        "cause": "why the replies were not usable; empty if nothing is missing",
+        "n": "number of items that are missing for this cause",
+        "lowest": "undetected rate over all `total` items if every missing one had been detected",
+        "highest": "undetected rate over all `total` items if every missing one had been "
+        "undetected",
+        "p": "p of a permutation test whether missing replies depend on the category, over all "
+        "error items of the run",
+    },
 )
 _RATE = columns.Custom(
     "rate",

@@ -37,10 +37,10 @@ def tabulate(runs: Iterable[Run]) -> list[dict[str, Any]]:
     each run and pair of categories, a category with itself included.
 
     `n` of `total` items of the category are parsed, with the detection `rate`; `covariance` is that
-    of the rates of the two categories (but for a factor) and `overlap` how far they share
-    questions, see `stats.mixes.estimate_groups`. From these rows follows the rate of any mix of
-    categories, with its interval. `single` is true if every item of the run is of a question of its
-    own.
+    of the rates of the two categories, without the factor for few questions, and `overlap` how far
+    they share questions, see `stats.mixes.estimate_groups`. From these rows follows the rate of any
+    mix of categories, with its interval. `single` is true if every item of the run is of a question
+    of its own.
     """
     return [row for found in _load(runs) for row in _rows(found)]
 
@@ -81,6 +81,20 @@ CATEGORY_RATES = Table(
     about="A row per run and pair of error categories, a category with itself included: "
     "detection rate and covariance, from which the rate of any mix of categories "
     "follows.",
+    meanings={
+        "category": "first category of the pair",
+        "other": "second category of the pair, which may be the same",
+        "total": "number of error items of `category`, missing ones included",
+        "missing": "number of error items of `category` without a usable outcome",
+        "n": "number of error items of `category` with a usable outcome",
+        "rate": "detection rate of `category`: share of the `n` items whose error was detected",
+        "covariance": "covariance of the detection rates of both categories, over source "
+        "questions, without a correction for few questions; if both are the same, the variance",
+        "overlap": "sum over source questions of the question's shares of the items of both "
+        "categories, multiplied; if both are the same, 1 divided by the effective number of "
+        "questions",
+        "single": "true if no two usable error items of the run share a source question",
+    },
 )
 
 

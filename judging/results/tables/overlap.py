@@ -116,6 +116,12 @@ OVERLAP = Table(
     group_by=detectors.BY_ITEM_FIELDS,
     about="A row per run of ROUGE-L and group: mean and standard deviation of ROUGE-L, and "
     "the mean number of words of the reference.",
+    meanings={
+        "n": "number of items, with or without a final label",
+        "mean": "mean of ROUGE-L between response and reference, 0 to 1",
+        "sd": "sample standard deviation of ROUGE-L over items",
+        "words": "mean number of words of the reference",
+    },
 )
 VIEWS = (
     metric_view(

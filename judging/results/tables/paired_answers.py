@@ -99,6 +99,16 @@ PAIRS = Table(
     group_by=paired_scores.BY_ITEM_FIELDS_AND_LENGTH,
     about="A row per run, metric, group and pair of numbers, people's and the evaluator's: "
     "how many items have it.",
+    meanings={
+        "total": "number of items of the group with a number from people",
+        "missing": "number of items of the group with a number from people, but not from the "
+        "evaluator",
+        "people": "number that people gave, which is the final label",
+        "evaluator": "number that the evaluator gave",
+        "n": "number of items with this pair of numbers",
+        "share": "n divided by the items with the same number from people and a number from the "
+        "evaluator",
+    },
 )
 _AGREEMENT = columns.Rate(
     "agreement",
@@ -123,6 +133,16 @@ BY_SCORE = Table(
     group_by=paired_scores.BY_ITEM_FIELDS_AND_LENGTH,
     about="A row per run, metric, group and number from people: how often the evaluator gives "
     "exactly this number.",
+    meanings={
+        "total": "number of items of the group with a number from people",
+        "missing": "number of items of the group with a number from people, but not from the "
+        "evaluator",
+        "score": "number that people gave, which is the final label",
+        "n": "number of items with the number `score` from people and any number from the "
+        "evaluator",
+        "same": "number of items for which the evaluator gave exactly this number",
+        "agreement": "same divided by n",
+    },
 )
 # The most lines and panels shown; downloads have all.
 MOST_LINES, MOST_PANELS = 200, 12

@@ -50,6 +50,16 @@ SYSTEMS = Table(
     at_once=None,
     about="A row per system, for final labels and for all labels: wins, ties and losses "
     "against the others, and the strength that follows; the strongest first.",
+    meanings={
+        "counted": "what is counted: `final` labels or all `labels`",
+        "system": "name of the system",
+        "n": "number of comparisons with other systems",
+        "wins": "number of these in which its response was preferred",
+        "ties": "number of these in which neither response was preferred",
+        "losses": "number of these in which the other response was preferred",
+        "rate": "(wins + ties / 2) divided by n",
+        "strength": "Bradley-Terry strength in log-odds; the mean over systems is 0",
+    },
 )
 PAIRS = Table(
     "pairwise_pairs",
@@ -63,6 +73,16 @@ PAIRS = Table(
     at_once=None,
     about="A row per pair of systems, for final labels and for all labels: how often each was "
     "preferred; the rate is that of the first.",
+    meanings={
+        "counted": "what is counted: `final` labels or all `labels`",
+        "system_a": "first system of the pair, the stronger one",
+        "system_b": "second system of the pair",
+        "n": "number of comparisons of the two",
+        "wins": "number of these in which the first was preferred",
+        "ties": "number of these in which neither was preferred",
+        "losses": "number of these in which the second was preferred",
+        "rate": "(wins + ties / 2) divided by n",
+    },
 )
 POSITION = Table(
     "pairwise_position",
@@ -81,6 +101,14 @@ POSITION = Table(
     at_once=None,
     about="A row for all annotators and one for each: how often the response that is shown "
     "first is preferred.",
+    meanings={
+        "annotator": "name of the annotator in the project; empty for all annotators",
+        "n": "number of labels that prefer one of two responses shown in a drawn order",
+        "first": "number of these that prefer the response shown first",
+        "second": "number of these that prefer the other one",
+        "ties": "number of labels that prefer neither",
+        "rate": "first divided by n; 0.5 if the position does not matter",
+    },
 )
 
 

@@ -150,10 +150,9 @@ def tabulate_samples(runs: Iterable[Run]) -> list[dict[str, Any]]:
     items whose share can be one of all `samples`; `total` counts all error items, and `missing`
     those without a usable reply. With `k` samples an item, `items_5` must be asked
     (`planning.items_for_samples`, and `planning.items_to_ask` with the share that is missing now),
-    which are `calls_5` samples in all. The samples of an item tell
-    less than as many items, so `calls_5` grows with `k`, but `items_5` falls: samples are worth
-    their price where items are dearer than calls, or none are left. None with a reason. Votes are
-    no repeats.
+    which are `calls_5` samples in all. Several samples of an item tell less than as many items, so
+    `calls_5` grows with `k`, but `items_5` falls: samples are worth their price where items are
+    dearer than calls, or no more items are left. None with a reason. Votes are no repeats.
     """
     repeated = [run for run in runs if run.samples > 1 and not run.pinned_strategy().votes]
     return [row for one in arrays.load_arrays(repeated) for row in _sample_rows(one)]
@@ -200,9 +199,9 @@ def tabulate_start(project: Project) -> list[dict[str, Any]]:
     no duplicates and no control or qualification items; `rate` and `correlation` (of the items of a
     question) are supposed. `items_10`, `items_5` and `items_2_5` are as in `planning_rates`;
     `differ_20`, `differ_10` and `differ_5` are the items with which a difference of so many points
-    is found with 80 % power (`planning.items_for_two_rates`), if one run has this rate, the other
-    one that is so much nearer to one half (at one half: lower), and both err independently of each
-    other. `present` is the number of items there are. No row without items.
+    is found with 80 % power (`planning.items_for_two_rates`), if one run has this rate, the rate of
+    the other is so many points nearer to one half (lower, if this rate is one half), and both err
+    independently of each other. `present` is the number of items there are. No row without items.
     """
     clusters = Item.objects.in_project(project).originals().of_tests().values("cluster")
     sizes = [row["n"] for row in clusters.annotate(n=Count("pk")).order_by()]
@@ -310,6 +309,25 @@ RATES = Table(
     about="A row per run for its error items and one for its score-invariant items: how many "
     "items would narrow the interval of the rate to 10, 5 or 2.5 points to either side, "
     "and what they would cost.",
+    meanings={
+        "kind": "`errors` or `invariant` (score-invariant items)",
+        "total": "number of items, missing ones included",
+        "questions": "number of source questions of the parsed items",
+        "rate": "detection rate of error items, or false-alarm rate of score-invariant items",
+        "detection_rate": "the same as `rate`",
+        "undetected_rate": "1 minus `rate`",
+        "design_effect": "how many times as many items are needed as if each were of another "
+        "question",
+        "planned_rate": "rate that the numbers below assume: `rate`, or another one in its "
+        "interval if too few items are known",
+        "items_10": "number of items to ask, those already asked included, for an interval of 10 "
+        "points to either side",
+        "items_5": "the same for 5 points",
+        "items_2_5": "the same for 2.5 points",
+        "cost_5": "cost of the items for 5 points",
+        "cost_per_item": "cost of the run divided by its items with an outcome",
+        "cost_reason": "why the cost is unknown",
+    },
 )
 DIFFERENCES = Table(
     "planning_differences",
@@ -333,6 +351,18 @@ DIFFERENCES = Table(
     of_people=False,
     about="A row per pair of runs: how many error items would show a difference of 20, 10 or "
     "5 points.",
+    meanings={
+        "asked": "number of error items that both runs were asked",
+        "n": "number of error items with a usable outcome in both runs",
+        "questions": "number of source questions of the `n` items",
+        "difference": "detection rate of run a minus that of run b over the `n` items",
+        "shows": "smallest difference that these items find with 80 % power, after the adjustment "
+        "for all pairs",
+        "items_20": "number of items to ask both runs, those already asked included, to find a "
+        "difference of 20 points with 80 % power after this adjustment",
+        "items_10": "the same for 10 points",
+        "items_5": "the same for 5 points",
+    },
 )
 
 
@@ -355,6 +385,19 @@ REPEATED = Table(
     of_people=False,
     about="A row per run with repeats and number of samples per item: how many error items "
     "would give detection to 5 points on either side.",
+    meanings={
+        "samples": "number of samples per item in the run",
+        "total": "number of error items, missing ones included",
+        "parsed": "number of error items with a usable outcome whose share of detections can be "
+        "that of all samples",
+        "questions": "number of source questions of these items",
+        "between": "variance of the share of detections between items",
+        "within": "variance of one sample within an item",
+        "k": "number of samples per item that the row plans with",
+        "items_5": "number of error items to ask, those already asked included, with which "
+        "detection is known to 5 points on either side",
+        "calls_5": "`items_5` times `k`",
+    },
 )
 START = Table(
     "planning_start",
@@ -374,6 +417,23 @@ START = Table(
     of_items=True,
     about="A row per assumed rate and correlation within a question: how many items intervals "
     "and differences would need before there is any run.",
+    meanings={
+        "rate": "rate that the row assumes for the first runs",
+        "correlation": "correlation of the outcomes of one question that the row assumes",
+        "present": "number of items in the project, without duplicates, qualification and control "
+        "items",
+        "per_question": "number of items that share the question of a random item, itself included",
+        "design_effect": "how many times as many items are needed as if each were of another "
+        "question",
+        "items_10": "number of items for an interval of 10 points to either side of the rate of "
+        "one run",
+        "items_5": "the same for 5 points",
+        "items_2_5": "the same for 2.5 points",
+        "differ_20": "number of items with which a run with this rate and one that is 20 points "
+        "nearer to one half are told apart with 80 % power",
+        "differ_10": "the same for 10 points",
+        "differ_5": "the same for 5 points",
+    },
 )
 
 

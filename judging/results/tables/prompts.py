@@ -235,6 +235,23 @@ BIAS = Table(
     about="A row per evaluator with several of the four prompts of study 001, group and "
     "figure: the difference between two orders of the options or two wordings; then the "
     "means.",
+    meanings={
+        "run": "always empty, since a row is about several runs",
+        "endpoint": "name of the evaluator; empty in rows of means",
+        "strategy": "`mean` in rows of means, otherwise empty",
+        "total": "number of items that all prompts of the evaluator judged; in rows of means the "
+        "sum over evaluators and groups",
+        "missing": "mean number of items without a verdict; in rows of means the sum over "
+        "evaluators and groups",
+        "bias": "what is compared: `order-1` (prompt 1-A with 1-B), `order-2` (2-A with 2-B) or "
+        "`wording` (both prompts of type 1 with both of type 2)",
+        "figure": "`recall` or `precision`",
+        "first": "the figure with the first prompts of the comparison",
+        "second": "the figure with the other prompts",
+        "difference": "first minus second, a fraction of 1",
+        "sd": "in rows of means: population standard deviation of the differences",
+        "cells": "number of pairs of evaluator and group in the row; 1 except in rows of means",
+    },
 )
 CHANGES = Table(
     "changes",
@@ -257,6 +274,22 @@ CHANGES = Table(
     of_people=False,
     about="A row per run of error detection, group and figure: the change from the "
     "evaluator's last run of prompt 1-A over the same items.",
+    meanings={
+        "total": "number of items of the run, those without a verdict included",
+        "missing": "number of items of the run without a verdict",
+        "against": "number of the run of prompt 1-A that it is compared with",
+        "n": "number of items that count in both runs",
+        "left_out": "number of items that count in one of the two runs alone",
+        "figure": "`accuracy`, `precision`, `recall`, `f1` or `mcc`",
+        "before": "the figure of the run of prompt 1-A, over the `n` items",
+        "after": "the figure of this run, over the same items",
+        "difference": "after minus before",
+        "low": "lower end of the 95 % interval of `difference`",
+        "high": "upper end of this interval",
+        "p": "share of 1,000 bootstrap samples of the questions in which the figure is not higher "
+        "than before; one-sided and not adjusted",
+        "starred": "true if p is below 0.1, as for the stars of study 001",
+    },
 )
 
 BIAS_TITLES = {

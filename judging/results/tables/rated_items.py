@@ -187,6 +187,16 @@ POINTS = Table(
     tabulate_points,
     group_by=paired_scores.BY_ITEM_FIELDS_AND_LENGTH,
     about="A row per run, item and metric: the number from people and the evaluator's.",
+    meanings={
+        "item": "key of the item",
+        "raters": "number of annotators with a number for the item",
+        "mean": "mean of their numbers",
+        "decided": "true if more than half of them gave the same number; empty with fewer than two",
+        "people": "number that people gave, which is the final label",
+        "evaluator": "number that the evaluator gave",
+        "off_scale": "true if the evaluator's number is off the scale",
+        "cause": "why the evaluator's number is missing",
+    },
 )
 PAIRS_OF_ITEMS = Table(
     "pairs_of_items",

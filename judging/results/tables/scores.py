@@ -211,6 +211,26 @@ SCORES = columns.summed_table(
     *columns.plain(*(f"{name}_{end}" for name in MEANS for end in ("low", "high", "reason"))),
     about="A row per run and group: whether the perturbed answer scores lower than the gold "
     "answer, equal or higher, the mean scores, and the ends of the scale.",
+    meanings={
+        "lower": "number of parsed items whose perturbed answer scored lower than the gold "
+        "answer, so that the error was detected; empty if only perturbed answers are scored",
+        "equal": "number of parsed items whose two answers have equal scores; empty if only "
+        "perturbed answers are scored",
+        "higher": "number of parsed items whose perturbed answer scored higher; empty if only "
+        "perturbed answers are scored",
+        "mean_gold": "mean score of the gold answers of the parsed items, in points of the scale",
+        "mean_pert": "mean score of the perturbed answers of the parsed items, in points of the "
+        "scale",
+        "mean_change": "mean of the perturbed score minus the gold score, in points of the scale",
+        "top": "number of parsed items whose perturbed answer got the highest score, so that the "
+        "error was not detected; only if the evaluator sees the gold answer as a reference",
+        "top1": "the same with a score one step below the highest",
+        "top2": "the same with a score two steps below",
+        "below_top2": "the same with a lower score than these",
+        "gold_at_bottom": "number of parsed items whose gold answer has the lowest score, so that "
+        "no perturbed answer could score lower",
+        "gold_at_top": "number of parsed items whose gold answer has the highest score",
+    },
 )
 SCORE_CHANGES = columns.summed_table(
     "score_changes",
@@ -220,6 +240,12 @@ SCORE_CHANGES = columns.summed_table(
     columns.PARSED,
     *columns.plain("change", "n", "share", "score_invariant"),
     about="A row per run, group and difference of the two scores: how many items have it.",
+    meanings={
+        "change": "perturbed score minus gold score, rounded to the nearest step of the scale, or "
+        "to a whole number if it has no steps",
+        "n": "number of parsed items with this change",
+        "share": "n divided by parsed",
+    },
 )
 # Scales with more steps show only the steps that occur.
 MOST_STEPS = 40

@@ -139,6 +139,14 @@ SENSITIVITY = Table(
     of_people=False,
     about="A row per run for all items, for each ability and for each origin: detection "
     "beside false alarms, J and d'.",
+    meanings={
+        "ability": "ability of the items (of score-invariant items, that of the answer they were "
+        "made from); empty over all abilities",
+        "origin": "origin of the score-invariant items; empty over all origins",
+        "total": "number of error items and score-invariant items, missing ones included",
+        "d_prime": "how far errors and score-invariant changes are apart for the evaluator, in "
+        "standard deviations; not for pairs",
+    },
 )
 
 

@@ -260,6 +260,25 @@ SOFT_LABELS = Table(
     group_by=detectors.BY_ITEM_FIELDS,
     about="A row per run of error detection and group: how its verdicts go along with the "
     "share of people who said error.",
+    meanings={
+        "total": "number of items with labels of two annotators or more, those without a verdict "
+        "included",
+        "missing": "number of items with labels of two annotators or more, but without a verdict",
+        "n": "number of items with a verdict and labels of two annotators or more",
+        "labels": "mean number of annotators of an item",
+        "share": "share of the annotators of an item who say error, mean over items",
+        "alarms": "share of the items that the run called an error; an item with several samples "
+        "counts by the share of its samples",
+        "agreement": "probability that a random annotator of the item says what the run says, "
+        "mean over items",
+        "people": "probability that two annotators of the item say the same, mean over items",
+        "highest": "highest agreement that one verdict per item can reach: the share of its "
+        "annotators who say what most say, mean over items",
+        "pearson": "Pearson correlation of the verdicts with the shares of annotators who say "
+        "error",
+        "rho": "Spearman rank correlation of the verdicts with these shares",
+        "brier": "mean squared distance of the verdicts from these shares, 0 at best",
+    },
 )
 SOFT_SHARES = Table(
     "soft_shares",
@@ -280,6 +299,14 @@ SOFT_SHARES = Table(
     group_by=detectors.BY_ITEM_FIELDS,
     about="A row per run of error detection, group and share of people who said error "
     "(nobody, a minority, half, a majority, everybody): how often the run says error.",
+    meanings={
+        "total": "number of items with the share `said`, those without a verdict included",
+        "missing": "number of items with this share, but without a verdict",
+        "n": "number of items with this share and a verdict",
+        "said": "how many of the annotators of an item say error: `nobody`, `minority` (under "
+        "half), `half`, `majority` or `everybody`",
+        "rate": "share of the `n` items that the run called an error",
+    },
 )
 SHOW_SWITCH = Switch("show", "Show", {"agreement": "Agreement", "shares": "Errors called"})
 

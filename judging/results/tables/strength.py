@@ -195,6 +195,18 @@ STRENGTH = Table(
     settings=_list_ratings,
     about="A row per strategy, outside rating, group and figure: how precision and recall go "
     "along with the rating over the evaluators.",
+    meanings={
+        "strategy": "name of the strategy, or `mean` over the four prompts of an evaluator",
+        "rating": "name of the outside rating, for example of a leaderboard",
+        "measure": "`precision` or `recall`",
+        "n": "number of evaluators that have both the rating and the figure",
+        "left_out": "number of evaluators of the strategy and group that lack the rating or the "
+        "figure",
+        "pearson": "Pearson correlation of the rating with the figure over evaluators",
+        "pearson_p": "two-sided p of this correlation, not adjusted",
+        "rho": "Spearman rank correlation of the rating with the figure",
+        "rho_p": "two-sided p of this correlation, not adjusted",
+    },
 )
 POINTS = Table(
     "strength_points",
@@ -211,6 +223,16 @@ POINTS = Table(
     settings=_list_ratings,
     about="A row per strategy, outside rating, group and evaluator: its rating, precision and "
     "recall.",
+    meanings={
+        "strategy": "name of the strategy, or `mean` over the four prompts of an evaluator",
+        "rating": "name of the outside rating; empty for an evaluator without ratings",
+        "rating_value": "value of the rating for the model of the evaluator",
+        "source": "where the value comes from",
+        "date": "date of the value",
+        "n": "number of items",
+        "precision": "precision, as in the table `detector`",
+        "recall": "recall, as in the table `detector`",
+    },
 )
 ASKED_SWITCH = Switch(
     "rows", "Evaluators by", {"detectors": "Mean over prompts", "runs": "Each strategy"}

@@ -110,6 +110,18 @@ UNDETECTED = columns.summed_table(
     *columns.plain("both_good_rate", "both_good_low", "both_good_high", "both_good_reason"),
     *columns.plain("score_invariant"),
     about="A row per run and group: how many errors were detected, went undetected or are missing.",
+    meanings={
+        "detected": "number of items whose error was detected, on score-invariant items the "
+        "number of false alarms; an item with repeats counts by the share of its repeats",
+        "undetected": "number of items whose error was not detected, counted in the same way",
+        "rate": "undetected divided by parsed; on score-invariant items the share without a false "
+        "alarm",
+        "detection_rate": "detected divided by parsed; on score-invariant items the false-alarm "
+        "rate",
+        "undetected_rate": "the same as `rate`",
+        "both_good_rate": "pairs only: share of the parsed pairs whose answers were called "
+        "equally good in both orders",
+    },
 )
 
 

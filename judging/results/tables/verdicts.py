@@ -381,6 +381,24 @@ VERDICTS = columns.summed_table(
     ),
     *columns.plain("both_good_rate", "low", "high", "reason", "score_invariant"),
     about="A row per run and group of pairs: which answer was chosen over both orders.",
+    meanings={
+        "G": "number of parsed pairs whose gold answer was chosen in both orders, so that the "
+        "error was detected; of repeats, the most frequent verdict counts",
+        "P": "number of parsed pairs whose perturbed answer was chosen in both orders",
+        "both_good": "number of parsed pairs whose answers were called equally good in both orders",
+        "both_bad": "number of parsed pairs whose answers were called equally bad in both orders",
+        "mixed": "number of parsed pairs with different verdicts in the two orders",
+        "one_order": "number of missing pairs with a usable reply to one order alone",
+        "first_twice": "number of mixed pairs in which the first position was chosen in both "
+        "orders; empty for repeats and votes",
+        "second_twice": "the same for the second position",
+        "half_tie": "number of mixed pairs in which one order is a tie and the other is not; "
+        "empty for repeats and votes",
+        "both_good_rate": "both good divided by parsed",
+        "low": "lower end of the 95 % interval of `both_good_rate`",
+        "high": "upper end of this interval",
+        "reason": "why `both_good_rate` or its interval is empty",
+    },
 )
 ORDER_EFFECT = columns.summed_table(
     "order_effect",
@@ -396,6 +414,19 @@ ORDER_EFFECT = columns.summed_table(
     ),
     columns.Column("test"),
     about="A row per run, group and effect: in how many pairs the order of the answers decided.",
+    meanings={
+        "effect": "`first_twice` or `second_twice` (this position was chosen in both orders), or "
+        "`half_tie` (a tie in one order alone)",
+        "n": "number of parsed pairs with this effect",
+        "rate": "n divided by parsed",
+        "low": "lower end of the 95 % interval of `rate`",
+        "high": "upper end of this interval",
+        "reason": "why `rate` or its interval is empty",
+        "difference": "share of pairs with `first_twice` minus share with `second_twice`, the "
+        "same in all rows of a group; above 0, the evaluator prefers what it sees first",
+        "p": "p of this difference from a sign-flip test over source questions, not adjusted",
+        "test": "how p was computed: `exact`, `drawn` (random sign patterns) or `t` (Student's t)",
+    },
 )
 REPEATS = replace(
     columns.summed_table(
@@ -441,6 +472,22 @@ REPEATS = replace(
         *columns.plain("alpha_low", "alpha_high", "alpha_reason"),
         about="A row per run with several samples, group and metric: how often the samples of an "
         "item differ, and how reliable one sample is.",
+        meanings={
+            "samples": "number of samples per item",
+            "votes": "true if the samples are votes, of which the majority counts; false if they "
+            "are repeats, of which the share counts",
+            "rate": "undetected rate over all samples; on score-invariant items the share without "
+            "a false alarm",
+            "first_parsed": "number of items whose first sample is usable",
+            "first_rate": "undetected rate of the first sample alone, over the `first_parsed` "
+            "items",
+            "repeated": "number of items with two or more usable samples",
+            "changing": "number of items whose samples differ in their result, or in their number",
+            "changing_rate": "changing divided by repeated",
+            "alpha": "Krippendorff's alpha over the samples of an item: 1 if they never differ, 0 "
+            "if they differ as much as samples of different items",
+            "metric": "what is scored; empty for results that are no numbers",
+        },
     ),
     at_once=columns.GROUP_DRAW_LIMIT,
 )

@@ -13,6 +13,7 @@ from operation.docs.pages import make_anchor
 from operation.docs.reference import markdown
 from operation.docs.reference.markdown import code, codes, plain
 
+_COMMON = "#columns-that-many-tables-have"
 _OTHERS = (
     "These are files, and answers of the API and of the command. Leads see some of them on pages "
     "of the project, such as *Progress and pace* and *Category board*."
@@ -27,8 +28,8 @@ def write_page() -> str:
         "Tables of results",
         "The tables of figures with their columns, by the result page that shows them. `manage.py "
         "results NAME --project SLUG` prints a table, and the API and files have the same columns: "
-        "rates are fractions of 1, unrounded. A page shows the columns with a title. [Figures]"
-        "(figures.md) says how the figures are computed.",
+        "rates and differences of rates are fractions of 1, unrounded. A page shows the columns "
+        "with a title. [Figures](figures.md) says how the figures are computed.",
         "## Columns that many tables have",
         markdown.table(
             ("column", "meaning"), ((code(name), said) for name, said in COMMON_COLUMNS.items())
@@ -83,15 +84,36 @@ def _table(table: Table, views: str) -> Iterator[str]:
 def _columns(table: Table) -> Iterator[str]:
     names = table.list_file_columns([FIELDS.name])
     shown = [one for one in table.columns if one.title]
-    attached = {one.name: _with_endings(one, names) for one in shown}
+    attached = _attach(shown, names)
     yield markdown.table(
-        ("column", "title", "shown as", "further columns of the figure"),
-        ((code(one.name), _title(one), one.shown_as, codes(attached[one.name])) for one in shown),
+        ("column", "title", "meaning", "shown as", "further columns of the figure"),
+        (
+            (
+                code(one.name),
+                _title(one),
+                table.explain(one.name),
+                one.shown_as,
+                codes(attached[one.name]),
+            )
+            for one in shown
+        ),
     )
     told = {*attached, *(name for several in attached.values() for name in several)}
-    rest = [code(name) if name else "the fields of the group" for name in names if name not in told]
-    if rest:
-        yield f"{'Only in files and the API' if shown else 'Columns'}: {', '.join(rest)}."
+    rest = [name for name in names if name not in told]
+    unsaid = [name for name in rest if name not in table.meanings]
+    parts = {name: _find_parts(name, unsaid) for name in rest if name in table.meanings}
+    told = {name for several in parts.values() for name in several}
+    left = [name for name in unsaid if name not in told]
+    common = [code(name) if name else "the fields of the group" for name in left]
+    if shown and parts:
+        yield "Only in files and the API:"
+    yield markdown.table(
+        ("column", "meaning", "further columns of the figure"),
+        ((code(name), table.explain(name), codes(of)) for name, of in parts.items()),
+    )
+    if common:
+        where = "Only in files and the API" if shown and not parts else "And"
+        yield f"{where}, as in [many tables]({_COMMON}): {', '.join(common)}."
 
 
 def _title(column: Column) -> str:
@@ -100,8 +122,24 @@ def _title(column: Column) -> str:
     return plain(f"{column.title} ({unit})" if unit else column.title)
 
 
-def _with_endings(column: Column, names: Sequence[str]) -> list[str]:
-    """The names of the columns that belong to the figure of a column."""
-    start = getattr(column, "prefix", f"{column.name}_")
-    wanted = [f"{start}{ending}" for ending in ENDINGS] + [f"{column.name}_p"]
-    return [name for name in wanted if name in names]
+def _attach(shown: Sequence[Column], names: Sequence[str]) -> dict[str, list[str]]:
+    """The names of the columns that belong to the figure of each column: those that it says itself,
+    and those with its name in front that no other one takes."""
+    said = {one.name: _interval_columns(one) for one in shown if hasattr(one, "prefix")}
+    taken = {name for several in said.values() for name in several}
+    for one in shown:
+        usual = [f"{one.name}_{ending}" for ending in (*ENDINGS, "p")]
+        own = [name for name in usual if name not in taken]
+        said[one.name] = [*said.get(one.name, []), *own]
+    return {name: [one for one in several if one in names] for name, several in said.items()}
+
+
+def _interval_columns(column: Column) -> list[str]:
+    ends = [getattr(column, end, end) for end in ENDINGS[:2]]
+    return [f"{getattr(column, 'prefix', '')}{end}" for end in (*ends, ENDINGS[2])]
+
+
+def _find_parts(name: str, names: Sequence[str]) -> list[str]:
+    """The columns of the interval of a figure that is in files alone, or of its rate."""
+    start = name.removesuffix("_rate")
+    return [f"{start}_{ending}" for ending in ENDINGS if f"{start}_{ending}" in names]

@@ -14,8 +14,8 @@ from annotation.items import taxonomy
 from formats.readers import FORMATS, REPLY_FORMATS
 from formats.writers import FIGURE_FORMATS, FILE_FORMATS
 from judging import strategies
-from judging.exporting.tables import EXPORT_TABLES
-from judging.results.columns import COMMON_COLUMNS
+from judging.exporting.tables import EXPORT_TABLES, explain_column
+from judging.results.columns import COMMON_COLUMNS, ENDINGS
 from judging.results.tables import PAGES, RESULT_TABLES
 from operation import doctor, former_databases, readiness, timed_checks
 from operation.docs import pages
@@ -102,6 +102,25 @@ def test_every_result_page_is_named_and_so_is_each_view_of_a_table() -> None:
         assert [view.title for view in views if f"*{view.title}*" not in text] == []
 
 
+@pytest.mark.parametrize("name", RESULT_TABLES)
+def test_every_column_of_a_table_of_results_is_explained(name: str) -> None:
+    table = RESULT_TABLES[name]
+    names = table.list_file_columns([])
+    assert table.meanings.keys() <= set(names)
+    ends = {f"{one}_{ending}" for one in names for ending in ENDINGS}
+    ends |= {f"{one.removesuffix('_rate')}_{ending}" for one in names for ending in ENDINGS}
+    assert [one for one in names if not table.explain(one) and one not in ends] == []
+
+
+def test_an_interval_is_listed_at_its_own_figure() -> None:
+    said = section(read("tables"), "### `blindspots`")
+    row = next(line for line in said.splitlines() if line.startswith("| `difference` |"))
+    assert row.endswith("| `difference_low`, `difference_high`, `reason` |")
+    said = section(read("tables"), "### `explanations`")
+    row = next(line for line in said.splitlines() if line.startswith("| `found` |"))
+    assert row.endswith("| — |")
+
+
 def test_a_column_that_is_explained_for_all_tables_is_in_several() -> None:
     for name in COMMON_COLUMNS:
         tables = [one for one in RESULT_TABLES.values() if name in one.list_file_columns([])]
@@ -145,6 +164,13 @@ def test_every_format_is_listed_and_every_export_has_its_columns() -> None:
     for name, table in EXPORT_TABLES.items():
         listed = re.findall(r"^\| `(\w+)` \|", section(text, f"### `{name}`"), re.MULTILINE)
         assert tuple(listed) == table.columns
+
+
+def test_every_column_of_an_export_but_the_texts_of_items_is_explained() -> None:
+    texts = {text["name"] for one in tasktypes.load_definitions().values() for text in one["texts"]}
+    for name, table in EXPORT_TABLES.items():
+        silent = [one for one in table.columns if not explain_column(name, one)]
+        assert silent == [one for one in table.columns if name == "items" and one in texts]
 
 
 def test_every_key_of_the_label_screen_is_listed_with_its_action() -> None:

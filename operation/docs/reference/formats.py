@@ -8,7 +8,13 @@ from annotation.importing.column_mapping import COLUMN_TITLES
 from annotation.tasktypes import TaskType
 from formats.readers import FORMATS, PICKABLE, REPLY_FORMATS
 from formats.writers import FIGURE_FORMATS, FILE_FORMATS
-from judging.exporting.tables import EXPORT_COLUMN_KINDS, EXPORT_TABLES, FORMAT_HINTS, TABLE_HINTS
+from judging.exporting.tables import (
+    EXPORT_COLUMN_KINDS,
+    EXPORT_TABLES,
+    FORMAT_HINTS,
+    TABLE_HINTS,
+    explain_column,
+)
 from operation.docs.reference import markdown
 from operation.docs.reference.markdown import code, codes, plain
 
@@ -89,8 +95,16 @@ def _export(name: str) -> Iterator[str]:
     yield f"### {code(name)}"
     yield f"Rows: {plain(TABLE_HINTS[name])}."
     yield markdown.table(
-        ("column", "kind"),
-        ((code(column), EXPORT_COLUMN_KINDS.get(column, "text")) for column in table.columns),
+        ("column", "kind", "meaning"),
+        (
+            (
+                code(column),
+                EXPORT_COLUMN_KINDS.get(column, "text"),
+                explain_column(name, column)
+                or "text of the item, in some [task types](task-types.md)",
+            )
+            for column in table.columns
+        ),
     )
     if table.own:
         yield "The task type of the project adds further columns."

@@ -51,7 +51,7 @@ def get_account(username: str) -> Account:
     """Return the account with this user name."""
     account = Account.objects.filter(username=username).first()
     if account is None:
-        raise command_error(f"There is no user {username!r}.")
+        raise command_error(f"There is no user {username!r}. Give the user name of an account.")
     return account
 
 

@@ -14,6 +14,10 @@ def add_arguments(parser: ArgumentParser, *, accept: str) -> None:
     )
     parser.add_argument("--accept", action="store_true", help=accept)
     parser.add_argument(
-        "--aside", nargs="+", default=[], metavar="FLAG", help="hold back all items with this flag"
+        "--aside",
+        nargs="+",
+        default=[],
+        metavar="FLAG",
+        help="hold back all items with one of these flags",
     )
     parser.add_argument("--job", type=int, metavar="ID", help="run this job; used by workers")

@@ -23,7 +23,9 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         account = Account.objects.filter(username=options["username"]).first()
         if account is None:
-            raise CommandError(f"There is no user {options['username']!r}.")
+            raise CommandError(
+                f"There is no user {options['username']!r}. Give the user name of an account."
+            )
         places = Membership.objects.filter(account=account).select_related("project")
         known = ", ".join(f"{place.alias} in {place.project.slug}" for place in places)
         self.stdout.write(f"aliases (they are kept): {known or 'none'}")

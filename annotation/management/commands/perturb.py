@@ -43,7 +43,7 @@ class Command(BaseCommand):
             nargs="+",
             default=[1],
             metavar="N",
-            help="errors per answer; several numbers, such as 1 2 4 8, make a ladder",
+            help="errors per answer; several numbers, such as 1 2 4 8, make a ladder; default: 1",
         )
         parser.add_argument(
             "--limit", type=int, metavar="N", help="use only the first N gold answers"

@@ -32,7 +32,7 @@ class Command(BaseCommand):
             action="extend",
             default=[],
             metavar="TASK",
-            help="tasks that are among the drawn in any case",
+            help="tasks that are always drawn",
         )
         parser.add_argument(
             "--leave-out",

@@ -43,7 +43,9 @@ class Command(BaseCommand):
             metavar="FILE",
             help="a text file with the terms of the data, included as LICENSE",
         )
-        parser.add_argument("--member", metavar="ALIAS", help="the member to name in the audit")
+        parser.add_argument(
+            "--member", metavar="ALIAS", help="the member whom the audit names as the creator"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         project = get_project(options["project"])

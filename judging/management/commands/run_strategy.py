@@ -135,11 +135,11 @@ def _add_items(parser: ArgumentParser) -> None:
     add(
         "--unlabelled",
         action="store_true",
-        help="include items without a final label: of error detection for corrected rates, of "
-        "ROUGE-L to choose tasks",
+        help="include items without a final label; only for error detection (for corrected rates) "
+        "and for ROUGE-L of responses (to choose tasks)",
     )
-    add("--category", nargs="+", default=[], metavar="SLUG", help="only these")
-    add("--ability", nargs="+", default=[], metavar="SLUG", help="only these")
+    add("--category", nargs="+", default=[], metavar="SLUG", help="only items of these categories")
+    add("--ability", nargs="+", default=[], metavar="SLUG", help="only items of these abilities")
     add("--keys", metavar="FILE", help="only items whose keys are in this file, one per line")
     run_commands.add_while_labelling(group)
 

@@ -135,7 +135,8 @@ def _choices(action: Action) -> str:
 
 def _default(action: Action) -> str:
     value = action.default
-    if value in (None, False, True, "", SUPPRESS) or isinstance(value, list):
+    # 0 and 1 are equal to False and True, and are values to name.
+    if isinstance(value, bool | list) or value in (None, "", SUPPRESS):
         return ""
     if "default" in (action.help or "").lower():
         return ""

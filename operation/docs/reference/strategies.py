@@ -72,7 +72,7 @@ def _facts(strategy: Strategy) -> Iterator[tuple[str, str]]:
 def _parts(strategy: Strategy) -> Iterator[str]:
     """What the prompts show by name: axes, metrics and draws."""
     yield markdown.table(
-        ("axis", "text", "decides"),
+        ("axis", "text", "decides for items of"),
         (
             (code(one.slug), f"**{plain(one.title)}.** {plain(one.text)}", codes(one.abilities))
             for one in strategy.axes

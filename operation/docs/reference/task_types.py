@@ -104,7 +104,7 @@ def _field(task: TaskType, field: Field) -> Iterator[str]:
     if field.rule:
         facts.append(f"final label: {_rule(field)}")
     if field.level:
-        facts.append(f"agreement on the level {field.level}")
+        facts.append(f"agreement is measured as {field.level}")
     yield "; ".join(facts) + "."
     yield markdown.table(("key", "answer", "title", "meaning"), map(_option, field.options))
 

@@ -68,7 +68,7 @@ def describe_waiting(project: Project, number: int, role: str = "") -> str:
         them = (
             "s wait until a lead releases them" if kept > 1 else (" waits until a lead releases it")
         )
-        sentences.append(f"{kept:,} item{them} to people.")
+        sentences.append(f"{kept:,} item{them} to annotators.")
     return " ".join(sentences)
 
 

@@ -84,7 +84,7 @@ def test_the_first_days_of_a_lead_of_twelve(open_page: OpenPage, project: Projec
     page.goto(base)
     page.get_by_role("link", name="Pilot").click()
     page.get_by_label("Items of the pilot").fill(str(PILOT))
-    page.get_by_role("button", name="Begin the pilot").click()
+    page.get_by_role("button", name="Start the pilot").click()
     expect(page.get_by_text("every annotator labels the same 6 items")).to_be_visible()
 
     ann = open_page(project.members.get(alias="Ann").account, f"{base}label/")

@@ -100,7 +100,7 @@ def test_what_is_kept_back_is_nobodys_work_and_the_pages_say_so(prompts: Project
     bring(answered(prompts), share=25)
     progress = queue.load_progress(member)
     assert (progress.at_work, progress.awaiting) == (3, 7)
-    assert progress.awaited == "7 items wait until a lead releases them to people."
+    assert progress.awaited == "7 items wait until a lead releases them to annotators."
     assert generated_items.release_waiting(prompts) == 7
     assert generated_items.release_waiting(prompts) == 0
     assert [one.data for one in Event.objects.filter(kind="places given")] == [{"items": 7}]

@@ -23,7 +23,9 @@ class NamedField(serializers.DictField):
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         names = "".join(data) if isinstance(data, dict) else ""
         if any("\ud800" <= character <= "\udfff" for character in names):
-            raise serializers.ValidationError("A name contains half of a surrogate pair.")
+            raise serializers.ValidationError(
+                "A name contains half of a surrogate pair, which cannot be stored. Remove it."
+            )
         named: dict[str, Any] = super().to_internal_value(data)
         return named
 

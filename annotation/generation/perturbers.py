@@ -110,7 +110,7 @@ def check_request(project: Project, wish: PerturbRequest) -> None:
             "perturber makes errors of."
         )
     if not wish.perturbers or set(wish.perturbers) - PERTURBERS.keys():
-        raise FieldError(f"must be of {', '.join(PERTURBERS)}.", "perturbers")
+        raise FieldError(f"must be one or more of {', '.join(PERTURBERS)}.", "perturbers")
     if not 1 <= wish.number <= MAX_PER_GOLD:
         raise FieldError(f"must lie between 1 and {MAX_PER_GOLD}.", "number")
     if not wish.doses or not all(1 <= one <= MAX_ERRORS for one in wish.doses):

@@ -207,7 +207,7 @@ def _sort_words(request: HttpRequest, member: Membership, job: Job) -> None:
             chosen = job.result.get("categories", {})
             meant |= {word: "" for word in asked["words"] if word in chosen}
     if not meant:
-        raise FieldError("Choose a category for one of the words at least.")
+        raise FieldError("Choose a category for at least one of the words.")
     if added:
         note = f"Added {', '.join(added.values())}, from {job.result['name']}"
         project_categories.save(

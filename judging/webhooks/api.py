@@ -197,7 +197,7 @@ def send_again(request: Request, slug: str, webhook: int, delivery: uuid.UUID) -
     lead = access.member_for(request, slug, right="manage")
     found = webhooks.get_webhook(lead, webhook)
     if not webhooks.send_again(found, webhooks.get_delivery(found, delivery), now=timezone.now()):
-        raise Conflict("This message is about to be sent already.")
+        raise Conflict("This message already waits to be sent.")
     return Response(status=204)
 
 

@@ -132,7 +132,7 @@ def send_again(request: HttpRequest, slug: str, webhook: int, delivery: uuid.UUI
         messages.error(request, str(error))
     else:
         if not again:
-            messages.info(request, "This delivery is about to be sent already.")
+            messages.info(request, "This message already waits to be sent.")
     return redirect("webhook", slug=slug, webhook=webhook)
 
 

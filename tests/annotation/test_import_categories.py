@@ -114,7 +114,7 @@ def test_a_choice_that_cannot_be_used_is_said_and_changes_nothing() -> None:
     desk = Desk(lead, file("x" * 90, "Harsh"))
     before = lead.project.taxonomy_id
     assert "too long for a name" in desk.post(**{"sort": "1", "word-0": "new:tone"})
-    assert "Choose a category for one of the words" in desk.post(sort="1")
+    assert "Choose a category for at least one of the words" in desk.post(sort="1")
     stale = {"sort": "1", "word-1": "new:tone", "shown": "0" * 64}
     assert "Somebody else changed the categories" in desk.post(**stale)
     desk.lead.project.refresh_from_db()

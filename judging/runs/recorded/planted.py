@@ -80,7 +80,10 @@ def plant(
     places = run_items.draw_items(project, strategy, seed=seed).places
     errors = [place for place in places if not place["invariant"]]
     if not errors:
-        raise Refused("There are no error items, so no evaluator can be blind to any.")
+        raise Refused(
+            "There are no error items, so no evaluator can be blind to any. Label items first, or "
+            "import them with their final labels."
+        )
     largest = Counter(place["category"] for place in errors).most_common(1)[0][0]
     rng = np.random.Generator(np.random.PCG64(seed))
     parts, planted = [], {}

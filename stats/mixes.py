@@ -18,9 +18,10 @@ Floats = NDArray[np.float64]
 class GroupRates:
     """The rates of groups that share clusters; the arrays have one entry per group, or per pair.
 
-    `covariance` is that of the rates, but for a factor for few clusters. `overlap` has, for groups
-    g and h, the sum over clusters of n_cg n_ch / (n_g n_h), from which follows how many clusters a
-    weighted mean rests on. With `single`, every item is a cluster of its own.
+    `covariance` is that of the rates, without the factor for few clusters that `weigh` adds.
+    `overlap` has, for groups g and h, the sum over clusters of n_cg n_ch / (n_g n_h), from which
+    follows how many clusters a weighted mean rests on. With `single`, every item is a cluster of
+    its own.
     """
 
     groups: Sequence[str]

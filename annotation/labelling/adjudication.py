@@ -2,8 +2,8 @@
 transactions.
 
 An item has at most one open decision at a time. This is a slot at the stage `adjudicate`, and the
-reason of the slot says why a decision is needed. `cases` has the functions for
-the pages of adjudicators.
+reason of the slot says why a decision is needed. `cases` has the functions for the pages of
+adjudicators.
 """
 
 from datetime import datetime

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from django.conf import settings
 
-from judging.results.columns import COMMON_COLUMNS, ENDINGS, FIELDS, Column, Table
+from judging.results.columns import COMMON_COLUMNS, ENDINGS, Column, Table
 from judging.results.figure_help import load_figures
 from judging.results.page_parts import ResultPage
 from judging.results.tables import PAGES, RESULT_TABLES
@@ -29,7 +29,8 @@ def write_page() -> str:
         "The tables of figures with their columns, by the result page that shows them. `manage.py "
         "results NAME --project SLUG` prints a table, and the API and files have the same columns: "
         "rates and differences of rates are fractions of 1, unrounded. A page shows the columns "
-        "with a title. [Figures](figures.md) says how the figures are computed.",
+        "with a title. A table that is grouped also has a column for each field that it is "
+        "grouped by. [Figures](figures.md) says how the figures are computed.",
         "## Columns that many tables have",
         markdown.table(
             ("column", "meaning"), ((code(name), said) for name, said in COMMON_COLUMNS.items())
@@ -82,7 +83,7 @@ def _table(table: Table, views: str) -> Iterator[str]:
 
 
 def _columns(table: Table) -> Iterator[str]:
-    names = table.list_file_columns([FIELDS.name])
+    names = table.list_file_columns([])
     shown = [one for one in table.columns if one.title]
     attached = _attach(shown, names)
     yield markdown.table(
@@ -103,8 +104,7 @@ def _columns(table: Table) -> Iterator[str]:
     unsaid = [name for name in rest if name not in table.meanings]
     parts = {name: _find_parts(name, unsaid) for name in rest if name in table.meanings}
     told = {name for several in parts.values() for name in several}
-    left = [name for name in unsaid if name not in told]
-    common = [code(name) if name else "the fields of the group" for name in left]
+    common = [name for name in unsaid if name not in told]
     if shown and parts:
         yield "Only in files and the API:"
     yield markdown.table(
@@ -113,7 +113,7 @@ def _columns(table: Table) -> Iterator[str]:
     )
     if common:
         where = "Only in files and the API" if shown and not parts else "And"
-        yield f"{where}, as in [many tables]({_COMMON}): {', '.join(common)}."
+        yield f"{where}, as in [many tables]({_COMMON}): {codes(common)}."
 
 
 def _title(column: Column) -> str:

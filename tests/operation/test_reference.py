@@ -112,6 +112,13 @@ def test_every_column_of_a_table_of_results_is_explained(name: str) -> None:
     assert [one for one in names if not table.explain(one) and one not in ends] == []
 
 
+def test_a_link_of_a_result_page_leads_to_the_columns_of_its_table() -> None:
+    anchors = {one.anchor for one in pages.list_sections(pages.pages_by_slug()["tables"])}
+    assert RESULT_TABLES.keys() <= anchors
+    anchors = {one.anchor for one in pages.list_sections(pages.pages_by_slug()["formats"])}
+    assert "exports" in anchors
+
+
 def test_an_interval_is_listed_at_its_own_figure() -> None:
     said = section(read("tables"), "### `blindspots`")
     row = next(line for line in said.splitlines() if line.startswith("| `difference` |"))

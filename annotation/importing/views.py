@@ -48,7 +48,7 @@ class ColumnsForm(forms.Form):
         label="Import final labels",
         help_text=(
             "For published data: the final label comes from the category, or from columns named "
-            "like the fields of the task. These items are not handed out."
+            "like the fields of the task. Annotators do not get these items."
         ),
     )
 

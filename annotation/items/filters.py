@@ -139,7 +139,7 @@ class ItemFilter(filters.FilterSet):
         method="having_words",
         label="Words in texts and comments",
         max_length=500,
-        help_text='All must occur. "Together", begin*, -without.',
+        help_text='All words must occur. "Exact phrase", begin*, -without.',
     )
     category = filters.CharFilter(label="Category", max_length=80)
     ability = filters.CharFilter(label="Ability", max_length=80)

@@ -66,8 +66,8 @@ _WITH_ADDRESS = re.compile(
 
 def read_people(text: str, *, role: str, days: int, group: str = "") -> list[InvitationRequest]:
     """Return the people that a text names, one per line: a name, an address, or a name and an
-    address, as in a spreadsheet or a mail. Who has only an address is called by the part before
-    the @.
+    address, as in a spreadsheet or a mail. A person with only an address is named by the part
+    before the @.
 
     Raises `FieldError` for a line that cannot be read, and if two lines have the same name.
     """

@@ -64,7 +64,7 @@ def put(
     entries = changed.setdefault(table, [])
     entry = next((one for one in entries if one["slug"] == slug), None)
     if slug and entry is None:
-        raise FieldError("It is not there any more. Look at the list again.", "name")
+        raise FieldError("This entry no longer exists. Look at the list again.", "name")
     name = " ".join(str(values["name"]).split())
     word = taxonomy.plain_word(name)
     for one in entries:

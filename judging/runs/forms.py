@@ -185,7 +185,7 @@ class StartForm(DescriptionForm):
         to_field_name="number",
         required=False,
         empty_label="No other run: choose the items below",
-        help_text="To compare runs. Their list is used, also if it was drawn or limited, with the "
+        help_text="To compare runs: the same items, even if they were drawn or limited, with their "
         "current texts. The estimate says which items have changed or can no longer be used.",
     )
     ability = forms.MultipleChoiceField(label="Abilities", required=False)

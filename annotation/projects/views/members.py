@@ -46,8 +46,8 @@ class InviteManyForm(forms.Form):
         max_length=20_000,
         label="Names or e-mail addresses, one per line",
         widget=forms.Textarea({"rows": 8, "spellcheck": "false"}),
-        help_text="A name, an address, or both, as copied from a spreadsheet or a mail. Who has "
-        "only an address is called by the part before the @.",
+        help_text="A name, an address, or both, as copied from a spreadsheet or an e-mail. A "
+        "person with only an address is named by the part before the @.",
     )
     role = forms.ChoiceField(choices=Role.choices, label="Role of all")
     group = forms.CharField(

@@ -109,7 +109,7 @@ class FileForm(forms.Form):
         try:
             return str(held.read().decode("utf-8-sig"))
         except UnicodeDecodeError as error:
-            raise FieldError("The file is not text in UTF-8. Save it so.", "file") from error
+            raise FieldError("The file is not text in UTF-8. Save it as UTF-8.", "file") from error
 
 
 # As many changes as a list of a few years has.
@@ -244,7 +244,7 @@ def _changed_entry(
     find = categories.find_group if table == "ability" else categories.find_category
     entry = find(definition, slug)
     if entry is None:
-        raise Refused("It is not there any more. Look at the list again.")
+        raise Refused("This entry no longer exists. Look at the list again.")
     name = entry["name"]
     if action in STEPS:
         changed = categories.move(definition, table, slug, STEPS[action])

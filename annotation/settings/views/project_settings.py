@@ -50,7 +50,7 @@ class SettingsForm(forms.Form):
         required=False,
         max_length=80,
         label="Item field that sorts the items",
-        help_text="Only used if the items come by a field. Numbers come before words.",
+        help_text="Only used if a field orders the items. Numbers come before words.",
     )
     begun_first = _switch_field(
         "Finish begun items first",

@@ -26,8 +26,11 @@ LOOKS = [(1280, 720), (390, 844)]
 @pytest.fixture
 def project() -> Project:
     project = make_project(overlap=2, order="random", order_seed=11, begun_first=True)
+    # Long enough that the speed of labelling counts.
+    texts = {"prompt": "Name a river of Europe, and say where it rises and ends. " * 3}
     for number in range(40):
-        make_item(project, f"item-{number:02}", category=CATEGORIES[number // 10], slots=2)
+        category = CATEGORIES[number // 10]
+        make_item(project, f"item-{number:02}", texts=texts, category=category, slots=2)
     return project
 
 
@@ -101,7 +104,7 @@ def test_the_first_days_of_a_lead_of_twelve(open_page: OpenPage, project: Projec
     expect(page.get_by_text("Invalid 1")).to_have_count(3)
     seen_well(page)
     # Six items, and there is agreement to look at.
-    page.get_by_role("link", name="Agreement").click()
+    page.get_by_role("link", name="Agreement", exact=True).click()
     expect(page.get_by_text("Percent agreement").first).to_be_visible()
     assert Label.objects.values("item").distinct().count() == PILOT
     seen_well(page)

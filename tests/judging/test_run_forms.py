@@ -82,7 +82,7 @@ def test_keys_of_items_stand_a_line_each_and_are_not_too_many(
     assert form.cleaned_data["keys"] == ("a", "b")
 
 
-def test_strategies_stand_by_frame_and_own_ones_and_those_that_ask_nobody_apart(project: Project) -> None:
+def test_strategies_stand_by_frame_with_own_ones_and_baselines_apart(project: Project) -> None:
     own = editing.copy_strategy(
         project, make_strategy("vanilla"), slug="ours", member=make_member(project)
     )

@@ -120,7 +120,7 @@ class WorkLoop:
         self._say(self._alive)
         while not self._wait():
             self._left_over = False
-            due = [self._begin(kind) for kind in list_kinds()]
+            due = self._begin_all()
             self.life.looked = None not in due
             self.life.idle = self.life.looked and not any(due)
             self._say(self._alive)
@@ -144,10 +144,19 @@ class WorkLoop:
         except Exception:
             log.exception("Reporting that this worker is alive failed.")
 
-    def _begin(self, kind: WorkKind) -> int | None:
+    def _begin_all(self) -> list[int | None]:
+        """Start the due work of all kinds, by one reading of the clock; see `_begin`."""
+        try:
+            now = clock.now()
+        except Exception:
+            log.exception("Reading the clock failed; looking again in %s s.", self.every)
+            return [None]
+        return [self._begin(kind, now) for kind in list_kinds()]
+
+    def _begin(self, kind: WorkKind, now: datetime) -> int | None:
         """Start the due work of a kind; return the number of due ids, None if it is unknown."""
         try:
-            due = set(kind.due(clock.now()))
+            due = set(kind.due(now))
         except Exception:
             # The loop must not end if the database is down for a while.
             log.exception("Looking for due work failed; looking again in %s s.", self.every)

@@ -2,12 +2,14 @@ import gc
 import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import datetime
 
 import pytest
 from celery import current_app
 from django.db import OperationalError
 from django.utils import timezone
 
+from annotation.db import clock
 from annotation.settings import project_settings
 from judging import tasks
 from judging.jobs import embedded_worker, heartbeat, job_list, worker
@@ -164,6 +166,21 @@ def test_the_work_loop_goes_on_after_the_database_was_away(
         return [] if worked_on else [5]
 
     due(answer)
+    assert wait_for(lambda: worked_on == [5])
+
+
+def test_the_work_loop_goes_on_after_the_clock_could_not_be_read(
+    due: Due, worked_on: list[int], loop: WorkLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, errors = clock.now, iter([OperationalError("away")])
+
+    def now() -> datetime:
+        for error in errors:
+            raise error
+        return read()
+
+    monkeypatch.setattr(clock, "now", now)
+    due(lambda: [] if worked_on else [5])
     assert wait_for(lambda: worked_on == [5])
 
 

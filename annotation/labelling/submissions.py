@@ -1,14 +1,21 @@
 """The data that a page sends about an item: the state that the page showed, and the person's
 answers.
 
-The key of a submission is a signed token of the page that it came from, so nobody can forge a key.
+The key of a submission is an encrypted token of the page that it came from, so nobody can forge a
+key, or read from it what the page does not say.
 """
 
+import base64
 import hashlib
+import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field
+from functools import cache
+from typing import Any
 
+from cryptography.fernet import Fernet, InvalidToken
+from django.conf import settings
 from django.core import signing
 
 from annotation.errors import Refused
@@ -21,6 +28,10 @@ SALT = "queue.offer"
 @dataclass(frozen=True)
 class SubmissionToken:
     """What a page showed (a slot and the number of a revision), and the member who saw it.
+
+    Slots and items are numbered as they are made. So the number of a slot would tell control items,
+    whose slots are the newest, and at a first look it would tell the items of a category, which
+    stand together in most files.
 
     Items that are sent ahead are not held: their pages name the item, and no slot (0). The slot is
     found once something is sent, so such a page does not tell a control item from any other.
@@ -42,21 +53,35 @@ class SubmissionToken:
 
 def issue_token(ticket: SubmissionToken) -> str:
     """Create a new key; every page gets a different key."""
-    parts = [*astuple(ticket), secrets.token_hex(8)]
-    return signing.dumps(parts, salt=SALT)
+    parts = json.dumps([*astuple(ticket), secrets.token_hex(8)], separators=(",", ":"))
+    return _cipher(settings.SECRET_KEY).encrypt(parts.encode()).decode()
 
 
 def read_token(key: str, member: Membership) -> SubmissionToken:
     """Read the content of the key. Raises `Refused` if the key is not valid, or was issued to
     another member."""
     try:
-        *parts, _ = signing.loads(key, salt=SALT)
+        *parts, _ = _read_parts(key)
         read = SubmissionToken(*parts)
     except (signing.BadSignature, ValueError, TypeError) as error:
         raise Refused("This page's key is not valid. Reload the page.") from error
     if read.member_id != member.pk:
         raise Refused("This page belongs to another user. Reload the page.")
     return read
+
+
+def _read_parts(key: str) -> Any:
+    try:
+        return json.loads(_cipher(settings.SECRET_KEY).decrypt(key.encode()))
+    except InvalidToken:
+        # Pages from before keys were encrypted may still be open, or wait for a connection.
+        return signing.loads(key, salt=SALT)
+
+
+@cache
+def _cipher(secret: str) -> Fernet:
+    key = hashlib.sha256(b"blindspot submission " + secret.encode()).digest()
+    return Fernet(base64.urlsafe_b64encode(key))
 
 
 def digest_token(key: str) -> str:

@@ -1,10 +1,13 @@
 """Items ahead: shown while there is no connection, held by nobody, taken when their label comes."""
 
+import base64
 import re
 from collections.abc import Callable
+from dataclasses import astuple, replace
 from typing import Any
 
 import pytest
+from django.core import signing
 from django.urls import reverse
 
 from annotation.errors import Refused, Stale
@@ -204,6 +207,27 @@ def test_the_key_of_an_item_ahead_names_no_slot() -> None:
     assert {token.slot_id for token in tokens} == {0}
     held = submissions.read_token(take(member).key, member)
     assert (bool(held.slot_id), held.item_id) == (True, 0)  # its label needs no search
+
+
+def test_nobody_reads_from_a_key_what_the_page_does_not_say() -> None:
+    """The number of a held slot would tell control items too, and where an item stood in the file
+    would tell its category at a first look."""
+    member = with_control_items()
+    ticket = submissions.SubmissionToken(987654321, member.pk, 1, item_id=123456789)
+    key = submissions.issue_token(ticket)
+    part = key.partition(":")[0]
+    plain = base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
+    assert not re.search(rb"987654321|123456789", key.encode() + plain)
+    assert submissions.read_token(key, member) == ticket
+    assert len(key) <= 400  # the length that forms and the API take
+
+
+def test_a_page_from_before_keys_were_encrypted_still_sends_its_label() -> None:
+    member = at_work()
+    offer = take(member)
+    parts = [*astuple(submissions.read_token(offer.key, member)), "0123456789abcdef"]
+    former = replace(offer, key=signing.dumps(parts, salt=submissions.SALT))
+    assert say(member, former).counted
 
 
 def test_a_label_of_a_control_item_ahead_is_a_control_label() -> None:

@@ -245,7 +245,7 @@ def _shown_item(member: Membership, shown: Submission) -> tuple[Item, str]:
     if item is None:
         raise Refused("This page belongs to another user. Reload the page.")
     if (
-        not blind_names.matches_name(shown.item_key, member, item)
+        not blind_names.matches_name(shown.item_key, member, item, blind=ticket.blind)
         or ticket.revision != shown.revision
     ):
         raise Refused("The page showed another item. Reload the page.")

@@ -12,7 +12,7 @@ from django.urls import reverse
 from annotation.labelling import blind_names, queue
 from annotation.models import ApiToken, Draft, Label, Mark, Membership, Project
 from annotation.projects import guidelines
-from tests.builders import make_item, make_member, make_project, take
+from tests.builders import make_item, make_member, make_project, say, take
 
 pytestmark = pytest.mark.django_db
 
@@ -114,7 +114,37 @@ def test_a_name_is_one_persons_and_always_the_same(member: Membership) -> None:
     assert blind_names.find_item(member, offer.name) == offer.item
 
 
+def test_nobody_finds_the_key_of_a_first_look_by_trying_keys_out(member: Membership) -> None:
+    """Keys follow a pattern, and a lead may even have named a few of them."""
+    desk = Desk(member)
+    asked = shown(desk.get("label"))
+    right, wrong = "number-errors-1", "number-errors-2"
+    for name in ("label", "label-siblings", "label-guidelines"):
+        told = (desk.get(name, item=key).replace(key, "KEY") for key in (right, wrong))
+        assert len({re.sub(r'"[\w:.=-]{40,}"', "", one) for one in told}) == 1, name
+    for key in (right, wrong):
+        assert "not assigned to you" in desk.post("label-flag", item=key)
+        assert "not assigned to you" in desk.post("label-reopen", item=key)
+        desk.post("label-draft-drop", item=key)
+        desk.post("label-skip", **{**asked, "item": key})
+        assert "another item" in desk.post("label-submit", **{**asked, "item": key}, error="no")
+    assert not Mark.objects.exists()
+    assert not Label.objects.exists()
+    after = desk.post("label-submit", **asked, error="no")
+    assert shown(after)["item"] == right
+    assert shown(desk.get("label", item=right))["item"] == right
+
+
+def test_an_item_that_was_labelled_before_first_looks_still_opens_by_its_key() -> None:
+    member = make_member(make_project())
+    item = make_item(member.project)
+    say(member, take(member))
+    Project.objects.update(blind_first=True)
+    assert blind_names.find_item(Membership.objects.get(pk=member.pk), item.key) == item
+
+
 def test_an_item_may_have_a_key_that_looks_like_a_name(member: Membership) -> None:
+    member.project.blind_first = False
     item = make_item(member.project, "first-look-1")
     assert blind_names.find_item(member, "first-look-1") == item
 
@@ -139,11 +169,13 @@ def test_without_a_first_look_items_go_by_their_keys(member: Membership) -> None
     assert queue.renew_holds(member) == {"number-errors-1"}
 
 
-def test_the_key_is_taken_as_well(member: Membership) -> None:
+def test_after_the_first_look_the_name_is_taken_as_well(member: Membership) -> None:
     offer = take(member)
-    by_key = replace(offer.submission({"error": False}), item_key=offer.item.key)
-    made = queue.store_label(member, by_key)
-    assert made.item == offer.item
+    queue.store_label(member, offer.submission({"error": False}))
+    again = take(member)
+    assert (again.item, again.name) == (offer.item, offer.item.key)
+    by_name = replace(again.submission({"choice": "valid"}), item_key=offer.name)
+    assert queue.store_label(member, by_name).item == offer.item
 
 
 def test_the_veil_of_an_item_is_not_read_out(member: Membership) -> None:

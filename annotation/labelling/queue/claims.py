@@ -346,7 +346,7 @@ def lock_shown(
     lock_member_and_item(member, made.slot_id)
     slot, revision = load_slot(made.slot_id)
     check_stage(slot, Stage.LABEL)
-    check_item(member, slot.item, shown)
+    check_item(member, slot.item, made, shown)
     return slot, revision
 
 
@@ -355,9 +355,9 @@ def check_stage(slot: Slot, stage: str) -> None:
         raise Refused("This page belongs to another member. Reload the page.")
 
 
-def check_item(member: Membership, item: Item, shown: Submission) -> None:
+def check_item(member: Membership, item: Item, made: SubmissionToken, shown: Submission) -> None:
     if item.project_id != member.project_id or not blind_names.matches_name(
-        shown.item_key, member, item
+        shown.item_key, member, item, blind=made.blind
     ):
         raise Refused("The page showed another item. Reload the page.")
     item.project = member.project  # saves a query

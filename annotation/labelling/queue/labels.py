@@ -87,7 +87,7 @@ def store_label(
             with suppress(FieldError):  # then the answers differ, which is told below
                 sent = _with_passages(sent, task, made.revision, asked)
             return _check_same(made, sent)
-        claims.check_item(member, claim.slot.item, sent)
+        claims.check_item(member, claim.slot.item, ticket, sent)
         claims.check_fresh(claim.slot.item, ticket, sent)
         claims.check_order(task, member, claim.slot, ticket)
         if task.names_changes(sent.answers):

@@ -1,9 +1,10 @@
 """Counts over a whole project: cached if counting takes long, and delayed for annotators if the
-count could reveal control items.
+count could reveal what they must not know.
 
 A count that rises with each label of a regular item, but not of a control item, would reveal the
-control items. In projects with control items, annotators therefore see counts that are some minutes
-old.
+control items. One that rises when a second person's answer equals a label that they do not see
+would reveal the label, and they could undo their answer. In projects with control items or blind
+verification, annotators therefore see counts that are some minutes old.
 """
 
 from collections.abc import Callable
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from annotation.models import Project
 
 ANNOTATOR_CACHE_SECONDS = 180
-"""Long enough for a person to label many items, one of which may be a control item."""
+"""Long enough for a person to label many items, so that no change belongs to one of them."""
 
 LARGE_PROJECT = 10_000
 """Items; counting in a smaller project takes some milliseconds, so its counts are not cached."""
@@ -27,9 +28,10 @@ T = TypeVar("T")
 
 
 def get_delayed_count(project: "Project", what: str, role: str, count: Callable[[], T]) -> T:
-    """Return the current value of `count`. Annotators in a project with control items get a value
-    that may be `ANNOTATOR_CACHE_SECONDS` old."""
-    if not project.probe_every or role != "annotator":
+    """Return the current value of `count`. Annotators in a project with control items or blind
+    verification get a value that may be `ANNOTATOR_CACHE_SECONDS` old."""
+    verifies_blind = project.verify and project.verify_blind
+    if role != "annotator" or not (project.probe_every or verifies_blind):
         return count()
     return _get_or_count(
         f"seldom-{_cache_key(project, what)}", count, lambda: ANNOTATOR_CACHE_SECONDS

@@ -285,6 +285,21 @@ def test_blind_the_page_does_not_tell_the_label(blind: Membership) -> None:
     assert "your answer is saved" in said
 
 
+@pytest.mark.parametrize("choice", ["valid", "invalid"])
+def test_blind_no_count_tells_what_became_of_an_answer(blind: Membership, choice: str) -> None:
+    """Otherwise, whoever saw it could undo the answer and give the other one."""
+    client, slug = browser_of(blind), blind.project.slug
+
+    def counts() -> list[list[str]]:
+        pages = ("/", f"/projects/{slug}/", f"/projects/{slug}/label/", f"/api/v1/projects/{slug}/")
+        texts = (client.get(page).content.decode() for page in pages)
+        return [re.findall(r'\d+ of \d+|value="\d+"|"resolved":\d+|\d+ wait', one) for one in texts]
+
+    before = counts()
+    answer(blind, case(blind), choice)
+    assert counts() == before
+
+
 def test_blind_the_api_does_not_tell_the_label(blind: Membership) -> None:
     path = f"/api/v1/projects/{blind.project.slug}/verify/next/"
     told = browser_of(blind).post(path).json()

@@ -138,6 +138,15 @@ def archived_lead(request: HttpRequest, slug: str) -> Membership:
     return member
 
 
+def check_still_lead(lead: Membership) -> None:
+    """Raise `PermissionDenied` if a lead lost their rights after the request began; call this in
+    the transaction that uses them. Whoever takes them meanwhile waits until it ends, so that nobody
+    who is removed adds or restores a lead by a request that was under way."""
+    now = Membership.objects.locked().select_related("account").get(pk=lead.pk)
+    if not (now.can("manage") or (now.account and now.account.is_superuser)):
+        raise PermissionDenied("You are no lead of this project any more.")
+
+
 def ensure_membership(member: Membership) -> Membership:
     """Return the membership as a stored row. The row is created when a site admin acts for the
     first time."""

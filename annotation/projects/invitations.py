@@ -19,7 +19,7 @@ from annotation.db import transactions
 from annotation.errors import FieldError, Refused
 from annotation.labelling import pilot
 from annotation.models import Account, Event, Invitation, Membership
-from annotation.projects import members
+from annotation.projects import access, members
 
 
 def send_invitation(invitation: Invitation, link: str) -> bool | None:
@@ -123,10 +123,12 @@ def create_invitation(
 ) -> tuple[Invitation, str]:
     """Create an invitation. Return it and the key of its link; the key cannot be shown again.
 
-    Raises `FieldError` if a member or an open invitation of the project already has this name.
+    Raises `FieldError` if a member or an open invitation of the project already has this name, and
+    `PermissionDenied` for somebody who is no lead any more.
     """
     group = members.clean_group(wanted.group)
     with transactions.transact():
+        access.check_still_lead(lead)
         here = Invitation.objects.in_project(lead.project).named(wanted.alias).waiting()
         here.exclude(pk__in=here.usable(now)).end(now)
         if here.exists():

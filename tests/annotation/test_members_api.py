@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 from django.core import mail
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import Event, Invitation, Membership
 from annotation.projects import invitations
-from tests.builders import Cast, make_item, make_member, say, take
+from tests.builders import Cast, browser_of, make_item, make_member, say, take
 from tests.judging.builders_judging import api_client
 
 pytestmark = pytest.mark.django_db
@@ -56,13 +57,28 @@ def test_a_role_is_changed_and_somebody_suspended_on_record(people: Cast, client
 
 
 def test_a_change_of_two_things_is_made_whole_or_not_at_all(people: Cast, client: Client) -> None:
-    answer = ask(client, people, "PATCH", "members/lead/", role="annotator", active=False)
+    answer = ask(client, people, "PATCH", "members/lead/", role="annotator", active=True)
     assert (answer.status_code, "no lead" in answer.said["detail"]) == (422, True)
     make_member(people.project, "lead", alias="second")
     answer = ask(client, people, "PATCH", "members/lead/", role="annotator", active=False)
     assert (answer.status_code, "suspend yourself" in answer.said["detail"]) == (422, True)
     people.lead.refresh_from_db()
     assert people.lead.role == "lead"
+
+
+def test_a_lead_may_give_up_their_own_role_with_all_else_of_the_request(
+    people: Cast, client: Client
+) -> None:
+    make_member(people.project, "lead", alias="second")
+    answer = ask(client, people, "PATCH", "members/lead/", role="annotator", active=True)
+    assert (answer.status_code, answer.said["role"]) == (200, "annotator")
+    people.lead.refresh_from_db()
+    people.lead.role = "lead"
+    people.lead.save()
+    said = {"member": "lead", "action": "change", "role": "annotator", "group": "course"}
+    browser_of(people.lead).post(reverse("members", args=[people.project.slug]), said)
+    people.lead.refresh_from_db()
+    assert (people.lead.role, people.lead.group) == ("annotator", "course")
 
 
 def test_nobody_is_changed_who_is_not_there(people: Cast, client: Client) -> None:

@@ -104,10 +104,11 @@ def member(request: Request, slug: str, alias: str) -> Response:
     found = _find_member(lead, alias)
     asked = validate_body(ChangedMemberSerializer(data=request.data, partial=True))
     with transactions.transact():
-        if "role" in asked:
-            members.change_role(lead, found, asked["role"])
         if "active" in asked:
             (members.restore if asked["active"] else members.suspend)(lead, found)
+        # The role comes last: a lead who gives up their own may change nothing after it.
+        if "role" in asked:
+            members.change_role(lead, found, asked["role"])
     told = Membership.objects.in_project(lead.project).for_progress().get(pk=found.pk)
     return Response(MemberSerializer(told).data)
 

@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from annotation.db import transactions
 from annotation.errors import FieldError, Refused
 from annotation.models import Invitation, Membership, Role
 from annotation.projects import access, audit, invitations, members, sign_in_links
@@ -103,10 +104,11 @@ def _apply_action(lead: Membership, member: Membership, said: Any) -> str:
         members.hand_over(lead, member, role)
         return f"{member} is now the lead. You are {role}."
     before, group = (member.role, member.group), said.get("group", member.group)
-    members.clean_group(group)
-    if role != member.role:
-        members.change_role(lead, member, role)
-    members.set_group(lead, member, group)
+    with transactions.transact():
+        # The role comes last: a lead who gives up their own may change nothing after it.
+        members.set_group(lead, member, group)
+        if role != member.role:
+            members.change_role(lead, member, role)
     if (member.role, member.group) == before:
         return "Nothing was changed."
     return f"{member} is now {role}" + (f", group {member.group}." if member.group else ".")

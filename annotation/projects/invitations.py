@@ -169,14 +169,18 @@ def accept(invitation: Invitation, account: Account, *, now: datetime) -> Member
         # The row count decides: of two simultaneous requests, only one succeeds.
         if not Invitation.objects.filter(pk=invitation.pk, expires_at__gt=now).waiting().end(now):
             raise Refused("This invitation was used or revoked. Ask for a new one.")
-        member = Membership.objects.create(
-            project=invitation.project,
-            account=account,
-            alias=invitation.alias,
-            role=invitation.role,
-            group=invitation.group,
-            created_at=now,
-        )
+        try:
+            with transactions.transact():
+                member = Membership.objects.create(
+                    project=invitation.project,
+                    account=account,
+                    alias=invitation.alias,
+                    role=invitation.role,
+                    group=invitation.group,
+                    created_at=now,
+                )
+        except IntegrityError as error:  # another invitation was accepted at the same moment
+            raise Refused("You or this name are already in this project. Look again.") from error
         Invitation.objects.filter(pk=invitation.pk).update(member=member)
         _record(invitation, member, "open", "accepted")
         pilot.include(member, now=now)

@@ -91,6 +91,22 @@ def test_of_people_who_open_one_link_at_once_one_comes_in() -> None:
     assert Membership.objects.in_project(lead.project).count() == 2
 
 
+def test_of_invitations_that_one_person_accepts_at_once_one_is_used() -> None:
+    lead, account = make_member(make_project(), role=Role.LEAD), make_account()
+    found = [
+        invitations.create_invitation(
+            lead, invitations.InvitationRequest(alias, "annotator"), now=timezone.now()
+        )[0]
+        for alias in ("one", "two", "three", "four")
+    ]
+    works = [
+        lambda one=one: succeeds(lambda: invitations.accept(one, account, now=timezone.now()))
+        for one in found
+    ]
+    assert sum(at_once(*works)) == 1
+    assert Invitation.objects.waiting().count() == 3
+
+
 def test_of_requests_that_use_one_sign_in_link_at_once_one_sets_the_password() -> None:
     lead = make_member(make_project(), role="lead")
     member = make_member(lead.project, alias="gh")

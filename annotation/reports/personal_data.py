@@ -33,6 +33,7 @@ from annotation.models import (
     Item,
     Label,
     Membership,
+    Project,
     Revision,
     Slot,
 )
@@ -98,6 +99,10 @@ def anonymise(account: Account, by: Account | None, *, now: datetime) -> None:
     This cannot be undone. Raises Refused as `check_can_anonymise` does.
     """
     with transactions.transact():
+        # Whoever takes a lead's role waits for these too, so that no project loses all its leads at
+        # the same moment.
+        places = Project.objects.filter(members__account=account).order_by("pk")
+        list(places.select_for_update(no_key=True, of=("self",)).values_list("pk"))
         account = Account.objects.select_for_update().get(pk=account.pk)
         check_can_anonymise(account)
         words = {word for word in (account.username, account.email) if word}

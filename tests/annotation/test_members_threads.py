@@ -12,6 +12,7 @@ from django.utils import timezone
 from annotation.errors import Refused
 from annotation.models import Account, Invitation, Membership, Role
 from annotation.projects import invitations, members, sign_in_links
+from annotation.reports import personal_data
 from tests.annotation.test_queue_threads import at_once
 from tests.builders import make_account, make_member, make_project
 
@@ -105,6 +106,19 @@ def test_of_invitations_that_one_person_accepts_at_once_one_is_used() -> None:
     ]
     assert sum(at_once(*works)) == 1
     assert Invitation.objects.waiting().count() == 3
+
+
+def test_of_leads_whose_accounts_are_anonymised_at_once_one_is_left() -> None:
+    project = make_project()
+    leads = [make_member(project, role=Role.LEAD) for _ in range(4)]
+    works = [
+        lambda one=one: succeeds(
+            lambda: personal_data.anonymise(one.account, None, now=timezone.now())
+        )
+        for one in leads
+    ]
+    assert sum(at_once(*works)) == 3
+    assert Membership.objects.in_project(project).who_manage().count() == 1
 
 
 def test_of_requests_that_use_one_sign_in_link_at_once_one_sets_the_password() -> None:

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from annotation import tasktypes
 from annotation.db import transactions
-from annotation.errors import Refused
+from annotation.errors import Refused, Stale
 from annotation.items import readiness
 from annotation.labelling import adjudication, queue, visibility
 from annotation.labelling import resolution as labelling_resolution
@@ -162,8 +162,9 @@ def decide(
     resolution.
 
     An earlier decision by the member is superseded; an earlier decision by somebody else stops
-    counting. Raises `Refused` and `Stale` like `queue.store_label`, and `Refused` if annotators
-    disagree and no reason is given.
+    counting. Raises `Refused` and `Stale` like `queue.store_label`, `Refused` if annotators
+    disagree and no reason is given, and `Stale` if the member's hold has ended and somebody else
+    has the item: a page that was left open does not overrule them.
     """
     if why and why not in DISAGREEMENT_REASONS:
         raise Refused(
@@ -177,6 +178,8 @@ def decide(
         if item and not why and _has_disagreement(task, _load_opinions(item)):
             raise Refused("Annotators disagree. Choose why, then decide.")
         label = queue.store_label(member, sent, stage=Stage.ADJUDICATE, now=now)
+        if label.slot_id is None:
+            raise Stale("Somebody else has opened or decided this item since. Look at it again.")
         for resolution in Resolution.objects.current().of_item(label.item):
             resolution.explain(why)
     return label

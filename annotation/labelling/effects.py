@@ -126,7 +126,8 @@ def _must_stay(current: Resolution) -> bool:
 
 def apply_verdict(label: Label, task: TaskType, now: datetime) -> None:
     """Resolve the item if the label confirms the others; send it to adjudication if it contests
-    them."""
+    them. If somebody else has the member's slot by now, a confirmation is kept and changes nothing:
+    they may have contested the labels."""
     decided = resolution.aggregate_labels(label.item)
     if decided is None:  # the labels that the person saw were undone in the meantime
         label.stop_counting()
@@ -134,6 +135,8 @@ def apply_verdict(label: Label, task: TaskType, now: datetime) -> None:
             label.slot.close()
         return
     if is_confirmation(task, label.answers, decided):
+        if label.slot is None:
+            return
         slots.close_open(label.item, Stage.ADJUDICATE, Reason.CONTESTED)
         source = Resolution.Source.LABELS
         resolution.set_resolution(

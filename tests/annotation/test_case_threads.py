@@ -1,6 +1,7 @@
 """Several people decide and verify at once, as real threads on the database of the tests."""
 
 from collections import Counter
+from datetime import timedelta
 
 import pytest
 from django.utils import timezone
@@ -69,6 +70,49 @@ def test_every_item_is_verified_once() -> None:
     labels = Label.objects.counted().filter(stage=Stage.VERIFY)
     assert set(Counter(labels.values_list("item", flat=True)).values()) == {1}
     assert Resolution.objects.current().filter(rule="verified").count() == 16
+
+
+@pytest.mark.parametrize("is_decided", [True, False])
+def test_a_page_that_was_left_open_overrules_nobody(is_decided: bool) -> None:
+    project = make_project(overlap=2)
+    [item] = disputed(project, 1)
+    late, judge = (make_member(project, "adjudicator") for _ in range(2))
+    now = timezone.now()
+    left = cases.open_case(late, item, now=now).offer
+    now += timedelta(minutes=project.hold_minutes + 1)
+    taken = cases.open_case(judge, item, now=now).offer
+    assert left
+    assert taken
+    decide = [
+        lambda: cases.decide(judge, taken.submission({"choice": "invalid"}), why="slip", now=now)
+    ]
+    if is_decided:
+        decide.pop()()
+    with pytest.raises(Stale, match="Somebody else"):
+        cases.decide(late, left.submission({"choice": "valid"}), why="slip", now=now)
+    for one in decide:
+        one()
+    assert Resolution.objects.current().get(item=item).member == judge
+    assert Label.objects.get(stage=Stage.ADJUDICATE).counted
+
+
+def test_a_late_confirmation_does_not_end_a_contest() -> None:
+    project = make_project(verify=True)
+    first, late, second = (make_member(project) for _ in range(3))
+    item = make_item(project)
+    say(first, take(first))
+    now = timezone.now()
+    left = verification.take_next(late, now=now)
+    now += timedelta(minutes=project.hold_minutes + 1)
+    taken = verification.take_next(second, now=now)
+    assert isinstance(left, verification.Verification)
+    assert isinstance(taken, verification.Verification)
+    of = taken.first.submission
+    contest = taken.offer.submission({"choice": "invalid"}, comment="Eight.")
+    verification.contest(second, contest, of=of, now=now)
+    verification.confirm(late, left.offer.submission({}), of=of, now=now)
+    assert not Resolution.objects.current().filter(item=item).exists()
+    assert Slot.objects.get(item=item, stage=Stage.ADJUDICATE).state == Slot.State.OPEN
 
 
 def test_a_gold_answer_is_mended_while_people_label() -> None:

@@ -20,7 +20,7 @@ from annotation.items.diffing import stored
 from annotation.items.diffing.difference import FORMER_ALGORITHM
 from annotation.labelling import blind_names, submissions
 from annotation.labelling.models.notes import DraftQuerySet
-from annotation.labelling.queue import Offer
+from annotation.labelling.queue import Offer, claims
 from annotation.labelling.submissions import Submission
 from annotation.models import Draft, Item, Label, Membership
 from annotation.tasktypes import TaskType
@@ -128,6 +128,8 @@ def save_draft(
     begun = _tidy(data)
     item, diff = _shown_item(member, shown)
     with transactions.transact():
+        # Drafts and labels that come at the same moment wait for each other.
+        claims.lock_member(member)
         if Label.objects.filter(submission=submissions.digest_token(shown.key)).exists():
             return None
         if not begun:

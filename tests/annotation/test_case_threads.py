@@ -6,9 +6,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from annotation.errors import Stale
-from annotation.labelling import cases, gold_correction, queue, verification
-from annotation.models import Item, Label, Membership, Project, Resolution, Slot, Stage
+from annotation.errors import Refused, Stale
+from annotation.labelling import cases, drafts, gold_correction, queue, verification
+from annotation.labelling.submissions import Submission
+from annotation.models import Draft, Item, Label, Membership, Project, Resolution, Slot, Stage
 from tests.annotation.test_queue_threads import at_once
 from tests.builders import make_item, make_member, make_project, say, take
 
@@ -113,6 +114,27 @@ def test_a_late_confirmation_does_not_end_a_contest() -> None:
     verification.confirm(late, left.offer.submission({}), of=of, now=now)
     assert not Resolution.objects.current().filter(item=item).exists()
     assert Slot.objects.get(item=item, stage=Stage.ADJUDICATE).state == Slot.State.OPEN
+
+
+def test_of_drafts_that_are_saved_at_once_no_more_are_kept_than_a_person_may_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(drafts, "MAX_DRAFTS", 3)
+    member = make_member(make_project())
+    shown = []
+    for _ in range(8):
+        make_item(member.project)
+        shown.append(take(member).submission())
+        queue.skip_item(member, shown[-1])
+
+    def save(one: Submission) -> bool:
+        try:
+            return drafts.save_draft(member, one, {"comment": "Odd."}) is not None
+        except Refused:
+            return False
+
+    assert sum(at_once(*(lambda one=one: save(one) for one in shown))) == 3
+    assert Draft.objects.count() == 3
 
 
 def test_a_gold_answer_is_mended_while_people_label() -> None:

@@ -3,6 +3,7 @@ import random
 import re
 import subprocess
 import sys
+import time
 from itertools import accumulate
 from pathlib import Path
 
@@ -472,3 +473,12 @@ def test_the_difference_does_not_hang_on_the_hash_seed_of_the_process(seed: str)
         check=True,
     )
     assert said.stdout == f"{difference.to_json(difference.compare(*texts))}\n"
+
+
+def test_rows_of_one_line_with_very_many_changes_take_no_time() -> None:
+    parts = [[["", "!"], ["", "?"]], ".", *[[["", ","], ["", ";"]], "."] * 6_000]
+    made = difference.from_json({"algorithm": difference.ALGORITHM, "segments": parts})
+    started = time.process_time()
+    [row] = difference.align_lines(made)
+    assert len(row.gold) == len(row.perturbed) == 12_002
+    assert time.process_time() - started < 1.5

@@ -159,8 +159,7 @@ def align_lines(difference: Difference) -> tuple[SideBySideRow, ...]:
     texts give no rows.
     """
     made: list[SideBySideRow] = []
-    gold: list[Piece] = []
-    perturbed: list[Piece] = []
+    gold, perturbed = _Line(), _Line()
     for segment in difference.segments:
         *whole, (gold, perturbed) = _paired_lines(segment, gold, perturbed)
         made += [SideBySideRow(tuple(left), tuple(right)) for left, right in whole]
@@ -358,41 +357,53 @@ def _unpack(number: int, packed: Any) -> Segment:
 # ------------------------------------------------------------------------------------------ rows
 
 
-def _paired_lines(
-    segment: Segment, gold: list[Piece], perturbed: list[Piece]
-) -> list[tuple[list[Piece], list[Piece]]]:
-    """Return the lines of a segment side by side; its first lines continue those of the open row.
+class _Line(list[Piece]):
+    """The pieces of a line, and whether they have a letter. A line of very many pieces is never
+    looked through or copied again, which would take as many times as long."""
+
+    has_letter = False
+
+    def add(self, piece: Piece) -> None:
+        self.append(piece)
+        self.has_letter = self.has_letter or any(map(str.isalpha, piece.text))
+
+
+def _paired_lines(segment: Segment, gold: _Line, perturbed: _Line) -> list[tuple[_Line, _Line]]:
+    """Return the lines of a segment side by side; its first lines continue those of the open row,
+    which grow by it.
 
     The last line of each side has no line break yet; the last row, which contains both, stays open.
     """
+    begun = gold.has_letter, perturbed.has_letter
     left = _lines(segment, segment.gold, gold)
     right = _lines(segment, segment.perturbed, perturbed)
     height = max(len(left), len(right))
     return list(
-        zip(_pad_lines(left, height, gold), _pad_lines(right, height, perturbed), strict=True)
+        zip(_pad_lines(left, height, begun[0]), _pad_lines(right, height, begun[1]), strict=True)
     )
 
 
-def _pad_lines(lines: list[list[Piece]], height: int, begun: list[Piece]) -> list[list[Piece]]:
+def _pad_lines(lines: list[_Line], height: int, has_letter: bool) -> list[_Line]:
     """Return the lines, padded to `height` with blank lines before the last line.
 
     The blank lines follow the last line if it is the only one and has text in the open row. A list
     mark or an indentation does not count as text, so that a list item stays in one row.
     """
-    blanks: list[list[Piece]] = [[] for _ in range(height - len(lines))]
-    if len(lines) == 1 and any(sign.isalpha() for piece in begun for sign in piece.text):
+    blanks = [_Line() for _ in range(height - len(lines))]
+    if len(lines) == 1 and has_letter:
         return lines + blanks
     return lines[:-1] + blanks + lines[-1:]
 
 
-def _lines(segment: Segment, parts: Parts, begun: list[Piece]) -> list[list[Piece]]:
-    """Split the parts after each line break; the last line has no break and may be empty."""
-    lines = [begun.copy()]
+def _lines(segment: Segment, parts: Parts, begun: _Line) -> list[_Line]:
+    """Split the parts after each line break, the first line going on from the one that was begun;
+    the last line has no break and may be empty."""
+    lines = [begun]
     start = 0
     for part in parts:
         for text in re.findall(r"[^\r\n]*(?:\r\n|[\r\n])|[^\r\n]+", part.text):
-            lines[-1].append(Piece(text, part.changed, segment.kind, segment.number, start))
+            lines[-1].add(Piece(text, part.changed, segment.kind, segment.number, start))
             start += len(text)
             if text[-1] in "\r\n":
-                lines.append([])
+                lines.append(_Line())
     return lines

@@ -81,12 +81,13 @@ def insert_markers(stretches: Sequence[tuple[str, int | None]]) -> str:
     parts = [escape_markers(part) for part, _ in stretches]
     text, ends = "".join(parts), [*accumulate(map(len, parts))]
     lines = _line_ends(text)
+    begins: dict[int, int] = {}
     made: list[str] = []
     done = 0
     for (_, number), part, end in zip(stretches, parts, ends, strict=True):
         if number is None:
             continue
-        for start, stop in _places(text, end - len(part), end, lines):
+        for start, stop in _places(text, end - len(part), end, lines, begins):
             if start >= done:
                 made += [text[done:start], _sign(_START, number), text[start:stop]]
                 made.append(_sign(_STOP, number))
@@ -158,17 +159,22 @@ def _line_ends(text: str) -> list[int]:
     return [match.start() for match in re.finditer("\n", text)] + [len(text)]
 
 
-def _places(text: str, start: int, end: int, lines: list[int]) -> Iterator[tuple[int, int]]:
+def _places(
+    text: str, start: int, end: int, lines: list[int], begins: dict[int, int]
+) -> Iterator[tuple[int, int]]:
     """Yield the ranges of text[start:end] that markers may enclose: one (start, end) per line and
-    table cell."""
+    table cell. `begins` keeps where the text of each line begins, -1 if it has none: a line of many
+    changes is looked at once."""
     for at in range(bisect_right(lines, start - 1), len(lines)):
         first = lines[at - 1] + 1 if at else 0
         if first > end or (first == end and start < end):
             return
-        line = text[first : lines[at]]
-        if _STRUCTURE.match(line):
+        if at not in begins:
+            line = text[first : lines[at]]
+            begins[at] = -1 if _STRUCTURE.match(line) else first + _prefix(line)
+        if begins[at] < 0:
             continue
-        begin = max(start, first + _prefix(line))
+        begin = max(start, begins[at])
         yield from _cells(text, begin, min(end, lines[at]), gap=start == end)
 
 

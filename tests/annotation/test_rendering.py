@@ -246,3 +246,22 @@ def test_a_line_of_many_changes_is_looked_at_once() -> None:
     started = time.process_time()
     assert texts.strip_markers(texts.insert_markers(stretches)) == "1. 2. " * 3_000
     assert time.process_time() - started < 1.5
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["> " * 19 + "a\n" + "b\n" * 50_000, "> " * 19 + "a\r" + "b\r" * 50_000, "![" * 100_000],
+)
+def test_markdown_that_would_take_seconds_is_shown_as_it_was_written(text: str) -> None:
+    started = time.process_time()
+    assert texts.render_text(text, "markdown").startswith(("&gt; &gt; ", "![!["))
+    assert texts.render_marked([(text, None), ("new", 1)], "math", draw).endswith("new</ins>")
+    assert time.process_time() - started < 1
+
+
+def test_a_long_quotation_is_still_drawn() -> None:
+    html = texts.render_text(
+        "> > quoted\n" * 2_000 + "\n" + "[a](https://b.org) " * 1_000, "markdown"
+    )
+    assert "<blockquote>" in html
+    assert html.count("<a ") == 1_000

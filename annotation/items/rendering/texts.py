@@ -209,6 +209,14 @@ FORMAT_LENGTH = 10_000
 MAX_LENGTH = 400_000
 """Maximum length of a text that is parsed as Markdown; a longer one stays plain."""
 
+MAX_BRACKETS = 20_000
+"""Opening brackets of a text that is parsed as Markdown. Each of them may begin a link, and is
+looked at many times as long as other characters."""
+
+MAX_QUOTED_LINES = 100_000
+"""Lines of such a text, times its deepest quotation. Each line may go on in each of the quotations,
+so that each of them looks at all lines."""
+
 Stretch = tuple[str, int | None]
 """A piece of a text and the number of the change that it belongs to, if any."""
 
@@ -236,7 +244,7 @@ def find_format(texts: Iterable[str]) -> Format:
 
 def render_text(text: str, form: Format) -> str:
     """Safe HTML of a text; plain text keeps its white space, which the style sheet shows."""
-    if form == "plain" or len(text) > MAX_LENGTH:
+    if form == "plain" or _takes_too_long(text):
         return invisible_characters.escape_text(text)
     return invisible_characters.name_in_html(_sanitised(_parser(form).render(escape_markers(text))))
 
@@ -247,10 +255,21 @@ def render_marked(stretches: Sequence[Stretch], form: Format, draw: Draw) -> str
     In Markdown, a change that spans several elements is drawn in pieces. A change in an invisible
     place (a link address, a list mark) is not drawn.
     """
-    if form == "plain" or sum(len(text) for text, _ in stretches) > MAX_LENGTH:
+    if form == "plain" or _takes_too_long("".join(text for text, _ in stretches)):
         return "".join(_plain(stretches, draw))
     markup = _sanitised(_parser(form).render(insert_markers(stretches)))
     return invisible_characters.name_in_html(draw_marked(markup, draw))
+
+
+def _takes_too_long(text: str) -> bool:
+    """True for a text that would take seconds as Markdown; nobody writes one to be read so."""
+    if len(text) > MAX_LENGTH or text.count("[") > MAX_BRACKETS:
+        return True
+    lines = re.split("[\r\n]", text)
+    if len(lines) * text.count(">") <= MAX_QUOTED_LINES:
+        return False
+    deepest = max(line.count(">", 0, _prefix(line)) for line in lines)
+    return len(lines) * deepest > MAX_QUOTED_LINES
 
 
 def _plain(stretches: Iterable[Stretch], draw: Draw) -> Iterable[str]:

@@ -20,6 +20,7 @@ from annotation.errors import FieldError, Refused
 from annotation.labelling import pilot
 from annotation.models import Account, Event, Invitation, Membership
 from annotation.projects import access, members
+from annotation.projects.visible_names import check_visible
 
 
 def send_invitation(invitation: Invitation, link: str) -> bool | None:
@@ -127,6 +128,10 @@ def create_invitation(
     `PermissionDenied` for somebody who is no lead any more.
     """
     group = members.clean_group(wanted.group)
+    try:
+        check_visible(wanted.alias)
+    except ValidationError as error:
+        raise FieldError(str(error.message), "alias") from error
     with transactions.transact():
         access.check_still_lead(lead)
         here = Invitation.objects.in_project(lead.project).named(wanted.alias).waiting()

@@ -337,3 +337,18 @@ def test_nobody_whose_account_was_closed_comes_back_by_their_own_link(people: Ca
     sent = {"username": "again", "password1": PASSWORD, "password2": PASSWORD}
     assert Client().post(reverse("invitation", args=[key]), sent).status_code == 404
     assert not Account.objects.filter(username="again").exists()
+
+
+@pytest.mark.parametrize("alias", ["gh\u202e", "g\u200bh", "g\nh"])
+def test_nobody_is_called_by_a_name_that_looks_like_another_or_turns_others_round(
+    people: Cast, alias: str
+) -> None:
+    client = browser_of(people.lead.account)
+    said = {"alias": alias, "role": "annotator", "days": "7"}
+    answer = client.post(reverse("members-invite", args=[people.project.slug]), said)
+    assert answer.status_code == 422
+    assert "a character that cannot be seen" in answer.content.decode()
+    path = reverse("api-invitations", args=[people.project.slug])
+    answer = client.post(path, said, content_type="application/json")
+    assert (answer.status_code, [*answer.json()["errors"]]) == (422, ["alias"])
+    assert made(people, alias="می\u200cخواهم")

@@ -52,6 +52,13 @@ def test_the_slug_follows_the_name_and_is_free() -> None:
     assert list(slugs) == ["faults-of-reviews", "faults-of-reviews-2", "project", "project-2"]
 
 
+def test_a_name_has_no_character_that_cannot_be_seen() -> None:
+    answer = create(allowed(), name="Faults\u202e of reviews")
+    assert answer.status_code == 422
+    assert "cannot be seen (RLO)" in answer.content.decode()
+    assert not Project.objects.exists()
+
+
 def test_a_project_can_be_like_another_that_one_leads() -> None:
     project = with_own_categories(make_project(overlap=3, blind_first=True, task_type="rating"))
     lead = make_member(project, Role.LEAD)

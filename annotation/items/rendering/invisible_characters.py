@@ -66,6 +66,17 @@ def name_in_html(markup: str) -> str:
     return "".join(pieces)
 
 
+def find_unseen(text: str) -> str:
+    """Return the name of the first character that nobody sees in a text of one line, such as one
+    that turns the words behind it round; "" if there is none. Joiners in normal writing are
+    none."""
+    for match in re.finditer(f"{_SIGN.pattern}|[\t\n\r]", text):
+        sign = match[0]
+        if len(sign) == 1 and not (sign in _JOINERS and _is_writing(match)):
+            return SIGN_NAMES.get(sign) or f"U+{ord(sign):04X}"
+    return ""
+
+
 def draw_blanks(text: str) -> str:
     """Return the visible signs for white space, one sign for each character; CR LF counts as one
     character."""

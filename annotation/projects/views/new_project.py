@@ -16,6 +16,7 @@ from annotation import tasktypes
 from annotation.items import taxonomy
 from annotation.models import Account, Project
 from annotation.projects import access, creation
+from annotation.projects.visible_names import check_visible
 from annotation.settings.project_settings import SETTING_NAMES
 from annotation.tasktypes import form_entries, toml_text, versions
 
@@ -23,7 +24,11 @@ from annotation.tasktypes import form_entries, toml_text, versions
 class NewProjectForm(forms.Form):
     """The form of a new project."""
 
-    name = forms.CharField(max_length=200, help_text="As people see it; it can be changed later.")
+    name = forms.CharField(
+        max_length=200,
+        validators=[check_visible],
+        help_text="As people see it; it can be changed later.",
+    )
     description = forms.CharField(
         required=False, max_length=2_000, widget=forms.Textarea({"rows": 2})
     )

@@ -15,6 +15,7 @@ from annotation.errors import FieldError, Refused, Stale
 from annotation.items import taxonomy
 from annotation.models import Membership, Project
 from annotation.projects import access
+from annotation.projects.visible_names import check_visible
 from annotation.settings import categories
 from annotation.settings.categories import Definition
 
@@ -30,7 +31,7 @@ STEPS = {"up": -1, "down": 1}
 class CategoryForm(forms.Form):
     """The form of a category."""
 
-    name = forms.CharField(max_length=80)
+    name = forms.CharField(max_length=80, validators=[check_visible])
     ability = forms.ChoiceField()
     description = forms.CharField(
         required=False,
@@ -66,7 +67,7 @@ class CategoryForm(forms.Form):
 class GroupForm(forms.Form):
     """The form of a group of categories."""
 
-    name = forms.CharField(max_length=80)
+    name = forms.CharField(max_length=80, validators=[check_visible])
     description = forms.CharField(
         required=False, max_length=taxonomy.LONGEST, widget=forms.Textarea({"rows": 3})
     )

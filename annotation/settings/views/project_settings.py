@@ -17,6 +17,7 @@ from annotation.labelling import work_order
 from annotation.models import Membership, Project, TextFormat
 from annotation.projects import access, audit
 from annotation.projects.audit import AuditChange, AuditEntry
+from annotation.projects.visible_names import check_visible
 from annotation.settings import project_settings
 from annotation.tasktypes.outcome_rules import RULE_TITLES
 
@@ -36,7 +37,7 @@ def _switch_field(label: str, help_text: str) -> Any:
 class SettingsForm(forms.Form):
     """The settings; each help text explains the setting and says what a change applies to."""
 
-    name = forms.CharField(max_length=200, label="Name")
+    name = forms.CharField(max_length=200, label="Name", validators=[check_visible])
     description = forms.CharField(
         required=False, widget=forms.Textarea({"rows": 2}), label="Description"
     )

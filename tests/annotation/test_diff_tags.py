@@ -1,6 +1,7 @@
 """How differences are drawn for people to read."""
 
 import re
+import time
 
 import pytest
 
@@ -229,3 +230,13 @@ def test_a_long_text_is_cut_into_chunks_that_read_as_the_text() -> None:
     kept = re.sub(r"<ins.*?</ins>", "", html, flags=re.DOTALL)
     assert plain(kept) == gold
     assert "chunk" not in diff_inline(compare("short\n", "shorter\n"))
+
+
+def test_a_change_of_many_lines_with_numbers_is_drawn_in_time() -> None:
+    lines = "\n".join(f"- It walks {number} km on {number + 1} legs." for number in range(3_000))
+    gold = "- It walks 3,000 km on 8 legs.\n- It stands on 5 feet."
+    drawn = DifferenceRenderer(compare(gold, lines))
+    assert max(len(words["perturbed"]) for words in drawn.words.values()) > 8_000
+    started = time.process_time()
+    assert drawn.sides().count('<mark data-kind="number"') > 5_000
+    assert time.process_time() - started < 1

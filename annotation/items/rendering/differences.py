@@ -10,6 +10,7 @@ it was and "to" where it is now, and `data-where` says in words where the other 
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -347,9 +348,13 @@ def _cut_at_words(
     text: str, start: int, words: Sequence[MarkedWord]
 ) -> Iterator[tuple[str, MarkedWord | None]]:
     """Yield the pieces of a text, which begins at `start` of its change, each with the word that it
-    belongs to. An empty text is one piece."""
-    at = 0
-    for word in words:
+    belongs to; `words` are in the order of the text. An empty text is one piece."""
+    at, end = 0, start + len(text)
+    # A change may have thousands of lines with words; each line looks at its own alone.
+    for number in range(bisect_right(words, start, key=_word_end), len(words)):
+        word = words[number]
+        if word.start >= end:
+            break
         first, last = max(word.start - start, 0), min(word.end - start, len(text))
         if first >= last:
             continue
@@ -359,6 +364,10 @@ def _cut_at_words(
         at = last
     if at < len(text) or not text:
         yield text[at:], None
+
+
+def _word_end(word: MarkedWord) -> int:
+    return word.end
 
 
 def _render_word(word: MarkedWord | None, safe: str) -> str:

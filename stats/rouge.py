@@ -7,6 +7,8 @@ from functools import lru_cache
 
 from rapidfuzz.distance import LCSseq
 
+from stats.unicode_forms import normalise
+
 Metric = Callable[[str, str], float]
 
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
@@ -55,7 +57,7 @@ def unicode_words(text: str) -> list[str]:
     characters lack the marks: splitting at everything else would cut words of Devanagari, Tamil or
     pointed Arabic at their vowel signs, which have no composed letters.
     """
-    composed = unicodedata.normalize("NFC", text).lower()
+    composed = normalise("NFC", text).lower()
     marks = (one for one in set(composed) if unicodedata.category(one).startswith("M"))
     return _word_pattern("".join(sorted(marks))).findall(composed)
 

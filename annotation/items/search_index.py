@@ -9,7 +9,6 @@ Both get words that are already cut out, by `split_words`, so that both find the
 
 import re
 import time
-import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
@@ -20,6 +19,7 @@ from django.db import connection
 from annotation.db import transactions
 from annotation.db.triggers import Trigger, TriggerSet
 from annotation.models import Comment, Item, Label, Project, Revision, SearchText
+from stats.unicode_forms import normalise
 
 # Small enough for a batch to commit well within 200 ms, so that people can label meanwhile.
 BATCH = 100
@@ -40,7 +40,7 @@ def split_words(text: str) -> list[str]:
     no spaces are words of their own."""
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())
-    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+    return _WORD.findall(normalise("NFKC", text).casefold())
 
 
 def is_letter_word(word: str) -> bool:

@@ -27,7 +27,7 @@ NOISE = [
     (r"\d{4}-\d\d-\d\dT[\d:.]+(Z|\+00:00)?", "time"),
     (r"\d{1,2} \w{3} \d{4} \d\d:\d\d", "time"),
     (r"\d\d:\d\d(:\d\d)?", "time"),
-    (r'(name="key" value="|"key":"|data-ticket=")[\w:.-]{30,}"', "ticket"),
+    (r'(name="key" value="|"key":"|data-ticket=")[\w:.=-]{30,}"', "ticket"),
     (r'"submission":"\w+"', "digest"),
 ]
 
@@ -114,6 +114,24 @@ class World:
         held = self.pages.get(reverse("my-data-file")).json()["projects"]
         yield self.plain(json.dumps(held, indent=1))
 
+    def left(self) -> Iterator[str]:
+        """All that is said while a person skips an item, opens it again, leaves it once more, and
+        sends its label from the page that was left."""
+        self.draw(0.0 if self.probe else 1.0)
+        yield self.ask("api-next", method="post")
+        offer = self.last.json()
+        self.draw(1.0)
+        shown = {name: offer[name] for name in ("key", "revision")} | {"item": offer["item"]["key"]}
+        yield self.ask("api-skip", shown, method="post")
+        yield from self.look()
+        yield self.ask("my-items", list="skipped")
+        yield self.ask("label", item=offer["item"]["key"])
+        yield self.ask("api-skip", shown, method="post")
+        sent = {**shown, "answers": {"choice": "valid"}}
+        yield self.ask("api-labels", sent, method="post")
+        yield self.ask("my-items", list="done")
+        yield from self.look()
+
 
 def world(draw: Callable[[float], None], *, probe: bool) -> World:
     project = make_project(probe_every=2)
@@ -170,3 +188,11 @@ def test_a_check_stands_among_its_siblings_before_it_is_labelled_and_after(
 
 def item_of(one: World, key: str) -> Item:
     return Item.objects.get(project=one.member.project, key=key)
+
+
+def test_a_check_that_was_left_looks_like_work_that_was_left(draw: Callable[[float], None]) -> None:
+    work = list(world(draw, probe=False).left())
+    check = list(world(draw, probe=True).left())
+    assert len(work) == len(check)
+    for ours, theirs in zip(work, check, strict=True):
+        assert ours == theirs

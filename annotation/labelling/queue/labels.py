@@ -17,6 +17,7 @@ from annotation.errors import FieldError, Refused, Stale
 from annotation.items import revisions
 from annotation.items.diffing import stored
 from annotation.labelling import (
+    answer_key,
     blind_names,
     effects,
     qualification,
@@ -24,7 +25,7 @@ from annotation.labelling import (
     submissions,
     work_order,
 )
-from annotation.labelling.correct_answers import PRACTICE
+from annotation.labelling.correct_answers import PRACTICE, PROBE
 from annotation.labelling.queue import ahead, claims, offers
 from annotation.labelling.queue.claims import Claim
 from annotation.labelling.queue.offers import Offer
@@ -211,6 +212,9 @@ def _fill_slot(member: Membership, shown: Slot, stage: str, now: datetime) -> Sl
     slot = slots.find_slot_to_fill(member, shown, now)
     if slot:
         slot.fill(member.pk)
+    elif shown.stage == Stage.CONTROL and shown.item.purpose == PROBE:
+        # As in `reopen_item`: a label from a page that was left counts, as of any other item.
+        slot = slots.create_held_slot(member, shown.item, Stage.CONTROL)
     return slot
 
 
@@ -291,6 +295,10 @@ def reopen_item(member: Membership, item_key: str, *, now: datetime | None = Non
         slot = own.at_any(WORK_LIKE_STAGES).first()
         if item.purpose == PRACTICE:
             raise Refused("Qualification answers cannot be undone. See your qualification page.")
+        if slot is None and item.purpose == PROBE:
+            # Its slot was closed when the member left it. Other items still have theirs, so who
+            # could not come back would know that it was a control item.
+            slot = answer_key.hold_new_slot(item, Stage.CONTROL, member, now)
         if slot is None or slot.state != Slot.State.FILLED:
             stage = slot.stage if slot else Stage.LABEL
             slot = slots.hold_again(member, item, stage, slot, now)

@@ -206,3 +206,18 @@ def test_a_lead_is_told_how_many_labels_were_cancelled(
     place = reverse("baseline", args=[lead.project.slug])
     page = client.post(place, {"end": "1"}, follow=True).content.decode()
     assert f"{words} cancelled. Existing labels stay." in page
+
+
+def test_an_item_that_was_skipped_and_opened_again_still_belongs_to_the_baseline(
+    lead: Membership,
+) -> None:
+    first, member = make_member(lead.project), make_member(lead.project)
+    make_item(lead.project)
+    say(first, take(first))
+    make(lead, size=1)
+    offer = take(member)
+    queue.skip_item(member, offer.submission())
+    again = queue.reopen_item(member, offer.item.key)
+    assert (again.slot.stage, again.slot.member) == (Stage.BASELINE, member)
+    label = say(member, again)
+    assert (label.stage, label.counted) == (Stage.BASELINE, True)

@@ -299,6 +299,7 @@ def reopen_item(member: Membership, item_key: str, *, now: datetime | None = Non
             # Its slot was closed when the member left it. Other items still have theirs, so who
             # could not come back would know that it was a control item.
             slot = answer_key.hold_new_slot(item, Stage.CONTROL, member, now)
+        slot = slot or _find_baseline_slot(member, item, now)
         if slot is None or slot.state != Slot.State.FILLED:
             stage = slot.stage if slot else Stage.LABEL
             slot = slots.hold_again(member, item, stage, slot, now)
@@ -307,6 +308,12 @@ def reopen_item(member: Membership, item_key: str, *, now: datetime | None = Non
     if slot is None:
         raise Refused("This item no longer needs labels. Continue with the next one.")
     return offers.build_offer(member, *claims.load_slot(slot.pk))
+
+
+def _find_baseline_slot(member: Membership, item: Item, now: datetime) -> Slot | None:
+    """A free slot of an item that only the human baseline still needs; None if there is none."""
+    free = Slot.objects.of_item(item).free_for(member.pk, now)
+    return None if free.at_work().exists() else free.at_stage(Stage.BASELINE).first()
 
 
 def skip_item(

@@ -75,7 +75,7 @@ def render_all(specs: Sequence[dict[str, Any]], form: str, seconds: float = TIME
         return [json.dumps(each, ensure_ascii=False, indent=1).encode() + b"\n" for each in papers]
     if not papers:
         return []
-    asked = json.dumps({"specs": papers, "form": form}).encode()
+    asked = json.dumps({"specs": _without_undrawable(papers), "form": form}).encode()
     command = [sys.executable, "-m", "charts.files"]
     root, limit = Path(__file__).parent.parent, seconds * len(papers)
     try:
@@ -98,6 +98,22 @@ def with_print_style(spec: dict[str, Any]) -> dict[str, Any]:
         raise ConversionFailed("The chart refers to external data, which is never loaded.")
     bare = {name: value for name, value in spec.items() if name not in {"$schema", "config"}}
     return {"$schema": SCHEMA, "config": PRINT_STYLE, **_with_fixed_width(bare)}
+
+
+# What no SVG may contain, and what ends a line within an expression of Vega.
+_UNDRAWABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
+
+
+def _without_undrawable(part: Any) -> Any:
+    """Replace characters by a sign for them that would stop the converter, such as control
+    characters in a field of an item."""
+    if isinstance(part, str):
+        return _UNDRAWABLE.sub("\ufffd", part)
+    if isinstance(part, list):
+        return [_without_undrawable(one) for one in part]
+    if not isinstance(part, dict):
+        return part
+    return {_without_undrawable(name): _without_undrawable(one) for name, one in part.items()}
 
 
 def _names_address(part: Any) -> bool:

@@ -54,6 +54,13 @@ def down(element: ElementTree.Element) -> float:
     return float(element.attrib["transform"].rstrip(")").rpartition(",")[2])
 
 
+@pytest.mark.parametrize("name", ["a\x01b", "a\u2028b", "a\uffffb"])
+def test_a_name_with_a_character_that_no_svg_may_have_is_drawn_without_it(name: str) -> None:
+    point = RatePoint(name, "group", 0.5, 0.4, 0.6, 10, False)
+    chart = files.render(draw_dot_plot([point], title="Rate", series="Run"), "svg")
+    assert "a\ufffdb" in "".join(ElementTree.fromstring(chart).itertext())
+
+
 def test_a_pdf_has_one_page_and_its_cross_references_point_at_objects() -> None:
     pdf = files.render(spec(), "pdf")
     assert pdf.startswith(b"%PDF-1.")

@@ -36,6 +36,10 @@ INDEPENDENCE_HELP = (
     "item counts as its own question. But if the first items of the project were grouped by "
     "prompt, later items are too."
 )
+SOURCE_HELP = (
+    "Items with the same prompt count as one question. If the file names the question, choose that "
+    "column: intervals depend on it."
+)
 
 
 class ColumnsForm(forms.Form):
@@ -65,8 +69,8 @@ class ColumnsForm(forms.Form):
                 choices=choices,
                 error_messages={"required": "Every item needs this. Choose a column."},
             )
-        if task.rates and "of-cluster" in self.fields:
-            self.fields["of-cluster"].help_text = INDEPENDENCE_HELP
+        if "of-cluster" in self.fields:
+            self.fields["of-cluster"].help_text = INDEPENDENCE_HELP if task.rates else SOURCE_HELP
 
     @classmethod
     def from_job(cls, task: TaskType, job: Job) -> "ColumnsForm":

@@ -203,7 +203,8 @@ def _sort_words(request: HttpRequest, member: Membership, job: Job) -> None:
     for place, asked in enumerate(_list_words(job)):
         kind, _, slug = request.POST.get(f"word-{place}", "").partition(":")
         if kind == "new":
-            definition, slug = _add_category(definition, asked["word"], slug)
+            effect = request.POST.get(f"effect-{place}", "")
+            definition, slug = _add_category(definition, asked["word"], slug, effect)
             added.setdefault(slug, asked["word"])
         if kind in ("as", "new"):
             meant |= dict.fromkeys(asked["words"], slug)
@@ -242,12 +243,16 @@ def _list_words(job: Job, sent: Mapping[str, str] | None = None) -> list[dict[st
     words = [*found.values(), *chosen]
     for place, asked in enumerate(words):
         asked["choice"] = (sent or {}).get(f"word-{place}", asked["choice"])
+        asked["effect"] = (sent or {}).get(f"effect-{place}", "")
     return words
 
 
-def _add_category(definition: dict[str, Any], name: str, group: str) -> tuple[dict[str, Any], str]:
-    """Return the definition with a category of this name, and its slug; a retired one is restored.
-    Without a group, it belongs to the first one, or to a new one. Raises `FieldError`."""
+def _add_category(
+    definition: dict[str, Any], name: str, group: str, effect: str
+) -> tuple[dict[str, Any], str]:
+    """Return the definition with a category of this name, and its slug; a retired one is restored
+    as it was. Without a group, it belongs to the first one, or to a new one; without an expected
+    effect, it has a penalty. Raises `FieldError`."""
     if len(name) > MAX_NAME:
         raise FieldError(f"“{name[:MAX_NAME]}…” is too long for a name. Map it to a category.")
     known = taxonomy.parse_definition(definition)
@@ -259,7 +264,7 @@ def _add_category(definition: dict[str, Any], name: str, group: str) -> tuple[di
         group = definition["ability"][0]["slug"]
     elif not group:
         definition, group = project_categories.put(definition, "ability", "", {"name": NEW_GROUP})
-    values = {"name": name, "ability": group, "expected_effect": "penalty"}
+    values = {"name": name, "ability": group, "expected_effect": effect or taxonomy.EFFECTS[0]}
     return project_categories.put(definition, "category", "", values)
 
 
@@ -370,6 +375,7 @@ def _page(
         "kinds": known.category_names(),
         "words": _list_words(job, sent),
         "known": known,
+        "effects": project_categories.EFFECT_TITLES,
         "version": member.project.taxonomy_id,
     }
     return render(request, "annotation/import.html", context, status=status)

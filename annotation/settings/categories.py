@@ -19,6 +19,12 @@ from annotation.tasktypes import toml_text
 
 EVENT = "categories"
 Definition = dict[str, Any]
+# What a category does to a score, as the forms offer it.
+EFFECT_TITLES = {
+    "penalty": "Penalty: a fair grader takes points off",
+    "none": "None: the answer is worth as much as before",
+    "either": "Either: it depends on the item",
+}
 # Keys that are left out where they are off.
 _OFF = ("colour", "retired")
 

@@ -98,6 +98,20 @@ def test_a_list_without_groups_gets_one_with_the_first_category() -> None:
     assert desk.job.result["report"]["new"] == 3
 
 
+def test_a_new_category_of_harmless_changes_costs_nothing_from_the_start() -> None:
+    empty = creation.store_taxonomy(taxonomy.load_templates()["empty"])
+    lead = make_member(make_project("own", taxonomy=empty), Role.LEAD)
+    desk = Desk(lead, file("Rude", "Reworded"))
+    assert "No row can be used yet" in desk.page()
+    desk.post(**{"sort": "1", "word-0": "new:", "effect-0": "sometimes"})
+    assert not desk.known().offered, "an unknown effect adds nothing"
+    desk.post(**{"sort": "1", "word-0": "new:", "word-1": "new:", "effect-1": "none"})
+    assert [(one.slug, one.expected_effect) for one in desk.known()] == [
+        ("rude", "penalty"),
+        ("reworded", "none"),
+    ]
+
+
 def test_a_word_that_study_000_has_is_no_category_of_a_project_without_any() -> None:
     empty = creation.store_taxonomy(taxonomy.load_templates()["empty"])
     lead = make_member(make_project("own", taxonomy=empty), Role.LEAD)

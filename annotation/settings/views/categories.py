@@ -17,14 +17,9 @@ from annotation.models import Membership, Project
 from annotation.projects import access
 from annotation.projects.visible_names import check_visible
 from annotation.settings import categories
-from annotation.settings.categories import Definition
+from annotation.settings.categories import EFFECT_TITLES, Definition
 
 MAX_FILE = 500_000
-EFFECT_TITLES = {
-    "penalty": "Penalty: a fair grader takes points off",
-    "none": "None: the answer is worth as much as before",
-    "either": "Either: it depends on the item",
-}
 STEPS = {"up": -1, "down": 1}
 
 

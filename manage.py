@@ -3,6 +3,14 @@ import os
 import signal
 import sys
 
+try:
+    import django  # noqa: F401
+except ImportError:
+    sys.exit(
+        "Django is not installed for this Python. Use that of the environment:\n"
+        "    make setup\n    .venv/bin/python manage.py ..."
+    )
+
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 from django.db import OperationalError, ProgrammingError, connection

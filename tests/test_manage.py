@@ -55,3 +55,11 @@ def test_without_its_database_a_command_says_what_to_check(
     monkeypatch.setattr(connection, "ensure_connection", fail)
     said = "The database cannot be used: connection refused. Check DATABASE_URL."
     assert explain_database() == said
+
+
+def test_a_python_without_the_packages_is_told_where_they_are() -> None:
+    words = [sys.executable, "-S", "manage.py", "check"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.startswith("Django is not installed for this Python.")
+    assert ".venv/bin/python manage.py" in done.stderr

@@ -486,5 +486,5 @@ def test_runs_that_share_an_endpoint_do_not_each_claim_its_calls_in_flight() -> 
     name = run.endpoint.name
     assert shown() == (
         '<dd><small class="hint">up to</small> 2 <small class="hint">shared with 1 other run at '
-        f"{name}</small>"
+        f"{name}, in turn; pause those that can wait</small>"
     )

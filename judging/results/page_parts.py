@@ -223,9 +223,16 @@ class PageQuery:
         return counted.load_categories(self.runs).named_as(today) if self.runs else today
 
     @property
-    def mixes_categories(self) -> bool:
-        """True if the chosen runs were made under different versions of the categories."""
-        return len({run.taxonomy_id for run in self.runs}) > 1
+    def categories_warning(self) -> str:
+        """What a page and its table for a paper say if the runs were made under different versions
+        of the categories; "" otherwise."""
+        if not self.view.of_runs or len({run.taxonomy_id for run in self.runs}) < 2:
+            return ""
+        return (
+            "The categories changed between these runs: groups of one name may hold other items, "
+            "and a run keeps the categories that it was started with. To compare groups, choose "
+            "runs of the same time or run the older ones again."
+        )
 
     def group_title(self, name: str, group: str) -> str:
         """The title of a group of items by this field."""

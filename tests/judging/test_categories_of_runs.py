@@ -59,6 +59,9 @@ def test_runs_of_different_versions_are_told_apart(lead: Membership) -> None:
     page = shown(lead, "?run=1&run=2")
     assert "The categories changed between these runs" in page
     assert "Unkind" in page
+    table = reverse("results-table", args=["reviews", "by-category"])
+    printed = browser_of(lead).get(f"{table}?run=1&run=2").content.decode()
+    assert "The categories changed between these runs" in printed
 
 
 def test_a_category_that_costs_nothing_has_a_line_of_its_own(lead: Membership) -> None:

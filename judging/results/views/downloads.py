@@ -78,7 +78,7 @@ def print_table(wish: PageQuery, tables: Sequence[Rows]) -> PrintedTable:
         if option.chosen
     ]
     word_groups = wish.categories.word_groups
-    note = [shown.words]
+    note = [wish.categories_warning, shown.words]
     if wish.intervals and shown.grid.has_intervals:
         made = [figure_help.load_figures()[name].interval for name in wish.view.figures]
         note += dict.fromkeys(one.how for one in made if one)

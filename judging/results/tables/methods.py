@@ -6,6 +6,7 @@ undefined, the text says so. The sentences are in `methods.toml`.
 """
 
 import json
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -115,10 +116,15 @@ def _run_settings(project: Project, runs: Sequence[Run]) -> list[Any]:
 
 
 def format_sentence(kind: str, name: str, **values: Any) -> str:
-    """Fill in a sentence of `methods.toml`; integers get thousands separators."""
-    return _load_sentences()[kind][name].format(
+    """Fill in a sentence of `methods.toml`; integers get thousands separators, and words with [s]
+    behind a number their plural."""
+    said = _load_sentences()[kind][name].format(
         **{key: f"{one:,}" if type(one) is int else one for key, one in values.items()}
     )
+    return _PLURAL.sub(lambda found: found[1] + found[2] + "s" * (found[1] != "1"), said)
+
+
+_PLURAL = re.compile(r"\b(\d[\d,]*)((?: [A-Za-z-]+)+?)\[s\]")
 
 
 @cache
@@ -441,6 +447,7 @@ def _outcome_sentences(runs: Sequence[Run]) -> Sentences:
             numbers = _join_with_and(str(run.number) for run in some)
             names = _join_with_and(dict.fromkeys(run.strategy.slug for run in some))
             told = {"runs": numbers, "strategies": names, "decision": decision}
+            told["which"] = "runs" if len(some) > 1 else "run"
             yield format_sentence("figures", "outcome", **told)
 
 

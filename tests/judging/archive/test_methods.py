@@ -76,8 +76,11 @@ def test_the_data_are_counted_without_what_is_no_part_of_them(project: Project) 
     # 5 + 3 + 1 less a repeated and a deleted one; one question, three, and that of the last.
     assert "The data set Fbi has 7 items from 5 source questions" in text
     assert "2 further items are excluded (deleted 1, duplicates 1)." in text
-    assert "6 of them have a final label, from import 6: score-invariant 3, valid 3." in text
-    assert "1 items have no final label" in text
+    assert (
+        "6 of them have a final label. By source: import 6. By label: score-invariant 3, valid 3."
+        in text
+    )
+    assert "1 item without a final label." in text
 
 
 def test_nothing_is_said_of_what_is_not_there(project: Project) -> None:
@@ -347,7 +350,7 @@ def test_what_counts_as_detected_is_said_once_for_runs_with_the_same_rule(
     make_replied(project, "reference", [(items[0], ('{"score": 10}',))])
     text = told(project)
     lower = "Detected if the perturbed answer gets a lower score than the gold answer."
-    assert f"How items count in the runs 1, 2 (strategy vanilla, rubric): {lower}" in text
+    assert f"How items count in runs 1, 2 (strategy vanilla, rubric): {lower}" in text
     assert text.count(lower) == 1
     assert "Detected if the gold answer is chosen in both orders." in text
     assert "Detected if the score is below 10, the top of the scale." in text
@@ -474,7 +477,7 @@ def test_the_command_page_file_and_api_say_the_same(
     assert r"A \& B\_1" in latex
     assert r"95 \%" in latex
     page = browser.get("/projects/fbi/results/methods/?run=1").content.decode()
-    assert "A &amp; B_1 has 1 items" in page
+    assert "A &amp; B_1 has 1 item " in page
 
 
 @pytest.fixture
@@ -560,3 +563,12 @@ def test_what_is_not_there_is_not_found(project: Project, browser: Client, progr
         call_command("results", "undetected", project="fbi", format="text")
     with pytest.raises(CommandError, match="Give a table"):
         call_command("results", "undetected")
+
+
+def test_one_is_no_plural() -> None:
+    said = methods.format_sentence("people", "labels", people=1, labels=1_000, overlap="1")
+    assert said == "1 annotator gave 1,000 counted labels (planned annotators per item: 1)."
+    said = methods.format_sentence(
+        "data", "items", project="P 1", items=2, clusters=1, task="t", version=1
+    )
+    assert said.startswith("The data set P 1 has 2 items from 1 source question (")

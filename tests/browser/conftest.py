@@ -119,7 +119,8 @@ def open_page(
             page.emulate_media(color_scheme=color_scheme)
         page.set_default_timeout(PATIENCE)
         if account and not tour:
-            page.add_init_script(f"localStorage.setItem('tour|{account.pk}', 'over')")
+            done = f"localStorage.setItem('tour|{account.pk}', 'over')"
+            page.add_init_script(f"if (location.pathname.endsWith('/label/')) {done}")
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("console", lambda message: _note(complaints, message))
         page.goto(path)

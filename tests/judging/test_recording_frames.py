@@ -131,7 +131,7 @@ def test_scores_alone_are_called_scores_by_command_page_and_methods_paragraph(
     assert "Requests answered" not in page
     text = methods.write_methods(task, [run]).text
     assert "5 of them have a final label" in text
-    assert "5: total 1 to 15, median 4." in text
+    assert "5. Values: total 1 to 15, median 4." in text
     assert "Run 1 uses scores recorded elsewhere" in text
     assert "The recorded values are used as they are." in text
     assert "Replies were parsed" not in text

@@ -77,7 +77,7 @@ def test_the_data_are_counted_without_what_is_no_part_of_them(project: Project) 
     assert "The data set Fbi has 7 items from 5 source questions" in text
     assert "2 further items are excluded (deleted 1, duplicates 1)." in text
     assert (
-        "6 of them have a final label. By source: import 6. By label: score-invariant 3, valid 3."
+        "6 of them have a final label. By source: import 6. Values: score-invariant 3, valid 3."
         in text
     )
     assert "1 item without a final label." in text

@@ -600,9 +600,11 @@ def test_every_page_has_an_address_and_a_picture(base: Run, browser: Client) -> 
     found = shown(browser, "")
     for slug in PAGES:
         assert reverse("results-page", args=["fbi", slug]) in found
-    pictures = re.findall(r'<svg class="result-picture".*?</svg>', found)
+    assert reverse("results-methods", args=["fbi"]) in found
+    *pictures, lines = re.findall(r'<svg class="result-picture".*?</svg>', found)
     assert all("<circle" in one or "<rect" in one for one in pictures)
     assert len(pictures) == len(PAGES)
+    assert "<path" in lines
 
 
 def test_a_mean_of_shares_is_percent_with_its_interval_or_the_reason_for_none() -> None:

@@ -9,6 +9,7 @@ from operation.docs.reference import (
     categories,
     commands,
     formats,
+    growth,
     keys,
     settings,
     strategies,
@@ -27,5 +28,6 @@ GENERATED: dict[str, Callable[[], str]] = {
     "docs/categories.md": categories.write_page,
     "docs/formats.md": formats.write_page,
     "docs/keys.md": keys.write_page,
+    "docs/growth.md": growth.write_page,
     troubleshooting.FILE: troubleshooting.write_page,
 }

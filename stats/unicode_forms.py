@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import cache
 from typing import Literal
 
@@ -27,11 +28,16 @@ def _long_runs() -> re.Pattern[str]:
         for point in range(0x300, 0x20000)
         if unicodedata.combining(unicodedata.normalize("NFKD", chr(point))[0])
     )
+    marks = character_class(points)
+    return re.compile(f"([{marks}]{{{MOST_MARKS}}})[{marks}]+")
+
+
+def character_class(members: Iterable[int]) -> str:
+    """Return what a regular expression needs between [ and ] to match these sorted code points."""
     ranges: list[list[int]] = []
-    for point in points:
+    for point in members:
         if ranges and point == ranges[-1][1] + 1:
             ranges[-1][1] = point
         else:
             ranges.append([point, point])
-    marks = "".join(f"\\U{first:08X}-\\U{last:08X}" for first, last in ranges)
-    return re.compile(f"([{marks}]{{{MOST_MARKS}}})[{marks}]+")
+    return "".join(f"\\U{first:08X}-\\U{last:08X}" for first, last in ranges)

@@ -11,8 +11,9 @@ Python.
 
 import re
 import unicodedata
-from collections.abc import Iterable
 from functools import cache
+
+from stats.unicode_forms import character_class
 
 
 def tokenise(text: str) -> list[str]:
@@ -79,17 +80,6 @@ def bond_clusters(gold: str, perturbed: str) -> tuple[str, str, dict[int, str]]:
     return left, right, {ord(private): cluster for cluster, private in known.items()}
 
 
-def _character_class(members: Iterable[int]) -> str:
-    """Return what a regular expression needs between [ and ] to match these sorted code points."""
-    ranges: list[list[int]] = []
-    for point in members:
-        if ranges and point == ranges[-1][1] + 1:
-            ranges[-1][1] = point
-        else:
-            ranges.append([point, point])
-    return "".join(f"\\U{first:08X}-\\U{last:08X}" for first, last in ranges)
-
-
 _FLAG = "[\U0001f1e6-\U0001f1ff]{2}"
 # Han, Kana, Bopomofo, Yi; Thai, Lao, Myanmar, Khmer: written without spaces.
 _UNSPACED = (
@@ -116,13 +106,13 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
         if unicodedata.category(chr(point)).startswith("M")
     ]
     extend = (
-        _character_class(marks)
+        character_class(marks)
         + "\u200c\u200d"  # (non-)joiners
         + "\u1160-\u11ff\ud7b0-\ud7fb"  # vowels and finals of taken-apart Hangul
         + "\u0e33\u0eb3\uff9e\uff9f"  # Thai and Lao AM, half-width Kana voicing
         + "\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"  # skin tones, tags of flags
     )
-    virama = _character_class(point for point in marks if unicodedata.combining(chr(point)) == 9)
+    virama = character_class(point for point in marks if unicodedata.combining(chr(point)) == 9)
     tail = rf"(?:\u200d[{_PICTURE}]|[{virama}]\u200d?\w|[{extend}])"
     # Python before 3.11.5 matches some groups wrongly that are repeated possessively, as in
     # (?:...)*+.

@@ -38,8 +38,13 @@ def rows() -> str:
 
 def check(page: Page, name: str) -> None:
     """The page has no word of another study."""
-    page.evaluate("document.querySelectorAll('main code').forEach((one) => one.remove())")
-    text = page.inner_text("main")
+    # In one step, since the page may be replaced between two.
+    text = page.evaluate(
+        """() => {
+            document.querySelectorAll("main code").forEach((one) => one.remove());
+            return document.querySelector("main").innerText;
+        }"""
+    )
     text = text.replace("FBI: 22 perturbations of four abilities", "")
     assert not FBI.search(text), (name, FBI.search(text))
 
@@ -60,6 +65,7 @@ def test_from_nothing_to_figures(open_page: OpenPage, worker: WorkLoop) -> None:
     page.get_by_role("textbox", name="Name").fill("Rude remark")
     page.get_by_label("Description").fill("The review is unkind.")
     page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.get_by_text("Added Rude remark.", exact=True)).to_be_visible()
     check(page, "categories")
 
     project = Project.objects.get()

@@ -179,8 +179,10 @@ class SliceableItems:
 
     `there` says which of all items have a value; the other fields cover only these: values, numbers
     of cluster and stratum, residuals (values minus the mean of their stratum, exactly 0 if all are
-    alike), and the sums of the residuals, clusters x strata. `permuted_items` and
-    `permuted_clusters` are the permutations for all slices; `seed` is that of draws for large data.
+    alike), the number of items and the sum of values of each cluster, the number of items of each
+    stratum and whether its items differ, and the sums of the residuals, clusters x strata.
+    `permuted_items` and `permuted_clusters` are the permutations for all slices; `seed` is that of
+    draws for large data.
     """
 
     there: Bools
@@ -188,6 +190,10 @@ class SliceableItems:
     cluster: Ints
     stratum: Ints
     residuals: Floats
+    cluster_items: Ints
+    cluster_sums: Floats
+    stratum_items: Ints
+    stratum_differs: Bools
     summed: csr_array
     permuted_items: Permutations
     permuted_clusters: Permutations
@@ -210,7 +216,8 @@ class SliceableItems:
             np.unique(np.asarray(one)[there], return_inverse=True)[1] for one in (clusters, names)
         )
         y = y[there]
-        means = np.bincount(stratum, weights=y) / np.bincount(stratum)
+        counts = np.bincount(stratum)
+        means = np.bincount(stratum, weights=y) / counts
         residuals = y - means[stratum]
         residuals[np.abs(residuals) <= _ROUNDING] = 0
         summed = (
@@ -227,6 +234,10 @@ class SliceableItems:
             cluster=cluster,
             stratum=stratum,
             residuals=residuals,
+            cluster_items=np.bincount(cluster),
+            cluster_sums=np.bincount(cluster, weights=y).astype(float),
+            stratum_items=counts,
+            stratum_differs=np.bincount(stratum, weights=np.abs(residuals)) > 0,
             summed=summed,
             permuted_items=Permutations(stratum, seed, 0),
             permuted_clusters=Permutations(first if whole else np.zeros_like(first), seed, 1),
@@ -291,10 +302,9 @@ class _SliceItems:
     def from_places(cls, among: SliceableItems, chosen: Ints) -> "_SliceItems":
         m, k = among.summed.shape
         cluster, stratum = among.cluster[chosen], among.stratum[chosen]
-        counts, inside = np.bincount(among.stratum), np.bincount(stratum, minlength=k)
+        counts, inside = among.stratum_items, np.bincount(stratum, minlength=k)
         own = np.bincount(cluster, weights=among.residuals[chosen], minlength=m)
         weights = inside * (counts - inside) / counts
-        apart = np.bincount(among.stratum, weights=np.abs(among.residuals))
         beside = (weights > 0)[among.stratum]
         beside[chosen] = False
         return cls(
@@ -303,10 +313,10 @@ class _SliceItems:
             scores=own - among.summed @ (inside / counts),
             weight=float(weights.sum()),
             compared=int(inside[weights > 0].sum()),
-            compared_clusters=len(np.unique(cluster[weights[stratum] > 0])),
+            compared_clusters=_count_different(cluster[weights[stratum] > 0]),
             others=int(np.count_nonzero(beside)),
-            other_clusters=len(np.unique(among.cluster[beside])),
-            alike=not apart[weights > 0].any(),
+            other_clusters=_count_different(among.cluster[beside]),
+            alike=not among.stratum_differs[weights > 0].any(),
         )
 
     @property
@@ -315,13 +325,9 @@ class _SliceItems:
 
     def sides(self, among: SliceableItems) -> tuple[tuple[Ints, Floats], tuple[Ints, Floats]]:
         """Items and hits per cluster, in the slice and in the rest."""
-        cluster = among.cluster
-        items = np.bincount(cluster)
-        hits = np.bincount(cluster, weights=among.values).astype(float)
-        own = np.bincount(
-            cluster[self.chosen], weights=among.values[self.chosen], minlength=len(items)
-        ).astype(float)
-        return (self.items, own), (items - self.items, hits - own)
+        cluster, values = among.cluster[self.chosen], among.values[self.chosen]
+        own = np.bincount(cluster, weights=values, minlength=len(self.items)).astype(float)
+        return (self.items, own), (among.cluster_items - self.items, among.cluster_sums - own)
 
     def reason(self) -> str:
         """The reason why there is no p; "" if there is one."""
@@ -342,9 +348,14 @@ class _SliceItems:
         return ALL_ALIKE if self.alike else ""
 
 
+def _count_different(numbers: Ints) -> int:
+    """How many different numbers there are. Faster than sorting them, if they are small."""
+    return int(np.count_nonzero(np.bincount(numbers)))
+
+
 def _p_value(among: SliceableItems, part: _SliceItems, draws: int) -> float:
     found = float(_studentised(part.scores[None, :])[0])
-    every = np.bincount(among.cluster)
+    every = among.cluster_items
     many = len(among.values) >= MANY_ITEMS
     beside = int(np.count_nonzero(every > part.items))
     if many and min(part.clusters, beside) >= MANY_CLUSTERS:
@@ -382,7 +393,7 @@ def _residual_squares(among: SliceableItems, part: _SliceItems) -> float:
     its sum s^2.
     """
     m, k = among.summed.shape
-    shares = np.bincount(among.stratum[part.chosen], minlength=k) / np.bincount(among.stratum)
+    shares = np.bincount(among.stratum[part.chosen], minlength=k) / among.stratum_items
     inside = np.bincount(
         among.cluster[part.chosen], weights=1 - 2 * shares[among.stratum[part.chosen]], minlength=m
     )
@@ -393,7 +404,7 @@ def _residual_squares(among: SliceableItems, part: _SliceItems) -> float:
 def _permuted_scores(among: SliceableItems, part: _SliceItems, draws: int) -> Iterator[Floats]:
     """The clusters' scores for random slices, draws x clusters. If the slice splits no cluster, the
     random slices have the same number of clusters, otherwise of items from each stratum."""
-    if ((part.items > 0) & (part.items < np.bincount(among.cluster))).any():
+    if ((part.items > 0) & (part.items < among.cluster_items)).any():
         return _permute_items(among, part.chosen, draws)
     return _permute_clusters(among, part.items > 0, draws)
 
@@ -410,7 +421,7 @@ def _permute_clusters(among: SliceableItems, inside: Bools, draws: int) -> Itera
 
 def _permute_items(among: SliceableItems, chosen: Ints, draws: int) -> Iterator[Floats]:
     m, k = among.summed.shape
-    counts = np.bincount(among.stratum)
+    counts = among.stratum_items
     inside = np.bincount(among.stratum[chosen], minlength=k)
     # Of each stratum only the smaller side is dealt. If that is the rest, its residuals are
     # subtracted, since those of the slice are the sum of the stratum minus them.

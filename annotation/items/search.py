@@ -123,6 +123,11 @@ def find_excerpts(
     return found
 
 
+def found_in_comments(excerpts: dict[int, list[Excerpt]]) -> list[int]:
+    """The ids of items for which the excerpts show a comment."""
+    return [pk for pk, each in excerpts.items() if any(one.is_comment for one in each)]
+
+
 def pattern(terms: Iterable[Term]) -> re.Pattern[str]:
     """What stands for the terms in a text as people wrote it."""
     each = (

@@ -124,7 +124,10 @@ def test_the_page_shows_whatever_is_typed(project: Project) -> None:
     assert "/items/one/" not in page
 
 
-def test_who_reads_a_comment_in_an_excerpt_has_seen_the_item(project: Project) -> None:
+@pytest.mark.parametrize("list_of", ["/projects/{}/items/", "/api/v1/projects/{}/items/"])
+def test_who_finds_an_item_by_words_of_a_comment_has_seen_it(
+    project: Project, list_of: str
+) -> None:
     lead = make_member(project, role="lead")
     item = make_item(project, key="one", texts=TEXTS)
     make_item(project, key="two", texts=TEXTS)
@@ -133,7 +136,7 @@ def test_who_reads_a_comment_in_an_excerpt_has_seen_the_item(project: Project) -
     )
     index()
     for word, seen in (("spider", 0), ("wasp", 1)):
-        browser_of(lead).get(f"/projects/{project.slug}/items/?text={word}")
+        browser_of(lead).get(f"{list_of.format(project.slug)}?text={word}")
         assert Mark.objects.filter(kind="seen", item=item, member=lead).count() == seen
 
 

@@ -12,9 +12,11 @@ from rest_framework.decorators import api_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from annotation import tasktypes
 from annotation.api.project_rows import ProjectRowList
 from annotation.api.responses import PROBLEM_RESPONSES
 from annotation.api.serializers import ItemDetailSerializer, ItemSerializer
+from annotation.items import search
 from annotation.items.filters import ItemFilter
 from annotation.labelling import visibility
 from annotation.models import Item
@@ -24,7 +26,8 @@ from annotation.projects import access
 class ItemList(ProjectRowList[Item]):
     """Items without their texts, in project order.
 
-    If the list shows you final labels, labels that you give to these items later count as informed.
+    If the list shows you final labels, or finds items by words of comments, labels that you give to
+    these items later count as informed.
     """
 
     model = Item
@@ -38,7 +41,12 @@ class ItemList(ProjectRowList[Item]):
 
     def paginate_queryset(self, queryset: Any) -> Any:
         shown = super().paginate_queryset(queryset) or []
-        visibility.record_list_seen(self.member, shown, asked=self.request.GET, now=timezone.now())
+        asked, now = self.request.GET, timezone.now()
+        visibility.record_list_seen(self.member, shown, asked=asked, now=now)
+        if typed := asked.get("text"):
+            task = tasktypes.load_version(self.member.project.task_type)
+            excerpts = search.find_excerpts(task, shown, search.parse_query(typed))
+            visibility.record_all_seen(self.member, search.found_in_comments(excerpts), now=now)
         return shown
 
 

@@ -86,7 +86,7 @@ def items(request: HtmxRequest, slug: str) -> HttpResponse:
         context["latest"] = bulk_changes.latest_change(member, timezone.now())
     if typed:
         excerpts = search.find_excerpts(task, page, search.parse_query(typed))
-        told = [pk for pk, each in excerpts.items() if any(one.is_comment for one in each)]
+        told = search.found_in_comments(excerpts)
         visibility.record_all_seen(member, told, now=timezone.now())
         context["searched"] = True
         context["due"] = search_index.count_due(member.project, MOST_DUE + 1)

@@ -152,7 +152,10 @@ def undo_change(lead: Membership, change: BulkChange, *, now: datetime) -> int:
     count = 0
     for step in _steps(change, ids, now, Counter()):
         count += ACTIONS[change.action].undo(step)
-    BulkChange.objects.filter(pk=change.pk, undone_at=None).update(undone_at=now, undone_by=lead)
+    # Somebody else may have undone it meanwhile.
+    ended = BulkChange.objects.filter(pk=change.pk, undone_at=None)
+    if not ended.update(undone_at=now, undone_by=lead):
+        raise Refused("This change is already undone.")
     _record("bulk change undone", lead, change, items=count)
     return count
 

@@ -121,6 +121,8 @@ def set_cap(
     membership in the project.
     """
     with transactions.transact():
+        # Two people may set the first cap at the same moment.
+        Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
         # Reserving and settling always change the run first, so this lock keeps other bookings out.
         list(Run.objects.in_project(project).order_by("pk").select_for_update().only("pk"))
         budget = Budget.objects.select_for_update().filter(project=project).first()

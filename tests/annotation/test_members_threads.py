@@ -10,11 +10,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.errors import Refused
-from annotation.models import Account, Invitation, Membership, Role
+from annotation.labelling import bulk_changes
+from annotation.models import Account, BulkChange, Event, Invitation, Item, Membership, Role
 from annotation.projects import invitations, members, sign_in_links
 from annotation.reports import personal_data
 from tests.annotation.test_queue_threads import at_once
-from tests.builders import make_account, make_member, make_project
+from tests.builders import make_account, make_item, make_member, make_project
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -54,6 +55,22 @@ def test_who_is_removed_adds_no_lead_by_a_request_that_was_under_way() -> None:
             work()
     assert [*Membership.objects.in_project(lead.project).who_manage()] == [lead]
     assert not Invitation.objects.exists()
+
+
+def test_of_leads_who_undo_a_bulk_change_at_once_one_is_on_record() -> None:
+    lead = make_member(make_project(), role=Role.LEAD)
+    for key in "abcd":
+        make_item(lead.project, key)
+    items = Item.objects.in_project(lead.project)
+    made = bulk_changes.change_items(lead, items, "exclude", "", now=timezone.now()).change
+
+    def undo() -> bool:
+        change = BulkChange.objects.get(pk=made.pk)
+        return succeeds(lambda: bulk_changes.undo_change(lead, change, now=timezone.now()))
+
+    assert sum(at_once(*[undo] * 4)) == 1
+    assert Item.objects.filter(deleted_at=None).count() == 4
+    assert Event.objects.filter(kind="bulk change undone").count() == 1
 
 
 def test_an_invitation_made_while_its_lead_is_removed_lets_nobody_in() -> None:

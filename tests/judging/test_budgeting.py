@@ -13,6 +13,7 @@ from annotation.models import Event, Membership, Project
 from judging.models import Budget, Run
 from judging.runs import budget, lifecycle, spending
 from judging.runs.counts import PaidReplies
+from tests.annotation.test_queue_threads import at_once
 from tests.builders import make_member
 from tests.judging.builders_judging import answer, api_client, make_endpoint, make_items, make_run
 
@@ -112,6 +113,18 @@ def test_a_run_that_the_budget_paused_leads_to_the_budget_as_it_is_now(
     lifecycle.resume(run, None)
     lifecycle.pause(run, None)
     assert "Budget</a>" not in reason()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_leads_who_set_the_first_cap_at_once_the_last_is_right(project: Project) -> None:
+    caps = [Decimal(number) for number in (1, 2, 3, 4)]
+    at_once(*(lambda cap=cap: budget.set_cap(project, cap, None) for cap in caps))
+    assert Budget.objects.get(project=project).cap in caps
+    changes = [event.data for event in Event.objects.filter(kind="budget").order_by("pk")]
+    assert changes[0]["old"]["cap"] is None
+    new = [Decimal(one["new"]["cap"]) for one in changes]
+    assert sorted(new) == caps
+    assert [Decimal(one["old"]["cap"]) for one in changes[1:]] == new[:3]
 
 
 def test_what_is_reserved_when_the_cap_is_set_is_freed_again(project: Project) -> None:

@@ -594,6 +594,22 @@ def test_an_endpoint_without_replies_is_named_once_for_all_of_its_runs(
     assert said.count("judge</a> has no replies yet, so the time is unknown.") == 1
 
 
+def test_an_estimate_says_that_runs_under_way_at_the_endpoint_come_in_turn(
+    browser: Client, project: Project, judge: Endpoint
+) -> None:
+    make_items(project, 1)
+    words = "under way at judge. Runs at one endpoint take turns"
+    assert words not in shown(sent(browser, estimate=1))
+    lifecycle.plan_calls(make_run(project, judge, "pairwise"))
+    assert f"<li>1 run is {words}" in shown(sent(browser, estimate=1))
+    elsewhere = make_project()
+    make_items(elsewhere, 1)
+    lifecycle.plan_calls(make_run(elsewhere, judge, "pairwise"))
+    assert f"<li>2 runs are {words}" in shown(sent(browser, estimate=1))
+    Run.objects.update(state="paused")
+    assert words not in shown(sent(browser, estimate=1))
+
+
 def test_the_times_of_runs_that_share_an_endpoint_are_added_up(
     browser: Client, project: Project, judge: Endpoint
 ) -> None:

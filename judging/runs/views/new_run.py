@@ -3,6 +3,7 @@
 import hashlib
 import json
 import secrets
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -147,6 +148,7 @@ def _estimate_context(project: Project, planned: list[PlannedRun]) -> dict[str, 
             }
         ),
         "shared_times": _sum_times(planned),
+        "busy_endpoints": _count_runs_under_way(planned),
         "pilots": [progress.load_status(run) for one in planned for run in one.pilots],
         "pilot_calls": (
             0 if refusals else sum(one.estimate.pilot_calls for one in planned if one.wants_pilot)
@@ -163,6 +165,15 @@ def _sum_times(planned: list[PlannedRun]) -> list[tuple[Endpoint, float]]:
             _, seconds = found.setdefault(one.endpoint.name, (one.endpoint, []))
             seconds.append(one.estimate.time.seconds)
     return [(endpoint, sum(each)) for endpoint, each in found.values() if len(each) > 1]
+
+
+def _count_runs_under_way(planned: list[PlannedRun]) -> dict[str, int]:
+    """For each busy endpoint that would be asked, by its name, the runs of any project that it is
+    asked for now."""
+    sending = [one for one in planned if one.estimate.to_ask and not one.endpoint.is_offline]
+    asked = {one.endpoint.pk for one in sending}
+    there = Run.objects.going_on().filter(endpoint__in=asked, kind=Run.Kind.ASKED)
+    return dict(Counter(there.order_by("endpoint__name").values_list("endpoint__name", flat=True)))
 
 
 def _build_form(request: HttpRequest, member: Membership) -> StartForm:

@@ -99,7 +99,7 @@ class ColumnsForm(forms.Form):
 MAX_NAME = 80
 # So alike is a word to the name of a category that it is suggested.
 SIMILAR = 0.8
-NEW_GROUP = "All categories"
+NEW_GROUP = "Ungrouped"
 """The name of the group of new categories, where the project has no group."""
 
 

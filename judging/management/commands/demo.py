@@ -68,7 +68,8 @@ class Command(BaseCommand):
         )
         try:
             with demo_model.running_server(model) as address:
-                self._start_runs(project, model, address)
+                site = f"http://{options['host']}:{options['port']}" if options["serve"] else ""
+                self._start_runs(project, model, address, site)
                 self._serve(options)
         except NoServer as problem:
             raise command_error(str(problem)) from problem
@@ -77,8 +78,9 @@ class Command(BaseCommand):
         if options["serve"]:
             call_command("serve", host=options["host"], port=options["port"])
 
-    def _start_runs(self, project: Project, model: LocalModel, address: str) -> None:
-        """Let the served model evaluate some items, and say what that is."""
+    def _start_runs(self, project: Project, model: LocalModel, address: str, site: str) -> None:
+        """Let the served model evaluate some items, and say what that is. `site` is the address at
+        which the application will answer, "" if it is not started here."""
         endpoint = demo_model.get_endpoint(model, address)
         note = demo_model.TOY_NOTE if model.is_toy else ""
         runs = demo_model.start_runs(project, endpoint, note)
@@ -91,7 +93,7 @@ class Command(BaseCommand):
             numbers = ", ".join(f"{run.number} ({run.strategy.slug})" for run in runs)
             self.stdout.write(
                 f"Runs {numbers} are asking it about ten items, which takes some minutes; watch "
-                f"them at /projects/{project.slug}/runs/."
+                f"them at {site}/projects/{project.slug}/runs/."
             )
         self.stdout.write("")
 

@@ -1,5 +1,6 @@
-"""Every shipped strategy over one item with a real language model: it ends in a reading or in a
-named cause, never in a wrong value, and never hangs. `make test-llm`, half an hour.
+"""Every shipped strategy over one item, or MODEL_ITEMS of them, with a real language model: it ends
+in a reading or in a named cause, never in a wrong value, and never hangs. `make test-llm`, half an
+hour.
 
 The model is small, so most of its replies are of no use. Which they are is of no interest here.
 """
@@ -22,8 +23,9 @@ from judging.strategies import load_all
 from tests.judging.builders_cases import CASES, run_case
 from tests.judging.builders_judging import make_endpoint
 
+ITEMS = int(os.environ.get("MODEL_ITEMS", "1"))
 # A reply of 400 tokens takes some ten seconds on an idle core.
-SECONDS = 900
+SECONDS = 900 * ITEMS
 ASKED = [slug for slug, case in CASES.items() if case.calls and not case.baseline]
 # What a check of explanations is told if the run that it is over has no reading of an undetected
 # error.
@@ -73,7 +75,7 @@ def assert_read(outcome: Outcome, said: list[str]) -> None:
 def test_a_strategy_ends_in_readings_or_in_named_causes(address: str, slug: str) -> None:
     """Up to some minutes: a real model writes every token."""
     try:
-        run, _ = run_case(slug, lambda: make_local(address), limit=1, seconds=SECONDS)
+        run, _ = run_case(slug, lambda: make_local(address), limit=ITEMS, seconds=SECONDS)
     except Refused as problem:
         if not CASES[slug].over or NOTHING_TO_CHECK not in str(problem):
             raise

@@ -301,9 +301,6 @@ def _draw_overview(
     ]
     faint = list(published_rates.build_dots(asked, shown))
     both = " and both good" if published_rates.BOTH_GOOD in shown else ""
-    axis = measure.rate.title
-    if SI_ITEM in shown:
-        axis += f" (score-invariant: {measure.on_invariant})"
     caption = (
         f"{measure.rate.title} by ability, with 95 % intervals; for score-invariant items"
         f" {measure.on_invariant}{both}. The table has the same figures."
@@ -316,7 +313,7 @@ def _draw_overview(
     return chart_parts.draw_dots(
         found,
         faint=faint,
-        title=axis,
+        title=measure.rate.title,
         caption=caption,
         runs=[cells.run_name(run) for run in asked.judging_runs],
     )

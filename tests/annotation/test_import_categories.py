@@ -92,8 +92,8 @@ def test_a_list_without_groups_gets_one_with_the_first_category() -> None:
     assert 'value="new:" selected' in desk.page()
     desk.post(**{"sort": "1", "word-0": "new:", "word-1": "new:"})
     assert [(one.slug, one.ability) for one in desk.known()] == [
-        ("rude", "all-categories"),
-        ("sloppy", "all-categories"),
+        ("rude", "ungrouped"),
+        ("sloppy", "ungrouped"),
     ]
     assert desk.job.result["report"]["new"] == 3
 

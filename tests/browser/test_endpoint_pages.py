@@ -69,7 +69,7 @@ def test_a_researcher_follows_the_link_from_the_runs(
     endpoint = make_endpoint("https://evaluator.example/v1", key_variable="OUR_API_KEY")
     make_run(project, endpoint)
     page: Page = open_page(member.account, "/projects/fbi/runs/")
-    page.get_by_role("link", name="Endpoints").click()
+    page.get_by_role("link", name="Endpoints", exact=True).click()
     expect(page.get_by_role("row", name=endpoint.name)).to_contain_text("not set")
     checked(page)
     page.get_by_role("link", name=endpoint.name).click()

@@ -287,7 +287,7 @@ CHANGES = st.tuples(
 
 @settings(
     # Each example makes up to six changes, so a third of the examples is enough.
-    max_examples=max(25, settings().max_examples // 3),
+    max_examples=max(15, settings().max_examples // 3),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     deadline=None,
 )

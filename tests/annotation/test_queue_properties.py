@@ -415,7 +415,7 @@ PROJECTS = st.tuples(
 @pytest.mark.timeout(1800)  # in CI some minutes on a busy machine
 @settings(
     # A day is up to forty examples of an act, so a third of the days is enough.
-    max_examples=max(25, settings().max_examples // 3),
+    max_examples=max(15, settings().max_examples // 3),
     derandomize=True,  # the same days each time; more of them by EXAMPLES=1000
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )

@@ -24,13 +24,14 @@ SortKey = float | str
 @dataclass(frozen=True)
 class Header:
     """The header of a column; `name` is its sort key in the URL, "" if the table cannot be sorted
-    by it."""
+    by it. `meaning` says what the column holds, "" if its title does."""
 
     title: str
     name: str = ""
     note: str = ""
     is_number: bool = True
     href: str = ""
+    meaning: str = ""
 
 
 @dataclass(frozen=True)

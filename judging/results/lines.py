@@ -1,7 +1,7 @@
 """Tables on pages with a line per row: leading columns, then the figures."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from annotation.labelling.models.labels import SI_ITEM
@@ -146,7 +146,7 @@ class Lines:
         if self.most is not None and len(rows) > self.most:
             words += f" The first {self.most} of {len(rows):,} lines."
             screen_words += " Filter to see the rest."
-        headers = [*leading.headers(), *(column.header() for column in shown)]
+        headers = [*leading.headers(), *map(self._header, shown)]
         grid = cells.build_grid(self.title, headers, lines)
         chart = self.chart
         if isinstance(chart, Stacked):
@@ -154,6 +154,11 @@ class Lines:
         else:
             drawing = chart(asked, rows) if chart else None
         return ViewContent(grid, drawing, words, screen_words.strip())
+
+    def _header(self, column: Column) -> Header:
+        # What is in Markdown for the documentation is plain text here.
+        meaning = self.table.explain(column.name).replace("`", "")
+        return replace(column.header(), meaning=meaning)
 
 
 def draw_stacked(asked: PageQuery, rows: Rows, table: Table, chart: Stacked) -> ChartSpec | None:

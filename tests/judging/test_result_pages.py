@@ -101,6 +101,11 @@ def judged(project: Project, items: list[Item], base: Run) -> Project:
     return project
 
 
+def test_headings_say_what_their_columns_hold(judged: Project, browser: Client) -> None:
+    head = shown(browser, "blind-spots/").partition("<tbody")[0]
+    assert 'title="Undetected rate in the slice, a share of its n items. Click to sort."' in head
+
+
 @pytest.mark.parametrize(("page", "view"), JUDGED)
 def test_every_view_has_a_table_and_a_chart(
     judged: Project, browser: Client, page: str, view: str

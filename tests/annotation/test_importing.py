@@ -186,6 +186,13 @@ def test_without_a_good_row_no_project_is_made(rows: Any) -> None:
     assert "No valid rows" in refusal(rows({"key": "a"}))
 
 
+def test_of_words_that_are_no_category_the_command_says_how_they_become_one(rows: Any) -> None:
+    ours = GOOD | {"key": "b", "category": "Rude remark"}
+    assert "each of its words can become a category" in refusal(rows(ours))
+    assert "each of its words" in run(rows(GOOD | {"key": "a"}, ours))
+    assert "each of its words" not in run(rows(GOOD | {"key": "c"}))
+
+
 def test_an_unknown_project_is_refused_with_the_remedy(rows: Any) -> None:
     assert "--create" in refusal(rows(GOOD | {"key": "a"}), create=False)
 

@@ -95,7 +95,9 @@ class Command(BaseCommand):
         with files.open_error_file(options["errors"]) as report_file:
             if first is None:
                 self._report(importing.ItemImportReport(bad=bad), report_file, form, options)
-                raise files.command_error("No valid rows; nothing was imported.")
+                raise files.command_error(
+                    f"No valid rows; nothing was imported. {_advise(bad)}".rstrip()
+                )
             if project is None and not options["dry_run"]:
                 project = _create(options["project"], options["name"], task, lead)
             if project and source.password and not options["dry_run"]:
@@ -109,6 +111,8 @@ class Command(BaseCommand):
                 raise files.command_error(str(error)) from error
             self._report(report, report_file, form, options)
         self._sum_up(report, options["project"], options["dry_run"])
+        if advice := _advise(report.bad):
+            self.stdout.write(advice)
         if project and not project.members.exists():
             self.stdout.write(files.NO_LEAD)
 
@@ -244,6 +248,15 @@ def _hint(task: tasktypes.TaskType, found: Sequence[str]) -> str:
         for name, column in guess_columns(task, found).items()
     ]
     return f" Did you mean {' '.join(pairs)}" if pairs else ""
+
+
+def _advise(bad: list[BadRow]) -> str:
+    if not any(row.field == "category" for row in bad):
+        return ""
+    return (
+        "Add categories on the project's page Categories, or import the file in the browser, "
+        "where each of its words can become a category."
+    )
 
 
 def _until_good(drafts: Iterator[ParsedItem | BadRow]) -> tuple[list[BadRow], ParsedItem | None]:

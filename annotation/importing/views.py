@@ -237,8 +237,14 @@ def _list_words(job: Job, sent: Mapping[str, str] | None = None) -> list[dict[st
         entry["words"].append(one["word"])
         entry["rows"] += one["rows"]
     chosen = [
-        {"word": word, "words": [word], "choice": f"as:{slug}"}
+        {
+            "word": word,
+            "words": [word],
+            "choice": f"as:{slug}",
+            "stored": category and category.expected_effect,
+        }
         for word, slug in job.result.get("categories", {}).items()
+        for category in [known.find(slug)]
     ]
     words = [*found.values(), *chosen]
     for place, asked in enumerate(words):

@@ -110,6 +110,10 @@ def test_a_new_category_of_harmless_changes_costs_nothing_from_the_start() -> No
         ("rude", "penalty"),
         ("reworded", "none"),
     ]
+    page = " ".join(desk.page().split())
+    assert "Categories of the words in the file" in page
+    effects = re.findall(r"<td> ([A-Z][^<]*) <small class=\"hint\">change it under", page)
+    assert [one.split(":")[0] for one in effects] == ["Penalty", "None"]
 
 
 def test_a_word_that_study_000_has_is_no_category_of_a_project_without_any() -> None:

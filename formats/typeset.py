@@ -128,17 +128,18 @@ _ROWS_OF_A_PAGE = 32
 # LaTeX holds some fifty tables that wait for a page.
 _PARTS_AT_A_TIME = 20
 _PREAMBLE = (
-    "% In the preamble: \\usepackage[T1]{fontenc}, \\usepackage{textcomp, booktabs, graphicx}\n"
+    "% In the preamble: \\usepackage[T1]{fontenc}, "
+    "\\usepackage{lmodern, textcomp, booktabs, graphicx}\n"
 )
-_FITTED = "\\resizebox{\\ifdim\\width>\\textwidth\\textwidth\\else\\width\\fi}{!}{%\n"
+_FITTED = "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n"
 
 
 def write_latex_table(table: PrintedTable, stream: TextIO) -> None:
     """Write a table with the rules of booktabs, caption, label, and the note below it.
 
-    A table that is wider than the text is made smaller. One that is longer than a page is split
-    into several of the same number, with the note below the last. Small print is in rows of its
-    own, so that numbers stay aligned.
+    A table that is wider than the column of text is made smaller. One that is longer than a page is
+    split into several of the same number, with the note below the last. Small print is in rows of
+    its own, so that numbers stay aligned.
     """
     places = "".join("r" if one else "l" for one in table.numeric)
     head = "".join(_printed_rows(table.heads, _HEAD_WIDTH))
@@ -157,7 +158,7 @@ def write_latex_table(table: PrintedTable, stream: TextIO) -> None:
         )
         if number == len(parts):
             note = _escape_figure(table.note)
-            text += f"\\par\\smallskip\n\\parbox{{\\textwidth}}{{\\footnotesize {note}}}\n"
+            text += f"\\par\\smallskip\n\\parbox{{\\linewidth}}{{\\footnotesize {note}}}\n"
         text += "\\end{table}\n"
         if number % _PARTS_AT_A_TIME == 0:
             text += "\\clearpage\n"

@@ -126,14 +126,14 @@ def test_a_table_as_shown_has_caption_label_small_print_and_note():
     )
     assert found.split("\n", 1)[1] == (
         "\\begin{table}\n\\centering\n\\caption{Rates\\_1.}\n\\label{tab:a-b}\n"
-        "\\resizebox{\\ifdim\\width>\\textwidth\\textwidth\\else\\width\\fi}{!}{%\n"
+        "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n"
         "\\begin{tabular}{lr}\n\\toprule\nRun & Rate \\\\\n\\midrule\n"
         "\\textbf{All} & $+$1.5 \\\\\n"
         " & {\\scriptsize $-$2.0 to $+$3.0} \\\\\n & {\\scriptsize n 9} \\\\\n\\addlinespace\n"
         "1 · a\\_b & -- \\\\\n{\\scriptsize judge} & {\\scriptsize no items} \\\\\n"
         "\\midrule\n100\\,\\% & $<$\\,0.001 \\\\\n\\bottomrule\n\\end{tabular}}\n"
         "\\par\\smallskip\n"
-        "\\parbox{\\textwidth}{\\footnotesize 95\\,\\% intervals, p $<$\\,0.05.}\n\\end{table}\n"
+        "\\parbox{\\linewidth}{\\footnotesize 95\\,\\% intervals, p $<$\\,0.05.}\n\\end{table}\n"
     )
 
 

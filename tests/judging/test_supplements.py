@@ -331,7 +331,7 @@ def test_a_supplement_is_estimated_and_started_on_its_page(
     shown = client.get(f"/projects/{project.slug}/runs/{run.number}/").content.decode()
     assert "Supplement 1: 2 items" in shown
     asked = Run.objects.get(pk=run.pk)
-    assert "were asked again with" in " ".join(methods._reply_sentences(asked))
+    assert "were sent again with" in " ".join(methods._reply_sentences(asked))
 
 
 def test_no_supplement_starts_with_other_parameters_than_were_estimated(

@@ -61,6 +61,9 @@ _INVARIANT, _PAIR = "score-invariant", "pair"
 Sentences = Iterator[str]
 
 
+METHODS_PREAMBLE = "% In the preamble: \\usepackage[T1]{fontenc}, \\usepackage{lmodern, textcomp}\n"
+
+
 @dataclass(frozen=True)
 class MethodsText:
     """The paragraphs: data, annotation, each run, figures."""
@@ -79,8 +82,10 @@ class MethodsText:
 
     @property
     def latex(self) -> str:
-        """The text for LaTeX; the preamble needs textcomp and the font encoding T1."""
-        return define_signs("\n\n".join(map(escape_latex, self.paragraphs)) + "\n")
+        """The text for LaTeX, after a line that says what the preamble needs."""
+        return METHODS_PREAMBLE + define_signs(
+            "\n\n".join(map(escape_latex, self.paragraphs)) + "\n"
+        )
 
 
 def write_methods(project: Project, runs: Sequence[Run]) -> MethodsText:

@@ -370,8 +370,8 @@ def test_of_a_run_with_supplements_the_first_parameters_are_not_said_of_each_req
     text = told(project)
     assert "Each request, except when items were asked again, was sent with the" in text
     assert (
-        '2 items without a usable reply were asked again with these parameters changed: {"max'
-        in text
+        "The requests of 2 items without a usable reply were sent again with these parameters "
+        'changed: {"max' in text
     )
     assert not said("run", "sent_without", text)
 
@@ -474,6 +474,7 @@ def test_the_command_page_file_and_api_say_the_same(
         == latex
         == browser.get("/projects/fbi/results/methods.tex").content.decode()
     )
+    assert latex.startswith(r"% In the preamble: \usepackage[T1]{fontenc}")
     assert r"A \& B\_1" in latex
     assert r"95 \%" in latex
     page = browser.get("/projects/fbi/results/methods/?run=1").content.decode()

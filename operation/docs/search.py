@@ -1,4 +1,4 @@
-"""Finds the sections of the documentation that have all words of a question."""
+"""Finds the sections of the documentation that have the words of a question."""
 
 import re
 from dataclasses import dataclass
@@ -14,11 +14,18 @@ _AROUND = 90
 # A word in a title says more about a section than one in its text.
 _IN_PAGE_TITLE, _IN_TITLE, _IN_TEXT = 8, 5, 1
 _MOST_COUNTED = 3
+# Words that people type around what they look for. They are looked for if nothing else is typed.
+_AROUND_WORDS = re.compile(
+    "a|an|and|are|as|at|by|can|do|does|for|from|how|i|in|is|it|its|me|my|of|on|or|our|own|that|the|"
+    "there|this|to|us|use|we|what|when|where|which|who|why|with|you|your"
+)
+# The changelog mentions everything, and explains nothing.
+_LAST = "changelog"
 
 
 @dataclass(frozen=True)
 class Hit:
-    """A section that has all words, and the text around the first of them with the words marked."""
+    """A section that has the words, and the text around the first of them with the words marked."""
 
     page: Page
     section: Section
@@ -26,23 +33,24 @@ class Hit:
 
 
 def search(question: str) -> list[Hit]:
-    """Return the sections that have all words of the question, best first, at most `MOST_HITS`. A
-    word finds the words that begin with it; capital letters do not matter."""
-    words = _words(question)[:12]
+    """Return the sections that have all words of the question, best first, and after these the
+    sections that lack one of several words; at most `MOST_HITS`. A word finds the words that begin
+    with it; capital letters do not matter, nor do words such as "the" and "how". Sections of the
+    changelog come last."""
+    typed = _words(question)
+    words = [word for word in typed if not _AROUND_WORDS.fullmatch(word)][:12] or typed[:12]
     if not words:
         return []
-    ranked: list[tuple[int, int, Page, Section]] = []
+    ranked: list[tuple[int, bool, int, int, Page, Section]] = []
     for page, section in _all_sections():
-        score = 0
-        for word in words:
-            if not (found := _score(word, page, section)):
-                break
-            score += found
-        else:
-            ranked.append((-score, len(ranked), page, section))
+        scores = [_score(word, page, section) for word in words]
+        missing = scores.count(0)
+        if missing <= (len(words) > 1):
+            last = page.slug == _LAST
+            ranked.append((missing, last, -sum(scores), len(ranked), page, section))
     return [
         Hit(page, section, _excerpt(section.text, words))
-        for *_, page, section in sorted(ranked, key=lambda one: one[:2])[:MOST_HITS]
+        for *_, page, section in sorted(ranked, key=lambda one: one[:4])[:MOST_HITS]
     ]
 
 

@@ -87,9 +87,17 @@ def test_a_section_is_found_by_the_beginnings_of_all_its_words() -> None:
     assert search("quokka") == search("") == search("?") == []
 
 
+def test_sections_that_lack_a_word_come_after_those_that_have_all_and_the_changelog_last() -> None:
+    found = search("how do I import my own CSV quokka")
+    assert found
+    last = [hit.page.slug == "changelog" for hit in found]
+    assert last == sorted(last)
+    assert search("what is an interval")[0].page.slug in {"glossary", "figures"}
+
+
 def test_a_question_is_shown_as_text_and_its_words_are_marked(client: Client) -> None:
-    text = client.get("/docs/", {"q": "<script>alert(1)"}).content.decode()
-    assert "&lt;script&gt;alert(1)" in text
+    text = client.get("/docs/", {"q": "<script>alert(quokka, zebra)"}).content.decode()
+    assert "&lt;script&gt;alert(quokka, zebra)" in text
     assert "<script>alert" not in text
     assert "No section has" in text
     found = client.get("/docs/", {"q": "hmac"}).content.decode()

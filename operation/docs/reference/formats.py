@@ -34,7 +34,7 @@ def write_page() -> str:
     return markdown.page(
         "Data formats",
         "The formats of files that can be imported and exported, and the columns of their rows. "
-        "[Example data](../examples/README.md) explains imports with examples; [Tables of results]"
+        "[Data files](../examples/README.md) explains imports with examples; [Tables of results]"
         "(tables.md) has the columns of figures.",
         "## Importing items",
         markdown.table(
@@ -53,7 +53,7 @@ def write_page() -> str:
         f"{codes(label_rows.REQUIRED_COLUMNS)}, and each required field of the task type, see "
         f"[Task types](task-types.md). Optional columns: {codes(label_rows.OPTIONAL_COLUMNS)}.",
         "## Importing replies",
-        f"Formats: {codes(REPLY_FORMATS)}. [Example data]"
+        f"Formats: {codes(REPLY_FORMATS)}. [Data files]"
         "(../examples/README.md#replies-made-elsewhere) has the columns.",
         "## Exports",
         markdown.table(

@@ -94,7 +94,7 @@ SENTENCES = [
     ("Applies at once; existing labels stay.", "holds at once|holds from now on"),
     ("Only used if the share is above 0.", "means nothing while"),
     ("If annotators disagree, collect up to this many labels.", "whose labels decide nothing"),
-    ("Darker is worse.", "the deeper the shade"),
+    ("Stronger colour is worse.", "the deeper the shade"),
     ("They are never sent to evaluators.", "ask nobody for work|belong to no run"),
     ("How long an opened item stays reserved.", "takes an item and does nothing"),
     ("Possible prompt injection.", "speaks? to (a|the) judge|a flag proves nothing"),
@@ -216,7 +216,7 @@ def test_what_people_read_says_one_word_for_each_thing() -> None:
     [
         ("a.html", "<p>Vet the next\n item.</p>", "label, labelling"),
         ("a.py", 'MESSAGE = f"{key} is left to " "others."', "You released {key}."),
-        ("a.md", "The deeper the\nshade, the worse.", "Darker is worse."),
+        ("a.md", "The deeper the\nshade, the worse.", "Stronger colour is worse."),
         ("a.js", 'say("Nothing is in the way");', "why are you not sure?"),
     ],
 )

@@ -542,7 +542,10 @@ def parse_parameters(text: str) -> dict[str, Any]:
     try:
         found = json.loads(text, parse_constant=_refuse_constant)
     except ValueError as error:
-        raise ValidationError(f"This is not JSON: {error}") from error
+        raise ValidationError(
+            'Enter a JSON object, with names in double quotes, for example {"temperature": 0.7}. '
+            f"What was entered cannot be read: {error}."
+        ) from error
     except RecursionError:
         raise ValidationError("This JSON is nested too deep.") from None
     if not isinstance(found, dict):

@@ -380,7 +380,7 @@ def test_a_run_by_command_takes_what_the_form_takes(project: Project, tmp_path: 
     "option, value, words",
     [
         ("--keys", "nowhere.txt", "--keys nowhere.txt"),
-        ("--parameters", "{", "--parameters: This is not JSON"),
+        ("--parameters", "{", "--parameters: Enter a JSON object"),
         ("--axis", "main", "has no axes"),
         ("--examples", "2", "no slot for examples"),
     ],

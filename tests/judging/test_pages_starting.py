@@ -201,7 +201,7 @@ def test_a_strategy_that_the_endpoint_cannot_do_is_refused_in_words(
         ({"limit": -1}, "greater than or equal to 1"),
         ({"cap": 0}, "With a cap of 0 no request can be sent"),
         ({"seed": "x"}, "Enter a whole number"),
-        ({"parameters": "{"}, "This is not JSON"),
+        ({"parameters": "{"}, "Enter a JSON object"),
         ({"parameters": "[1]"}, "Enter a JSON object"),
         ({"parameters": '{"top_p": NaN}'}, "NaN is not a valid number"),
         ({"keys": "nothing"}, "The project has no items nothing"),

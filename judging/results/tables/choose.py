@@ -191,9 +191,11 @@ def _state_best(asked: PageQuery, rows: Rows) -> tuple[str, str]:
     names = {row["run"]: cells.run_name(asked.runs_by_number[row["run"]]) for row in rows}
     j = cells.figure_cell(best, "j")
     ends = f" ({j.interval})" if j.interval else ""
+    is_offline = asked.runs_by_number[best["run"]].endpoint.is_offline
+    baseline = ", an offline baseline and no evaluator" if is_offline else ""
     found = (
-        f"Highest J: {names[best['run']]}, with {j.text}{ends}, from {best['errors']:,} errors and "
-        f"{best['invariant']:,} score-invariant items."
+        f"Highest J: {names[best['run']]}{baseline}, with {j.text}{ends}, from "
+        f"{best['errors']:,} errors and {best['invariant']:,} score-invariant items."
     )
     return found, " ".join(filter(None, (_state_certainty(rows, names), _state_missing(rows))))
 

@@ -169,7 +169,7 @@ _READING_NOTE = (
     " n counts items with a usable reply; missing items are listed next to it and count in no "
     f"rate. {INTERVAL_WORDS}"
 )
-SHADES = "Darker is worse."
+SHADES = "Stronger colour is worse."
 _UNDETECTED_RATE = columns.Rate(
     "rate",
     "Undetected rate",

@@ -290,7 +290,7 @@ def _draft_clone(
     occasion: str,
     own: RunOverrides,
 ) -> Run:
-    return pinning.draft_run(
+    copy = pinning.draft_run(
         run.project,
         run.strategy,
         endpoint,
@@ -301,6 +301,9 @@ def _draft_clone(
         occasion=occasion,
         own=own,
     )
+    # A later renderer may show more of an item, and an answer to that is no drift.
+    copy.renderer = run.renderer
+    return copy
 
 
 def _store_draft(

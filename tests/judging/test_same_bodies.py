@@ -9,10 +9,12 @@ import pytest
 from annotation import tasktypes
 from annotation.items import taxonomy
 from annotation.models import Project, TaskTypeVersion
-from judging.models import Endpoint, StrategyVersion
-from judging.runs import pinning
+from judging.models import Endpoint, Run, StrategyVersion
+from judging.runs import canaries, lifecycle, pinning
 from judging.runs.engine import rendering
 from judging.strategies import frames, load_all
+from tests.builders import make_project
+from tests.judging.builders_judging import make_endpoint, make_items, make_strategy, take
 
 TEXTS = {
     "prompt": "How many legs?",
@@ -112,3 +114,22 @@ def test_a_run_shows_the_context_of_items_as_when_it_was_started(
     for spec in frames.list_all_calls(strategy):
         more = {step.name: "said" for step in strategy.steps} | dict.fromkeys(MORE, "more")
         assert (b"A passage." in rendering.render_body(run, texts, spec, strategy, more)) is shown
+
+
+@pytest.mark.django_db
+def test_a_canary_from_before_contexts_were_shown_is_repeated_without_them() -> None:
+    project = make_project()
+    [item] = make_items(project, 1)
+    item.revisions.update(texts=TEXTS | {"context": "A passage."})
+    first = canaries.start_canary(
+        project, strategy=make_strategy(), endpoint=make_endpoint("http://127.0.0.1:9/v1")
+    )
+    Run.objects.filter(pk=first.pk).update(renderer="render-1")
+    first.refresh_from_db()
+    bodies = []
+    for run in (first, canaries.repeat_canary(first)):
+        lifecycle.plan_calls(run)
+        bodies += [leased.body for leased in take(run)]
+    assert len(bodies) == 2
+    assert bodies[0] == bodies[1]
+    assert b"A passage." not in bodies[0]

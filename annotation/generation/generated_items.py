@@ -219,7 +219,7 @@ def _open_slots(project: Project, ids: Sequence[int]) -> int:
     given = 0
     for part in make_batches(ids, BATCH):
         with transactions.transact():
-            Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
+            assignment.lock_settings(project)
             found = list(waiting_items(project).filter(pk__among=part).order_by("position"))
             slots = [slot for item in found for slot in assignment.build_slots(project, item)]
             Slot.objects.bulk_create(slots)

@@ -219,19 +219,13 @@ def _dry_run_entries(
 
 
 def _lock(project: Project) -> None:
-    """Lock the project, and load the settings that slots depend on, which a lead may have changed
-    since the import began.
+    """Lock the project, and load the settings that slots depend on.
 
     Imports take turns, so that two imports never choose the same position or key. Raises
     `Stale` if the categories, by which the rows were parsed, are no longer the project's.
     """
-    settings = assignment.SLOT_SETTINGS | work_order.ORDER_SETTINGS
-    named = ("pk", "taxonomy", *settings)
-    stored = Project.objects.select_for_update(no_key=True).only(*named).get(pk=project.pk)
-    if stored.taxonomy_id != project.taxonomy_id:
+    if assignment.lock_settings(project).taxonomy_id != project.taxonomy_id:
         raise Stale(CHANGED_CATEGORIES)
-    for name in settings:
-        setattr(project, name, getattr(stored, name))
 
 
 def _insert(

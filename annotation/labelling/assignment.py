@@ -64,6 +64,17 @@ class ReservedCount:
     count: int
 
 
+def lock_settings(project: Project) -> Project:
+    """Lock the project, and load the settings that slots depend on, which a lead may have changed
+    since the project was loaded. Return the locked project."""
+    settings = SLOT_SETTINGS | work_order.ORDER_SETTINGS
+    named = ("pk", "taxonomy", *settings)
+    stored = Project.objects.select_for_update(no_key=True).only(*named).get(pk=project.pk)
+    for name in settings:
+        setattr(project, name, getattr(stored, name))
+    return stored
+
+
 def build_slots(project: Project, item: Item) -> list[Slot]:
     """Build the label slots of a new item, as many as `labels_wanted` says, without storing
     them."""

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from annotation.errors import FieldError, Refused
-from annotation.generation import perturber_jobs, perturbers
+from annotation.generation import generated_items, perturber_jobs, perturbers
 from annotation.generation.perturbers import PerturbRequest
 from annotation.generation.release import ReleasePolicy
 from annotation.jobs import job_queue
-from annotation.models import Event, Item, Job, Slot
+from annotation.models import Event, Item, Job, Project, Slot
 from tests.annotation.test_perturbing import FACTS, STORY, bring, row
 from tests.builders import Cast, cast, make_project
 
@@ -118,3 +118,12 @@ def test_one_that_was_cancelled_is_not_begun(people: Cast) -> None:
     assert job_queue.cancel_job(job, people.lead)
     assert not perturber_jobs.run_job(job.pk)
     assert made() == []
+
+
+@pytest.mark.django_db
+def test_released_items_get_as_many_annotators_as_a_lead_has_set_meanwhile(people: Cast) -> None:
+    job = perturber_jobs.enqueue(people.project, WISH, ReleasePolicy(share=0), people.lead)
+    perturber_jobs.make_job_items(job)
+    Project.objects.filter(pk=people.project.pk).update(overlap=3)
+    assert generated_items.release_waiting(people.project) == 4
+    assert {one.slots.count() for one in made()} == {3}

@@ -239,7 +239,8 @@ def _move_items(project: Project, old: taxonomy.Taxonomy, new: taxonomy.Taxonomy
 def _give_category(items: Any, category: taxonomy.Category, *, forget: bool = False) -> int:
     moved = 0
     for part in make_batches(list(items.values_list("pk", flat=True)), 500):
-        found = list(Item.objects.filter(pk__in=part))
+        # Another change of many items may have given some of them another category meanwhile.
+        found = list(items.filter(pk__in=part).locked().order_by("pk"))
         for item in found:
             kept = {
                 name: value for name, value in item.fields.items() if name != taxonomy.FORMER_FIELD

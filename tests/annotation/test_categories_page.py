@@ -136,6 +136,25 @@ def test_items_follow_a_merge_and_come_back_when_it_is_undone(page: Page) -> Non
     assert page.known().category("rude").merged_into == ""
 
 
+def test_an_item_that_gets_another_category_during_a_merge_keeps_it(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for key in ("stays", "goes"):
+        make_item(page.project, key, category="rude", ability="tone")
+    split = categories.make_batches
+
+    def move_one_then_split(ids: Any, size: int) -> Any:
+        Item.objects.filter(key="goes").update(category="flattery")
+        return split(ids, size)
+
+    monkeypatch.setattr(categories, "make_batches", move_one_then_split)
+    page.do("merge rude", into="made-up-citation")
+    assert dict(Item.objects.values_list("key", "category")) == {
+        "stays": "made-up-citation",
+        "goes": "flattery",
+    }
+
+
 @pytest.mark.parametrize("into", ["", "nowhere", "rude", "flattery"])
 def test_a_category_is_merged_only_into_another_one_in_use(page: Page, into: str) -> None:
     page.do("retire flattery")

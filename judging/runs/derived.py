@@ -93,11 +93,20 @@ def refresh_outcomes(run: Run) -> int:
     while batch := list(run.outcomes.filter(pk__gt=last).order_by("pk")[:BATCH]):
         last = batch[-1].pk
         with transactions.transact():
+            _lock(run)
             said = _load_source_outcomes(sources, batch)
             made += _decide_batch(strategy, source, batch, said)
-    # The digest of a source changes when another parser reads its replies.
-    Run.objects.filter(pk=run.pk).update(digest=pinning.compute_digest(run))
+    with transactions.transact():
+        _lock(run)
+        # The digest of a source changes when another parser reads its replies.
+        Run.objects.filter(pk=run.pk).update(digest=pinning.compute_digest(run))
     return made
+
+
+def _lock(run: Run) -> None:
+    """Lock the run: its sources may end at the same moment, and then who has read them later must
+    write later."""
+    Run.objects.select_for_update(no_key=True).only("pk").get(pk=run.pk)
 
 
 def refresh_dependants(source: Run) -> None:

@@ -1,5 +1,6 @@
 import threading
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -10,7 +11,7 @@ from judging.errors import Refused
 from judging.evaluators.providers import Finish
 from judging.evaluators.providers.errors import Rejected
 from judging.models import Budget, Call, Outcome, Request, Run
-from judging.runs import lifecycle, progress, supplements
+from judging.runs import derived, lifecycle, progress, supplements
 from judging.runs.engine import outcomes, store
 from judging.runs.engine.store import CallResult
 from tests.builders import make_item, make_member, make_project, make_resolution, make_revision
@@ -22,6 +23,7 @@ from tests.judging.builders_judging import (
     make_baseline,
     make_endpoint,
     make_items,
+    make_judged,
     make_run,
     make_strategy,
     results,
@@ -406,3 +408,34 @@ def test_an_item_in_a_run_is_not_marked_as_seen_by_planning(project: Project) ->
     make_items(project, 1)
     planned(project)
     assert Item.objects.filter(first_reply_at=None).count() == 1
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_sources_that_end_at_the_same_moment_leave_no_old_votes_in_a_derived_run(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [item] = make_items(project, 1)
+    sources = [make_judged(project, [(item, "detected")]) for _ in range(2)]
+    run = derived.derive_run(project, strategy=make_strategy("majority"), sources=sources)
+    assert results(run) == {"detected": 1}
+    load = derived._load_source_outcomes
+
+    def end_second() -> None:
+        Outcome.objects.filter(run__in=sources).update(result="undetected")
+        derived.refresh_outcomes(run)
+        connection.close()
+
+    second = threading.Thread(target=end_second)
+
+    def load_as_second_ends(*given: Any) -> Any:
+        found = load(*given)
+        if second.ident is None:
+            second.start()
+            second.join(0.5)  # It waits for the first; without a lock it is done by now.
+        return found
+
+    monkeypatch.setattr(derived, "_load_source_outcomes", load_as_second_ends)
+    derived.refresh_outcomes(run)
+    second.join()
+    assert results(run) == {"undetected": 1}

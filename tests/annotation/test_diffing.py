@@ -482,3 +482,21 @@ def test_rows_of_one_line_with_very_many_changes_take_no_time() -> None:
     [row] = difference.align_lines(made)
     assert len(row.gold) == len(row.perturbed) == 12_002
     assert time.process_time() - started < 1.5
+
+
+@pytest.mark.parametrize("between", ["", "\n"])
+def test_very_long_texts_of_signs_take_neither_minutes_nor_all_memory(between: str) -> None:
+    chance = random.Random(5)
+    signs = (chance.choices("!?", k=length) for length in (400_000, 399_990))
+    gold, perturbed = (between.join(one) for one in signs)
+    started = time.process_time()
+    found = difference.compare(gold, perturbed)
+    assert time.process_time() - started < 8
+    assert len(found.segments) <= 3
+
+
+def test_a_word_that_changed_in_a_very_long_line_is_found() -> None:
+    words = [f"w{n % 9_000}" for n in range(40_000)]
+    other = " ".join("new" if n == 20_000 else word for n, word in enumerate(words))
+    found = difference.compare(f"First.\n{' '.join(words)}\n", f"Second.\n{other}\n")
+    assert found.edit_size < 0.001

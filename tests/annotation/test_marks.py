@@ -1,5 +1,7 @@
 """Which mark a change carries, and at which words; tables of changes that people would call so."""
 
+import time
+
 import pytest
 
 from annotation.items.diffing.difference import compare
@@ -98,6 +100,24 @@ def marks_of(gold: str, perturbed: str, before: str = "", after: str = "") -> tu
 
 def test_a_row_of_signs_that_no_unit_follows_takes_linear_time() -> None:
     assert marks_of("5" + "\\ " * 20_000, "6" + "\\ " * 20_000) == ("number",)
+
+
+@pytest.mark.parametrize(
+    "gold, perturbed",
+    [
+        (" ".join(str(n * 3 % 9_973) for n in range(150_000)), "7 8 9 " * 50_000),
+        ("one " * 250_000, "second " * 140_000),
+        ("€" * 300_000, "£" * 300_000),
+        ("$1" * 300_000, "$2" * 300_000),
+    ],
+    ids=["numbers", "words", "signs", "amounts"],
+)
+def test_a_change_of_very_many_numbers_takes_neither_minutes_nor_all_memory(
+    gold: str, perturbed: str
+) -> None:
+    started = time.process_time()
+    assert marks_of(gold, perturbed) == ()
+    assert time.process_time() - started < 4
 
 
 def test_a_moved_passage_is_one_change_with_two_ends() -> None:

@@ -23,6 +23,7 @@ from typing import TypeVar
 from rapidfuzz.distance import Indel, LCSseq
 
 from annotation.items.diffing.pairing import (
+    COMPARED_IN_ORDER,
     Pair,
     TokenCodes,
     Unit,
@@ -242,6 +243,8 @@ class Alignment:
         words = unit.encode_words(self.codes)
         grown = list(texts)
         grown[side] = texts[side] + words if ahead else words + texts[side]
+        if len(grown[0]) * len(grown[1]) > COMPARED_IN_ORDER:
+            return False
         common = LCSseq.similarity(*grown)
         gained = common - LCSseq.similarity(*texts)
         if len(words) >= MIN_JOINED_WORDS:

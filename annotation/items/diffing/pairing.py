@@ -7,7 +7,7 @@
 """
 
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -29,6 +29,10 @@ MIN_MOVE_WORDS = 4
 
 COMPARISON_LIMIT = 4_000
 """Pairs of units of which each is compared with each; beyond, only those near the diagonal are."""
+
+COMPARED_IN_ORDER = 1_000_000_000
+"""Largest product of the numbers of words or lines that are compared in order, which takes some
+hundredths of a second and up to 125 MB, and stops all other threads."""
 
 Pair = tuple[int, int]
 
@@ -195,7 +199,7 @@ def _pair_alike(
             gain = 0.0
             if abs(q - middle) <= band:
                 others = right[j].encode_words(codes)
-                share = Indel.normalized_similarity(words, others, score_cutoff=PAIRED_SHARE)
+                share = _share_words(words, others, PAIRED_SHARE)
                 if share:
                     gain = (share - PAIRED_SHARE + 0.05) * (size + len(right[j].key) + 2)
             gains[p][q] = gain
@@ -214,10 +218,23 @@ def _pair_alike(
     return pairs[::-1]
 
 
+def _share_words(left: str, right: str, least: float) -> float:
+    """Return the share of words that two units have in common, each word as a character; 0 if it is
+    below `least`. Of very long units, the order of the words does not count."""
+    if len(left) * len(right) > COMPARED_IN_ORDER:
+        common = (Counter(left) & Counter(right)).total()
+        share = 2 * common / (len(left) + len(right))
+        return share if share >= least else 0.0
+    return Indel.normalized_similarity(left, right, score_cutoff=least)
+
+
 def _pair_equal(
     left: Sequence[Unit], right: Sequence[Unit], lefts: Sequence[int], rights: Sequence[int]
 ) -> list[Pair]:
-    """Return the pairs with equal content, where comparing each with each would take too long."""
+    """Return the pairs with equal content, where comparing each with each would take too long.
+    None of very many."""
+    if len(lefts) * len(rights) > COMPARED_IN_ORDER:
+        return []
     codes = TokenCodes()
     steps = Indel.opcodes(
         codes.encode(left[i].key for i in lefts), codes.encode(right[j].key for j in rights)
@@ -250,7 +267,7 @@ def _find_near_twins(
             continue
         for j in rights:
             others = right[j].encode_words(codes)
-            share = Indel.normalized_similarity(words, others, score_cutoff=MOVED_SHARE)
+            share = _share_words(words, others, MOVED_SHARE)
             if share:
                 found.append((-share, i, j))
     gone: set[int] = set()

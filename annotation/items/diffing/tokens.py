@@ -42,7 +42,8 @@ def sentence_starts(text: str) -> list[int]:
     Texts that were written as one long line often have headings and list items inside it; these
     begin a sentence too.
     """
-    return [cut.end() for cut in _SENTENCE_END.finditer(text) if not text[: cut.end()].isspace()]
+    first = len(text) - len(text.lstrip())
+    return [cut.end() for cut in _SENTENCE_END.finditer(text) if cut.end() > first]
 
 
 def content_key(text: str) -> str:

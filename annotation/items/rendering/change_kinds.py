@@ -19,6 +19,7 @@ from typing import Literal, get_args
 
 from rapidfuzz.distance import Indel
 
+from annotation.items.diffing.alignment import ALIGNMENT_LIMIT
 from annotation.items.diffing.difference import Difference, Part, Segment, SegmentKind
 from annotation.items.diffing.pairing import TokenCodes
 
@@ -357,7 +358,10 @@ def _place(
 
 
 def _only_here(left: list[_Found], right: list[_Found]) -> tuple[list[_Found], list[_Found]]:
-    """Return what is not in the longest common subsequence of both."""
+    """Return what is not in the longest common subsequence of both. Nothing if there is too much to
+    align at once: then the whole change is to be read anyway."""
+    if len(left) * len(right) > ALIGNMENT_LIMIT:
+        return [], []
     codes = TokenCodes()
     steps = Indel.opcodes(
         codes.encode(one.value for one in left), codes.encode(one.value for one in right)
@@ -384,9 +388,10 @@ def _numbers(passage: Passage) -> list[_Found]:
     ]
     for match in _WORD.finditer(text, low, high):
         word = match[0].lower()
-        if word not in lexicon.numbers or text[: match.start()][-1:] in ("'", "’", "_"):
+        before = text[max(0, match.start() - CONTEXT_LENGTH) : match.start()]
+        if word not in lexicon.numbers or before.endswith(("'", "’", "_")):
             continue
-        if word == "second" and text[: match.start()].rstrip()[-1:].isdigit():  # a unit
+        if word == "second" and before.rstrip()[-1:].isdigit():  # a unit
             continue
         value = _VALUES.get(word, word)
         ambiguous = word in lexicon.ambiguous_numbers
@@ -410,18 +415,20 @@ def _units(passage: Passage) -> list[_Found]:
     for match in lexicon.symbol.finditer(text):
         if match.start(1) < high and low < match.end(1):
             found.append(_Found(match.start(1), match.end(1), match[1], is_sure=True))
+    has_formulas = "\\" in text
     for match in lexicon.sign.finditer(text):
         if match.end() <= low or high <= match.start():
             continue
-        before, after = text[max(0, match.start() - 3) : match.start()], text[match.end() :][:2]
+        start, end = match.span()
+        before, after = text[max(0, start - 3) : start], text[end : end + 2]
         sign = match[0]
         if sign == "$":  # also around formulas
-            if after[:1].isdigit() and "\\" not in text:
-                found.append(_Found(match.start(), match.end(), sign, is_sure=True))
+            if after[:1].isdigit() and not has_formulas:
+                found.append(_Found(start, end, sign, is_sure=True))
             continue
         sure = bool(re.search(r"\d[\s\\]*$", before)) or (sign == "°" and before.endswith("^"))
         sure = sure or (sign in "€£¥₹₽₩¢" and bool(re.match(r"\s?\d", after)))
-        found.append(_Found(match.start(), match.end(), sign, is_sure=sure))
+        found.append(_Found(start, end, sign, is_sure=sure))
     return sorted(found, key=lambda unit: unit.start)
 
 

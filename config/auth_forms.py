@@ -11,6 +11,7 @@ from allauth.account import forms
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.core.internal import ratelimit
 from django.conf import settings
+from django.db import connections
 from django.db.models import Q
 from django.http import HttpRequest
 
@@ -105,6 +106,9 @@ def _send_mail(write: Callable[[], None]) -> None:
         write()
     except Exception:
         logger.exception("The e-mail with a link to set a new password could not be sent.")
+    finally:
+        # Nothing else closes a connection of this thread, not even one that was lost.
+        connections.close_all()
 
 
 class _PlainLabels:

@@ -9,6 +9,7 @@ from django.contrib.sessions.models import Session
 from django.core import mail
 from django.core.cache import cache
 from django.core.mail.backends import locmem
+from django.db import connection
 from django.test import Client
 
 from annotation.models import Account, Event
@@ -181,6 +182,18 @@ def test_nor_a_mail_server_that_is_down(
     monkeypatch.setattr(mail, "get_connection", lambda *_, **__: Down())
     assert asked_for_a_link(client, "ada@lab.example").status_code == 302
     assert "could not be sent" in caplog.text
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_thread_of_the_letters_keeps_no_connection_that_could_be_lost(
+    client: Client, account: Account
+) -> None:
+    """The letter of somebody who was signed in reads their session."""
+    client.force_login(account)
+    asked_for_a_link(client, "ada@lab.example")
+    assert len(mail.outbox) == 1
+    held = auth_forms.MAIL_EXECUTOR.submit(lambda: connection.connection).result()
+    assert held is None
 
 
 def test_one_changes_the_password_knowing_the_old_one(client: Client, account: Account) -> None:

@@ -21,7 +21,6 @@ to users: it never contains a key, and the provider's message is shortened.
 
 import re
 from collections.abc import Iterable
-from itertools import takewhile
 from typing import Any
 from urllib.parse import quote
 
@@ -184,17 +183,24 @@ def _mask_secret(secret: str, text: str) -> str:
 
 def _mask_prefix(secret: str, text: str) -> str:
     """Hide the beginning of a secret if the text, or a JSON string in it, ends with it."""
-    found = text.find(secret[:MIN_KEY_PREFIX]) if len(secret) > MIN_KEY_PREFIX else -1
+    start, rest = secret[:MIN_KEY_PREFIX], secret[MIN_KEY_PREFIX:]
+    found = text.find(start) if rest else -1
+    # Joined in the end: a hostile reply may have a million such places.
+    parts, kept = list[str](), 0
     while found >= 0:
-        pairs = zip(secret, text[found : found + len(secret)], strict=False)
-        end = found + sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        end = found + len(start)
+        for character in rest:
+            if text[end : end + 1] != character:
+                break
+            end += 1
         if text[end : end + 1] in {"", '"'}:
-            text, end = text[:found] + _KEY_MASK + text[end:], found
-        found = text.find(secret[:MIN_KEY_PREFIX], end)
-    return text
+            parts += (text[kept:found], _KEY_MASK)
+            kept = end
+        found = text.find(start, end)
+    return "".join([*parts, text[kept:]]) if parts else text
 
 
 def _spellings(secret: str) -> list[str]:
     """Return the secret unchanged, URL-encoded, and as in JSON that escapes slashes."""
     forms = [secret, quote(secret, safe=""), secret.replace("/", "\\/")]
-    return [form for form in forms if form]
+    return list(dict.fromkeys(form for form in forms if form))

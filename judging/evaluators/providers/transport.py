@@ -3,11 +3,11 @@ what to do.
 """
 
 import json
-import re
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from judging.evaluators.prices import MAX_TOKENS
@@ -193,8 +193,15 @@ def parse_error_body(body: bytes) -> tuple[str, str]:
 
 def _with_field(words: str, field: object) -> str:
     """Return the message, with the name of the field added if the message does not contain it."""
-    named = isinstance(field, str) and re.search(rf"[`'\"]{re.escape(field)}[`'\"]", words)
-    return f"{words} (param: '{field}')" if isinstance(field, str) and not named else words
+    if not isinstance(field, str) or any(mark in words for mark in _quote(field)):
+        return words
+    return f"{words} (param: '{field}')"
+
+
+def _quote(field: str) -> Iterator[str]:
+    """Yield the field in quotation marks, whose two ends may differ. Both texts are a stranger's: a
+    pattern made of one could take hours in the other."""
+    return (f"{begin}{field}{end}" for begin, end in product("`'\"", repeat=2))
 
 
 def get_usage(reply: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -1,3 +1,5 @@
+import json
+import time
 from datetime import UTC, datetime
 from urllib.parse import quote_plus
 
@@ -106,3 +108,18 @@ def test_every_error_belongs_to_one_branch_and_has_a_cause():
     assert set(errors.EvaluatorError.__subclasses__()) == branches
     leaves = [leaf for branch in branches for leaf in branch.__subclasses__()]
     assert all("cause" in vars(leaf) for leaf in leaves)
+
+
+def test_a_message_is_searched_for_its_field_in_time_that_grows_with_both():
+    error = {"message": "'" * 300_000, "param": "'" * 10_000 + "b"}
+    started = time.process_time()
+    words, _ = parse_error_body(json.dumps({"error": error}).encode())
+    assert words.endswith("'b')")
+    assert time.process_time() - started < 1
+
+
+def test_many_beginnings_of_a_key_are_hidden_in_time_that_grows_with_their_number():
+    body = f'{KEY[:9]}"'.encode() * 100_000
+    started = time.process_time()
+    assert redact_bytes(KEY, body) == b'[key]"' * 100_000
+    assert time.process_time() - started < 2

@@ -91,8 +91,11 @@ def _records(lines: Lines, file: str, delimiter: str) -> Iterator[tuple[int, int
             break
         lines.skip_blank()
     # The name of a column may have a line break.
-    while first.count('"') % 2 and (more := next(lines, "")):
-        first += more
+    parts, is_open = [first], first.count('"') % 2
+    while is_open and (more := next(lines, "")):
+        parts.append(more)
+        is_open ^= more.count('"') % 2
+    first = "".join(parts)
     told = _detect_delimiter(first, delimiter)
     reader = csv.reader(chain([first] if first else [], lines), delimiter=told, strict=True)
     for number in count(begin):
@@ -163,7 +166,8 @@ def _require(names: list[str], file: str, required: Sequence[str]) -> None:
 
 
 def _join_names(names: list[str]) -> str:
-    return shorten(", ".join(names), 300, placeholder=" ...")
+    # Names may have millions of characters, which take long to shorten.
+    return shorten(", ".join(names)[:1_000], 300, placeholder=" ...")
 
 
 def _row(

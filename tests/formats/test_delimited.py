@@ -1,5 +1,6 @@
 import csv
 import io
+import time
 import tracemalloc
 
 import pytest
@@ -167,3 +168,22 @@ def test_whatever_was_quoted_comes_back(table, delimiter):
     csv.writer(stream, delimiter=delimiter).writerows([("a", "b"), *table])
     read = read_rows(io.BytesIO(stream.getvalue().encode()), "items", delimiter, Limits())
     assert [tuple(row.values.values()) for row in read] == table
+
+
+def test_column_names_with_an_open_quotation_mark_are_read_in_time_that_grows_with_their_lines(
+    tmp_path,
+):
+    path = write(tmp_path, '"key\n' + "\n" * 500_000)
+    started = time.process_time()
+    with pytest.raises(FormatError, match="line 1: the row that starts here cannot be read"):
+        next(read_csv(path))
+    assert time.process_time() - started < 3
+
+
+def test_names_of_columns_that_are_long_together_are_shortened_at_once(tmp_path):
+    names = ",".join(f"{number} {'-?' * 1_000}" for number in range(2_000))
+    path = write(tmp_path, f"{names},\n1\n")
+    started = time.process_time()
+    with pytest.raises(FormatError, match=r"no usable name \(found: '0 \.\.\.'"):
+        next(read_csv(path))
+    assert time.process_time() - started < 1

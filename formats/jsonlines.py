@@ -22,8 +22,9 @@ def read_rows(stream: BinaryIO, file: str, limits: Limits) -> Rows:
     BadRow.
 
     Blank lines are skipped. Values that cannot be stored: NaN and infinite numbers, a name given
-    twice, NUL characters, unpaired surrogates, nesting over 100 deep. Raises FormatError if the
-    file has no lines, or if the whole file is one JSON array.
+    twice, NUL characters, unpaired surrogates, nesting over 100 deep. So is an object with more
+    columns than the limit. Raises FormatError if the file has no lines, or if the whole file is one
+    JSON array.
     """
     lines = Lines(stream, file, limits)
     empty = True
@@ -90,6 +91,9 @@ def _row(file: str, line: int, text: str, limits: Limits) -> Row | BadRow:
     if field is not None:
         reason = "a NUL character or half of a surrogate pair cannot be stored"
         return BadRow(file, line, field, reason)
+    if len(values) > limits.columns:
+        reason = f"the row has more than {limits.columns:,} columns; leave some out"
+        return BadRow(file, line, "", reason)
     if 4 * len(text) > limits.field_bytes:
         for name, value in values.items():
             check_size(_as_text(value), limits, file, line, name)

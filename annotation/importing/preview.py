@@ -20,8 +20,8 @@ MAX_ROWS = 200
 # A web request waits while a file is inspected.
 LOOK_SECONDS = 30.0
 MAX_SHOWN = 5
-# Columns of JSON may differ from row to row, so their number is limited.
-MAX_COLUMNS = 200
+# Columns of JSON may differ from row to row, so their number is limited. A longer name is a text.
+MAX_COLUMNS, MAX_NAME_LENGTH = 200, 200
 # Longer texts are shown side by side without a diff, because computing a diff would delay the page.
 MAX_COMPARED_LENGTH = 20_000
 
@@ -36,13 +36,15 @@ class PreviewItem:
 
 def detect_columns(source: Source) -> list[str]:
     """Return the columns of the first rows; the names of values inside objects contain a dot.
-    Raises FormatError."""
+    Names longer than `MAX_NAME_LENGTH` are left out. Raises FormatError."""
     found: dict[str, None] = {}
     rows = sources.stream_rows(replace(source, columns={}))
     for row in islice(_stop_in_time(rows, source), MAX_ROWS):
-        if isinstance(row, Row):
-            found |= dict.fromkeys(_names(row.values))
-    return list(found)[:MAX_COLUMNS]
+        for name in _names(row.values) if isinstance(row, Row) else ():
+            found[name] = None
+            if len(found) == MAX_COLUMNS:
+                return list(found)
+    return list(found)
 
 
 def suggest_columns(task: tasktypes.TaskType, found: list[str]) -> dict[str, str]:
@@ -87,10 +89,14 @@ def _stop_in_time(rows: Iterator[Row | BadRow], source: Source) -> Iterator[Row 
 
 
 def _names(values: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in values.items():
+    for name in filter(_is_short, values):
         yield name
-        if isinstance(value, dict):
-            yield from (f"{name}.{inner}" for inner in value)
+        if isinstance(inside := values[name], dict):
+            yield from (f"{name}.{inner}" for inner in filter(_is_short, inside))
+
+
+def _is_short(name: str) -> bool:
+    return len(name) <= MAX_NAME_LENGTH
 
 
 def _skip_fault(rows: Iterator[Any]) -> Iterator[Any]:

@@ -668,3 +668,14 @@ def test_a_file_that_is_checked_again_by_other_columns_begins_at_its_first_row(
     jobs.choose_columns(job, job.result["columns"], accept=job.result["accept"])
     job.refresh_from_db()
     assert job.done == 0
+
+
+def test_columns_of_json_are_found_by_short_names_as_many_as_can_be_chosen(lead: Client) -> None:
+    row = {"key": "a", "x" * 300_000: dict.fromkeys(map(str, range(300)), 1), "y" * 201: 2}
+    row |= {"meta": {"z" * 201: 1, "n": 2}, "category": "entity", **TEXTS}
+    more = {f"column {number}": 1 for number in range(300)}
+    job = send(lead, f"{json.dumps(row)}\n{json.dumps(row | more)}\n".encode(), "items.jsonl")
+    found = job.result["found"]
+    assert found[:4] == ["key", "meta", "meta.n", "category"]
+    assert (len(found), max(map(len, found))) == (200, len("column 100"))
+    assert imported(lead, job)["new"] == 1

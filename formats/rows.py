@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 MAX_KEY_LENGTH = 200
+# What is said of a row is as short as people read it, however much stands in the row.
+MAX_REASON_LENGTH, MAX_FIELD_LENGTH = 500, 200
 
 
 class FormatError(Exception):
@@ -58,6 +60,11 @@ class BadRow:
     key: str = ""
     is_read: bool = False
 
+    def __post_init__(self) -> None:
+        for name, most in (("reason", MAX_REASON_LENGTH), ("field", MAX_FIELD_LENGTH)):
+            if len(said := getattr(self, name)) > most:
+                object.__setattr__(self, name, f"{said[: most - 1]}…")
+
     @property
     def row(self) -> int:
         """The number of the row as people see it: in the spreadsheet, otherwise in the lines."""
@@ -110,6 +117,6 @@ def check_size(value: str, limits: Limits, file: str, line: int, field: str) -> 
     # A character takes at most four bytes. So most texts need not be encoded to know that they fit.
     if 4 * len(value) > limits.field_bytes < len(value.encode("utf-8", "surrogatepass")):
         raise FormatError(
-            f"{file}, line {line}: the field '{field}' is longer than {limits.field_bytes:,} "
-            "bytes. Shorten it or split the item."
+            f"{file}, line {line}: the field '{field[:MAX_FIELD_LENGTH]}' is longer than "
+            f"{limits.field_bytes:,} bytes. Shorten it or split the item."
         )

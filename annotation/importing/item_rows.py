@@ -17,6 +17,8 @@ from formats.rows import MAX_KEY_LENGTH, BadRow, Row, as_printable
 
 SHORT_LENGTH = 40
 MAX_CATEGORY_LENGTH = 80
+# A longer word in the place of a category is a text: the page does not ask what it means.
+MAX_WORD_LENGTH = 200
 COLUMNS = ("key", "category", "source_ability", "origin", "cluster", "repeats", "purpose")
 
 
@@ -272,7 +274,8 @@ def _taxonomy_fields(
     if category is None:
         shown = as_printable(word[:MAX_CATEGORY_LENGTH])
         reason = f"“{shown}” is no category of the project."
-        raise _ItemFault("category", reason if word else "is empty; every item has one.", word)
+        told = reason if word else "is empty; every item has one."
+        raise _ItemFault("category", told, word if len(word) <= MAX_WORD_LENGTH else "")
     if category.merged_into:
         category = known.category(category.merged_into)
     return {

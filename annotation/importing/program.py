@@ -27,6 +27,8 @@ from formats.writers import write_csv
 PROGRESS_EVERY = 1_000
 # At most this many rejected rows are shown on the page; the table contains all rejected rows.
 MAX_SHOWN = 100
+# At most so many characters of these rows are kept, to correct them on the page.
+MAX_KEPT_LENGTH = 20_000_000
 # This many rows are named of those with the same problem.
 FIRST_ROWS = 5
 PROBLEM_COLUMNS = ("place", "problem", "file", "line", "field", "reason", "row", "key")
@@ -156,24 +158,34 @@ def _named(job: Job, place: int | None, kind: str, row: BadRow) -> dict[str, Any
 
 def _write_shown_rows(job: Job, told: list[dict[str, Any]]) -> None:
     """Keep the rejected rows that the page shows, and the corrected ones, so that they can be
-    corrected there. Rows of an archive with a password are not kept."""
+    corrected there. Rows of an archive with a password are not kept, nor are those that are too
+    long together: they are told as if they could not be read."""
     rejected = [row for row in told if row[IS_READ]]
     wanted = {
         (row["file"], row["line"]) for row in (*rejected, *upload_files.list_corrections(job))
     }
     source = replace(upload_files.build_source(job), corrections={})
-    kept: list[dict[str, Any]] = []
+    kept: list[str] = []
+    left, long = MAX_KEPT_LENGTH, set[tuple[str, int]]()
     if wanted and not source.password:
         for row in sources.stream_rows(source):
-            file = _shown_name(job, row.file)
-            if isinstance(row, Row) and (file, row.line) in wanted:
-                kept.append(asdict(row) | {"file": file})
-                if len(kept) == len(wanted):
-                    break
+            place = (_shown_name(job, row.file), row.line)
+            if not (isinstance(row, Row) and place in wanted):
+                continue
+            written = json.dumps(asdict(row) | {"file": place[0]})
+            if len(written) > left:
+                long.add(place)
+            else:
+                kept.append(written)
+                left -= len(written)
+            if len(kept) + len(long) == len(wanted):
+                break
+    for one in rejected:
+        one[IS_READ] = (one["file"], one["line"]) not in long
     path = upload_files.shown_rows_path(job)
     path.unlink(missing_ok=True)
     if kept:
-        path.write_text(json.dumps(kept), encoding="utf-8")
+        path.write_text(f"[{', '.join(kept)}]", encoding="utf-8")
 
 
 def _shown_name(job: Job, file: str) -> str:

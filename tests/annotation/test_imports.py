@@ -679,3 +679,17 @@ def test_columns_of_json_are_found_by_short_names_as_many_as_can_be_chosen(lead:
     assert found[:4] == ["key", "meta", "meta.n", "category"]
     assert (len(found), max(map(len, found))) == (200, len("column 100"))
     assert imported(lead, job)["new"] == 1
+
+
+def test_what_is_kept_and_said_of_rejected_rows_is_short(lead: Client, monkeypatch: Any) -> None:
+    monkeypatch.setattr(program, "MAX_KEPT_LENGTH", 1_000)
+    long, rest = "x" * 900, [*CELLS[1:3], "Other.", "3"]
+    rows = ["a", long, *rest], ["b", "entity", "", *rest[1:]], ["c", "Sloppy", *rest]
+    job = send(lead, table(*rows))
+    report = job.result["report"]
+    assert [one["word"] for one in report["unknown"]] == ["Sloppy"]
+    assert [one["is_read"] for one in report["problems"]] == [False, True, True]
+    assert max(len(one["reason"]) for one in report["problems"]) <= 500
+    shown = page(lead, job)
+    assert "Correct 2 rows here" in shown
+    assert "In the file" in shown

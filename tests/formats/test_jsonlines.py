@@ -44,6 +44,7 @@ def test_objects_come_as_they_are_and_blank_lines_count_only_as_lines(tmp_path):
         ('{"a": ' + "[" * 101 + "]" * 101 + "}", "", "nested more than 100 deep"),
         ('{"a": ' + "9" * 5000 + "}", "", "cannot be stored"),
         (json.dumps(dict.fromkeys(range(10_001))), "", "more than 10,000 columns"),
+        ('{"a": ' + "9" * 5000 + ".0}", "", "9…"),
     ],
 )
 def test_an_unusable_line_is_reported_and_its_neighbours_read(tmp_path, line, field, reason):

@@ -239,15 +239,15 @@ class OutcomeFilter(django_filters.FilterSet):
 
     def of_dose(self, found: OutcomeQuerySet, name: str, value: Decimal) -> OutcomeQuerySet:
         """Outcomes of items with this number of errors; none if it is not a whole number."""
-        return drilldown.filter_by_dose(found, int(value)) if value == int(value) else found.none()
+        dose = _whole(value)
+        return found.none() if dose is None else drilldown.filter_by_dose(found, dose)
 
     def of_expected(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
         return drilldown.filter_by_expected_effect(found, value)
 
     def beside(self, found: OutcomeQuerySet, name: str, value: Decimal) -> OutcomeQuerySet:
         """Compare with the run of this number; an invalid number matches no run."""
-        number = int(value) if value == int(value) and 0 < value < 10**9 else 0
-        return drilldown.filter_by_other_run(found, number, name)
+        return drilldown.filter_by_other_run(found, _whole(value) or 0, name)
 
     def of_repeated(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
         """Outcomes with a detected and an undetected sample, whatever the value."""
@@ -291,6 +291,13 @@ class OutcomeFilter(django_filters.FilterSet):
             if not self.data.get(name):
                 del self.form.fields[name]
         return self.form
+
+
+def _whole(value: Decimal) -> int | None:
+    """Return a whole number of at most nine digits, None for any other one. Of a number such as
+    1e9999999, a whole number would have as many digits."""
+    is_short = -(10**9) < value < 10**9
+    return int(value) if is_short and value == int(value) else None
 
 
 def _missing_choice(chosen: str | None, held: Mapping[str, None]) -> list[str]:

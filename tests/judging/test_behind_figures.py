@@ -1,6 +1,7 @@
 """What is measured of items as slices, and the items that figures lead to."""
 
 import re
+import time
 from itertools import cycle
 
 import pytest
@@ -325,6 +326,16 @@ def test_a_pair_of_runs_leads_to_the_items_they_disagree_on(
     assert keys(browser, f"{RUN}?differs_from=7") == []
     [both, *_] = links(browser, "compare/?view=pairs&run=1&run=2", "in_both=2")
     assert keys(browser, both) == [f"item-{n}" for n in range(1, 41) if n != 39]
+
+
+@pytest.mark.parametrize("number", ["-1e1000000", "1e49", "1.5", "0"])
+def test_a_run_of_an_impossible_number_has_no_outcomes_at_once(
+    blind: Run, browser: Client, number: str
+) -> None:
+    browser.get(RUN)
+    started = time.process_time()
+    assert keys(browser, f"{RUN}?differs_from={number}") == []
+    assert time.process_time() - started < 1
 
 
 def test_golds_at_an_end_of_the_scale_lead_to_their_items(

@@ -7,7 +7,7 @@ A word or a quotation after `-` must not occur.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from django.db import connection
@@ -26,6 +26,8 @@ MOST_TERMS = 20
 # How many places of an item are shown, and the letters around the first match.
 MOST_EXCERPTS, BEFORE, AFTER = 2, 40, 120
 COMMENT = "Comment"
+# So many words of a quotation are looked for in texts to mark them; the index has looked for all.
+MOST_MARKED = 10
 _TERM = re.compile(r'(-?)(?:"([^"]*)"?|(\S+))')
 
 
@@ -129,13 +131,15 @@ def found_in_comments(excerpts: dict[int, list[Excerpt]]) -> list[int]:
 
 
 def pattern(terms: Iterable[Term]) -> re.Pattern[str]:
-    """What stands for the terms in a text as people wrote it."""
+    """What stands for the first `MOST_MARKED` words of the terms in a text as people wrote it. More
+    words would be compared at every place of a text that repeats one of them."""
+    marked = (replace(term, words=term.words[:MOST_MARKED]) for term in terms)
     each = (
         ("" if search_index.is_letter_word(term.words[0]) else r"(?<![^\W_])")
         # The search takes ß for ss, as it does both in capitals.
         + r"[\W_]*".join(re.escape(word).replace("ss", "(?:ss|ß)") for word in term.words)
         + _end(term)
-        for term in terms
+        for term in marked
     )
     return re.compile("|".join(each), re.IGNORECASE)
 

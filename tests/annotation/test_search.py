@@ -1,5 +1,6 @@
 """The search for words in the texts of items and in the comments on them."""
 
+import time
 from typing import Any
 
 import pytest
@@ -294,3 +295,12 @@ def test_items_from_before_the_triggers_are_indexed(project: Project) -> None:
     search_index.TRIGGERS.drop()
     search_index.TRIGGERS.install()
     assert find(project, "spider") == ["one"]
+
+
+def test_a_long_quotation_is_marked_in_time_that_grows_with_the_text() -> None:
+    terms = search.parse_query(f'"{"a " * 200}b"')
+    started = time.process_time()
+    found = search.pattern(terms).search("a " * 300_000)
+    assert time.process_time() - started < 1
+    assert found
+    assert found[0].split() == ["a"] * search.MOST_MARKED

@@ -238,6 +238,16 @@ def test_a_lease_takes_requests_in_the_run_s_random_order(run: Run) -> None:
     assert take(run) == []
 
 
+def test_a_lease_ends_once_its_bodies_are_long_together(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease, "_FIRST_RENDERED", 2)
+    now = timezone.now()
+    assert len(lease.lease_requests(run.endpoint, "worker", 6, now, room=1).leased) == 2
+    assert states() == {"leased": 2, "waiting": 4}
+    assert len(take(run)) == 4
+
+
 def test_runs_of_an_endpoint_share_what_is_leased(project: Project) -> None:
     make_items(project, 20)
     endpoint = make_endpoint(NOWHERE)

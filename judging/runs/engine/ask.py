@@ -86,9 +86,10 @@ STOP = threading.Event()
 class TimeSlice:
     """The shared state of the coroutines of one slice.
 
-    `open` counts requests that are leased and not yet stored; `begun` maps the calls in flight to
-    their requests. `stored` is set when results were stored, `all_stored` at the end. `last_calls`
-    is called when only calls in flight are left, so that the next slice may begin.
+    `open` counts requests that are leased and not yet stored, and `open_bytes` the bytes of their
+    bodies; `begun` maps the calls in flight to their requests. `stored` is set when results were
+    stored, `all_stored` at the end. `last_calls` is called when only calls in flight are left, so
+    that the next slice may begin.
 
     `held` maps each run that sends nothing for now to the request in which a parameter was refused,
     or to None once the refusal is stored. Then the run's state is checked, and the run may send
@@ -117,6 +118,7 @@ class TimeSlice:
     held: dict[int, int | None] = field(default_factory=dict)
     refused: set[tuple[int, str]] = field(default_factory=set)
     open: int = 0
+    open_bytes: int = 0
     over: bool = False
 
     def closing(self) -> bool:
@@ -367,7 +369,8 @@ async def _keep_leased(work: TimeSlice) -> None:
     in_flight, looked = work.endpoint.in_flight, 0.0
     while not work.closing():
         room = LEASED_AHEAD * in_flight - work.open
-        count = room if room >= MIN_LEASE_FACTOR * in_flight and not work.held else 0
+        fits = work.open_bytes < lease.MAX_LEASED_BYTES
+        count = room if room >= MIN_LEASE_FACTOR * in_flight and fits and not work.held else 0
         on_record = work.list_on_record()
         # Check the runs even if the queue is full: a run may have been paused.
         if count or on_record or time.monotonic() - looked >= LOOK_EVERY:
@@ -376,6 +379,7 @@ async def _keep_leased(work: TimeSlice) -> None:
             for run_id in on_record:
                 del work.held[run_id]
             work.open += len(batch.leased)
+            work.open_bytes += lease.measure_bodies(batch.leased)
             for leased in batch.leased:
                 work.todo.put_nowait(leased)
             if count and not work.open:
@@ -384,7 +388,8 @@ async def _keep_leased(work: TimeSlice) -> None:
 
 
 def _lease_batch(work: TimeSlice, count: int) -> lease.LeasedBatch:
-    return lease.lease_requests(work.endpoint, work.holder, count, clock.now())
+    room = lease.MAX_LEASED_BYTES - work.open_bytes
+    return lease.lease_requests(work.endpoint, work.holder, count, clock.now(), room=room)
 
 
 async def _ask_requests(work: TimeSlice) -> None:
@@ -447,6 +452,7 @@ async def _write_results(work: TimeSlice) -> None:
         group += _drain(work.done)
         await work.in_database(partial(_store_group, work, group), work.records)
         work.open -= len(group)
+        work.open_bytes -= lease.measure_bodies(one.leased for one in group)
         work.note_stored(group)
         work.stored.set()
         work.ended.put_nowait(group)

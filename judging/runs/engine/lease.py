@@ -28,6 +28,10 @@ from judging.strategies.replies.outputs import strip_unstorable
 
 # A killed worker is noticed after this time. Until then, nobody sends its requests again.
 LEASE_DURATION = timedelta(seconds=12)
+# What a slice of time has leased waits in memory: prompts may have megabytes each.
+MAX_LEASED_BYTES = 200_000_000
+# So many requests are rendered first, and more at once if their bodies turn out to be short.
+_FIRST_RENDERED, _MOST_RENDERED = 16, 1_024
 _REQUEST_TABLE = Request._meta.db_table
 # Statements of each lease, and of each look at the runs and the calls in flight.
 _RUNNING_RUNS = sql.PreparedRows(
@@ -177,8 +181,11 @@ def _planning(endpoint_id: int) -> str:
     return f"planning {endpoint_id}"
 
 
-def lease_requests(endpoint: Endpoint, holder: str, count: int, now: datetime) -> LeasedBatch:
-    """Lease up to `count` due requests of the endpoint's running runs, divided among the runs.
+def lease_requests(
+    endpoint: Endpoint, holder: str, count: int, now: datetime, *, room: int = MAX_LEASED_BYTES
+) -> LeasedBatch:
+    """Lease up to `count` due requests of the endpoint's running runs, divided among the runs; no
+    more of a run once the bodies of its requests have its part of `room` bytes.
 
     Each holder, which is a slice of time, begins at another run. If calls are slow, a slice sends
     only the first few of the requests that it leases, and the later runs would wait until the
@@ -197,8 +204,14 @@ def lease_requests(endpoint: Endpoint, holder: str, count: int, now: datetime) -
     for left, run in zip(range(len(running), 0, -1), running, strict=True):
         share = -(-(count - len(leased)) // left)
         if share > 0:
-            leased += _lease_run_requests(run, endpoint, holder, share, now)
+            part = (room - measure_bodies(leased)) // left
+            leased += _lease_run_requests(run, endpoint, holder, share, now, part)
     return LeasedBatch(frozenset(run.pk for run in running), leased)
+
+
+def measure_bodies(leased: Iterable[LeasedRequest]) -> int:
+    """The bytes of the bodies of these requests."""
+    return sum(len(one.body) for one in leased)
 
 
 def find_unwanted(ids: Iterable[int]) -> set[int]:
@@ -233,7 +246,7 @@ def _free_expired(now: datetime) -> None:
 
 
 def _lease_run_requests(
-    run: Run, endpoint: Endpoint, holder: str, count: int, now: datetime
+    run: Run, endpoint: Endpoint, holder: str, count: int, now: datetime, room: int
 ) -> list[LeasedRequest]:
     if (run.pinned["provider"], run.pinned["address"]) != (endpoint.provider, endpoint.address):
         pause_run(run, f"The address of {endpoint.name} was changed. Change it back, then resume.")
@@ -242,7 +255,7 @@ def _lease_run_requests(
     if not found:
         return []
     try:
-        prepared = _render_requests(run, endpoint, found)
+        prepared = _render_requests(run, endpoint, found, room)
     except Refused as error:
         pause_run(run, str(error))
         return []
@@ -285,8 +298,19 @@ def _lock_still_due(prepared: Sequence[LeasedRequest], now: datetime) -> list[Le
 
 
 def _render_requests(
-    run: Run, endpoint: Endpoint, found: Sequence[_DueRequest]
+    run: Run, endpoint: Endpoint, found: Sequence[_DueRequest], room: int
 ) -> list[LeasedRequest]:
+    """Return the first of the requests with their bodies: as many as fit in `room` bytes, or
+    slightly more."""
+    prepared = _render_part(run, endpoint, found[:_FIRST_RENDERED])
+    while len(prepared) < len(found) and (left := room - measure_bodies(prepared)) > 0:
+        longest = max(len(one.body) for one in prepared)
+        end = len(prepared) + min(_MOST_RENDERED, -(-left // longest))
+        prepared += _render_part(run, endpoint, found[len(prepared) : end])
+    return prepared
+
+
+def _render_part(run: Run, endpoint: Endpoint, found: Sequence[_DueRequest]) -> list[LeasedRequest]:
     """Return the requests with their bodies; each body is rendered again from a call of the run."""
     numbers = rendering.load_supplements(run, [request.pk for request in found])
     bodies = rendering.render_bodies(run, [request.pk for request in found])

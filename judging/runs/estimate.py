@@ -29,6 +29,8 @@ PILOT_CALLS = 30
 # The number of latest replies used for an estimate.
 MAX_REPLIES = 1000
 BATCH = 200
+# The number of items whose texts are in memory at the same time: they may have megabytes each.
+RENDERED_TOGETHER = 50
 # English has about 4.3 bytes of UTF-8 per token, so hardly any prompt has more than 5: the
 # ends of the range of input tokens.
 _BYTES_PER_TOKEN = (5, BYTES_PER_TOKEN)
@@ -277,7 +279,7 @@ def estimate_run(
     pinning.pin_examples(run, drawn.examples)
     rendered: dict[str, tuple[int, Decimal | None]] = {}
     by_key: dict[str, list[str]] = {}
-    for batch in _batches(drawn.places):
+    for batch in _batches(drawn.places, RENDERED_TOGETHER):
         for key, digest, body in _render_requests(run, asked, batch, config.over):
             rendered[digest] = len(body), spending.estimate_request(endpoint, run, body)
             by_key.setdefault(key, []).append(digest)
@@ -418,6 +420,6 @@ def find_answered(digests: Iterable[str]) -> set[str]:
     return found
 
 
-def _batches(rows: list[Any]) -> Iterator[list[Any]]:
-    for start in range(0, len(rows), BATCH):
-        yield rows[start : start + BATCH]
+def _batches(rows: list[Any], size: int = BATCH) -> Iterator[list[Any]]:
+    for start in range(0, len(rows), size):
+        yield rows[start : start + size]

@@ -1,11 +1,12 @@
 """A run asks what was estimated."""
 
+import tracemalloc
 from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 
-from annotation.models import Project
+from annotation.models import Project, Revision
 from judging.errors import Refused
 from judging.models import Endpoint, Request
 from judging.runs import estimate, lifecycle, selection
@@ -88,6 +89,17 @@ def test_the_cost_is_that_of_what_is_still_to_be_asked(
     assert before.cost
     assert Decimal("0.006") < before.cost < Decimal("0.012")
     assert after.cost == Decimal(0)
+
+
+def test_the_texts_of_few_items_are_in_memory_at_once(project: Project, endpoint: Endpoint) -> None:
+    make_items(project, 194)
+    long = {"prompt": "Who?", "gold": "Ann.", "perturbed": "long " * 40_000}
+    Revision.objects.update(texts=long)
+    tracemalloc.start()
+    assert estimate_at(project, endpoint).calls == 200
+    # Together, the texts have 40 MB, and as many as JSON.
+    assert tracemalloc.get_traced_memory()[1] < 35_000_000
+    tracemalloc.stop()
 
 
 def estimate_at(

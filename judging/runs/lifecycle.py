@@ -49,6 +49,9 @@ UNASKED_REASONS: dict[str, str] = {
 MAX_MESSAGES = 10
 # Calls are planned in small transactions, so that the write lock is never held for long.
 BATCH = 200
+# A batch ends early once its texts, which are all in memory, have so many characters: some have
+# megabytes each. So many outcomes are read at once.
+MAX_TEXT_LENGTH, CHUNK = 20_000_000, 20
 # From this number of outcomes on, planning changes the tables so much that PostgreSQL needs new
 # statistics.
 ANALYZE_FROM = 1_000
@@ -348,22 +351,33 @@ def plan_calls(run: Run, *, keep_on: Callable[[], bool] = lambda: True) -> None:
     """
     strategy = run.pinned_strategy()
     planned = run.calls.aggregate(last=Max("outcome"))["last"] or 0
-    batches = 0
+    batches, at_once = 0, BATCH
     while Run.objects.planning().filter(pk=run.pk).exists() and keep_on():
         later = run.outcomes.pending().filter(pk__gt=planned).select_related("revision")
-        batch = list(later.order_by("pk")[:BATCH])
+        batch = _take_batch(later.order_by("pk")[:at_once].iterator(CHUNK))
         if not batch:
             _analyze_calls(run.outcomes.count())
             Run.objects.planning().filter(pk=run.pk).update(state=Run.State.RUNNING)
             break
         outcomes.start_outcomes(run, strategy, batch)
-        planned = batch[-1].pk
+        planned, at_once = batch[-1].pk, min(BATCH, 2 * len(batch))
         batches += 1
         if batches.bit_count() == 1:
             _analyze_calls(batches * BATCH)
     run.refresh_from_db(fields=["state"])
     if run.state == Run.State.RUNNING:
         finish_if_done(run)
+
+
+def _take_batch(later: Iterable[Outcome]) -> list[Outcome]:
+    """Return the first of the outcomes, as many as have `MAX_TEXT_LENGTH` characters together."""
+    batch, length = list[Outcome](), 0
+    for outcome in later:
+        batch.append(outcome)
+        length += len(str(outcome.revision.texts))
+        if length >= MAX_TEXT_LENGTH:
+            break
+    return batch
 
 
 def _analyze_calls(planned: int) -> None:

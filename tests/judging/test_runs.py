@@ -170,6 +170,19 @@ def test_planning_that_was_stopped_goes_on_where_it_was(
     assert run.outcomes.filter(calls=None).count() == 0
 
 
+def test_a_batch_of_long_texts_ends_early(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lifecycle, "MAX_TEXT_LENGTH", 1)
+    make_items(project, 3)
+    run = make_run(project, make_endpoint(NOWHERE))
+    allowed = iter([True, True, False])
+    lifecycle.plan_calls(run, keep_on=lambda: next(allowed))
+    assert (run.state, Call.objects.count()) == (Run.State.PLANNING, 2)
+    lifecycle.plan_calls(run)
+    assert (run.state, Call.objects.count()) == (Run.State.RUNNING, 3)
+
+
 def test_the_database_counts_the_calls_of_a_large_run_each_time_they_are_twice_as_many(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

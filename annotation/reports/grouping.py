@@ -27,6 +27,8 @@ TAXONOMY_COLUMNS = (CATEGORY, "ability")
 # So many of the first and of the last items are enough to find the fields: all items of an import
 # have the same fields, and generated items come last.
 SAMPLE_ITEMS = 200
+# Fields may have megabytes: few items are fetched at once, and beginnings of texts are kept alone.
+FETCHED_TOGETHER = 20
 MAX_GROUPS = 50
 # A longer value is a sentence, not the name of a group.
 MAX_LENGTH, MAX_WORDS = 80, 8
@@ -89,7 +91,11 @@ def list_groupings(project: Project) -> list[Grouping]:
         items.order_by(order).values("pk")[:SAMPLE_ITEMS] for order in ("position", "-position")
     )
     first, last = (Q(pk__in=end) for end in ends)
-    sample = list(items.filter(first | last).values("fields", *GROUPING_COLUMNS))
+    rows = items.filter(first | last).values("fields", *GROUPING_COLUMNS)
+    sample = [
+        {**row, "fields": {name: _shorten(value) for name, value in row["fields"].items()}}
+        for row in rows.iterator(FETCHED_TOGETHER)
+    ]
     known = taxonomy.load_taxonomy(project)
     fields = [
         Grouping(name, name.replace("_", " ").capitalize(), known)
@@ -120,6 +126,14 @@ def _grouping_fields(sample: list[dict[str, Any]]) -> list[str]:
                 values[name].add(str(value))
     suited = values.keys() - unsuited
     return sorted(suited, key=lambda name: (len(values[name]) > MAX_GROUPS, name))
+
+
+def _shorten(value: object) -> object:
+    """Return the beginning of a text, which is too long to name a group if the text is. Lists and
+    objects name none."""
+    if isinstance(value, str):
+        return value[: MAX_LENGTH + 1]
+    return value if isinstance(value, int | float) else None
 
 
 def _is_sentence(value: object) -> bool:

@@ -1,5 +1,7 @@
 """The ways in which items can be grouped."""
 
+import tracemalloc
+
 import pytest
 
 from annotation.models import Project
@@ -47,3 +49,14 @@ def test_fields_of_the_last_items_are_found_in_a_large_project(
         make_item(project, fields={"source": "exam"})
     make_item(project, fields={"drawn_errors": "4"})
     assert list_fields(project) == ["drawn_errors", "source"]
+
+
+def test_fields_of_few_items_are_in_memory_at_once() -> None:
+    project = make_project("fbi")
+    for _ in range(100):
+        make_item(project, fields={"source": "exam", "text": "x" * 400_000})
+    tracemalloc.start()
+    assert list_fields(project) == ["source"]
+    # Together, the texts have 40 MB, and as many as JSON.
+    assert tracemalloc.get_traced_memory()[1] < 35_000_000
+    tracemalloc.stop()

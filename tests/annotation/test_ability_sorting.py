@@ -267,6 +267,8 @@ def test_programs_read_how_far_it_is_and_sort_as_pages_do(
     assert (told["total"], told["unsorted"], told["abilities"]["factual"]) == (3, 2, 1)
     assert ask(wish | {"ability": "taste"}).status_code == 422
     assert ask({"item": "gone", "ability": "factual"}).status_code == 422
+    too_many = ask(*[{}] * 20_001)
+    assert (too_many.status_code, len(too_many.content) < 1_000) == (422, True)
     assert client.post(way + "undo/").json() == {"changed": ["p1"], "missed": []}
     assert ability("p1") == ""
 

@@ -14,6 +14,9 @@ from annotation.items import ability_sorting
 from annotation.items.ability_sorting import AbilityChange, SortResult
 from annotation.projects import access
 
+# Each one that is wrong is answered with a message of its own.
+MOST_CHANGES = 20_000
+
 
 class AbilitiesSerializer(serializers.Serializer[ability_sorting.PromptCounts]):
     """The number of prompts by ability; `suggested` counts the unsorted prompts that have a
@@ -44,7 +47,9 @@ class WishSerializer(serializers.Serializer[AbilityChange]):
 
 
 class SortSerializer(serializers.Serializer[Any]):
-    items = WishSerializer(many=True, allow_empty=False)
+    items: Any = serializers.ListSerializer(
+        child=WishSerializer(), allow_empty=False, max_length=MOST_CHANGES
+    )
 
 
 class SortedSerializer(serializers.Serializer[SortResult]):
@@ -69,7 +74,7 @@ class SortedSerializer(serializers.Serializer[SortResult]):
 )
 @api_view(["GET", "PATCH"])
 def abilities(request: Request, slug: str) -> Response:
-    """The numbers of prompts by ability. A PATCH sets the abilities of some prompts."""
+    """The numbers of prompts by ability. A PATCH sets those of at most 20,000 prompts."""
     lead = access.member_for(request, slug, right="manage")
     if request.method == "GET":
         return Response(AbilitiesSerializer(ability_sorting.count_prompts(lead.project)).data)

@@ -17,6 +17,8 @@ from judging.strategies import compute_digest
 # Frames whose items are error items and score-invariant items.
 JUDGING_FRAMES = ("single", "pair", "reference")
 AT_A_TIME = 5_000
+# Rows with texts or fields, some of which have megabytes.
+TEXTS_AT_A_TIME = 50
 READING_STEP = "reading outcomes"
 # A plain field, so that Django does not convert a million values that are already numbers.
 _NUMBER: "Field[Any, Any]" = Field()

@@ -23,7 +23,14 @@ from annotation.models import Item, Project, Resolution, Revision
 from annotation.reports.grouping import Grouping
 from judging.models import Outcome, Run
 from judging.results import counted, detectors, metric_scales, progress
-from judging.results.arrays import AT_A_TIME, READING_STEP, Bools, Floats, Ints
+from judging.results.arrays import (
+    AT_A_TIME,
+    READING_STEP,
+    TEXTS_AT_A_TIME,
+    Bools,
+    Floats,
+    Ints,
+)
 from judging.results.detectors import GroupKey
 from judging.results.metric_scales import SCORING_FRAMES, ScoredMetric
 from judging.strategies.replies import item_decisions
@@ -254,7 +261,7 @@ def _classify_lengths(runs: Sequence[Run]) -> dict[int, str]:
     """Find out by item id whether the expected answer is short or long."""
     judged = Outcome.objects.filter(run__in=runs).values("revision")
     texts = Revision.objects.filter(pk__in=judged).order_by().values_list("item", "texts")
-    words = {item: mean_words(one) for item, one in texts.iterator(AT_A_TIME)}
+    words = {item: mean_words(one) for item, one in texts.iterator(TEXTS_AT_A_TIME)}
     middle = float(np.median(list(words.values()))) if words else 0.0
     return {item: SHORT if n <= middle else LONG for item, n in words.items()}
 

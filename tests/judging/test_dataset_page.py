@@ -1,17 +1,18 @@
 """Data set, agreement and effort as pages: their figures by hand, and where they lead."""
 
 import re
+import tracemalloc
 from html import unescape
 
 import pytest
 from django.test import Client
 
-from annotation.models import Item, Mark, Membership, Project
+from annotation.models import Item, Mark, Membership, Project, Revision
 from annotation.reports import grouping
 from judging.results.columns import GROUP_DRAW_LIMIT
 from judging.results.group_fields import ANSWER_LENGTH_TITLE
 from judging.results.page_parts import ResultPage
-from judging.results.tables import PAGES
+from judging.results.tables import PAGES, data_set
 from tests.annotation.test_agreement import make_label, people_of
 from tests.builders import make_member, make_project
 from tests.judging.builders_decided import make_replied, scores
@@ -309,3 +310,14 @@ def test_the_words_of_many_items_are_counted_by_a_worker(project: Project, brows
     assert "These figures are being computed." not in shown(browser, "data-set/?view=categories")
     make_items(project, 1)
     assert "These figures are being computed." in shown(browser, "data-set/?view=categories")
+
+
+def test_the_texts_of_few_items_are_in_memory_at_once(project: Project) -> None:
+    make_items(project, 200)
+    Revision.objects.update(texts={"prompt": "Who?", "gold": "Ann.", "perturbed": "x" * 400_000})
+    tracemalloc.start()
+    [row] = [one for one in data_set.tabulate(project, []) if one["value"] == "perturbed"]
+    # Together, the texts have 80 MB.
+    assert tracemalloc.get_traced_memory()[1] < 60_000_000
+    tracemalloc.stop()
+    assert row["count"] == 200

@@ -18,6 +18,7 @@ from annotation.reports.grouping import MAX_GROUPS, Grouping
 from annotation.tasktypes import main_field
 from annotation.templatetags import figures as written
 from judging.results import cells, chart_parts, columns, detectors, group_fields
+from judging.results.arrays import TEXTS_AT_A_TIME
 from judging.results.cells import Cell, Grid, GridLine, Header, LineBlock, Row
 from judging.results.columns import Table
 from judging.results.detectors import GroupKey
@@ -123,7 +124,7 @@ def _count_answers(project: Project, held: Any, named: Sequence[Grouping]) -> Va
 
 def _count_fields(items: Any, named: Sequence[Grouping]) -> ValueCounts:
     groups = [one.expression() for one in named]
-    rows = items.order_by().values_list("fields", *groups).iterator(AT_A_TIME)
+    rows = items.order_by().values_list("fields", *groups).iterator(TEXTS_AT_A_TIME)
     return _count_values(FIELDS, ((fields, group) for fields, *group in rows))
 
 
@@ -172,7 +173,7 @@ def _count_lengths(items: Any, named: Sequence[Grouping]) -> dict[GroupKey, dict
     found: dict[GroupKey, dict[str, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0] * 3))
     current = Revision.objects.filter(item__in=items, number=F("item__revision_number"))
     groups = [one.expression("item__") for one in named]
-    rows = current.order_by().values_list("texts", *groups).iterator(chunk_size=AT_A_TIME)
+    rows = current.order_by().values_list("texts", *groups).iterator(TEXTS_AT_A_TIME)
     for texts, *group in rows:
         for name, text in texts.items():
             said, joined = found[detectors.make_group_key(group)][name], _join_text(text)

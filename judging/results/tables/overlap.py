@@ -20,6 +20,7 @@ from judging.results import (
     group_fields,
     lines,
 )
+from judging.results.arrays import TEXTS_AT_A_TIME
 from judging.results.columns import Table
 from judging.results.detectors import GroupKey
 from judging.results.metric_lines import metric_view
@@ -49,7 +50,8 @@ def tabulate_overlap(
         mine = found.filter(run=run)
         outcomes = list(mine.order_by("item__position").values_list(*fields))
         texts = Revision.objects.filter(pk__in=mine.order_by().values("revision"))
-        words = {pk: mean_words(one) for pk, one in texts.values_list("pk", "texts")}
+        read = texts.values_list("pk", "texts").iterator(TEXTS_AT_A_TIME)
+        words = {pk: mean_words(one) for pk, one in read}
         groups: dict[GroupKey, list[tuple[str, float, float]]] = defaultdict(list)
         for cluster, revision, values, *group in outcomes:
             key = detectors.make_group_key(group)

@@ -29,7 +29,7 @@ from judging.strategies.replies.outputs import strip_unstorable
 # A killed worker is noticed after this time. Until then, nobody sends its requests again.
 LEASE_DURATION = timedelta(seconds=12)
 # What a slice of time has leased waits in memory: prompts may have megabytes each.
-MAX_LEASED_BYTES = 200_000_000
+MAX_LEASED_BYTES = 64_000_000
 # So many requests are rendered first, and more at once if their bodies turn out to be short.
 _FIRST_RENDERED, _MOST_RENDERED = 16, 1_024
 _REQUEST_TABLE = Request._meta.db_table

@@ -255,7 +255,7 @@ _OWN_MEANINGS = {
         "stage": "what the label is for: `label`, `blind` (first look), `verify`, "
         "`qualification`, `control`, `baseline` (human baseline) or `adjudicate`",
         "missing": "answers off their scale, by field, with cause and value",
-        "counted": "true if it fills a place of the item and its texts were not corrected since",
+        "counted": "true if it fills a slot of the item and its texts were not corrected since",
         "supersedes": "the label that it replaces",
         "task_type": "task type that asked",
         "task_type_version": "version of the task type",

@@ -20,7 +20,7 @@ from judging.results.views import charts
 class Command(BaseCommand):
     help = (
         "Write an archive of results: data, figures, charts, methods and digests. Others can"
-        " reproduce the figures with `results --from`."
+        " reproduce the figures with results --from."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -30,8 +30,10 @@ from judging.strategies.replies.outputs import strip_unstorable
 LEASE_DURATION = timedelta(seconds=12)
 # What a slice of time has leased waits in memory: prompts may have megabytes each.
 MAX_LEASED_BYTES = 64_000_000
-# So many requests are rendered first, and more at once if their bodies turn out to be short.
+# So many requests of a run are rendered first, and then as many at once as fit if none is longer
+# than the longest before.
 _FIRST_RENDERED, _MOST_RENDERED = 16, 1_024
+_longest_bodies: dict[int, int] = {}
 _REQUEST_TABLE = Request._meta.db_table
 # Statements of each lease, and of each look at the runs and the calls in flight.
 _RUNNING_RUNS = sql.PreparedRows(
@@ -302,11 +304,13 @@ def _render_requests(
 ) -> list[LeasedRequest]:
     """Return the first of the requests with their bodies: as many as fit in `room` bytes, or
     slightly more."""
-    prepared = _render_part(run, endpoint, found[:_FIRST_RENDERED])
+    prepared: list[LeasedRequest] = []
     while len(prepared) < len(found) and (left := room - measure_bodies(prepared)) > 0:
-        longest = max(len(one.body) for one in prepared)
-        end = len(prepared) + min(_MOST_RENDERED, -(-left // longest))
-        prepared += _render_part(run, endpoint, found[len(prepared) : end])
+        longest = _longest_bodies.get(run.pk)
+        size = min(_MOST_RENDERED, -(-left // longest)) if longest else _FIRST_RENDERED
+        part = _render_part(run, endpoint, found[len(prepared) : len(prepared) + size])
+        _longest_bodies[run.pk] = max(longest or 1, *(len(one.body) for one in part))
+        prepared += part
     return prepared
 
 

@@ -370,7 +370,10 @@ def set_priority(lead: Membership, items: Iterable[Item], priority: str) -> int:
 
 def prioritise(items: Iterable[int], priority: str) -> None:
     """Like `set_priority`, for the items with these ids, in one step; records no event."""
-    slots = Slot.objects.at_work().filter(item__in=list(items))
+    chosen = list(items)
+    # Items before slots, in the order of everybody else who changes several.
+    list(Item.objects.locked().filter(pk__in=chosen).order_by("pk").values_list("pk"))
+    slots = Slot.objects.at_work().filter(item__in=chosen)
     slots.update(priority=work_order.PRIORITIES[priority])
     if priority == "urgent":
         slots.put_open_first()

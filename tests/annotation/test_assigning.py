@@ -157,6 +157,17 @@ def test_an_unknown_priority_is_a_mistake(lead: Membership) -> None:
         assignment.set_priority(lead, [], "whenever")
 
 
+def test_items_are_locked_before_their_slots_get_a_priority(lead: Membership) -> None:
+    items = [make_item(lead.project) for _ in range(3)]
+    with CaptureQueriesContext(connection) as queries:
+        assignment.prioritise([one.pk for one in items], "urgent")
+    first, *rest = (one["sql"] for one in queries)
+    assert "annotation_item" in first
+    assert "ORDER BY" in first
+    assert connection.vendor == "sqlite" or "FOR NO KEY UPDATE" in first
+    assert all("annotation_slot" in one for one in rest)
+
+
 # ----------------------------------------------------------------------------------- overlap
 
 

@@ -4,6 +4,7 @@ import uuid
 from typing import Any
 
 from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
 from django.urls import path
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -23,6 +24,7 @@ from annotation.api.responses import (
     respond_with_etag,
     validate_body,
 )
+from annotation.db import transactions
 from annotation.projects import access
 from judging.models import Delivery, Webhook
 from judging.webhooks import signing, webhooks
@@ -152,10 +154,13 @@ def webhook(request: Request, slug: str, webhook: int) -> Response:
         webhooks.delete_webhook(found, access.ensure_membership(lead))
         return Response(status=204)
     if request.method == "PATCH":
-        check_if_match(request, _settings(found))
         said = validate_body(ChangedWebhookSerializer(data=request.data))
         by = access.ensure_membership(lead)
-        webhooks.change_webhook(found, by, **said, now=timezone.now())
+        with transactions.transact():
+            # Locked, so that of two who read the same settings only one changes them.
+            found = get_object_or_404(Webhook.objects.select_for_update(of=("self",)), pk=found.pk)
+            check_if_match(request, _settings(found))
+            webhooks.change_webhook(found, by, **said, now=timezone.now())
     return respond_with_etag(WebhookSerializer(found).data, _settings(found))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from django.test import Client
 from annotation.models import Membership
 from config import limits
 from judging.models import Budget
+from tests.annotation.test_queue_threads import at_once
 from tests.builders import Cast, cast
 from tests.judging.builders_judging import api_client
 
@@ -58,6 +60,16 @@ def set_cap(client: Client, people: Cast, cap: str, **headers: str) -> int:
     body = {"cap": cap}
     answer = client.put(budget(people), body, content_type="application/json", headers=headers)
     return int(answer.status_code)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_who_set_a_budget_at_once_after_the_same_look_one_is_refused(people: Cast) -> None:
+    tag = api_client(people.lead).get(budget(people))["ETag"]
+
+    def set_own(cap: str) -> int:
+        return set_cap(api_client(people.lead), people, cap, **{"If-Match": tag})
+
+    assert sorted(at_once(partial(set_own, "7"), partial(set_own, "8"))) == [200, 412]
 
 
 def test_a_budget_that_somebody_else_changed_meanwhile_is_not_set(people: Cast) -> None:

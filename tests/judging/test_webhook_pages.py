@@ -2,6 +2,7 @@
 
 import uuid
 from datetime import timedelta
+from functools import partial
 from html import unescape
 from typing import Any
 
@@ -13,6 +14,7 @@ from annotation.models import ApiToken, Event, Membership
 from judging.models import Delivery, Webhook
 from judging.webhooks import signing, webhooks
 from judging.webhooks.topics import build_message
+from tests.annotation.test_queue_threads import at_once
 from tests.builders import Cast, browser_of, cast, make_member, make_project
 from tests.hostile import ALL, MARK, taken_for_markup
 from tests.judging.builders_judging import api_client
@@ -177,6 +179,25 @@ def test_one_is_deleted_with_its_deliveries(people: Cast, lead: Client, hook: We
     assert not Delivery.objects.exists()
     assert Event.objects.filter(kind="webhook deleted").count() == 1
     assert lead.get(page(people, f"{hook.pk}/")).status_code == 404
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_six_who_change_a_webhook_at_once_after_the_same_look_one_does(
+    people: Cast, hook: Webhook
+) -> None:
+    address = api(people, f"{hook.pk}/")
+    tag = api_client(people.lead).get(address)["ETag"]
+
+    def change(number: int) -> int:
+        answer = api_client(people.lead).patch(
+            address,
+            {"address": f"{ADDRESS}/{number}"},
+            headers={"If-Match": tag},
+            content_type="application/json",
+        )
+        return int(answer.status_code)
+
+    assert sorted(at_once(*(partial(change, number) for number in range(6)))) == [200, *[412] * 5]
 
 
 def test_a_program_does_what_a_lead_does(people: Cast, program: Client) -> None:

@@ -17,6 +17,7 @@ from annotation.api.responses import (
     respond_with_etag,
     validate_body,
 )
+from annotation.db import transactions
 from annotation.models import Project
 from annotation.projects import access
 from judging.evaluators.api import CurrencyField
@@ -95,9 +96,12 @@ def budget(request: Request, slug: str) -> Response:
     sets = request.method == "PUT"
     member = access.member_for(request, slug, right="manage" if sets else "results")
     if sets:
-        check_if_match(request, _get_cap(member.project))
         cap = validate_body(CapSerializer(data=request.data))["cap"]
-        runs_budget.set_cap(member.project, cap, access.ensure_membership(member))
+        with transactions.transact():
+            # Locked, so that of two who read the same cap only one changes it.
+            Project.objects.select_for_update(no_key=True).only("pk").get(pk=member.project_id)
+            check_if_match(request, _get_cap(member.project))
+            runs_budget.set_cap(member.project, cap, access.ensure_membership(member))
     return respond_with_etag(_describe_budget(member.project), _get_cap(member.project))
 
 

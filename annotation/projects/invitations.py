@@ -201,6 +201,7 @@ def accept_with_new_account(
     or if the user name was taken meanwhile.
     """
     with transactions.transact():
+        _lock_address(invitation.email)
         if has_account(invitation):
             raise Refused("An account with your e-mail address exists. Sign in with it to join.")
         try:
@@ -233,6 +234,7 @@ def accept_from_service(
     """
     with transactions.transact():
         email = email or invitations[0].email
+        _lock_address(email)
         if _is_known(email):
             raise Refused(
                 "An account with your e-mail address exists. Sign in with its password and link "
@@ -252,6 +254,14 @@ def has_account(invitation: Invitation) -> bool:
 def _is_known(email: str) -> bool:
     known = Account.objects.filter(email__iexact=email, is_active=True)
     return bool(email) and known.exists()
+
+
+def _lock_address(email: str) -> None:
+    """Let others wait who were invited with this address: of two links that are opened at once, the
+    second finds the account of the first."""
+    if email:
+        sent = Invitation.objects.filter(email__iexact=email).order_by("pk")
+        list(sent.select_for_update(no_key=True).values_list("pk"))
 
 
 def _same_address(one: str, other: str) -> bool:

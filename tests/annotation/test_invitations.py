@@ -3,6 +3,7 @@
 import re
 import time
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 from django.core import mail
@@ -14,6 +15,7 @@ from annotation.errors import FieldError, Refused
 from annotation.models import Account, Event, Invitation, Membership
 from annotation.projects import invitations, members
 from annotation.projects.invitations import InvitationRequest
+from tests.annotation.test_queue_threads import at_once
 from tests.builders import PASSWORD, Cast, browser_of, cast, make_account
 
 pytestmark = pytest.mark.django_db
@@ -110,6 +112,25 @@ def test_of_two_who_choose_a_user_name_at_once_one_gets_it(people: Cast) -> None
         invitations.accept_with_new_account(second, "grace", "quite-a-word-1", now=now)
     second.refresh_from_db()
     assert second.ended_at is None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_links_for_one_address_that_are_opened_at_once_one_makes_an_account() -> None:
+    people, now = cast(), timezone.now()
+    asked = [InvitationRequest(name, "annotator", "grace@example.org") for name in ("a", "b")]
+    both = [invitations.create_invitation(people.lead, one, now=now)[0] for one in asked]
+
+    def accept(one: Invitation) -> str:
+        try:
+            invitations.accept_with_new_account(one, one.alias, "quite-a-word-1", now=now)
+        except Refused as refused:
+            return str(refused)
+        return ""
+
+    said = at_once(*(partial(accept, one) for one in both))
+    assert sorted(map(bool, said)) == [False, True]
+    assert "An account with your e-mail address exists." in "".join(said)
+    assert Account.objects.filter(email="grace@example.org").count() == 1
 
 
 def test_an_old_link_opens_nothing_and_its_name_can_be_used_again(people: Cast) -> None:

@@ -13,6 +13,7 @@ from judging.evaluators.providers.errors import Rejected
 from judging.models import Run
 from judging.results import columns
 from judging.runs import lifecycle
+from judging.runs.api import calls
 from tests.judging.builders_judging import (
     answer,
     fail,
@@ -240,3 +241,18 @@ def test_the_schema_describes_every_route(capsys: pytest.CaptureFixture[str]) ->
     assert "/api/v1/projects/{slug}/results/{table}/" in schema["paths"]
     assert "post" in schema["paths"]["/api/v1/projects/{slug}/runs/{number}/pause/"]
     assert "Warning" not in capsys.readouterr().err
+
+
+def test_a_page_of_calls_ends_before_its_replies_are_too_long(
+    program: Client, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = planned(project)
+    answer(run, '{"score": 5}' + "x" * 1000)
+    monkeypatch.setattr(calls, "MAX_CHARACTERS", 2500)
+    first = program.get(API + "runs/1/calls/?limit=1000").json()
+    assert (first["count"], len(first["results"]), first["previous"]) == (3, 2, None)
+    second = program.get(first["next"]).json()
+    assert (len(second["results"]), second["next"]) == (1, None)
+    assert program.get(second["previous"]).json()["results"] == first["results"]
+    monkeypatch.setattr(calls, "MAX_CHARACTERS", 10)
+    assert len(program.get(API + "runs/1/calls/").json()["results"]) == 1

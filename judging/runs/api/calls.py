@@ -1,15 +1,19 @@
 """The API of the calls of a run, with their replies and readings."""
 
+from itertools import accumulate
 from typing import Any
 
 from django.db.models import QuerySet
+from django.db.models.functions import Coalesce, Length
 from django.urls import path
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import serializers
+from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from annotation.api.pagination import CursorPages
 from annotation.api.project_rows import ProjectRowList
 from judging.evaluators.api import CurrencyField
 from judging.models import Call, Reading, Reply
@@ -76,6 +80,37 @@ class CallSerializer(serializers.Serializer[Call]):
         ]
 
 
+# The characters of replies and thinking that a page has at most, unless one call alone has more.
+MAX_CHARACTERS = 8_000_000
+
+
+class CallPages(CursorPages):
+    """Pages that end early where replies are long: 1,000 of them may be gigabytes."""
+
+    page_size_query_description = (
+        "Rows per page, at most 1,000. A page ends earlier if its replies are very long."
+    )
+    fits = CursorPages.max_page_size
+
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> Any:
+        text, thinking = (f"request__reply__{name}" for name in ("text", "thinking"))
+        length = Coalesce(Length(text), 0) + Coalesce(Length(thinking), 0)
+        bare = queryset.select_related(None).prefetch_related(None).only("pk")
+        lengths = [
+            one.length
+            for one in super().paginate_queryset(bare.annotate(length=length), request, view)
+        ]
+        if self.cursor and self.cursor.reverse:
+            lengths.reverse()
+        within = sum(total <= MAX_CHARACTERS for total in accumulate(lengths))
+        self.fits = max(1, within)
+        # Not counted and checked once more.
+        return CursorPagination.paginate_queryset(self, queryset, request, view)
+
+    def get_page_size(self, request: Request) -> int:
+        return min(self.fits, super().get_page_size(request))
+
+
 ITEM_PARAMETER = OpenApiParameter("item", OpenApiTypes.STR, description="The key of one item.")
 
 
@@ -85,6 +120,7 @@ class CallList(ProjectRowList[Call]):
     model = Call
     right = "results"
     serializer_class = CallSerializer
+    pagination_class = CallPages
     asks = ("item",)
 
     def list_rows(self) -> QuerySet[Call]:

@@ -25,7 +25,7 @@ NEW_KINDS: dict[str, list[Any]] = {
     "span": [],
 }
 LISTS = ("choices", "severities")
-_PLACE = re.compile(r"fields\.\d+(\.(choices|severities)\.\d+)?")
+_PLACE = re.compile(r"fields\.[0-9]{1,4}(\.(choices|severities)\.[0-9]{1,4})?")
 STEPS = {"up": -1, "down": 1}
 
 

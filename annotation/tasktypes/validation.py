@@ -21,6 +21,20 @@ RESERVED_NAMES = {
     "repeats",
     "purpose",
 }
+# Fields of these names would stand in a browser's form for what the form itself has by them.
+FORM_PROPERTIES = {
+    "action",
+    "attributes",
+    "children",
+    "closest",
+    "constructor",
+    "contains",
+    "dataset",
+    "elements",
+    "matches",
+    "remove",
+    "submit",
+}
 NUMBER_RULES = {"median", "three"}
 TEXT_RULES = {"", "first", "adjudicated"}
 
@@ -145,6 +159,9 @@ def _fields_problems(task: TaskType) -> Iterator[FitProblem]:
                 yield FitProblem(
                     (*place, number, "name"), f"{field.name!r} appears twice; rename one."
                 )
+            if field.name in FORM_PROPERTIES:
+                said = f"is {field.name!r}, which forms of a browser use; choose another name."
+                yield FitProblem((*place, number, "name"), said)
             seen.add(field.name)
             yield from _field_problems(task, field, above, asked, (*place, number))
             above[field.name] = field

@@ -242,6 +242,10 @@ CHANGES: list[tuple[dict[str, Any], str]] = [
     ({"quick": True, "decides": "mood", "+": [{**FIELD, "choices": GOOD_BAD}]}, "quick: needs"),
     ({"+": [{**FIELD, "name": "choice", "choices": GOOD_BAD}]}, "'choice' appears twice"),
     (
+        {"+": [{**FIELD, "name": "dataset", "choices": GOOD_BAD}]},
+        "field 2, name: is 'dataset', which forms of a browser use",
+    ),
+    (
         {"+": [{**FIELD, "choices": GOOD_BAD, "when": {"field": "x", "values": ["y"]}}]},
         "field 2, when: 'x' is not a field above",
     ),

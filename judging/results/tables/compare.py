@@ -359,7 +359,7 @@ _SIDES = ("run_a", "run_b")
 
 
 def _name_run(asked: PageQuery, field: str, number: str) -> str:
-    run = asked.runs_by_number.get(int(number)) if number.isdecimal() else None
+    run = next((one for key, one in asked.runs_by_number.items() if str(key) == number), None)
     return cells.run_name(run) if run and field in _SIDES else ""
 
 

@@ -13,7 +13,12 @@ DEFAULT_MAX_TOKENS = 1024
 MAX_TOKENS = 100_000_000
 # The parameter names of the limit on answer tokens; the name depends on the protocol and on the age
 # of the model.
-TOKEN_LIMIT_NAMES = ("max_completion_tokens", "max_tokens", "maxOutputTokens")
+TOKEN_LIMIT_NAMES = (
+    "max_completion_tokens",
+    "max_tokens",
+    "maxOutputTokens",
+    "max_output_tokens",
+)
 
 
 @dataclass(frozen=True, slots=True)

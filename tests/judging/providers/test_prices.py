@@ -32,6 +32,7 @@ def test_an_estimate_counts_the_body_and_the_longest_answer():
     # 3,001 bytes are 1,001 tokens: 0.0025025; 200 tokens out: 0.002
     assert estimate_cost(PRICES, b"x" * 3001, {"max_tokens": 200}) == Decimal("0.0045025")
     assert estimate_cost(PRICES, b"", {"maxOutputTokens": 7}) == Decimal("0.00007")
+    assert estimate_cost(PRICES, b"", {"max_output_tokens": 7}) == Decimal("0.00007")
     assert estimate_cost(PRICES, b"", {"max_completion_tokens": 7, "max_tokens": 9}) == Decimal(
         "0.00007"
     )

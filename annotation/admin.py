@@ -90,7 +90,8 @@ class ProjectAdmin(admin.ModelAdmin):
     def save_model(self, request: HttpRequest, obj: Project, form: Any, change: bool) -> None:
         """Save the project and record an event, with the slug of a new project, or with the old and
         new values of a changed project. Without a change, no event is recorded."""
-        super().save_model(request, obj, form, change)
+        # Only what was changed: a lead may have changed other settings meanwhile.
+        obj.save(update_fields=form.changed_data if change else None)
         kind, names = ("settings", form.changed_data) if change else ("project", ["slug"])
         old = {name: _audit_value(form.initial.get(name)) for name in names if change}
         new = {name: _audit_value(getattr(obj, name)) for name in names}

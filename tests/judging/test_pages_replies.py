@@ -1,5 +1,7 @@
 """One item in one run: what was sent, what came back, what was read in it."""
 
+import re
+
 import pytest
 from django.test import Client
 from django.utils.html import escape
@@ -270,3 +272,26 @@ def test_a_detector_is_right_or_wrong_beside_what_people_hold_true(
 def test_what_no_column_takes_is_not_there(browser: Client, project: Project, path: str) -> None:
     planned(project)
     assert browser.get(f"/projects/fbi/runs/1/{path}").status_code in {200, 404}
+
+
+def test_previous_and_next_keep_to_the_search_of_the_list(
+    browser: Client, project: Project
+) -> None:
+    items = make_items(project, 4)
+    results = ["undetected", "detected", "undetected", "undetected"]
+    make_judged(project, zip(items, results, strict=True))
+    listed = shown(browser, "/projects/fbi/runs/1/?result=undetected&page=1")
+    [opened] = re.findall(r'href="(/projects/fbi/runs/1/items/item-1/[^"]*)"', listed)
+    assert opened == "/projects/fbi/runs/1/items/item-1/?result=undetected"
+    first = shown(browser, opened)
+    assert 'rel="prev"' not in first
+    [way] = re.findall(r'rel="next" href="([^"]+)"', first)
+    assert way == "/projects/fbi/runs/1/items/item-3/?result=undetected"
+    third = shown(browser, way)
+    assert 'rel="prev" href="/projects/fbi/runs/1/items/item-1/?result=undetected"' in third
+    assert 'href="/projects/fbi/runs/1/?result=undetected#outcomes"' in third
+    unsearched = shown(browser, "/projects/fbi/runs/1/items/item-3/")
+    assert 'rel="prev" href="/projects/fbi/runs/1/items/item-2/' in unsearched
+    last = shown(browser, "/projects/fbi/runs/1/items/item-4/")
+    assert 'rel="next"' not in last
+    assert ">All outcomes</a>" in last

@@ -13,6 +13,7 @@ from annotation import tasktypes
 from annotation.items.diffing import stored
 from annotation.projects import access
 from judging.models import Call, Outcome, Reading, Reply, Request, Run
+from judging.results.filters import OutcomeFilter
 from judging.runs.choices import get_run_or_404
 from judging.runs.engine import rendering
 from judging.strategies import TOTAL, Strategy, descriptions, draws, injection
@@ -93,8 +94,23 @@ def run_item(request: HttpRequest, slug: str, number: int, key: str) -> HttpResp
         "scored": _metric_scores(strategy, outcome.values),
         "parts": _sample_lines(found, outcome),
         "asked": _call_lines(found, strategy, list(outcome.calls.for_replies())),
+        **_neighbours(request, found, outcome),
     }
     return render(request, "judging/run_item.html", context)
+
+
+def _neighbours(request: HttpRequest, run: Run, outcome: Outcome) -> dict[str, Any]:
+    """The outcomes of the items before and after this one in the list of outcomes, with the search
+    of the list from which the page was opened."""
+    search = OutcomeFilter(request.GET, queryset=run.outcomes.for_list())
+    place = outcome.item.position
+    before = search.qs.filter(item__position__lt=place).order_by("-item__position", "pk")
+    after = search.qs.filter(item__position__gt=place).order_by("item__position", "pk")
+    return {
+        "narrowed": any(request.GET.get(name) for name in search.filters),
+        "previous": before.first(),
+        "next": after.first(),
+    }
 
 
 def _call_lines(run: Run, strategy: Strategy, made: list[Call]) -> list[CallLine]:

@@ -241,8 +241,9 @@ class StartForm(DescriptionForm):
         min_value=0,
         max_value=MAX_EXAMPLES,
         required=False,
-        help_text="Resolved items drawn with the seed and shown in every prompt; the run does not "
-        "evaluate them. Leave empty for the strategy's default, usually none. 0: no examples.",
+        help_text="Items with a final label, drawn with the seed and shown in every prompt; the "
+        "run does not evaluate them. Leave empty for the strategy's default, usually none. 0: no "
+        "examples.",
     )
     parameters = forms.CharField(
         label="Parameters that replace the endpoint's",

@@ -318,11 +318,11 @@ def _examples(
             found.append(row)
     if len(found) < strategy.examples:
         raise Refused(
-            f"Strategy {strategy.slug} needs {strategy.examples} resolved items from other "
-            f"clusters as examples, but there are only {len(found)}. Label more items, choose "
-            "fewer items for the run, or show fewer examples (0: none). Examples written into the "
-            "prompt of a copied strategy need no items. Clusters come from the column cluster at "
-            "import."
+            f"Strategy {strategy.slug} needs {strategy.examples} items with a final label from "
+            f"other clusters as examples, but there are only {len(found)}. Label more items, "
+            "choose fewer items for the run, or show fewer examples (0: none). Examples written "
+            "into the prompt of a copied strategy need no items. Clusters come from the column "
+            "cluster at import."
         )
     values = _load_final_values(row["item_id"] for row in found)
     scored = {metric.slug for metric in strategy.metrics}

@@ -80,7 +80,7 @@ def count_items(project: Project, needs: str) -> int:
 
 
 def explain_no_items(needs: str) -> str:
-    """Explain what to do if no item is resolved in the way that a strategy needs."""
+    """Explain what to do if no item has a final label that a strategy needs."""
     if needs == "texts":
         return (
             "No item of this project can be translated. Import items; those that were rejected, or "
@@ -90,10 +90,8 @@ def explain_no_items(needs: str) -> str:
         names = " or ".join(map(repr, SOURCE_TEXTS[needs]))
         return f"No item of this project has the source text {names}. Import such items."
     wanted = " or ".join(value.replace("_", " ") for value in REQUIRED_RESULTS.get(needs, ()))
-    return (
-        f"No item of this project is resolved{' as ' * bool(wanted)}{wanted} yet."
-        " Label some, or import items with --accept."
-    )
+    final = f"the final label {wanted}" if wanted else "a final label"
+    return f"No item of this project has {final} yet. Label some, or import items with --accept."
 
 
 def select_sources(

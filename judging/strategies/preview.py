@@ -310,7 +310,8 @@ def _explain_difference(asked: _PreviewedCall, item: Item) -> tuple[str, ...]:
     wanted = " or ".join(
         value.replace("_", " ") for value in selection.REQUIRED_RESULTS.get(needs, ())
     )
-    return (f"A run would skip {item.key}: it is not resolved{' as ' * bool(wanted)}{wanted}.",)
+    why = f"its final label is not {wanted}" if wanted else "it has no final label"
+    return (f"A run would skip {item.key}: {why}.",)
 
 
 def _build_request(

@@ -134,14 +134,14 @@ def test_rouge_l_of_responses_is_started_before_anybody_has_rated_them(browser: 
     page = "/projects/ratings/runs/new/"
     assert "items without a final label: tick that under" in shown(browser.get(page))
     asked = {"strategy": "rouge-l-response", "endpoint": "baseline", "seed": 5}
-    assert "No item of this project is resolved" in shown(browser.post(page, asked), 422)
+    assert "No item of this project has a final label" in shown(browser.post(page, asked), 422)
     assert browser.post(page, asked | {"unlabelled": "on"}).status_code == 302
     assert Run.objects.get().outcomes.filter(truth="unlabelled").count() == 2
 
 
 def test_the_form_says_how_many_items_are_resolved(browser: Client, project: Project) -> None:
     make_items(project, 1234)
-    assert "<b>1,234</b> items are resolved" in shown(browser.get(NEW))
+    assert "<b>1,234</b> items have a final label" in shown(browser.get(NEW))
 
 
 def test_the_projects_own_strategies_are_offered_too(browser: Client, project: Project) -> None:

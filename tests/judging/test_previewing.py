@@ -201,7 +201,7 @@ def test_an_item_without_the_texts_says_what_it_lacks(project: Project) -> None:
 def test_an_item_that_a_run_would_leave_out_says_so(project: Project) -> None:
     make_items(project, 1, value="invalid")
     [note] = shown(project, "vanilla").notes
-    assert note == ("A run would skip item-1: it is not resolved as valid or score-invariant.")
+    assert note == ("A run would skip item-1: its final label is not valid or score-invariant.")
 
 
 def test_an_endpoint_that_cannot_be_asked_says_why(project: Project) -> None:

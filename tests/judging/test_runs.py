@@ -127,7 +127,7 @@ def test_a_strategy_and_an_endpoint_must_fit(
 def test_a_run_without_items_or_with_parameters_that_cannot_be_sent_is_refused(
     project: Project,
 ) -> None:
-    with pytest.raises(Refused, match="No item of this project is resolved"):
+    with pytest.raises(Refused, match="No item of this project has the final label"):
         make_run(project)
     make_items(project, 1)
     with pytest.raises(Refused, match="cannot be set: stream"):

@@ -103,8 +103,8 @@ BOARD = _from_report(
         "resolved": "number of items with a final label",
         "share_of": "answer that `share` is about; `as-meant` if other answers are intended for "
         "some items of the group",
-        "share": "share of the resolved items with this final label",
-        "corrected": "share of the resolved items whose text a member corrected",
+        "share": "share of the items with a final label that have this one",
+        "corrected": "share of the items with a final label whose text a member corrected",
         "surgicality": "share of an item's changed pieces that the claim explains, mean over items",
         "surgicality_items": "number of items that this mean is over",
         "alpha": "Krippendorff's alpha of the deciding question",

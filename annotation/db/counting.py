@@ -24,10 +24,14 @@ class Day(Func):
 
 
 class Tenths(Func):
-    """Seconds as a whole number of tenths, so that times can be counted."""
+    """Seconds as a whole number of tenths, so that times can be counted. Programs send times of any
+    length; one of over three years counts as so much, since an integer holds no more."""
 
     output_field = models.IntegerField()
-    template = "CAST(ROUND(CAST(%(expressions)s AS numeric) * 10) AS integer)"
+    template = (
+        "CASE WHEN %(expressions)s > 100000000 THEN 1000000000"
+        " ELSE CAST(ROUND(CAST(%(expressions)s AS numeric) * 10) AS integer) END"
+    )
 
 
 def count_by_keys(rows: models.QuerySet[Any], **keys: Any) -> list[dict[str, Any]]:

@@ -346,3 +346,17 @@ def test_work_time_is_a_row_per_person_and_day_with_long_times_cut() -> None:
     file = browser_of(lead).get(reverse("work-time", args=[project.slug]))
     lines = file.content.decode().splitlines()
     assert lines[:2] == ["annotator,day,labels,seconds,untimed,cut", f"'=ben,{today},1,20,0,0"]
+
+
+def test_a_time_that_no_integer_holds_breaks_no_page_of_leads() -> None:
+    """A program sent it with its label."""
+    project = make_project()
+    ana = make_member(project, alias="ana")
+    for seconds in (10.4, 1e10, 1e308):
+        make_item(project)
+        say(ana, take(ana), seconds=seconds)
+    lead = browser_of(make_member(project, "lead"))
+    for page in ("pace/", "board/", "people/ana/", "items/?longer_than=60"):
+        assert lead.get(f"/projects/{project.slug}/{page}").status_code == 200
+    [person] = [one for one in measured(project).people if one.alias == "ana"]
+    assert person.seconds == Quartiles(1, 10.4, 10.4, 10.4, beyond=2)

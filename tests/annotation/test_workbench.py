@@ -260,6 +260,16 @@ def test_a_blind_answer_is_asked_once_also_after_an_undo() -> None:
     assert (undone.phase, undone.blind is not None) == ("label", True)
 
 
+def test_a_first_look_is_not_replaced_from_a_page_of_before_the_second() -> None:
+    [ana], _ = people(items=1, blind_first=True)
+    shown, elsewhere = take(ana), take(ana)
+    said = queue.store_label(ana, shown.submission(blind_answers(ana)))
+    with pytest.raises(Refused, match="second one"):
+        queue.store_label(ana, elsewhere.submission({"error": "no"}))
+    assert Label.objects.get(current=True) == said
+    assert queue.store_label(ana, shown.submission(blind_answers(ana))) == said
+
+
 # ------------------------------------------------------------------------------------- informed
 
 

@@ -67,8 +67,8 @@ def store_label(
     refused. The label counts if it fills a slot: the slot that the page showed or, if somebody else
     has that slot now, a free slot of the item. An item that was sent ahead is held by nobody: its
     label takes a free slot now. Otherwise the label is kept as extra. Raises
-    `Refused` for a key, item or answer that was not offered, and for a key that was already sent
-    with other answers; `Stale` if the texts have been corrected.
+    `Refused` for a key, item or answer that was not offered, for a key that was already sent with
+    other answers, and for a second first look; `Stale` if the texts have been corrected.
     """
     now = now or timezone.now()
     ticket = submissions.read_token(sent.key, member)
@@ -90,6 +90,9 @@ def store_label(
             return _check_same(made, sent)
         claims.check_item(member, claim.slot.item, ticket, sent)
         claims.check_fresh(claim.slot.item, ticket, sent)
+        if ticket.blind and claim.label is not None:
+            # A page that was loaded before the change was shown would replace it unnoticed.
+            raise Refused("You have given your first look at this item. Go on with the second one.")
         claims.check_order(task, member, claim.slot, ticket)
         if task.names_changes(sent.answers):
             stored.pin_shown(claim.revision, ticket.diff)

@@ -18,7 +18,7 @@ from annotation.db import transactions
 from annotation.errors import Refused
 from annotation.items.diffing import stored
 from annotation.items.diffing.difference import FORMER_ALGORITHM
-from annotation.labelling import blind_names, submissions
+from annotation.labelling import blind_names, slots, submissions
 from annotation.labelling.models.notes import DraftQuerySet
 from annotation.labelling.queue import Offer, claims
 from annotation.labelling.submissions import Submission
@@ -241,8 +241,11 @@ def _shown_item(member: Membership, shown: Submission) -> tuple[Item, str]:
     The key is checked so that nobody can open an arbitrary item by saving a draft."""
     ticket = submissions.read_token(shown.key, member)
     items = Item.objects.filter(project=member.project_id)
+    stages = slots.WORKBENCH_STAGES
     item = (
-        items.filter(pk=ticket.item_id) if ticket.item_id else items.filter(slots=ticket.slot_id)
+        items.filter(pk=ticket.item_id)
+        if ticket.item_id
+        else items.filter(slots=ticket.slot_id, slots__stage__in=stages)
     ).first()
     if item is None:
         raise Refused("This page belongs to another user. Reload the page.")

@@ -8,8 +8,8 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.errors import Refused, Stale
-from annotation.labelling import qualification, queue, verification
+from annotation.errors import Refused, Stale, TooEarly
+from annotation.labelling import comments, drafts, qualification, queue, verification
 from annotation.labelling.verification import Verification
 from annotation.models import (
     Item,
@@ -306,3 +306,18 @@ def test_blind_the_api_does_not_tell_the_label(blind: Membership) -> None:
     submission = told["first"].pop("submission")
     assert told["first"] == {"annotator": "", "choice": "", "answers": {}, "comment": ""}
     assert submission == case(blind).first.submission
+
+
+def test_blind_nobody_reads_what_was_said_with_the_label_by_labelling_the_item_too(
+    blind: Membership,
+) -> None:
+    shown = case(blind)
+    key = shown.offer.item.key
+    with pytest.raises(Refused, match="another user"):
+        drafts.save_draft(blind, shown.offer.submission(), {"comment": "I look around."})
+    for _ in range(2):
+        with pytest.raises(Refused, match="not assigned to you"):
+            queue.reopen_item(blind, key)
+        with pytest.raises(TooEarly):
+            comments.load_comments(blind, shown.offer.item, now=timezone.now())
+        answer(blind, shown, "valid")

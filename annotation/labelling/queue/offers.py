@@ -16,6 +16,7 @@ from annotation.labelling import (
     control_items,
     pair_order,
     qualification,
+    slots,
     submissions,
 )
 from annotation.labelling.models.labels import LabelQuerySet
@@ -36,6 +37,7 @@ from annotation.models import (
 
 RECENT_LABELS = 10
 _SEPARATE_STAGES = (Stage.VERIFY, Stage.ADJUDICATE)
+_LABEL_SCREEN_STAGES = (*slots.WORKBENCH_STAGES, Stage.BLIND)
 
 
 @dataclass(frozen=True)
@@ -338,10 +340,14 @@ def _labels_in_force(stage: str) -> LabelQuerySet:
 
 
 def has_met_item(member: Membership, item: Item) -> bool:
-    """True if the member was ever shown the item: labelled, held, skipped or drafted it."""
+    """True if the label screen ever showed the member the item: they labelled, held, skipped or
+    drafted it. Who verifies or decides it has met it elsewhere: a label of theirs would open the
+    comments of those whom they check."""
+    own = Slot.objects.in_project(member.project_id).of_member(member.pk).of_item(item)
+    labels = Label.objects.of_member(member.pk).of_item(item)
     return (
-        Slot.objects.in_project(member.project_id).of_member(member.pk).of_item(item).exists()
-        or Label.objects.filter(member=member, item=item).exists()
+        own.at_any(_LABEL_SCREEN_STAGES).exists()
+        or labels.at_stages(_LABEL_SCREEN_STAGES).exists()
         or Mark.objects.of_member(member.pk, Mark.Kind.SKIP).filter(item=item).exists()
         or Draft.objects.of_member(member.pk).filter(item=item).exists()
     )

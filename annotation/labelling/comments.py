@@ -46,12 +46,12 @@ def comments_on(member: Membership, item: Item) -> CommentQuerySet:
     yet."""
     if not visibility.may_see(member, item):
         raise TooEarly("You will see the comments of others after you have labelled the item.")
-    return Comment.objects.of_item(item).order_by("created_at", "pk")
+    return Comment.objects.of_item(item).shown_to(member).order_by("created_at", "pk")
 
 
 def count_by_others(member: Membership, item: Item) -> int:
     """The number of comments by others on the item, with those that they gave with a label."""
-    written = Comment.objects.of_item(item).of_others_than(member.pk).count()
+    written = Comment.objects.of_item(item).of_others_than(member.pk).shown_to(member).count()
     return written + _commented_labels(member, item).of_others_than(member.pk).count()
 
 
@@ -75,7 +75,7 @@ def suggest_names(member: Membership, comments: Iterable[Comment | Label]) -> li
 
 def project_comments(member: Membership) -> CommentQuerySet:
     """All comments that the member may read, on any item, newest first."""
-    found = Comment.objects.in_project(member.project)
+    found = Comment.objects.in_project(member.project).shown_to(member)
     return (
         found
         if member.can_see_items
@@ -173,7 +173,7 @@ def load_mentions(member: Membership, *, now: datetime, limit: int = 100) -> lis
             open=visibility.may_see(member, comment.item),
             new=seen is None or comment.created_at > seen,
         )
-        for comment in Comment.objects.naming(member.pk)[:limit]
+        for comment in Comment.objects.naming(member)[:limit]
     ]
     for item in {mention.comment.item for mention in found if mention.open}:
         visibility.record_seen(member, item, now=now)

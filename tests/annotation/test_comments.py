@@ -4,9 +4,9 @@ import pytest
 from django.utils import timezone
 
 from annotation.errors import Refused, TooEarly
-from annotation.labelling import comments, queue
+from annotation.labelling import answer_key, comments, queue
 from annotation.models import Comment, Item, Label, Membership, Stage
-from tests.builders import make_item, make_member, make_project, say, take
+from tests.builders import make_item, make_known, make_member, make_project, say, take
 
 pytestmark = pytest.mark.django_db
 
@@ -74,6 +74,28 @@ def test_what_others_said_at_other_stages_is_for_those_who_see_all_items(
     assert read(make_member(ann.project, "lead"), item) == ["Spiders have eight."]
     Label.objects.filter(member=bob).update(comment="Mine.", stage=Stage.CONTROL)
     assert read(bob, item) == ["Mine."]
+
+
+def test_comments_of_other_annotators_do_not_tell_a_control_item() -> None:
+    """Where one person labels each item, nobody else could have commented on any other item."""
+    project = make_project(probe_every=1)
+    ann, bob = make_member(project, alias="Ann"), make_member(project, alias="Bob")
+    lead = make_member(project, "lead", alias="Lea")
+    for _ in range(4):
+        make_item(project)
+    probe = make_known(project, purpose="probe")
+    for member in (ann, bob):
+        assert say(member, take(member)).item == probe
+    write(ann, probe, "@Bob, six?")
+    assert comments.count_by_others(bob, probe) == 0
+    assert read(bob, probe) == []
+    assert not comments.project_comments(bob).exists()
+    assert comments.load_mentions(bob, now=timezone.now()) == []
+    write(lead, probe, "@Bob: eight."), write(bob, probe, "Yes.")
+    assert read(bob, probe) == ["@Bob: eight.", "Yes."]
+    assert read(lead, probe) == ["@Bob, six?", "@Bob: eight.", "Yes."]
+    answer_key.release_item(probe, lead)
+    assert len(read(bob, probe)) == 3
 
 
 def test_a_label_that_was_taken_back_closes_the_comments_again(ann: Membership, item: Item) -> None:

@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
-from annotation.projects.models import Membership
+from annotation.projects.models import RIGHTS, Membership
 
 if TYPE_CHECKING:
     from annotation.models import Item, Project
@@ -70,17 +70,27 @@ class CommentQuerySet(models.QuerySet[Any]):
             return None
         return self.filter(item=item).select_related("member")[number - 1 : number].first()
 
-    def naming(self, member_id: int) -> CommentQuerySet:
+    def shown_to(self, member: Membership) -> CommentQuerySet:
+        """These comments, for annotators without those of other annotators on control items: where
+        one person labels each item, they would tell that others have labelled this one too."""
+        if member.can_see_items:
+            return self
+        told = Q(member=member.pk) | Q(member__role__in=RIGHTS["items"])
+        return self.filter(told | ~Q(item__purpose="probe"))
+
+    def naming(self, member: Membership) -> CommentQuerySet:
         """Comments on live items that name the member, newest first."""
-        shown = self.filter(mentions=member_id, withdrawn_at=None, item__deleted_at=None)
-        return shown.select_related("member", "item").order_by("-created_at", "-pk")
+        shown = self.filter(mentions=member.pk, withdrawn_at=None, item__deleted_at=None)
+        return (
+            shown.shown_to(member).select_related("member", "item").order_by("-created_at", "-pk")
+        )
 
     def unread_by(self, member: Membership) -> CommentQuerySet:
         """Comments that name the member and that the member has not seen yet."""
         if member.pk is None:
             return self.none()
         seen = member.mentions_seen_at
-        return self.naming(member.pk).filter(**({"created_at__gt": seen} if seen else {}))
+        return self.naming(member).filter(**({"created_at__gt": seen} if seen else {}))
 
 
 def number_comments(found: Iterable[Any]) -> list[Any]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from datetime import datetime
+from functools import cache
 from hashlib import sha256
 from typing import Any
 
@@ -259,9 +260,14 @@ def _carry_answers(
     ):
         return None
 
-    def move(name: str, alternative: int | None, start: int, end: int) -> int | None:
+    @cache
+    def places(name: str, alternative: int | None) -> merging.Places | None:
         old, new = (_get_text(texts, name, alternative) for texts in (before, after))
-        return None if new is None else merging.move_place(old or "", new, start, end)
+        return None if new is None else merging.Places(old or "", new)
+
+    def move(name: str, alternative: int | None, start: int, end: int) -> int | None:
+        found = places(name, alternative)
+        return found.move(start, end) if found else None
 
     return task.carry_answers(label.answers, move)
 

@@ -6,7 +6,8 @@ import pytest
 from django.utils import timezone
 
 from annotation.errors import Refused, Stale
-from annotation.items.diffing.difference import FORMER_ALGORITHM
+from annotation.items.diffing import difference, merging
+from annotation.items.diffing.difference import FORMER_ALGORITHM, Difference
 from annotation.labelling import cases, gold_correction, queue
 from annotation.models import (
     Diff,
@@ -316,3 +317,26 @@ def test_answers_to_single_changes_are_carried_with_their_diff(judge: Membership
     assert mend(judge, item, carry=True).carried == 1
     assert Label.objects.counted().get().answers == answers
     assert Diff.objects.get(revision__item=item, revision__number=2).pinned
+
+
+def test_texts_are_compared_once_for_all_passages_of_a_label(
+    judge: Membership, member: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of two hundred passages was looked for in a comparison of its own."""
+    with_spans(judge.project)
+    item = make(judge, "a")
+    spans = [passage("gold", start, "e") for start in (6, 13, 20)]
+    spans += [passage("perturbed", start, "e") for start in (6, 18)]
+    queue.store_label(member, take(member).submission({"choice": "valid", "spans": spans}))
+    made: list[tuple[str, str]] = []
+
+    def compare(*texts: str) -> Difference:
+        made.append((texts[0], texts[1]))
+        return difference.compare(*texts)
+
+    monkeypatch.setattr(merging, "compare", compare)
+    new = "So A spider has eight legs."
+    assert mend(judge, item, new, carry=True).carried == 1
+    # Once for the correction of the perturbed answer, and once for the passages.
+    assert made.count((TEXTS["gold"], new)) == 2
+    assert made.count((TEXTS["perturbed"], texts(item)["perturbed"])) == 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotation.items.diffing.merging import carry_correction, move_place
+from annotation.items.diffing.merging import Places, carry_correction
 
 OLD = "A spider has eight legs."
 
@@ -72,5 +72,5 @@ def test_a_passage_is_found_again_unless_it_was_corrected(
     new: str, quote: str, moved: int | None
 ) -> None:
     start = OLD.index(quote)
-    assert move_place(OLD, new, start, start + len(quote)) == moved
+    assert Places(OLD, new).move(start, start + len(quote)) == moved
     assert moved is None or new[moved:].startswith(quote)

@@ -30,17 +30,23 @@ def carry_correction(old: str, new: str, changed: str) -> str | None:
     return merged if _differing(compare(new, merged).segments) == _differing(own) else None
 
 
-def move_place(old: str, new: str, start: int, end: int) -> int | None:
-    """Return where the characters from `start` to `end` of the old text start in the new one; None
-    if one of them was changed, or something was inserted between them."""
-    if old == new:
-        return start
-    moved = start
-    for first, last, text in _changes(compare(old, new).segments):
-        if first < end and start < last:
-            return None
-        moved += len(text) - (last - first) if last <= start else 0
-    return moved if old[start:end] == new[moved : moved + end - start] else None
+class Places:
+    """The places of an old text in a new one. Both are compared once, however many are asked
+    for."""
+
+    def __init__(self, old: str, new: str) -> None:
+        self.old, self.new = old, new
+        self.changes = [] if old == new else _changes(compare(old, new).segments)
+
+    def move(self, start: int, end: int) -> int | None:
+        """Return where the characters from `start` to `end` of the old text start in the new one;
+        None if one of them was changed, or something was inserted between them."""
+        moved = start
+        for first, last, text in self.changes:
+            if first < end and start < last:
+                return None
+            moved += len(text) - (last - first) if last <= start else 0
+        return moved if self.old[start:end] == self.new[moved : moved + end - start] else None
 
 
 def _changes(segments: Sequence[Segment]) -> list[Change]:

@@ -4,7 +4,10 @@ import re
 
 import pytest
 
+from annotation.items.diffing.difference import compare
 from annotation.items.rendering import invisible_characters
+from annotation.items.rendering.differences import DifferenceRenderer, render_plain
+from annotation.items.rendering.texts import render_text
 
 
 def seen(html: str) -> list[str]:
@@ -69,3 +72,20 @@ def test_hostile_text_is_escaped() -> None:
 def test_in_html_only_text_is_touched() -> None:
     html = invisible_characters.name_in_html('<a href="x\u202e>">y\u202e</a>')
     assert html.startswith('<a href="x\u202e>">y<span class="sign"')
+
+
+def test_of_very_many_signs_the_first_are_named_and_all_stay() -> None:
+    """A name is an element, and a text of a million of them filled memories."""
+    text = "a\u00ad\n" * (invisible_characters.MOST_NAMED + 5)
+    drawn = DifferenceRenderer(compare("a\n", text))
+    shown = [drawn.inline(), drawn.sides(), drawn.columns("plain"), render_plain(text)]
+    shown += [render_text(text, "plain"), render_text(text, "markdown")]
+    for html in shown:
+        assert len(seen(html)) == invisible_characters.MOST_NAMED
+        assert html.count("\u00ad") == text.count("\u00ad")
+
+
+def test_of_very_many_changed_numbers_none_is_marked() -> None:
+    few, many = (DifferenceRenderer(compare("It is 8.", "5 " * n)).inline() for n in (9, 30_000))
+    assert few.count("<mark") > 9
+    assert "<mark" not in many

@@ -46,6 +46,10 @@ MAX_SWAPPED_WORDS = 4
 """Words of a change in which a unit counts against another unit, without a number beside it."""
 
 
+MOST_MARKED = 20_000
+"""Numbers, or units, of a change that are marked, each by an element of its own."""
+
+
 @dataclass(frozen=True)
 class Passage:
     """One side of a change: its text, and the equal text around it."""
@@ -344,7 +348,10 @@ def _changed_units(gold: Passage, perturbed: Passage, longest: int) -> Iterator[
 def _place(
     gold: Passage, perturbed: Passage, left: list[_Found], right: list[_Found], kind: ChangeKind
 ) -> Iterator[Word]:
-    """Yield what was found in the contexts as words of the change itself."""
+    """Yield what was found in the contexts as words of the change itself; nothing of very many,
+    since the whole change is to be read anyway."""
+    if len(left) + len(right) > MOST_MARKED:
+        return
     sides: tuple[tuple[Side, Passage, list[_Found]], ...] = (
         ("gold", gold, left),
         ("perturbed", perturbed, right),

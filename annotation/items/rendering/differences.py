@@ -21,12 +21,12 @@ from annotation.items.diffing.difference import (
     Part,
     Piece,
     Segment,
-    SegmentKind,
     SideBySideRow,
     align_lines,
 )
 from annotation.items.rendering import change_kinds, invisible_characters, texts
 from annotation.items.rendering.change_kinds import MarkedWord, Side
+from annotation.items.rendering.invisible_characters import SignNamer
 from annotation.items.rendering.texts import Format
 
 BADGES: dict[change_kinds.ChangeKind, str] = {
@@ -99,7 +99,8 @@ class DifferenceRenderer:
     def sides(self) -> str:
         """Table rows with a line of the gold text on the left and a line of the perturbed text on
         the right."""
-        return "\n".join(self._row(row) for row in align_lines(self.difference))
+        names = SignNamer()
+        return "\n".join(self._row(row, names) for row in align_lines(self.difference))
 
     def render_side(self, side: Side, form: Format, *, beside: bool = False) -> str:
         """Return one of the texts in this format, with its changes marked. `beside`: the other text
@@ -159,12 +160,13 @@ class DifferenceRenderer:
         return "".join(_place(place, [*found]) for place, found in places)
 
     def _inline(self) -> Iterator[str | None]:
+        names = SignNamer()
         for segment in self.difference.segments:
             if segment.kind == "equal":
-                yield from _lines(segment.gold[0].text)
+                yield from _lines(segment.gold[0].text, names)
                 continue
-            yield self._marked("gold", segment.gold, segment.number)
-            yield self._marked("perturbed", segment.perturbed, segment.number)
+            yield self._marked("gold", segment.gold, segment.number, names)
+            yield self._marked("perturbed", segment.perturbed, segment.number, names)
             if segment.kind in ("removed", "added"):
                 yield f'<span class="gap {segment.kind}"{self.attributes[segment.number]}></span>'
 
@@ -191,38 +193,40 @@ class DifferenceRenderer:
         words = self.words.get(number)
         return words[side] if words and side in words else ()
 
-    def _marked(self, side: Side, parts: Iterable[Part | Piece], number: int) -> str:
+    def _marked(
+        self, side: Side, parts: Iterable[Part | Piece], number: int, names: SignNamer
+    ) -> str:
         parts = tuple(parts)
         if not parts:
             return ""
         tag, text = _TAGS[side], _text(parts)
         start = parts[0].start if isinstance(parts[0], Piece) else 0
-        safe = _render_parts(parts, start, self._words(number, side))
+        safe = _render_parts(parts, start, self._words(number, side), names)
         return f"<{tag}{self.attributes[number]}{_blank(text)}{_short(text)}>{safe}</{tag}>"
 
-    def _row(self, row: SideBySideRow) -> str:
+    def _row(self, row: SideBySideRow, names: SignNamer) -> str:
         numbers = {piece.number for piece in row.gold + row.perturbed if piece.kind != "equal"}
         changed = ""
         if numbers:
             folds = all("data-folds" in self.attributes[number] for number in numbers)
             changed = " data-changed data-folds" if folds else " data-changed"
-        cells = self._cell("gold", row.gold), self._cell("perturbed", row.perturbed)
+        cells = self._cell("gold", row.gold, names), self._cell("perturbed", row.perturbed, names)
         left, right = (f'<td role="cell" dir="auto">{cell}</td>' for cell in cells)
         return f'<tr role="row"{changed}>{left}{right}</tr>'
 
-    def _cell(self, side: Side, pieces: tuple[Piece, ...]) -> str:
+    def _cell(self, side: Side, pieces: tuple[Piece, ...], names: SignNamer) -> str:
         segments = groupby(pieces, lambda piece: (piece.number, piece.kind))
-        return "".join(self._stretch(side, *segment, group) for segment, group in segments)
-
-    def _stretch(self, side: Side, number: int, kind: SegmentKind, pieces: Iterable[Piece]) -> str:
-        if kind == "equal":
-            return invisible_characters.escape_text(_text(pieces))
-        return self._marked(side, pieces, number)
+        return "".join(
+            names.escape(_text(group))
+            if kind == "equal"
+            else self._marked(side, group, number, names)
+            for (number, kind), group in segments
+        )
 
 
 def render_plain(text: str) -> str:
     """A text without formatting, in chunks if it is long."""
-    return _joined(_lines(text), len(text))
+    return _joined(_lines(text, SignNamer()), len(text))
 
 
 def render_excerpt(change: change_kinds.ClassifiedChange) -> str:
@@ -262,9 +266,8 @@ def words_around(difference: Difference, number: int) -> tuple[str, str]:
 
 def _excerpt(text: str, words: Sequence[MarkedWord]) -> str:
     shown = _truncate(text)
-    return _render_parts(
-        (Part(shown, True),), 0, [word for word in words if word.end <= len(shown)]
-    )
+    whole = [word for word in words if word.end <= len(shown)]
+    return _render_parts((Part(shown, True),), 0, whole, SignNamer())
 
 
 def _truncate(text: str) -> str:
@@ -326,16 +329,18 @@ def _text(parts: Iterable[Part | Piece]) -> str:
     return "".join([part.text for part in parts])
 
 
-def _render_parts(parts: Sequence[Part | Piece], start: int, words: Sequence[MarkedWord]) -> str:
+def _render_parts(
+    parts: Sequence[Part | Piece], start: int, words: Sequence[MarkedWord], names: SignNamer
+) -> str:
     """Return the parts, with changed parts marked unless all parts are changed, and these words
     marked. The first part begins at `start` of its change."""
     strong = not all(part.changed for part in parts)
     if not strong and not words:
-        return invisible_characters.escape_text(_text(parts))
+        return names.escape(_text(parts))
     pieces: list[tuple[MarkedWord | None, str]] = []
     for part in parts:
         for text, word in _cut_at_words(part.text, start, words):
-            safe = invisible_characters.escape_text(text)
+            safe = names.escape(text)
             pieces.append((word, f"<b>{safe}</b>" if strong and part.changed else safe))
         start += len(part.text)
     grouped = groupby(pieces, key=lambda piece: piece[0])
@@ -376,10 +381,10 @@ def _render_word(word: MarkedWord | None, safe: str) -> str:
     return f'<mark data-kind="{word.kind}" data-badge="{BADGES[word.kind]}">{safe}</mark>'
 
 
-def _lines(text: str) -> Iterator[str | None]:
+def _lines(text: str, names: SignNamer) -> Iterator[str | None]:
     """The lines of a text, with `_CUT` after each line break."""
     for line in text.splitlines(keepends=True):
-        yield invisible_characters.escape_text(line)
+        yield names.escape(line)
         if line[-1] == "\n":
             yield _CUT
 

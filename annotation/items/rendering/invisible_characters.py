@@ -13,6 +13,10 @@ import html
 import re
 import unicodedata
 
+MOST_NAMED = 10_000
+"""Characters of a text that are named. A name is an element, many times as long as its character:
+a million of them would take all memory of a browser, and much of the server's."""
+
 SIGN_NAMES = {
     "\u00ad": "SHY", "\u034f": "CGJ", "\u061c": "ALM", "\u180e": "MVS", "\u200b": "ZWSP",
     "\u200c": "ZWNJ", "\u200d": "ZWJ", "\u200e": "LRM", "\u200f": "RLM", "\u2028": "LS",
@@ -37,12 +41,38 @@ _JOINERS = "\u200c\u200d"
 _INDIC = (("\u0900", "\u109f"), ("\u1780", "\u1cff"), ("\ua800", "\uabff"))
 
 
+class SignNamer:
+    """Names the invisible characters in the pieces of one text, up to `MOST_NAMED` of them."""
+
+    def __init__(self) -> None:
+        self.left = MOST_NAMED
+
+    def escape(self, text: str) -> str:
+        """Return safe HTML of a piece of the text, with its invisible characters named."""
+        if not _SPECIAL.search(text):  # true for most words; a long difference has thousands
+            return text
+        # A browser would read CR LF as one character, and all places behind it would be off by one.
+        return _SIGN.sub(self._name, html.escape(text)).replace("\r\n", "&#13;\n")
+
+    def name_in_html(self, markup: str) -> str:
+        """Name the invisible characters in the text of this HTML, but not in its attributes."""
+        if not _SIGN.search(markup):
+            return markup
+        pieces = re.split(r"(<(?:[^<>\"]|\"[^\"]*\")*>)", markup)
+        pieces[::2] = [_SIGN.sub(self._name, piece) for piece in pieces[::2]]
+        return "".join(pieces)
+
+    def _name(self, match: re.Match[str]) -> str:
+        named = _name_sign(match)
+        if named == match[0] or not self.left:
+            return match[0]
+        self.left -= 1
+        return named
+
+
 def escape_text(text: str) -> str:
-    """Return safe HTML of a text, with its invisible characters named."""
-    if not _SPECIAL.search(text):  # true for most words; a long difference has thousands
-        return text
-    # A browser would read CR LF as one character, and all places behind it would be off by one.
-    return _SIGN.sub(_name_sign, html.escape(text)).replace("\r\n", "&#13;\n")
+    """Return safe HTML of a whole text, with its invisible characters named."""
+    return SignNamer().escape(text)
 
 
 def render_raw(text: str, *, sparing: bool = False, before: str = "", after: str = "") -> str:
@@ -59,11 +89,7 @@ def render_raw(text: str, *, sparing: bool = False, before: str = "", after: str
 
 def name_in_html(markup: str) -> str:
     """Name the invisible characters in the text of this HTML, but not in its attributes."""
-    if not _SIGN.search(markup):
-        return markup
-    pieces = re.split(r"(<(?:[^<>\"]|\"[^\"]*\")*>)", markup)
-    pieces[::2] = [_SIGN.sub(_name_sign, piece) for piece in pieces[::2]]
-    return "".join(pieces)
+    return SignNamer().name_in_html(markup)
 
 
 def find_unseen(text: str) -> str:

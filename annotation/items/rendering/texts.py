@@ -273,8 +273,9 @@ def _takes_too_long(text: str) -> bool:
 
 
 def _plain(stretches: Iterable[Stretch], draw: Draw) -> Iterable[str]:
+    names = invisible_characters.SignNamer()
     for text, number in stretches:
-        safe = invisible_characters.escape_text(text)
+        safe = names.escape(text)
         yield safe if number is None else draw(number, safe)
 
 

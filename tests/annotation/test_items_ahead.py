@@ -81,6 +81,15 @@ def test_nothing_that_the_member_may_not_get_is_sent() -> None:
     assert keys(queue.list_ahead(member)) == [six.key]
 
 
+def test_of_long_texts_fewer_items_are_sent() -> None:
+    """A page of eight of them took the server half a minute."""
+    member = at_work(12)
+    fifth = Item.objects.get(project=member.project, key="item-05")
+    texts = fifth.revision().texts | {"perturbed": "long " * 100_000}
+    fifth.revisions.update(texts=texts)
+    assert keys(queue.list_ahead(member)) == ["item-03", "item-04"]
+
+
 def test_urgent_items_come_first_and_those_behind_the_cursor_are_not_looked_for() -> None:
     member = at_work(5)
     Slot.objects.filter(item__key="item-05").update(returned=True)

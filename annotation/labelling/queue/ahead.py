@@ -4,6 +4,7 @@ These items are held by nobody: a label of one takes its slot when it arrives, i
 transaction. If the slot went to somebody else meanwhile, the label is kept as extra.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
 
@@ -21,6 +22,9 @@ from annotation.models import WORK_LIKE_STAGES, Cursor, Item, Membership, Revisi
 
 # The number of items sent ahead, and of slots that a page holds.
 NUMBER, MAX_HELD = 8, 2
+# The letters of the texts that are sent ahead. Eight texts of a million letters, into which people
+# can correct any, would take the server half a minute.
+MOST_LETTERS = 200_000
 
 
 def list_ahead(
@@ -30,7 +34,8 @@ def list_ahead(
 
     Control items stand where the queue will have them, and look like the others. There is nothing
     ahead without a held item, and no qualification item, since its explanation is shown before the
-    next one. If the project asks a first look, only items are sent that still need one.
+    next one. If the project asks a first look, only items are sent that still need one. Of long
+    texts, fewer items are sent.
     """
     now = now or timezone.now()
     held = next_item.held_slots(member, slots.WORKBENCH_STAGES, lock=False)
@@ -41,9 +46,20 @@ def list_ahead(
     planned = _plan_items(member, held[-1].item_id, number, now)
     current = Revision.objects.filter(item__in=planned, number=F("item__revision_number"))
     found = {one.item_id: one for one in current.select_related("item")}
-    built = [offers.build_ahead(member, found[item]) for item in planned if item in found]
+    sent = _take_while_short(found[item] for item in planned if item in found)
+    built = [offers.build_ahead(member, revision) for revision in sent]
     asked = "blind" if member.project.blind_first else "label"
     return [offer for offer in built if offer.phase == asked]
+
+
+def _take_while_short(revisions: Iterable[Revision]) -> Iterator[Revision]:
+    """Yield the first of these revisions, as many as have `MOST_LETTERS` together."""
+    letters = 0
+    for revision in revisions:
+        letters += sum(len(str(text)) for text in revision.texts.values())
+        if letters > MOST_LETTERS:
+            return
+        yield revision
 
 
 def _plan_items(member: Membership, last: int, number: int, now: datetime) -> list[int]:

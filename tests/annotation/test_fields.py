@@ -84,6 +84,7 @@ def test_a_form_without_the_field_has_no_answer(kind: str) -> None:
         ("claim_check", {"x": "explained"}, "the number of each changed piece"),
         ("claim_check", {"1": "fine"}, "the number of each changed piece"),
         ("claim_check", ["1"], "the number of each changed piece"),
+        ("claim_check", dict.fromkeys(map(str, range(20_001)), "explained"), "at most 20,000"),
     ],
 )
 def test_an_answer_that_is_not_taken_is_told_what_would_be(

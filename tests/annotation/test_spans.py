@@ -18,7 +18,7 @@ from annotation.labelling import drafts, queue
 from annotation.models import Item, Label, Membership, Project
 from annotation.reports import agreement, agreement_answers, agreement_items
 from annotation.tasktypes import validation
-from annotation.tasktypes.fields.span import MOST_PASSAGES, Span
+from annotation.tasktypes.fields.span import MOST_CHARACTERS, MOST_PASSAGES, Span
 from formats.rows import BadRow, Row
 from judging.archive import redact
 from tests.annotation.spans import passage, with_spans
@@ -101,6 +101,14 @@ def test_so_many_passages_are_enough() -> None:
     assert len(make("span").clean(many[:-1])) == MOST_PASSAGES
     with pytest.raises(FieldError, match="at most 200"):
         make("span").clean(many)
+
+
+def test_so_many_characters_are_enough() -> None:
+    """Reports read the passages of all labels; hundreds of labels of megabytes filled memories."""
+    whole = passage("response", 0, "x" * MOST_CHARACTERS)
+    assert make("span").clean([whole]) == [whole]
+    with pytest.raises(FieldError, match="at most 200,000 characters"):
+        make("span").clean([whole, passage("response", 1, "x")])
 
 
 def test_declared_labels_and_severities_are_needed_and_said_in_words() -> None:

@@ -7,6 +7,9 @@ from typing import Any
 
 from annotation.tasktypes.fields.base import Field, Option, Post
 
+MOST_PIECES = 20_000
+"""Changes with an answer; nobody checks so many one by one."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimCheck(Field):
@@ -33,6 +36,8 @@ class ClaimCheck(Field):
         without leading zeros. Raises `FieldError`, but not for pieces without an answer."""
         if not isinstance(answer, Mapping):
             raise self.error()
+        if len(answer) > MOST_PIECES:
+            raise self.error(f"answer for at most {MOST_PIECES:,} changes.")
         cleaned: dict[str, str] = {}
         for number, said in answer.items():
             if not re.fullmatch(r"[0-9]{1,6}", str(number), re.ASCII):

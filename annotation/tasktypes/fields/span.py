@@ -11,6 +11,9 @@ from annotation.tasktypes.fields.text import LONGEST_TEXT
 from annotation.tasktypes.toml_tables import TomlTable
 
 MOST_PASSAGES = 200
+MOST_CHARACTERS = 200_000
+"""Characters of all passages of an answer together. Each label keeps a copy of its passages, and
+reports read those of all labels."""
 LONGEST_IN_WORDS = 200
 """Characters of a quoted passage in a description; longer passages are cut."""
 
@@ -68,6 +71,8 @@ class Span(Field):
             passage = self._clean_passage(one)
             if passage not in cleaned:
                 cleaned.append(passage)
+        if sum(len(passage["quote"]) for passage in cleaned) > MOST_CHARACTERS:
+            raise self.error(f"mark at most {MOST_CHARACTERS:,} characters in all.")
         return sorted(cleaned, key=_order)
 
     def check_texts(self, answer: Any, texts: Mapping[str, Any]) -> list[dict[str, Any]]:

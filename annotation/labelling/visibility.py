@@ -5,6 +5,8 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
+from django.core.exceptions import PermissionDenied
+
 from annotation.db import transactions
 from annotation.models import Item, Label, Mark, Membership, Resolution, Stage
 
@@ -12,6 +14,8 @@ from annotation.models import Item, Label, Mark, Membership, Resolution, Stage
 OWN_LABEL_STAGES = (Stage.LABEL, Stage.CONTROL, Stage.BASELINE, Stage.QUALIFICATION)
 # The filters of an item list that depend on people's labels.
 PEOPLE_FILTERS = ("annotator", "choice", "longer_than", "wrote", "agreement")
+# The filters that depend on the items' own fields, which may hold the correct answer.
+FIELD_FILTERS = ("fields", "pairwise")
 # Small enough for a batch to commit well within 200 ms, so that people can label meanwhile.
 BATCH = 200
 
@@ -69,6 +73,15 @@ def record_list_seen(
     """
     told = any(asked.get(name) for name in PEOPLE_FILTERS)
     record_all_seen(member, [i.pk for i in items if told or i.resolution is not None], now=now)
+
+
+def check_filters(member: Membership, asked: Mapping[str, Any]) -> None:
+    """Raise `PermissionDenied` if a list of items is filtered by what the member may not see: the
+    items' own fields, without the right to see results."""
+    if not member.can_see_results and any(asked.get(name) for name in FIELD_FILTERS):
+        raise PermissionDenied(
+            f"Your role in this project ({member.role}) does not show the fields of items."
+        )
 
 
 def has_labelled(member: Membership, item: Item) -> bool:

@@ -7,8 +7,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from annotation.items.snapshots import create
 from annotation.models import Item, Mark, Membership, Slot
-from tests.builders import Cast, make_item, make_known, make_resolution, say, take
+from tests.builders import Cast, browser_of, make_item, make_known, make_resolution, say, take
 
 pytestmark = pytest.mark.django_db
 
@@ -114,3 +115,31 @@ def test_a_list_narrowed_by_what_somebody_said_informs_of_all_that_is_on_it(
     assert seen(people.lead) == set()
     look(people.lead, "items", people, f"?{query}")
     assert seen(people.lead) == {"a"}
+
+
+@pytest.mark.parametrize("name", ["adjudicator", "researcher"])
+def test_fields_of_items_are_for_those_who_may_see_results(people: Cast, name: str) -> None:
+    """They may hold the correct answer, or who wrote which of two responses."""
+    item = make_item(people.project, "a", fields={"answer": "first"})
+    freeze = create.enqueue(people.project, people.lead, "before")
+    create.store_contents(freeze)
+    Item.objects.filter(pk=item.pk).update(fields={"answer": "second"})
+    create.store_contents(create.enqueue(people.project, people.lead, "after"))
+    client = browser_of(getattr(people, name))
+    project, number = people.project.slug, freeze.number + 1
+    told = {
+        path: client.get(path)
+        for path in (
+            f"/projects/{project}/items/a/",
+            f"/api/v1/projects/{project}/items/a/",
+            f"/projects/{project}/snapshots/{number}/",
+            f"/api/v1/projects/{project}/snapshots/{number}/changes/",
+        )
+    }
+    assert {answer.status_code for answer in told.values()} == {200}
+    shown = {path for path, answer in told.items() if b"second" in answer.content}
+    assert shown == (set(told) if name == "researcher" else set())
+    for path in (f"/projects/{project}/items/", f"/api/v1/projects/{project}/items/"):
+        found = client.get(path, {"fields": '{"answer": "second"}'})
+        assert found.status_code == (200 if name == "researcher" else 403)
+        assert client.get(path, {"fields": ""}).status_code == 200

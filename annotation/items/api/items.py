@@ -37,6 +37,7 @@ class ItemList(ProjectRowList[Item]):
     filterset_class = ItemFilter
 
     def list_rows(self) -> QuerySet[Item]:
+        visibility.check_filters(self.member, self.request.GET)
         return Item.objects.in_project(self.member.project).for_list().order_by("position")
 
     def paginate_queryset(self, queryset: Any) -> Any:
@@ -53,12 +54,15 @@ class ItemList(ProjectRowList[Item]):
 @extend_schema(responses={200: ItemDetailSerializer, **PROBLEM_RESPONSES})
 @api_view(["GET"])
 def item(request: Request, slug: str, key: str) -> Response:
-    """One item with all revisions of its texts."""
+    """One item with all revisions of its texts. Its fields, which may hold the correct answer, are
+    left out for members who may not see results."""
     member = access.member_for(request, slug, right="items")
     found = Item.objects.in_project(member.project).for_page(key)
     if found is None:
         raise Http404
     visibility.record_seen(member, found, now=timezone.now())
+    if not member.can_see_results:
+        found.fields = {}
     return Response(ItemDetailSerializer(found).data)
 
 

@@ -127,7 +127,8 @@ class ChangeList(ProjectRowList[FrozenIn]):
     def paginate_queryset(self, queryset: Any) -> Any:
         states = super().paginate_queryset(queryset) or []
         visibility.record_all_seen(self.member, [one.item_id for one in states], now=timezone.now())
-        return list(comparison.list_changes(states, self.what))
+        with_fields = self.member.can_see_results
+        return list(comparison.list_changes(states, self.what, with_fields=with_fields))
 
     @extend_schema(
         parameters=[SINCE_PARAMETER, WHAT_PARAMETER],

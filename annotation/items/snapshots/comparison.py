@@ -68,9 +68,11 @@ def count_changes(before: Snapshot, after: Snapshot) -> dict[str, int]:
     return kept
 
 
-def list_changes(states: Iterable[FrozenIn], kind: str) -> Iterator[ItemChange]:
+def list_changes(
+    states: Iterable[FrozenIn], kind: str, *, with_fields: bool = True
+) -> Iterator[ItemChange]:
     """Yield the changes of these items, read with one query; changed items include their changed
-    facts."""
+    facts, and unless `with_fields` is False those of their own fields."""
     states = list(states)
     there = [one.frozen_id for one in states]
     earlier = [one.before for one in states if one.before is not None]
@@ -81,13 +83,17 @@ def list_changes(states: Iterable[FrozenIn], kind: str) -> Iterator[ItemChange]:
         if one.before is None:
             yield ItemChange(now["key"], kind, ())
         else:
-            yield ItemChange(now["key"], "changed", tuple(_compare_facts(facts[one.before], now)))
+            yield ItemChange(
+                now["key"], "changed", tuple(_compare_facts(facts[one.before], now, with_fields))
+            )
 
 
-def _compare_facts(old: dict[str, Any], new: dict[str, Any]) -> Iterator[FactChange]:
+def _compare_facts(
+    old: dict[str, Any], new: dict[str, Any], with_fields: bool
+) -> Iterator[FactChange]:
     for name in FACT_NAMES:  # databases do not keep the order of keys
         before, after = old.get(name), new.get(name)
-        if before == after:
+        if before == after or (name == "fields" and not with_fields):
             continue
         if name == "held":
             yield from _of_resolution(before or {}, after or {})

@@ -53,6 +53,7 @@ def items(request: HtmxRequest, slug: str) -> HttpResponse:
     Records that the member has seen their final labels.
     """
     member = access.member_for(request, slug, right="items")
+    visibility.check_filters(member, request.GET)
     task = tasktypes.load_version(member.project.task_type)
     people = Membership.objects.in_project(member.project).who_label()
     found = ItemPageFilter(

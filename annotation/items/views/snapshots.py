@@ -118,5 +118,5 @@ def _comparison_context(
     visibility.record_all_seen(member, [one.item_id for one in states], now=timezone.now())
     counts = comparison.count_changes(*pair)
     kinds = [(kind, words, counts[kind]) for kind, words in comparison.CHANGE_TITLES.items()]
-    changes = list(comparison.list_changes(states, what))
+    changes = list(comparison.list_changes(states, what, with_fields=member.can_see_results))
     return {"page": page, "what": what, "kinds": kinds, "changes": changes}

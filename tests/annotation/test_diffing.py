@@ -500,3 +500,13 @@ def test_a_word_that_changed_in_a_very_long_line_is_found() -> None:
     other = " ".join("new" if n == 20_000 else word for n, word in enumerate(words))
     found = difference.compare(f"First.\n{' '.join(words)}\n", f"Second.\n{other}\n")
     assert found.edit_size < 0.001
+
+
+def test_very_many_lines_are_one_row() -> None:
+    """A page of a million rows had 160 megabytes."""
+    gold, perturbed = "a\n", "a\n" + "b\n" * difference.MOST_ROWS
+    [row] = difference.align_lines(difference.compare(gold, perturbed))
+    sides = ("".join(piece.text for piece in pieces) for pieces in (row.gold, row.perturbed))
+    assert tuple(sides) == (gold, perturbed)
+    fewer = difference.compare(gold, perturbed[:-4])
+    assert len(difference.align_lines(fewer)) == difference.MOST_ROWS - 1

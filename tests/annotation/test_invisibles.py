@@ -89,3 +89,10 @@ def test_of_very_many_changed_numbers_none_is_marked() -> None:
     few, many = (DifferenceRenderer(compare("It is 8.", "5 " * n)).inline() for n in (9, 30_000))
     assert few.count("<mark") > 9
     assert "<mark" not in many
+
+
+def test_of_very_many_blanks_the_first_are_drawn_and_all_stay() -> None:
+    text = "a\n" * (invisible_characters.MOST_DRAWN + 5)
+    raw = DifferenceRenderer(compare("a\n", text)).raw()
+    assert raw.count("<i data-blank") == invisible_characters.MOST_DRAWN
+    assert raw.count("\n") == text.count("\n")

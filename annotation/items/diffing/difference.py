@@ -37,6 +37,9 @@ REFINEMENT_LIMIT = 400
 MIN_SHARED_FRACTION = 0.6
 """Share of common characters that a change needs for marks inside; below, marks are noise."""
 
+MOST_ROWS = 50_000
+"""Line breaks of both texts up to which they are shown side by side line by line."""
+
 SegmentKind = Literal["equal", "removed", "added", "changed"]
 Parts = tuple["Part", ...]
 
@@ -156,8 +159,12 @@ def align_lines(difference: Difference) -> tuple[SideBySideRow, ...]:
     Equal lines share a row. Lines of a change are paired in order. Extra lines of one side have an
     empty cell beside them, so that the text after the change is aligned again. In such a change, a
     line of the shorter side may continue in a later row, but a list item stays whole. Two empty
-    texts give no rows.
+    texts give no rows, and very many lines one row: no page holds a row for each.
     """
+    if _count_breaks(difference) > MOST_ROWS:
+        return (
+            SideBySideRow(*(tuple(_whole(difference, side)) for side in ("gold", "perturbed"))),
+        )
     made: list[SideBySideRow] = []
     gold, perturbed = _Line(), _Line()
     for segment in difference.segments:
@@ -355,6 +362,21 @@ def _unpack(number: int, packed: Any) -> Segment:
 
 
 # ------------------------------------------------------------------------------------------ rows
+
+
+def _count_breaks(difference: Difference) -> int:
+    """Return the number of line breaks of both texts."""
+    parts = (part for segment in difference.segments for part in segment.gold + segment.perturbed)
+    return sum(part.text.count("\n") + part.text.count("\r") for part in parts)
+
+
+def _whole(difference: Difference, side: Literal["gold", "perturbed"]) -> Iterator[Piece]:
+    """Yield the pieces of one text, which are not cut into lines."""
+    for segment in difference.segments:
+        start = 0
+        for part in segment.gold if side == "gold" else segment.perturbed:
+            yield Piece(part.text, part.changed, segment.kind, segment.number, start)
+            start += len(part.text)
 
 
 class _Line(list[Piece]):

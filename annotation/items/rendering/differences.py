@@ -171,13 +171,11 @@ class DifferenceRenderer:
                 yield f'<span class="gap {segment.kind}"{self.attributes[segment.number]}></span>'
 
     def _raw(self) -> Iterator[str | None]:
-        whole, at = self.text("perturbed"), 0
+        whole, at, names = self.text("perturbed"), 0, SignNamer()
         for text, number in self._stretches("perturbed"):
             begin, at = at, at + len(text)
             beside = {"before": whole[max(0, begin - 1) : begin], "after": whole[at : at + 1]}
-            drawn = invisible_characters.render_raw(
-                text, sparing=self.length >= LONG_TEXT, **beside
-            )
+            drawn = names.render_raw(text, sparing=self.length >= LONG_TEXT, **beside)
             if number is None:
                 yield from _drawn_lines(drawn)
             else:

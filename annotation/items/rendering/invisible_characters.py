@@ -17,6 +17,9 @@ MOST_NAMED = 10_000
 """Characters of a text that are named. A name is an element, many times as long as its character:
 a million of them would take all memory of a browser, and much of the server's."""
 
+MOST_DRAWN = 100_000
+"""Places of white space of a text that are drawn in its raw view, each by an element too."""
+
 SIGN_NAMES = {
     "\u00ad": "SHY", "\u034f": "CGJ", "\u061c": "ALM", "\u180e": "MVS", "\u200b": "ZWSP",
     "\u200c": "ZWNJ", "\u200d": "ZWJ", "\u200e": "LRM", "\u200f": "RLM", "\u2028": "LS",
@@ -42,10 +45,12 @@ _INDIC = (("\u0900", "\u109f"), ("\u1780", "\u1cff"), ("\ua800", "\uabff"))
 
 
 class SignNamer:
-    """Names the invisible characters in the pieces of one text, up to `MOST_NAMED` of them."""
+    """Names the invisible characters in the pieces of one text, up to `MOST_NAMED` of them, and
+    draws its white space, up to `MOST_DRAWN` places."""
 
     def __init__(self) -> None:
         self.left = MOST_NAMED
+        self.blanks_left = MOST_DRAWN
 
     def escape(self, text: str) -> str:
         """Return safe HTML of a piece of the text, with its invisible characters named."""
@@ -62,6 +67,29 @@ class SignNamer:
         pieces[::2] = [_SIGN.sub(self._name, piece) for piece in pieces[::2]]
         return "".join(pieces)
 
+    def render_raw(
+        self, text: str, *, sparing: bool = False, before: str = "", after: str = ""
+    ) -> str:
+        """Return safe HTML of a piece of the text, with its invisible characters named and its
+        white space visible.
+
+        With `sparing`, single spaces between words stay plain, because each visible sign is an
+        element. The characters `before` and `after` the piece show whether a space at its ends is
+        single.
+        """
+        left, right = ("x" if sign.strip() else "" for sign in (before, after))
+        found = _SIGN_OR_ODD_SPACE if sparing else _SIGN_OR_SPACE
+        drawn = found.sub(self._name_or_draw, left + html.escape(text) + right)
+        return drawn.removeprefix(left).removesuffix(right)
+
+    def _name_or_draw(self, match: re.Match[str]) -> str:
+        if not match[0].isspace() or _SIGN.match(match[0]):
+            return self._name(match)
+        if not self.blanks_left:
+            return match[0]
+        self.blanks_left -= 1
+        return f'<i data-blank="{draw_blanks(match[0])}">{match[0]}</i>'
+
     def _name(self, match: re.Match[str]) -> str:
         named = _name_sign(match)
         if named == match[0] or not self.left:
@@ -75,16 +103,9 @@ def escape_text(text: str) -> str:
     return SignNamer().escape(text)
 
 
-def render_raw(text: str, *, sparing: bool = False, before: str = "", after: str = "") -> str:
-    """Return safe HTML of a text, with its invisible characters named and its white space visible.
-
-    With `sparing`, single spaces between words stay plain, because each visible sign is an element.
-    The characters `before` and `after` the text show whether a space at its ends is single.
-    """
-    left, right = ("x" if sign.strip() else "" for sign in (before, after))
-    found = _SIGN_OR_ODD_SPACE if sparing else _SIGN_OR_SPACE
-    drawn = found.sub(_name_or_draw, left + html.escape(text) + right)
-    return drawn.removeprefix(left).removesuffix(right)
+def render_raw(text: str, *, sparing: bool = False) -> str:
+    """Return safe HTML of a whole text, as `SignNamer.render_raw` does."""
+    return SignNamer().render_raw(text, sparing=sparing)
 
 
 def name_in_html(markup: str) -> str:
@@ -115,12 +136,6 @@ def _name_sign(match: re.Match[str]) -> str:
         return sign
     name = SIGN_NAMES.get(sign) or f"U+{ord(sign):04X}"
     return f'<span class="sign" data-sign="{name}">{sign}</span>'
-
-
-def _name_or_draw(match: re.Match[str]) -> str:
-    if not match[0].isspace() or _SIGN.match(match[0]):
-        return _name_sign(match)
-    return f'<i data-blank="{draw_blanks(match[0])}">{match[0]}</i>'
 
 
 def _is_writing(joiner: re.Match[str]) -> bool:

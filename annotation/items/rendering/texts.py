@@ -213,6 +213,9 @@ MAX_BRACKETS = 20_000
 """Opening brackets of a text that is parsed as Markdown. Each of them may begin a link, and is
 looked at many times as long as other characters."""
 
+MAX_LINES = 20_000
+"""Lines of such a text. Each is tried for everything that a line can begin."""
+
 MAX_QUOTED_LINES = 100_000
 """Lines of such a text, times its deepest quotation. Each line may go on in each of the quotations,
 so that each of them looks at all lines."""
@@ -266,6 +269,8 @@ def _takes_too_long(text: str) -> bool:
     if len(text) > MAX_LENGTH or text.count("[") > MAX_BRACKETS:
         return True
     lines = re.split("[\r\n]", text)
+    if len(lines) > MAX_LINES:
+        return True
     if len(lines) * text.count(">") <= MAX_QUOTED_LINES:
         return False
     deepest = max(line.count(">", 0, _prefix(line)) for line in lines)

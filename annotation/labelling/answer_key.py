@@ -175,11 +175,16 @@ def order_for_member(member: Membership, found: Iterable[Item]) -> list[Item]:
 
 
 def hold_new_slot(item: Item, stage: str, member: Membership, now: datetime) -> Slot:
-    """Hold the member's own slot for the item at the stage, and create it if needed; called inside
-    the queue's transaction."""
+    """Hold the member's own slot for the item at the stage, else one that was closed, and create
+    one if needed; called inside the queue's transaction.
+
+    Without the second, whoever skips an item and opens it again would add slots without end.
+    """
     item = Item.objects.locked().get(pk=item.pk)
     until = slots.hold_until(member, now)
-    slot = Slot.objects.filter(item=item, stage=stage, member=member).locked().first()
+    at_stage = Slot.objects.filter(item=item, stage=stage)
+    closed = at_stage.filter(state=Slot.State.CLOSED)
+    slot = at_stage.filter(member=member).locked().first() or closed.locked().first()
     if slot:
         slot.hold(member.pk, until)
     return slot or slots.create_held_slot(member, item, stage, until)

@@ -164,3 +164,13 @@ def test_probes_are_done_like_work_and_can_be_changed_like_work(member: Membersh
     say(member, changed, "invalid")
     assert Label.objects.current().filter(item__key="probe").get().choice == "invalid"
     assert Slot.objects.get(stage="control").state == "filled"
+
+
+def test_who_skips_a_probe_and_opens_it_again_adds_no_slots(member: Membership) -> None:
+    make_known(member.project, "probe", purpose="probe")
+    probe = take(member, draw=0.0)
+    for _ in range(3):
+        queue.skip_item(member, probe.submission())
+        probe = queue.reopen_item(member, probe.item.key)
+    assert probe.item.slots.filter(stage="control").count() == 1
+    assert say(member, probe).counted

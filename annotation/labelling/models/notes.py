@@ -71,9 +71,9 @@ class CommentQuerySet(models.QuerySet[Any]):
         return self.filter(item=item).select_related("member")[number - 1 : number].first()
 
     def shown_to(self, member: Membership) -> CommentQuerySet:
-        """These comments, for annotators without those of other annotators on control items: where
-        one person labels each item, they would tell that others have labelled this one too."""
-        if member.can_see_items:
+        """These comments; where one person labels each item, for annotators without those of other
+        annotators on control items, which would tell that others have labelled this one too."""
+        if member.can_see_items or member.project.overlap > 1:
             return self
         told = Q(member=member.pk) | Q(member__role__in=RIGHTS["items"])
         return self.filter(told | ~Q(item__purpose="probe"))

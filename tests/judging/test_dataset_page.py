@@ -64,7 +64,7 @@ def shown(browser: Client, path: str) -> str:
 
 def keys(browser: Client, address: str) -> list[str]:
     page = browser.get(address).content.decode()
-    return sorted(set(re.findall(r'/items/(item-\d+)/"', page)))
+    return sorted(set(re.findall(r'/items/(item-\d+)/[?"]', page)))
 
 
 def links(page: str) -> list[str]:

@@ -31,7 +31,7 @@ def by(name: str, rows: Sequence[dict[str, Any]]) -> dict[Any, dict[str, Any]]:
 
 def keys(browser: Client, narrowed: str) -> list[str]:
     page = browser.get(f"/projects/fbi/runs/1/?{narrowed}&counted=yes").content.decode()
-    return re.findall(r'/items/(item-\d+)/"', page)
+    return re.findall(r'/items/(item-\d+)/[?"]', page)
 
 
 def say(items: Sequence[Item], *said: str) -> None:

@@ -63,7 +63,7 @@ def links(page: str, words: str) -> list[str]:
 def keys(browser: Client, address: str) -> list[str]:
     """The items that a link of a figure leads to."""
     page = browser.get(address).content.decode()
-    return re.findall(r'/items/(item-\d+)/"', page)
+    return re.findall(r'/items/(item-\d+)/[?"]', page)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from judging.errors import Refused
 from judging.generation import bring_in
 from judging.generation.bring_in import BringInRequest
 from judging.generation.views import board
-from judging.models import Run
+from judging.models import Reading, Run
 from judging.results import cells, group_fields
 from judging.runs import lifecycle
 from judging.runs.run_config import RunOverrides
@@ -287,6 +287,14 @@ def test_a_reply_without_an_object_of_texts_is_none() -> None:
     assert found == {"response-1": "a", "gold": ["b"]}
     texts = {"gold": ["x"], "response_1": "y", "context": " "}
     assert find_cause(asked, found, texts) == ""
+
+
+@pytest.mark.django_db
+def test_names_that_no_database_stores_are_changed_like_texts(project: Project) -> None:
+    make_item(project, "one", texts=TEXTS)
+    run = translated(project, {"gold": "a", "\0b": "c", "\ud800d": "e"})
+    assert results(run) == {"incomplete": 1}
+    assert Reading.objects.get().value.keys() == {"gold", "\N{REPLACEMENT CHARACTER}b", "?d"}
 
 
 def test_the_form_of_the_answer_names_the_texts_of_the_item() -> None:

@@ -254,7 +254,8 @@ def _parse_translation(raw: Fields | str, _: Strategy) -> tuple[dict[str, Any] |
     if not isinstance(said, dict) or not said:
         return None, "incomplete"
     parts: dict[str, Any] = {}
-    for name, part in said.items():
+    for key, part in said.items():
+        name = strip_unstorable(key)
         if isinstance(part, str):
             parts[name] = strip_unstorable(part)
         elif isinstance(part, list) and all(isinstance(one, str) for one in part):

@@ -1,10 +1,12 @@
 """Versions of a project that stay as they are."""
 
 import io
+import threading
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
 from annotation.errors import FieldError
@@ -287,3 +289,31 @@ def test_a_snapshot_has_the_table_of_items_as_it_was(people: Cast) -> None:
     Item.objects.filter(key="c").update(deleted_at=timezone.now(), category="spelling")
     assert list(tables.item_rows(people.project)) != now
     assert list(table.item_rows(snapshot)) == now
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_snapshots_at_the_same_moment_store_each_state_once(
+    people: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load, first = create._known_state_ids, create.enqueue(people.project, people.lead, "one")
+    second = create.enqueue(people.project, people.lead, "two")
+
+    def store_second() -> None:
+        create.store_contents(second)
+        connection.close()
+
+    other = threading.Thread(target=store_second)
+
+    def load_as_other_stores(*given: Any) -> Any:
+        found = load(*given)
+        if other.ident is None:
+            other.start()
+            other.join(0.5)  # It waits for the first; without a lock it is done by now.
+        return found
+
+    monkeypatch.setattr(create, "_known_state_ids", load_as_other_stores)
+    create.store_contents(first)
+    other.join()
+    assert [*Snapshot.objects.order_by("pk").values_list("items", flat=True)] == [3, 3]
+    assert (Frozen.objects.count(), FrozenIn.objects.count()) == (3, 6)

@@ -76,6 +76,8 @@ def _read_states(kept: IO[str]) -> Iterator[list[FactState]]:
 
 def _store(snapshot: Snapshot, states: list[FactState]) -> None:
     with transactions.transact():
+        # Snapshots take turns, so that two never store the same state of an item.
+        Project.objects.select_for_update(no_key=True).only("pk").get(pk=snapshot.project_id)
         known = _known_state_ids(states)
         new = [one for one in states if (one.item, one.digest) not in known]
         ids = bulk.reserve_ids(Frozen, len(new))

@@ -65,6 +65,14 @@ def unfinished_job(job: Job) -> QuerySet[Job]:
     return Job.objects.filter(pk=job.pk, finished_at=None)
 
 
+def _own_job(job: Job) -> QuerySet[Job]:
+    """A queryset of this one job; empty if the job has ended, was cancelled, or was leased again:
+    a worker that stood still for longer than its lease has lost it."""
+    if "until" not in job.result:
+        return unfinished_job(job)
+    return unfinished_job(job).filter(result__until=job.result["until"])
+
+
 def take_lease(job_id: int, kind: str, *, now: datetime | None = None, **asked: Any) -> Job | None:
     """Lease a job for `LEASE_TIME`; return None if the job is not free or does not match the filter
     lookups in `asked`."""
@@ -100,8 +108,7 @@ def hold_lease(
 
 def _release_lease(job: Job) -> None:
     """Release a job to the next worker if this worker still has the lease of the job."""
-    mine = unfinished_job(job).filter(state=Job.State.RUNNING, result__until=job.result["until"])
-    mine.update(state=Job.State.WAITING)
+    _own_job(job).filter(state=Job.State.RUNNING).update(state=Job.State.WAITING)
 
 
 def run_leased(
@@ -110,11 +117,12 @@ def run_leased(
     stopped: Callable[[], bool],
     told: Callable[[str], object] = str,
 ) -> subprocesses.ProgramResult:
-    """Run a program until it ends, `stopped` returns true or the job is cancelled. Meanwhile,
-    extend the lease. `told` gets what the program prints, as in `subprocesses.run_program`."""
+    """Run a program until it ends, `stopped` returns true, or the job is cancelled or leased by
+    another worker. Meanwhile, extend the lease. `told` gets what the program prints, as in
+    `subprocesses.run_program`."""
     return subprocesses.run_program(
         command,
-        stopped=lambda: stopped() or not unfinished_job(job).exists(),
+        stopped=lambda: stopped() or not _own_job(job).exists(),
         hold=lambda: _extend_lease(job),
         every=LEASE_TIME.total_seconds() / 3,
         told=told,
@@ -150,14 +158,14 @@ def store_outcome(job: Job, ended: subprocesses.ProgramResult, **result: Any) ->
 def end_job(job: Job, ended: subprocesses.ProgramResult, made: dict[str, Any]) -> bool:
     """Store how the program of the job ended: after a success the values `made`, otherwise the
     failure. A stopped job waits for the next worker. Returns False, and stores nothing, if the job
-    has ended or was cancelled."""
+    has ended, was cancelled, or is another worker's by now."""
     values: dict[str, Any] = {"state": Job.State.WAITING}
     if ended.code == 0:
         values = made
     elif ended.code:
         values = {"state": Job.State.FAILED, "message": ended.said, "finished_at": timezone.now()}
     with transactions.transact():
-        return bool(unfinished_job(job).update(**values))
+        return bool(_own_job(job).update(**values))
 
 
 def store_values(job: Job, **values: Any) -> None:
@@ -180,8 +188,8 @@ def cancel_job(job: Job, by: Membership) -> bool:
 def _extend_lease(job: Job) -> None:
     prolonged = {**job.result, "until": _lease_end(clock.now())}
     with transactions.transact():
-        unfinished_job(job).filter(state=Job.State.RUNNING).update(result=prolonged)
-    job.result = prolonged
+        if _own_job(job).filter(state=Job.State.RUNNING).update(result=prolonged):
+            job.result = prolonged
 
 
 def _lease_end(now: datetime) -> float:

@@ -162,6 +162,9 @@ def _finish(job: Job, ended: ProgramResult) -> bool:
         if kept:
             _record_event(job)
     if not kept:
+        job.refresh_from_db(fields=["state"])
+        if job.state in (Job.State.RUNNING, Job.State.FINISHED):
+            return False  # another worker has taken over, and the files are its own
         get_path(job).unlink(missing_ok=True)
     for part in get_path(job).parent.glob(f"{temporary_prefix(get_path(job))}*"):
         shutil.rmtree(part, ignore_errors=True)

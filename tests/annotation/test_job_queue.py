@@ -127,6 +127,20 @@ def test_a_program_is_ended_by_who_cancels_its_job_and_when_the_worker_stops(
     assert job_queue.run_leased(job, sleep, lambda: is_stopped).code is None
 
 
+def test_a_worker_that_stood_still_for_longer_than_its_lease_has_lost_the_job(job: Job) -> None:
+    late = job_queue.take_lease(job.pk, KIND, now=NOW)
+    other = job_queue.take_lease(job.pk, KIND, now=NOW + LEASE_TIME)
+    assert late
+    assert other
+    sleep = [sys.executable, "-c", "import time; time.sleep(60)"]
+    assert job_queue.run_leased(late, sleep, lambda: False).code is None
+    job_queue._extend_lease(late)
+    assert not job_queue.store_outcome(late, ProgramResult(1, "Why."))
+    assert again(job).result == other.result
+    job_queue._extend_lease(other)
+    assert job_queue.store_outcome(other, ProgramResult(0, ""))
+
+
 def test_a_program_of_a_job_runs_to_its_end_and_may_tell_something(job: Job) -> None:
     told: list[str] = []
     program = [sys.executable, "-c", "print('said', flush=True); import time; time.sleep(0.3)"]

@@ -234,6 +234,30 @@ def test_an_end_that_was_not_wanted_leaves_no_file(
     assert (Job.objects.get().state, said in lead.get(PAGE).content.decode()) == (state, True)
 
 
+def test_a_worker_that_stood_still_leaves_the_file_of_who_took_over(
+    lead: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes back while the other one writes the file, or once that has ended."""
+    job = ask(lead)
+
+    def come_back_late(*_: Any, **__: Any) -> Any:
+        later = timezone.now() + job_queue.LEASE_TIME + timedelta(seconds=1)
+        other = job_queue.take_lease(job.pk, jobs.KIND, now=later)
+        assert other
+        jobs.write_export(other)
+        if ends:
+            jobs._finish(other, ProgramResult(0, ""))
+        return ProgramResult(0, "")
+
+    monkeypatch.setattr(subprocesses, "run_program", come_back_late)
+    for ends in (False, True):
+        Job.objects.filter(pk=job.pk).update(state=Job.State.WAITING)
+        assert not jobs.run_job(job.pk)
+        assert jobs.get_path(job).exists()
+        assert (Job.objects.get().finished_at is not None) == ends
+    assert Event.objects.filter(kind="export").count() == 1
+
+
 def test_the_layout_of_a_study_is_for_items_and_a_zip(lead: Client) -> None:
     page = lead.post(PAGE, {"table": "labels", "format": "fbi"})
     assert (page.status_code, "for the table of items" in page.content.decode()) == (422, True)

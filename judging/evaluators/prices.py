@@ -1,5 +1,6 @@
 """Costs of calls, in the site's currency, exact to the last digit."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -19,6 +20,8 @@ TOKEN_LIMIT_NAMES = (
     "maxOutputTokens",
     "max_output_tokens",
 )
+# Further names by which some servers take it.
+_OTHER_LIMIT_NAMES = ("max_new_tokens", "n_predict")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,7 @@ def estimate_cost(prices: Prices, body: bytes, parameters: Mapping[str, Any]) ->
     """Estimate the cost of a request before it is sent; None if a price is unknown.
 
     The number of input tokens is estimated from the size of the whole body and BYTES_PER_TOKEN. The
-    answer is assumed to reach the token limit in the parameters (see TOKEN_LIMIT_NAMES), or
+    answer is assumed to reach the highest token limit in the parameters (see TOKEN_LIMIT_NAMES), or
     DEFAULT_MAX_TOKENS if they have no limit. The limit includes the tokens of reasoning. Each token
     counts at the highest price that it may have, so that the result is an upper bound.
     """
@@ -111,11 +114,23 @@ def _tokens_in(body: bytes) -> int:
 
 
 def _max_answer_tokens(parameters: Mapping[str, Any]) -> int:
-    for name in TOKEN_LIMIT_NAMES:
-        value = parameters.get(name)
-        if isinstance(value, int) and value > 0:
-            return min(value, MAX_TOKENS)
-    return DEFAULT_MAX_TOKENS
+    """Return the highest of the token limits: a server may know only one of their names, and take
+    4096.0 or "4096" for 4096."""
+    names = (*TOKEN_LIMIT_NAMES, *_OTHER_LIMIT_NAMES)
+    limits = [_parse_limit(parameters.get(name)) for name in names]
+    return max(filter(None, limits), default=DEFAULT_MAX_TOKENS)
+
+
+def _parse_limit(value: object) -> int | None:
+    """Return a token limit, at most MAX_TOKENS; None if it is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        # Too large an integer cannot become a float.
+        limit = value if isinstance(value, int) else float(value)
+    except ValueError:
+        return None
+    return math.ceil(min(limit, MAX_TOKENS)) if limit > 0 else None
 
 
 def _add(one: Decimal | None, other: Decimal | None) -> Decimal | None:

@@ -33,14 +33,21 @@ def test_an_estimate_counts_the_body_and_the_longest_answer():
     assert estimate_cost(PRICES, b"x" * 3001, {"max_tokens": 200}) == Decimal("0.0045025")
     assert estimate_cost(PRICES, b"", {"maxOutputTokens": 7}) == Decimal("0.00007")
     assert estimate_cost(PRICES, b"", {"max_output_tokens": 7}) == Decimal("0.00007")
-    assert estimate_cost(PRICES, b"", {"max_completion_tokens": 7, "max_tokens": 9}) == Decimal(
-        "0.00007"
-    )
+    # A server may know only one of the names, and read numbers of any kind.
+    for seven in (7, 7.0, 6.5, "7", " 7.0"):
+        for one in ("max_completion_tokens", "max_tokens", "maxOutputTokens", "n_predict"):
+            limits = {"max_completion_tokens": 1, "max_tokens": 2, one: seven}
+            assert estimate_cost(PRICES, b"", limits) == Decimal("0.00007")
+    # What is no limit is ignored.
+    usual = estimate_cost(PRICES, b"", {})
+    for other in (0, -1, -(10**400), True, None, "much", "nan", [7], 0.0):
+        assert estimate_cost(PRICES, b"", {"max_tokens": other}) == usual
 
 
 def test_an_estimate_of_any_limit_can_be_stored():
     most = estimate_cost(PRICES, b"", {"max_tokens": 100_000_000})
-    assert estimate_cost(PRICES, b"", {"max_tokens": 10**400}) == most
+    for more in (10**400, 1e300, "1e999"):
+        assert estimate_cost(PRICES, b"", {"max_tokens": more}) == most
 
 
 def test_cached_and_reasoning_tokens_have_their_own_prices():

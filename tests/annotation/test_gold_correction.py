@@ -9,6 +9,7 @@ from annotation.errors import Refused, Stale
 from annotation.items.diffing import difference, merging
 from annotation.items.diffing.difference import FORMER_ALGORITHM, Difference
 from annotation.labelling import cases, gold_correction, queue
+from annotation.labelling.queue import offers
 from annotation.models import (
     Diff,
     Event,
@@ -122,6 +123,26 @@ def test_labels_that_are_carried_over_count_for_the_new_texts(
     assert standing(twin) == ["invalid"]
     event = Event.objects.get(kind="mend gold", subject="b")
     assert (event.member, event.data["carried"]) == (judge, [carried.submission])
+
+
+def test_a_label_that_is_undone_while_it_is_carried_over_is_undone(
+    judge: Membership, member: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    item = make(judge, "a")
+    say(member, take(member))
+    find = offers.last_label
+
+    def find_before_correction(*given: Any) -> Label | None:
+        found = find(*given)
+        if gold(item) != MENDED:
+            mend(judge, item, carry=True)
+        return found
+
+    monkeypatch.setattr(offers, "last_label", find_before_correction)
+    assert queue.undo_label(member)
+    assert not Label.objects.current().exists()
+    assert standing(item) == []
+    assert Membership.objects.get(pk=member.pk).labelled == 0
 
 
 def test_a_complaint_of_the_gold_answer_is_not_carried_and_leaves_the_queue(

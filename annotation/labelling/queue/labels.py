@@ -266,10 +266,14 @@ def undo_label(
     now = now or timezone.now()
     with transactions.transact():
         claims.lock_member(member)
-        last = offers.last_label(member, slots.related_stages(stage))
-        if last is None or not qualification.can_undo(last):
+        stages = slots.related_stages(stage)
+        last, item = offers.last_label(member, stages), None
+        while last and (item is None or item.pk != last.item_id):
+            item = Item.objects.locked().get(pk=last.item_id)
+            # A lead may just have carried it over to corrected texts.
+            last = offers.last_label(member, stages)
+        if last is None or item is None or not qualification.can_undo(last):
             return None
-        item = Item.objects.locked().get(pk=last.item_id)
         last.withdraw(now)
         if last.stage in WORK_LIKE_STAGES:
             claims.adjust_label_count(member, -1)

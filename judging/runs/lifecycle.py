@@ -25,6 +25,7 @@ from judging.runs import (
     pinning,
     run_config,
     run_items,
+    spending,
     start_checks,
 )
 from judging.runs.engine import outcomes
@@ -219,10 +220,12 @@ def restart_without_parameter(run: Run, member: Membership | None) -> Run:
 
     Raises `Refused` if no parameter was refused, and in the same cases as `start_run`.
     """
-    cap = None if run.cap is None else max(run.cap - run.spent, Decimal(0))
     with transactions.transact():
         # If two people press the button at the same time, only one of them succeeds.
         Project.objects.select_for_update(no_key=True).only("pk").get(pk=run.project_id)
+        # Calls may have ended while this waited, and those in flight may still be charged.
+        run.refresh_from_db(fields=["cap", "spent", "reserved"])
+        cap = spending.compute_left(run)
         failed = Request.objects.wanted_by(run).filter(state="failed").failure_messages()
         name, instead = find_refused_parameter(run, failed[:MAX_MESSAGES])
         if not name:

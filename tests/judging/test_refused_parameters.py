@@ -176,6 +176,14 @@ def test_what_a_run_has_of_its_own_goes_with_it(project: Project) -> None:
 
 
 @pytest.mark.django_db
+def test_its_cap_is_what_is_left_at_that_moment_with_the_calls_in_flight(project: Project) -> None:
+    make_items(project, 4)
+    run = refusing(project, cap=Decimal(3))
+    Run.objects.filter(pk=run.pk).update(spent=1, reserved="0.5")
+    assert lifecycle.restart_without_parameter(run, None).cap == Decimal("1.5")
+
+
+@pytest.mark.django_db
 def test_a_run_that_ended_stays_and_can_still_be_asked_without(
     project: Project, browser: Client
 ) -> None:

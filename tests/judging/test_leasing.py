@@ -242,11 +242,30 @@ def test_a_lease_ends_once_its_bodies_are_long_together(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lease, "_FIRST_RENDERED", 2)
-    monkeypatch.setattr(lease, "_longest_bodies", {})
+    monkeypatch.setattr(lease, "_rendered", {})
     now = timezone.now()
     assert len(lease.lease_requests(run.endpoint, "worker", 6, now, room=1).leased) == 2
     assert states() == {"leased": 2, "waiting": 4}
     assert len(take(run)) == 4
+
+
+def test_as_many_requests_are_rendered_at_once_as_have_been_before(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Long ones among them, which may come after short ones, are few then."""
+    monkeypatch.setattr(lease, "_rendered", {})
+    make_items(project, 100)
+    run = make_run(project, make_endpoint(NOWHERE))
+    lifecycle.plan_calls(run)
+    rendered, render = list[int](), lease._render_part
+
+    def note_number(*given: Any) -> Any:
+        rendered.append(len(given[-1]))
+        return render(*given)
+
+    monkeypatch.setattr(lease, "_render_part", note_number)
+    assert len(take(run)) == 100
+    assert rendered == [16, 16, 32, 36]
 
 
 def test_runs_of_an_endpoint_share_what_is_leased(project: Project) -> None:

@@ -31,9 +31,10 @@ LEASE_DURATION = timedelta(seconds=12)
 # What a slice of time has leased waits in memory: prompts may have megabytes each.
 MAX_LEASED_BYTES = 64_000_000
 # So many requests of a run are rendered first, and then as many at once as fit if none is longer
-# than the longest before.
+# than the longest before, but no more than before: a few short ones do not tell how long all are.
 _FIRST_RENDERED, _MOST_RENDERED = 16, 1_024
-_longest_bodies: dict[int, int] = {}
+# The longest body of each run, and how many were rendered.
+_rendered: dict[int, tuple[int, int]] = {}
 _REQUEST_TABLE = Request._meta.db_table
 # Statements of each lease, and of each look at the runs and the calls in flight.
 _RUNNING_RUNS = sql.PreparedRows(
@@ -306,10 +307,12 @@ def _render_requests(
     slightly more."""
     prepared: list[LeasedRequest] = []
     while len(prepared) < len(found) and (left := room - measure_bodies(prepared)) > 0:
-        longest = _longest_bodies.get(run.pk)
-        size = min(_MOST_RENDERED, -(-left // longest)) if longest else _FIRST_RENDERED
+        longest, before = _rendered.get(run.pk, (1, 0))
+        known = max(_FIRST_RENDERED, min(before, _MOST_RENDERED))
+        size = min(known, -(-left // longest)) if before else _FIRST_RENDERED
         part = _render_part(run, endpoint, found[len(prepared) : len(prepared) + size])
-        _longest_bodies[run.pk] = max(longest or 1, *(len(one.body) for one in part))
+        longest = max(longest, *(len(one.body) for one in part))
+        _rendered[run.pk] = longest, before + len(part)
         prepared += part
     return prepared
 

@@ -264,6 +264,14 @@ def _store_attempts(webhook: Webhook, attempts: Sequence[Attempt]) -> None:
     held.wait_until = last.at + pause if pause else None
     changed = ("failures", "failing_since", "wait_until")
     with transactions.transact():
+        # Whoever changes a webhook locks it before its deliveries, too.
+        now = Webhook.objects.select_for_update(of=("self",)).filter(pk=held.pk).first()
+        if now is None or (now.address, now.read_from) != (held.address, held.read_from):
+            # What a former address answered says nothing of the one that it has now.
+            for attempt in attempts:
+                if attempt.accepted:
+                    _store_attempt(attempt)
+            return
         for attempt in attempts:
             _store_attempt(attempt)
         Webhook.objects.filter(pk=held.pk).update(**{name: getattr(held, name) for name in changed})

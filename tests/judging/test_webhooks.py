@@ -405,6 +405,25 @@ def test_a_webhook_is_switched_off_if_nothing_got_through_for_three_days(
     assert (hook.active, "3 days" in hook.off_reason) == (False, True)
 
 
+@pytest.mark.parametrize("status", [410, 500])
+def test_what_a_former_address_answers_late_says_nothing_of_the_new_one(
+    people: Cast, hook: Webhook, receiver: Receiver, now: Clock, status: int
+) -> None:
+    """A lead corrects the address while a message is on its way to the former one."""
+    Webhook.objects.update(failing_since=now() - timedelta(days=4))
+    webhooks.send_ping(hook, now=now())
+    Delivery.objects.update(tries=delivery.MAX_TRIES - 1)
+    sending = Webhook.objects.get()
+    webhooks.change_webhook(hook, people.lead, address=f"{receiver.address}/new", now=now())
+    problem = f"The receiver answered {status}."
+    late = delivery.Attempt(Delivery.objects.get(), now(), status, "", problem, 9.0)
+    delivery._store_attempts(sending, [late])
+    hook.refresh_from_db()
+    assert (hook.active, hook.failing_since, hook.wait_until) == (True, None, None)
+    serve(now)
+    assert (receiver.types, Delivery.objects.get().state) == (["ping"], "delivered")
+
+
 def test_one_success_begins_the_three_days_anew(
     people: Cast, hook: Webhook, receiver: Receiver, now: Clock
 ) -> None:

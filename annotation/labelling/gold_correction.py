@@ -28,6 +28,7 @@ from annotation.models import (
 )
 
 GOLD, PERTURBED = "gold", "perturbed"
+_EXCLUDED = "This item is no longer in the project. Go back to the list."
 GoldAnswer = str | list[str]
 
 
@@ -139,7 +140,7 @@ def correct_gold(
         claims.lock_member(member)
         shown = Item.objects.in_project(member.project).filter(key=item_key).first()
         if shown is None:
-            raise Refused("This item is no longer in the project. Go back to the list.")
+            raise Refused(_EXCLUDED)
         items = list(
             Item.objects.locked()
             .in_project(member.project)
@@ -147,9 +148,10 @@ def correct_gold(
             .select_related("project__task_type")
             .order_by("pk")
         )
-        before = _check_correctable(
-            next(item for item in items if item.pk == shown.pk), revision, gold
-        )
+        same = next((item for item in items if item.pk == shown.pk), None)
+        if same is None:  # somebody excluded it while this waited
+            raise Refused(_EXCLUDED)
+        before = _check_correctable(same, revision, gold)
         if preview and preview != preview_correction(shown, revision=revision, gold=gold).digest:
             raise Stale(
                 "Items of this question have changed since the preview. Look at it once more."

@@ -361,3 +361,17 @@ def test_texts_are_compared_once_for_all_passages_of_a_label(
     # Once for the correction of the perturbed answer, and once for the passages.
     assert made.count((TEXTS["gold"], new)) == 2
     assert made.count((TEXTS["perturbed"], texts(item)["perturbed"])) == 1
+
+
+def test_an_item_that_is_excluded_at_the_same_moment_is_no_error(
+    judge: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    item, locked = make(judge, "a"), Item.objects.locked
+
+    def exclude() -> Any:
+        Item.objects.filter(pk=item.pk).update(deleted_at=timezone.now())
+        return locked()
+
+    monkeypatch.setattr(Item.objects, "locked", exclude)
+    with pytest.raises(Refused, match="no longer in the project"):
+        mend(judge, item)

@@ -331,7 +331,7 @@ def release_slots(member: Membership, items: Sequence[Item]) -> int:
     held, now = {item.pk: item for item in items}, timezone.now()
     kept = Slot.objects.at_work().filter(reserved_for=member.pk, item__in=held).in_use()
     slots = []
-    for slot in kept.locked():
+    for slot in kept.locked().order_by("item", "pk"):
         if not slot.is_free(now):
             slot.stop_reserving()
             continue
@@ -374,6 +374,7 @@ def prioritise(items: Iterable[int], priority: str) -> None:
     # Items before slots, in the order of everybody else who changes several.
     list(Item.objects.locked().filter(pk__in=chosen).order_by("pk").values_list("pk"))
     slots = Slot.objects.at_work().filter(item__in=chosen)
+    slots.lock_in_turn()
     slots.update(priority=work_order.PRIORITIES[priority])
     if priority == "urgent":
         slots.put_open_first()

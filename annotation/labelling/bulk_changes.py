@@ -239,6 +239,7 @@ def _set_priority(step: Step) -> Before:
 
 
 def _undo_priority(step: Step) -> int:
+    Slot.objects.at_work().filter(item__in=step.ids).lock_in_turn()
     level = work_order.PRIORITIES[step.change.value]
     given = [pk for pk, one in _current_priorities(step).items() if one == level]
     for name, was in work_order.PRIORITIES.items():

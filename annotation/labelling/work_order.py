@@ -89,6 +89,7 @@ def sort_slots(project: Project, done: int = 0) -> Iterator[SortStep]:
             # Whoever stores a label locks the item before its slots.
             ids = [pk for pk, _ in batch]
             list(Item.objects.locked().filter(pk__in=ids).order_by("pk").values_list("pk"))
+            Slot.objects.filter(item__in=ids).lock_in_turn()
             Slot.objects.sort(batch)
         done += len(batch)
         yield SortStep(len(batch), done)

@@ -1,13 +1,14 @@
 """Many people at once, as real threads on the database that the tests run on."""
 
+import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from threading import Barrier, Event
 from typing import TypeVar
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from annotation.errors import Stale
 from annotation.labelling import queue
@@ -156,3 +157,36 @@ def test_people_who_label_and_undo_at_once_leave_every_place_in_a_true_state() -
     counted = Label.objects.counted()
     assert set(filled.values_list("pk", "member")) == set(counted.values_list("slot", "member"))
     assert counted.values("item", "member").distinct().count() == counted.count()
+
+
+@pytest.mark.postgresql
+def test_who_holds_two_items_waits_for_the_slots_of_a_lead_item_by_item() -> None:
+    """A lead's change has locked the slot of the first item, and comes to that of the second."""
+    project = make_project(overlap=1)
+    for key in "ab":
+        make_item(project, key)
+    member = make_member(project)
+    take(member)
+    queue.next_offer(member, ahead=True)
+    first, second = Slot.objects.order_by("item")
+    Slot.objects.filter(pk=first.pk).update(ahead=True)
+    Slot.objects.filter(pk=second.pk).update(ahead=False)
+
+    def change_while(ask: Callable[[], object]) -> None:
+        locked = Event()
+
+        def ask_later() -> None:
+            locked.wait(10)
+            ask()
+
+        def change() -> None:
+            with transaction.atomic():
+                Slot.objects.filter(pk=first.pk).lock_in_turn()
+                locked.set()
+                time.sleep(0.3)
+                Slot.objects.filter(pk=second.pk).lock_in_turn()
+
+        at_once(change, ask_later)
+
+    change_while(lambda: queue.next_offer(member, ahead=True))
+    change_while(lambda: queue.renew_holds(member))

@@ -110,6 +110,10 @@ class SlotQuerySet(models.QuerySet["Slot"]):
         `passing`, skips them."""
         return self.select_for_update(no_key=True, of=("self",), skip_locked=passing)
 
+    def lock_in_turn(self) -> None:
+        """Lock the slots item by item, as everybody does who changes slots of several items."""
+        list(self.locked().order_by("item", "pk").values_list("pk"))
+
     def in_order(self) -> SlotQuerySet:
         return self.order_by("priority", "position", "number")
 

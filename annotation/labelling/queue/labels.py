@@ -382,6 +382,7 @@ def renew_holds(member: Membership, *, now: datetime | None = None) -> frozenset
     with transactions.transact():
         claims.lock_member(member)
         held = Slot.objects.in_project(member.project_id).held_by(member.pk)
+        held.lock_in_turn()
         held.hold_longer(slots.hold_until(member, now))
         still = list(held.select_related("item").defer("item__fields"))
     names = blind_names.display_names(

@@ -188,19 +188,20 @@ def held_slots(member: Membership, stages: Iterable[str], *, lock: bool = True) 
     """The slots that the member holds at these stages; a slot whose hold has expired is included
     until somebody else takes it."""
     names = sql.quote_names(Stage(stage).value for stage in stages)
+    # Item by item, as leads lock the slots of many items.
     found = sql.fetch_rows(
         f"""
-        SELECT s.id, s.item_id, s.stage, s.ahead, i.cluster FROM annotation_slot s
+        SELECT s.ahead, s.held_until, s.id, s.item_id, s.stage, i.cluster FROM annotation_slot s
         JOIN annotation_item i ON i.id = s.item_id
         WHERE s.member_id = %s AND s.state = 'held' AND s.stage IN ({names})
           AND i.deleted_at IS NULL
-        ORDER BY s.ahead, s.held_until, s.id {sql.lock_clause(passing=False) if lock else ""}
+        ORDER BY s.item_id, s.id {sql.lock_clause(passing=False) if lock else ""}
         """,
         [member.pk],
     )
     return [
         HeldSlot(slot_id, item_id, stage, bool(ahead), cluster)
-        for slot_id, item_id, stage, ahead, cluster in found
+        for ahead, _, slot_id, item_id, stage, cluster in sorted(found, key=lambda row: row[:3])
     ]
 
 

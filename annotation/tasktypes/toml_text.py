@@ -14,9 +14,10 @@ _UNWRITABLE = re.compile(r"[\\\x00-\x08\x0b-\x1f\x7f]")
 _LONG = ('"""', "'''")
 _AT = re.compile(r"\(at line (\d+), column \d+\)")
 MAX_KEY_PARTS = 50
-# Of parts in quotes that are longer, no text has too many.
-_KEY_PART = r"""(?:[\w-]++|"(?>(?:[^"\\\n]|\\.){0,200})"|'[^'\n]{0,200}+')[ \t]*+"""
-_LONG_KEY = re.compile(rf"(?<![\w-]){_KEY_PART}(?:\.[ \t]*+{_KEY_PART}){{{MAX_KEY_PARTS}}}")
+_KEY_PART = r"""(?:[\w-]++|"(?>(?:[^"\\\n]|\\.)*)"|'[^'\n]*+')[ \t]*+"""
+# No key begins with an escaped quotation mark. If each of many were tried, each would be read to
+# the end of the line.
+_LONG_KEY = re.compile(rf"(?<![\w\\-]){_KEY_PART}(?:\.[ \t]*+{_KEY_PART}){{{MAX_KEY_PARTS}}}")
 
 Place = tuple[str | int, ...]
 

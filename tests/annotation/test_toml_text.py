@@ -127,6 +127,10 @@ def test_a_value_with_quotes_is_put_so_that_it_reads_again() -> None:
         'a = "' + r"\"" * 100_000,
         '"".' * 40_000,
         ("a." * 49 + "a ") * 2_000,
+        ("a." * 49 + f'"{"b" * 201}".') * 660 + "a = 1",
+        ("a." * 49 + f"'{'b' * 201}'.") * 660 + "a = 1",
+        "a = '" + "\"'" * 100_000,
+        ('"' + "b" * 500 + '"') * 400,
     ],
 )
 def test_a_hostile_text_takes_no_time(text: str) -> None:

@@ -24,6 +24,8 @@ from judging.results.tables import RESULT_TABLES, find_table
 
 # Query parameters for the whole table, not for its rows.
 TABLE_PARAMETERS = ("run", "by")
+# More than any page offers. For each field that is unknown, all items are read.
+MOST_FIELDS = 25
 
 
 class UnknownRun(ValueError):
@@ -154,8 +156,10 @@ def request_table(
 def build_request(
     project: Project, table: Table, runs: Sequence[Run], by: Sequence[str]
 ) -> TableRequest:
-    """Check a request. Raises `UnknownField` for an unknown field, or for one with the same name as
-    a column of the table."""
+    """Check a request. Raises `UnknownField` for an unknown field, for one with the same name as a
+    column of the table, and for more than `MOST_FIELDS`."""
+    if len(by) > MOST_FIELDS:
+        raise UnknownField(f"A table is grouped by at most {MOST_FIELDS} fields. Name fewer.")
     if table.group_by:
         table.group_by.check(project, by)
     columns = table.list_file_columns(by)

@@ -24,6 +24,7 @@ from annotation.labelling import resolution
 from annotation.models import Item, Project, Resolution
 from judging.models import Outcome, Run, StoredFigure
 from judging.results import cache, change_counters, figures, progress, tables
+from judging.results.counted import UnknownField
 from judging.results.figures import FigureTable, PendingTable
 from tests.judging.builders_decided import make_replied, scores
 from tests.judging.builders_judging import make_items
@@ -426,3 +427,15 @@ def test_a_chart_whose_figures_are_being_made_is_no_error_in_the_log(
     assert (sent.status_code, sent.content[:26]) == (503, b"The figures are being comp")
     told = [one.levelname for one in caplog.records if one.name == "django.request"]
     assert set(told) <= {"INFO"}
+
+
+@pytest.mark.django_db
+def test_more_fields_than_any_page_offers_are_refused_before_items_are_read(
+    project: Project, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    by = [f"field {number}" for number in range(figures.MOST_FIELDS + 1)]
+    with (
+        django_assert_num_queries(0),
+        pytest.raises(UnknownField, match="at most 25 fields"),
+    ):
+        figures.build_request(project, tables.RESULT_TABLES["dataset"], [], by)

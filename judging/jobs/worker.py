@@ -29,10 +29,12 @@ log = logging.getLogger(__name__)
 # Seconds between two looks for due work. Each look needs one query for each kind of work.
 LOOK_EVERY = 2.0
 # This many slices run in parallel.
-MAX_SLICES = 4
+MAX_SLICES = 6
 # Jobs take at most this many of them, and jobs of one kind at most so many: an import may run for
 # an hour, and neither calls to evaluators nor exports must wait for it.
 MAX_JOBS, MAX_JOBS_OF_A_KIND = 3, 2
+# So may a table of figures. They have slices of their own, since people wait for most of them.
+MAX_FIGURES = 2
 # On a machine that a worker shares with the server, pages come first. At 256 calls in flight on two
 # cores, this made a slow page 10 ms faster and calls no slower.
 NICENESS = 5
@@ -44,13 +46,20 @@ class WorkKind:
     time.
 
     `work` skips work that another worker is already doing. At most `at_once` ids are worked on at a
-    time, if that is limited, as it is for jobs.
+    time, if that is limited, as it is for jobs. What is limited counts as a job unless it
+    `is_beside_jobs`.
     """
 
     name: str
     due: Callable[[datetime], Iterable[int]]
     work: Callable[[int], object]
     at_once: int | None = None
+    is_beside_jobs: bool = False
+
+    @property
+    def is_job(self) -> bool:
+        """True if it counts as a job."""
+        return self.at_once is not None and not self.is_beside_jobs
 
 
 def list_kinds() -> list[WorkKind]:
@@ -58,7 +67,13 @@ def list_kinds() -> list[WorkKind]:
     webhooks, and all kinds of job."""
     return [
         WorkKind("endpoint", lease.find_due_endpoints, ask.run_overlapping_slice),
-        WorkKind("table of figures", figures.list_due, figures.run_job),
+        WorkKind(
+            "table of figures",
+            figures.list_due,
+            figures.run_job,
+            MAX_FIGURES,
+            is_beside_jobs=True,
+        ),
         WorkKind(
             "search index",
             search_index.find_due,
@@ -165,11 +180,13 @@ class WorkLoop:
         waiting = sorted(pk for pk in due if (kind.name, pk) not in busy)
         if kind.at_once is not None:
             of_kind = sum(name == kind.name for name, _ in busy)
-            free = min(kind.at_once - of_kind, MAX_JOBS - sum(busy.values()))
+            free = kind.at_once - of_kind
+            if kind.is_job:
+                free = min(free, MAX_JOBS - sum(busy.values()))
             self._left_over |= len(waiting) > max(0, free)
             waiting = waiting[: max(0, free)]
         for pk in waiting:
-            self._busy[kind.name, pk] = kind.at_once is not None
+            self._busy[kind.name, pk] = kind.is_job
             self._slices.submit(self._work, kind, pk)
         return len(due)
 

@@ -156,6 +156,15 @@ def test_a_field_that_no_item_has_is_refused(project: Project, items: list[Item]
         blindspots.tabulate(project, [], ["colour"])
 
 
+def test_more_pairs_of_values_than_a_worker_compares_in_minutes_are_refused(
+    project: Project, items: list[Item], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_blind(project, items)
+    monkeypatch.setattr(blindspots, "PAIR_LIMIT", 3)
+    with pytest.raises(UnknownField, match=r"have 4 pairs of values.*choose fewer fields"):
+        blindspots.tabulate(project, [run], ["size", "page"])
+
+
 def make_identical(items: list[Item]) -> None:
     for revision in Revision.objects.filter(item__in=items):
         texts = {**revision.texts, "perturbed": revision.texts["gold"]}

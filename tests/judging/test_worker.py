@@ -2,6 +2,7 @@ import gc
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime
 
 import pytest
@@ -274,15 +275,48 @@ def test_long_jobs_leave_room_for_other_jobs_and_for_calls(
     loop = WorkLoop(every=60)
     loop.start()
     loop._again.set()
-    assert wait_for(lambda: begun["call"] == [0])
+    assert wait_for(lambda: begun["call"] == [0, 1, 2])
     assert (begun["import"], begun["export"]) == ([0, 1], [0])
     over.set()
     assert wait_for(lambda: {len(some) for some in begun.values()} == {8})
     loop.stop()
 
 
-def test_every_kind_of_job_is_limited_and_nothing_else() -> None:
+@pytest.mark.django_db(transaction=True)
+def test_tables_of_figures_that_take_hours_leave_room_for_jobs_and_for_calls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    over, begun = threading.Event(), {name: list[int]() for name in ("figure", "import", "call")}
+
+    def lasting(name: str) -> Callable[[int], object]:
+        def work(pk: int) -> None:
+            begun[name].append(pk)
+            over.wait(10)
+
+        return work
+
+    def due(name: str) -> Callable[[object], set[int]]:
+        return lambda now: {*range(8)} - {*begun[name]}
+
+    [real] = [kind for kind in worker.list_kinds() if kind.name == "table of figures"]
+    kinds = (
+        replace(real, due=due("figure"), work=lasting("figure")),
+        WorkKind("import job", due("import"), lasting("import"), worker.MAX_JOBS_OF_A_KIND),
+        WorkKind("endpoint", due("call"), lasting("call")),
+    )
+    monkeypatch.setattr(worker, "list_kinds", lambda: kinds)
+    loop = WorkLoop(every=60)
+    loop.start()
+    loop._again.set()
+    assert wait_for(lambda: begun["call"] == [0, 1])
+    assert (begun["figure"], begun["import"]) == ([0, 1], [0, 1])
+    over.set()
+    assert wait_for(lambda: {len(some) for some in begun.values()} == {8})
+    loop.stop()
+
+
+def test_jobs_and_tables_of_figures_are_limited_and_nothing_else() -> None:
     limited = {kind.name: kind.at_once for kind in worker.list_kinds()}
     named = {f"{name} job": 2 for name, kind in job_list.JOB_KINDS.items() if kind.run}
-    others = {"endpoint": None, "table of figures": None, "search index": None, "webhooks": None}
+    others = {"endpoint": None, "table of figures": 2, "search index": None, "webhooks": None}
     assert limited == {**others, **named}

@@ -56,6 +56,8 @@ OUTCOME_FIELDS = (*STRATUM_FIELDS, "source_ability")
 SIGNIFICANT = 0.05
 # A field with more values than this identifies items rather than groups, so it forms no slices.
 VALUE_LIMIT = 50
+# So many pairs of values take a worker some minutes for each run.
+PAIR_LIMIT = 10_000
 
 
 class ItemGroup(NamedTuple):
@@ -261,10 +263,18 @@ def _slices(columns: dict[str, Any], asked: Sequence[str]) -> Iterator[ItemSlice
     groups = {name: _groups(name, column) for name, column in columns.items()}
     for name, found in groups.items():
         yield from (ItemSlice((one,), name not in STRATUM_FIELDS) for one in found)
-    for name, other in combinations([name for name in columns if name in asked], 2):
-        if {name, other} <= {*STRATUM_FIELDS}:
-            continue
-        for pair in product(groups[name], groups[other]):
+    crossed = [
+        (groups[name], groups[other])
+        for name, other in combinations([name for name in columns if name in asked], 2)
+        if not {name, other} <= {*STRATUM_FIELDS}
+    ]
+    if (pairs := sum(len(one) * len(other) for one, other in crossed)) > PAIR_LIMIT:
+        raise counted.UnknownField(
+            f"These fields have {pairs:,} pairs of values. At most {PAIR_LIMIT:,} are compared: "
+            "choose fewer fields."
+        )
+    for one, other in crossed:
+        for pair in product(one, other):
             both = ItemSlice(pair, True)
             if both.inside.any():
                 yield both

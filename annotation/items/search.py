@@ -8,7 +8,6 @@ A word or a quotation after `-` must not occur.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 
 from django.db import connection
 from django.db.models import F
@@ -26,6 +25,9 @@ MOST_TERMS = 20
 # How many places of an item are shown, and the letters around the first match.
 MOST_EXCERPTS, BEFORE, AFTER = 2, 40, 120
 COMMENT = "Comment"
+# So many letters of the texts of a page are looked through for places to show: a pattern of twenty
+# words takes a quarter of a second for a million letters, and no other thread goes on meanwhile.
+MOST_LOOKED_THROUGH = 2_000_000
 # So many words of a quotation are looked for in texts to mark them; the index has looked for all.
 MOST_MARKED = 10
 _TERM = re.compile(r'(-?)(?:"([^"]*)"?|(\S+))')
@@ -113,15 +115,22 @@ def find_excerpts(
     task: TaskType, items: Iterable[Item], terms: Iterable[Term]
 ) -> dict[int, list[Excerpt]]:
     """For each item, by its id, the first places that match a term, in the order in which the texts
-    are shown. Takes four queries."""
+    are shown. After `MOST_LOOKED_THROUGH` letters only comments are looked through, since they are
+    short. Takes four queries."""
     looked_for = pattern(term for term in terms if not term.excluded)
     titles = {text.name: text.title for text in task.texts} | {"": COMMENT}
     order = [*titles].index
-    found = {}
+    found, left = {}, MOST_LOOKED_THROUGH
     for pk, texts in search_index.load_texts([item.pk for item in items]).items():
         known = sorted((one for one in texts if one[0] in titles), key=lambda one: order(one[0]))
-        excerpts = (_cut_excerpt(titles[name], not name, text, looked_for) for name, text in known)
-        found[pk] = list(islice((one for one in excerpts if one), MOST_EXCERPTS))
+        found[pk] = list[Excerpt]()
+        for name, text in known:
+            within = text[:left] if name else text
+            left -= len(within) if name else 0
+            excerpt = _cut_excerpt(titles[name], not name, within, looked_for)
+            found[pk] += [excerpt] if excerpt else []
+            if len(found[pk]) == MOST_EXCERPTS:
+                break
     return found
 
 

@@ -258,6 +258,21 @@ def test_an_excerpt_of_a_long_text_begins_shortly_before_the_match(project: Proj
     assert len(text) < search.BEFORE + search.AFTER + 20
 
 
+def test_of_very_long_texts_the_first_are_looked_through_for_excerpts_and_all_comments(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "MOST_LOOKED_THROUGH", 3_000)
+    one, two = (with_text(project, key, "word " * 500 + "needle") for key in ("one", "two"))
+    lead = make_member(project, role="lead")
+    comments.add_comment(lead, two, "A needle.", now=timezone.now())
+    task, terms = tasktypes.load_task_type(project), search.parse_query("needle")
+    found = search.find_excerpts(task, [one, two], terms)
+    assert [[place.is_comment for place in found[item.pk]] for item in (one, two)] == [
+        [False],
+        [True],
+    ]
+
+
 def test_items_whose_comments_change_are_due_again(project: Project) -> None:
     item = make_item(project, key="one", texts=TEXTS)
     assert search_index.count_due(project, 10) == 1

@@ -165,7 +165,9 @@ def _steps(
 ) -> Iterable[Step]:
     for batch in make_batches(ids, BATCH):
         with transactions.transact():
-            items = list(Item.objects.locked().filter(pk__in=batch).order_by("pk"))
+            # An item may have megabytes of fields, which no change needs.
+            locked = Item.objects.locked().filter(pk__in=batch)
+            items = list(locked.defer("fields").order_by("pk"))
             for item in items:
                 item.project = change.project
             yield Step(change, items, now, left)

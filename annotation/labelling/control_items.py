@@ -96,7 +96,8 @@ def load_results(project: Project) -> list[ControlResult]:
     known answer.
     """
     found = Label.objects.in_project(project).current().at_stage(Stage.CONTROL)
-    labels = found.select_related("item", "member").order_by("member__alias", "created_at", "pk")
+    labels = found.select_related("item", "member").defer("item__fields")
+    labels = labels.order_by("member__alias", "created_at", "pk")
     truth = answer_key.latest_answers({label.revision_id for label in labels})
     by_member: dict[Membership, list[Label]] = defaultdict(list)
     for label in labels:

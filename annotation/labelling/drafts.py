@@ -195,7 +195,7 @@ def restore_from_label(member: Membership, label: Label, answers: Mapping[str, l
 
 def list_drafts(member: Membership) -> DraftQuerySet:
     """The member's drafts with their items, newest first."""
-    return Draft.objects.of_member(member.pk).select_related("item")
+    return Draft.objects.of_member(member.pk).select_related("item").defer("item__fields")
 
 
 def find_draft(member: Membership, item: Item) -> Draft | None:

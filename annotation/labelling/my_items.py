@@ -102,7 +102,8 @@ def list_siblings(member: Membership, item: Item) -> list[Sibling] | None:
     if blind_names.is_blind(member, item):
         return None
     task = tasktypes.load_task_type(member.project)
-    others = list(Item.objects.in_project(member.project).of_cluster(item)[:MAX_SIBLINGS])
+    cluster = Item.objects.in_project(member.project).of_cluster(item)
+    others = list(cluster.defer("fields")[:MAX_SIBLINGS])
     labels = Label.objects.current().of_member(member.pk).at_stages(WORK_LIKE_STAGES)
     said = {label.item_id: label for label in labels.for_items(others)}
     blind = member.project.blind_first

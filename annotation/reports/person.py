@@ -57,6 +57,7 @@ def build_report(member: Membership, now: datetime) -> PersonReport:
     times = label_times.merge_times(label_times.count_times(mine, F("stage")))
     given = dict(mine.counted().values_list("item_id", "choice"))
     counts = Counter(mine.values_list("choice", flat=True))
+    shown = mine.select_related("item").defer("item__fields")
     task = tasktypes.load_version(member.project.task_type)
     results = control_items.load_results(member.project)
     return PersonReport(
@@ -69,7 +70,7 @@ def build_report(member: Membership, now: datetime) -> PersonReport:
         others=_compare(member, given),
         control=next((one for one in results if one.member == member), None),
         rounds=qualification.list_rounds(member),
-        latest=list(mine.select_related("item").order_by("-created_at", "-pk")[:SHOWN_LABELS]),
+        latest=list(shown.order_by("-created_at", "-pk")[:SHOWN_LABELS]),
     )
 
 

@@ -18,6 +18,8 @@ from annotation.projects import creation
 from annotation.tasktypes import toml_text
 
 EVENT = "categories"
+# The number of items in memory at once: each may have megabytes of fields.
+BATCH = 20
 Definition = dict[str, Any]
 # What a category does to a score, as the forms offer it.
 EFFECT_TITLES = {
@@ -238,7 +240,7 @@ def _move_items(project: Project, old: taxonomy.Taxonomy, new: taxonomy.Taxonomy
 
 def _give_category(items: Any, category: taxonomy.Category, *, forget: bool = False) -> int:
     moved = 0
-    for part in make_batches(list(items.values_list("pk", flat=True)), 500):
+    for part in make_batches(list(items.values_list("pk", flat=True)), BATCH):
         # Another change of many items may have given some of them another category meanwhile.
         found = list(items.filter(pk__in=part).locked().order_by("pk"))
         for item in found:

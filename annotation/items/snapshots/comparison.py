@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from annotation.db.batches import make_batches
 from annotation.db.cache import process_cache
 from annotation.items.models import FrozenQuerySet
 from annotation.items.snapshots.facts import FACT_NAMES
@@ -11,6 +12,8 @@ from annotation.models import Frozen, FrozenIn, Resolution, Snapshot
 
 # Seconds.
 CACHE_SECONDS = 24 * 60 * 60
+# The facts of an item may have megabytes of fields.
+READ_TOGETHER = 10
 # Titles of the changes to list, as on the page.
 CHANGE_TITLES = {
     "added": "added",
@@ -71,21 +74,20 @@ def count_changes(before: Snapshot, after: Snapshot) -> dict[str, int]:
 def list_changes(
     states: Iterable[FrozenIn], kind: str, *, with_fields: bool = True
 ) -> Iterator[ItemChange]:
-    """Yield the changes of these items, read with one query; changed items include their changed
-    facts, and unless `with_fields` is False those of their own fields."""
-    states = list(states)
-    there = [one.frozen_id for one in states]
-    earlier = [one.before for one in states if one.before is not None]
-    rows = Frozen.objects.filter(pk__among=there + earlier).values_list("pk", "facts")
-    facts: dict[int, dict[str, Any]] = dict(rows)
-    for one in states:
-        now = facts[one.frozen_id]
-        if one.before is None:
-            yield ItemChange(now["key"], kind, ())
-        else:
-            yield ItemChange(
-                now["key"], "changed", tuple(_compare_facts(facts[one.before], now, with_fields))
-            )
+    """Yield the changes of these items, read with a query for each `READ_TOGETHER`; changed items
+    include their changed facts, and unless `with_fields` is False those of their own fields."""
+    for some in make_batches(states, READ_TOGETHER):
+        there = [one.frozen_id for one in some]
+        earlier = [one.before for one in some if one.before is not None]
+        rows = Frozen.objects.filter(pk__among=there + earlier).values_list("pk", "facts")
+        facts: dict[int, dict[str, Any]] = dict(rows)
+        for one in some:
+            now = facts[one.frozen_id]
+            if one.before is None:
+                yield ItemChange(now["key"], kind, ())
+            else:
+                changed = tuple(_compare_facts(facts[one.before], now, with_fields))
+                yield ItemChange(now["key"], "changed", changed)
 
 
 def _compare_facts(

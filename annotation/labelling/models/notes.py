@@ -15,6 +15,9 @@ from annotation.projects.models import RIGHTS, Membership
 if TYPE_CHECKING:
     from annotation.models import Item, Project
 
+# An item may have megabytes of fields, and there may be many notes on one item.
+_BULKY = "item__fields"
+
 
 class DraftQuerySet(models.QuerySet[Any]):
     def of_member(self, member_id: int) -> DraftQuerySet:
@@ -37,17 +40,18 @@ class MarkQuerySet(models.QuerySet[Any]):
 
     def for_my_items(self) -> MarkQuerySet:
         """Marks of live items, with their items, the latest first."""
-        return self.filter(item__deleted_at__isnull=True).select_related("item")
+        return self.filter(item__deleted_at__isnull=True).select_related("item").defer(_BULKY)
 
 
 class CommentQuerySet(models.QuerySet[Any]):
     def of_item(self, item: Item) -> CommentQuerySet:
-        return self.filter(item=item, withdrawn_at__isnull=True).select_related("member", "item")
+        shown = self.filter(item=item, withdrawn_at__isnull=True)
+        return shown.select_related("member", "item").defer(_BULKY)
 
     def in_project(self, project: Project) -> CommentQuerySet:
         """Comments on live items that were not withdrawn, newest first."""
         shown = self.filter(item__project=project, withdrawn_at=None, item__deleted_at=None)
-        return shown.select_related("member", "item").order_by("-created_at", "-pk")
+        return shown.select_related("member", "item").defer(_BULKY).order_by("-created_at", "-pk")
 
     def on_items_labelled_by(self, member_id: int | None, stages: Iterable[str]) -> CommentQuerySet:
         """Comments on items that have a current label of the member at one of the stages."""
@@ -81,9 +85,8 @@ class CommentQuerySet(models.QuerySet[Any]):
     def naming(self, member: Membership) -> CommentQuerySet:
         """Comments on live items that name the member, newest first."""
         shown = self.filter(mentions=member.pk, withdrawn_at=None, item__deleted_at=None)
-        return (
-            shown.shown_to(member).select_related("member", "item").order_by("-created_at", "-pk")
-        )
+        found = shown.shown_to(member).select_related("member", "item").defer(_BULKY)
+        return found.order_by("-created_at", "-pk")
 
     def unread_by(self, member: Membership) -> CommentQuerySet:
         """Comments that name the member and that the member has not seen yet."""

@@ -144,14 +144,16 @@ class SlotQuerySet(models.QuerySet["Slot"]):
 
     def for_my_items(self) -> SlotQuerySet:
         """These slots with their items, ordered by when the hold ends."""
-        return self.select_related("item").order_by("held_until", "pk")
+        return self.select_related("item").defer("item__fields").order_by("held_until", "pk")
 
     def undecided(self, project_id: int, order: Iterable[str]) -> SlotQuerySet:
         """Slots of live items that wait for adjudication, sorted by reason in this order."""
         ranks = [When(reason=reason, then=rank) for rank, reason in enumerate(order)]
         waiting = self.in_project(project_id).at_stage("adjudicate").in_use().of_live_items()
         ranked = waiting.annotate(rank=Case(*ranks, default=len(ranks)))
-        return ranked.select_related("item", "member").order_by("rank", "priority", "position")
+        # An item may have megabytes of fields.
+        shown = ranked.select_related("item", "member").defer("item__fields")
+        return shown.order_by("rank", "priority", "position")
 
     def open_to(self, member_id: int, now: datetime) -> SlotQuerySet:
         """Open slots, slots whose hold has expired, and slots that the member holds."""

@@ -1,0 +1,89 @@
+"""Lists of items, and of what people wrote about them, do not read the own fields of the items: an
+item may have megabytes of fields."""
+
+import tracemalloc
+from collections.abc import Callable
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from annotation.db import transactions
+from annotation.items import taxonomy
+from annotation.items.snapshots import comparison, create
+from annotation.labelling import bulk_changes, control_items, drafts, my_items
+from annotation.models import Comment, Item, Mark, Membership, Role, Slot, Snapshot
+from annotation.reports import person
+from annotation.settings import categories
+from tests.builders import make_item, make_member, make_project
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def lead() -> Membership:
+    project = make_project()
+    lead = make_member(project, role=Role.LEAD)
+    item = make_item(project, fields={"source": "exam"})
+    make_item(project, fields={"source": "exam"}, cluster=item.cluster)
+    Comment.objects.create(item=item, member=lead, text="Look at this.").mentions.add(lead)
+    return lead
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda lead, item: list(Comment.objects.of_item(item)),
+        lambda lead, item: list(Comment.objects.in_project(lead.project)),
+        lambda lead, item: list(Comment.objects.naming(lead)),
+        lambda lead, item: list(Mark.objects.for_my_items()),
+        lambda lead, item: list(Slot.objects.for_my_items()),
+        lambda lead, item: list(Slot.objects.undecided(lead.project_id, ["dispute"])),
+        lambda lead, item: list(drafts.list_drafts(lead)),
+        lambda lead, item: my_items.list_siblings(lead, item),
+        lambda lead, item: control_items.load_results(lead.project),
+        lambda lead, item: person.build_report(lead, timezone.now()),
+        lambda lead, item: bulk_changes.change_items(
+            lead, Item.objects.in_project(lead.project), "exclude", "", now=timezone.now()
+        ),
+    ],
+)
+def test_lists_leave_the_fields_of_items_in_the_database(
+    lead: Membership, read: Callable[[Membership, Item], object]
+) -> None:
+    item = Item.objects.order_by("position")[0]
+    item.project = lead.project
+    with CaptureQueriesContext(connection) as made:
+        read(lead, item)
+    assert made.captured_queries
+    assert not [one["sql"] for one in made if '"annotation_item"."fields"' in one["sql"]]
+
+
+def test_changes_between_snapshots_are_read_for_few_items_at_once(lead: Membership) -> None:
+    for _ in range(60):
+        make_item(lead.project, fields={"text": "x" * 200_000})
+    Item.objects.all().update(origin="before")
+    for name in ("v1", "v2"):
+        create.store_contents(create.enqueue(lead.project, lead, name))
+        Item.objects.all().update(origin="after")
+    before, after = Snapshot.objects.order_by("number")
+    tracemalloc.start()
+    changes = comparison.filter_changed(before, after, "changed")
+    assert sum(1 for _ in comparison.list_changes(changes, "changed")) == 62
+    # Together, the fields of both snapshots have 24 MB, and as many as JSON.
+    assert tracemalloc.get_traced_memory()[1] < 15_000_000
+    tracemalloc.stop()
+
+
+def test_a_category_is_given_to_few_items_at_once(lead: Membership) -> None:
+    for _ in range(100):
+        make_item(lead.project, fields={"text": "x" * 200_000})
+    spelling = taxonomy.load_taxonomy(lead.project).category("spelling")
+    items = Item.objects.filter(project=lead.project)
+    tracemalloc.start()
+    with transactions.transact():
+        assert categories._give_category(items, spelling) == 102
+    # Together, the fields have 20 MB, and are held several times.
+    assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    tracemalloc.stop()

@@ -82,6 +82,16 @@ def test_an_empty_project_has_no_rows_and_a_field_must_be_there(project: Project
         data_set.tabulate(project, ["task"])
 
 
+def test_more_groups_than_anybody_reads_are_refused(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        make_items(project, 1, fields={"id": str(number)})
+    monkeypatch.setattr(data_set, "MOST_GROUPS", 2)
+    with pytest.raises(UnknownField, match=r"Grouped by id, the items have 3 groups\. At most 2 "):
+        data_set.tabulate(project, ["id"])
+
+
 def test_a_table_is_six_queries_at_any_length(
     project: Project, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:

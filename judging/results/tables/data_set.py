@@ -21,6 +21,7 @@ from judging.results import cells, chart_parts, columns, detectors, group_fields
 from judging.results.arrays import TEXTS_AT_A_TIME
 from judging.results.cells import Cell, Grid, GridLine, Header, LineBlock, Row
 from judging.results.columns import Table
+from judging.results.counted import UnknownField
 from judging.results.detectors import GroupKey
 from judging.results.page_parts import (
     ChartSpec,
@@ -40,6 +41,8 @@ ANSWERS, FIELDS = "answers.", "fields."
 NO_MEANS = {"mean": None, "mean_tokens": None}
 AT_A_TIME = 500
 LONGEST_VALUE = 80
+# A page or file of more groups would have hundreds of thousands of lines.
+MOST_GROUPS = 5_000
 
 # The number of items with each value, by group and field.
 ValueCounts = dict[GroupKey, dict[str, Counter[str]]]
@@ -56,12 +59,17 @@ def tabulate(project: Project, by: Sequence[str]) -> list[dict[str, Any]]:
     words and `mean_tokens` that of tokens, over the `count` items that have the text. Texts are
     split into words as in ROUGE-L for any script, and into tokens at white space, as study 001
     counts them (no tokens of any model). Duplicates and items for qualification and control are
-    left out. Raises `UnknownField`.
+    left out. Raises `UnknownField`, also for more than `MOST_GROUPS`.
     """
     named = detectors.check_groupings(project, by)
     items = Item.objects.in_project(project).originals().of_tests()
     keys = {f"group_{place}": one.expression() for place, one in enumerate(named)}
     sizes = Counter({group: n for group, _, n in _count_items(items, keys, {})})
+    if len(sizes) > MOST_GROUPS:
+        raise UnknownField(
+            f"Grouped by {', '.join(by)}, the items have {len(sizes):,} groups. At most "
+            f"{MOST_GROUPS:,} are described: choose other fields."
+        )
     held = items.filter(resolutions__current=True)
     labels = _group_counts(_count_items(held, keys, {"value": F("resolutions__value")}))
     categories = _group_counts(_count_items(items, keys, {"value": F("category")}))

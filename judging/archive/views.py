@@ -14,6 +14,7 @@ from judging import tasks
 from judging.archive import create, jobs
 from judging.results import figures, run_marks
 from judging.results.tables import methods
+from judging.results.views.downloads import respond_pending
 
 CONTENT_TYPES = {"txt": "text/plain; charset=utf-8", "tex": "text/x-tex; charset=utf-8"}
 
@@ -45,11 +46,17 @@ def methods_page(request: HttpRequest, slug: str) -> HttpResponse:
 @require_GET
 @login_required
 def methods_file(request: HttpRequest, slug: str, text: str) -> HttpResponse:
-    """The methods paragraph as text or LaTeX, however long it takes."""
+    """The methods paragraph as text or LaTeX; while a worker counts its numbers, 503."""
     member = access.member_for(request, slug, right="results")
     if text not in CONTENT_TYPES:
         raise Http404
-    made = (figures.compute_or_fetch(one).rows for one in _request_methods(request, member))
+    answers = [figures.fetch_or_enqueue(one) for one in _request_methods(request, member)]
+    making = [one for one in answers if isinstance(one, figures.PendingTable)]
+    for one in making:
+        tasks.notify_of_figure(one)
+    if making:
+        return respond_pending(request)
+    made = [one.rows for one in answers if isinstance(one, figures.FigureTable)]
     said = methods.MethodsText.from_tables(made)
     content = said.latex if text == "tex" else said.text
     response = HttpResponse(content, content_type=CONTENT_TYPES[text])

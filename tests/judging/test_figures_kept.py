@@ -26,6 +26,7 @@ from judging.models import Outcome, Run, StoredFigure
 from judging.results import cache, change_counters, figures, progress, tables
 from judging.results.counted import UnknownField
 from judging.results.figures import FigureTable, PendingTable
+from tests.builders import browser_of, make_member
 from tests.judging.builders_decided import make_replied, scores
 from tests.judging.builders_judging import make_items
 
@@ -439,3 +440,17 @@ def test_more_fields_than_any_page_offers_are_refused_before_items_are_read(
         pytest.raises(UnknownField, match="at most 25 fields"),
     ):
         figures.build_request(project, tables.RESULT_TABLES["dataset"], [], by)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("file", ["undetected.csv", "methods.txt"])
+def test_a_file_of_a_large_table_comes_once_a_worker_has_computed_it(
+    judged: Project, file: str
+) -> None:
+    browser = browser_of(make_member(judged, role="researcher"))
+    address = f"/projects/{judged.slug}/results/{file}"
+    waits = browser.get(address)
+    assert (waits.status_code, waits["Retry-After"]) == (503, "2")
+    for figure in StoredFigure.objects.exclude(wanted_at=None):
+        assert figures.run_job(figure.pk)
+    assert browser.get(address).status_code == 200

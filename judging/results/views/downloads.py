@@ -12,6 +12,7 @@ from django.views.decorators.http import require_GET
 from annotation.projects import access
 from formats.typeset import PrintedCell, PrintedLine, PrintedTable, write_latex_table
 from formats.writers import FIGURE_FORMATS, write_figures
+from judging import tasks
 from judging.results import figure_help, figures, tables
 from judging.results.cells import GridLine
 from judging.results.counted import UnknownField
@@ -25,14 +26,17 @@ NOTHING_YET, TRY_LATER = 409, 503
 @login_required
 def download_table(request: HttpRequest, slug: str, table: str, form: str) -> HttpResponse:
     """A table of figures as the command prints it: fractions of 1, unrounded. With `named=name`,
-    without the numbers of runs if all have names."""
+    without the numbers of runs if all have names. While a worker computes it, 503."""
     member = access.member_for(request, slug, right="results")
     if table not in tables.RESULT_TABLES or form not in FIGURE_FORMATS:
         raise Http404
     try:
-        made = figures.compute_table(member.project, table, request.GET)
+        made = figures.request_table(member.project, table, request.GET)
     except (figures.UnknownRun, UnknownField) as error:
         raise Http404(str(error)) from error
+    if isinstance(made, figures.PendingTable):
+        tasks.notify_of_figure(made)
+        return respond_pending(request)
     if request.GET.get(NAMED_PARAMETER) == NAME_ALONE:
         made = figures.drop_run_numbers(made)
     stream = io.StringIO(newline="")

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import product
+from threading import BoundedSemaphore
 
 from annotation.models import Membership, Project
 from judging.errors import Refused
@@ -20,6 +21,10 @@ from judging.runs.run_config import describe_axes
 
 # A request for more runs at once is probably a mistake.
 MAX_RUNS = 40
+# Estimates of large projects render hundreds of thousands of prompts. If all threads of the server
+# did that, nobody else would get an answer. Further ones wait for at most so many seconds.
+_ESTIMATES = BoundedSemaphore(2)
+WAIT_SECONDS = 3.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,9 +120,14 @@ def build_pairs(wish: NewRuns) -> list[tuple[StrategyVersion, Endpoint]]:
 def estimate_runs(project: Project, wish: NewRuns) -> list[PlannedRun]:
     """Estimate what each of the new runs would request. Raises `Refused` like
     `lifecycle.start_run`, but not for caps, which are noted, or for items that are still being
-    labelled, which are only counted."""
+    labelled, which are only counted; and if too many runs are being estimated."""
     _check_name(project, wish)
-    return list(_estimate_each(project, wish))
+    if not _ESTIMATES.acquire(timeout=WAIT_SECONDS):
+        raise Refused("Other runs are being estimated. Try again in a moment.")
+    try:
+        return list(_estimate_each(project, wish))
+    finally:
+        _ESTIMATES.release()
 
 
 def has_other_items(project: Project, wish: NewRuns) -> bool:

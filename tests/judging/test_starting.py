@@ -336,6 +336,30 @@ def test_a_pilot_is_asked_once_and_stays_out_of_lists_and_figures(project: Proje
     assert total.low == total.high == Decimal("0.024")
 
 
+def test_few_estimates_are_made_at_once_so_that_pages_are_answered_meanwhile(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_items(project, 2)
+    wanted, made = wish("vanilla", endpoints=[make_endpoint(NOBODY)]), runs_start._estimate_each
+    monkeypatch.setattr(runs_start, "WAIT_SECONDS", 0.01)
+
+    def nested(depth: int) -> Any:
+        def estimate(*asked: Any) -> Any:
+            if depth:
+                monkeypatch.setattr(runs_start, "_estimate_each", nested(depth - 1))
+                runs_start.estimate_runs(project, wanted)
+            return made(*asked)
+
+        return estimate
+
+    for depth in (1, 1):  # the first ones have given their turns back
+        monkeypatch.setattr(runs_start, "_estimate_each", nested(depth))
+        assert runs_start.estimate_runs(project, wanted)
+    monkeypatch.setattr(runs_start, "_estimate_each", nested(2))
+    with pytest.raises(Refused, match="Other runs are being estimated"):
+        runs_start.estimate_runs(project, wanted)
+
+
 def test_a_pilot_sends_what_is_missing_until_30_calls_are_answered(project: Project) -> None:
     """Of 40 items, four at a time share a gold answer: 80 calls are 50 requests."""
     for number, item in enumerate(make_items(project, 40)):

@@ -158,7 +158,7 @@ def pilot(request: Request, slug: str) -> Response:
         lambda: start.start_pilots(member.project, wish, access.ensure_membership(member))
     ):
         tasks.notify_workers(begun.endpoint_id)
-    [planned] = start.estimate_runs(member.project, wish)
+    [planned] = call_or_422(lambda: start.estimate_runs(member.project, wish))
     return Response(PlannedRunSerializer(planned).data)
 
 

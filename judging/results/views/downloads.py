@@ -113,7 +113,7 @@ def _print_line(line: GridLine, *, intervals: bool) -> PrintedLine:
 def respond_pending(request: HttpRequest) -> HttpResponse:
     """A response 503 while figures are computed, logged as info, since Django would log it as an
     error."""
-    words = "The figures are being computed. Try again in a moment."
+    words = "The figures are being computed. This page tries again by itself."
     response = respond_text(words, TRY_LATER)
     log_response(words, response=response, request=request, level="info")
     return response
@@ -121,7 +121,7 @@ def respond_pending(request: HttpRequest) -> HttpResponse:
 
 def respond_text(words: str, status: int) -> HttpResponse:
     """A sentence instead of a file."""
-    headers = {"Retry-After": "2"} if status == TRY_LATER else {}
+    headers = {"Retry-After": "2", "Refresh": "2"} if status == TRY_LATER else {}
     return HttpResponse(
         words, status=status, content_type="text/plain; charset=utf-8", headers=headers
     )

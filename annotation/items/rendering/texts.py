@@ -206,7 +206,7 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 FORMAT_LENGTH = 10_000
 """Characters in which `find_format` looks."""
 
-MAX_LENGTH = 400_000
+MAX_LENGTH = 200_000
 """Maximum length of a text that is parsed as Markdown; a longer one stays plain."""
 
 MAX_BRACKETS = 20_000

@@ -65,7 +65,7 @@ def test_what_belongs_to_a_deleted_item_is_shown_no_more(
         lambda: Draft.objects.of_member(member.pk).count(),
         lambda: Mark.objects.for_my_items().count(),
         lambda: Comment.objects.in_project(project).count(),
-        lambda: Comment.objects.naming(member.pk).count(),
+        lambda: Comment.objects.naming(member).count(),
         lambda: Slot.objects.kept_for(member.pk).count(),
         lambda: len(Slot.objects.kept_counts()),
         lambda: Label.objects.for_strip().count(),

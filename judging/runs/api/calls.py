@@ -3,7 +3,7 @@
 from itertools import accumulate
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Length
 from django.urls import path
 from drf_spectacular.types import OpenApiTypes
@@ -93,13 +93,11 @@ class CallPages(CursorPages):
     fits = CursorPages.max_page_size
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> Any:
-        text, thinking = (f"request__reply__{name}" for name in ("text", "thinking"))
-        length = Coalesce(Length(text), 0) + Coalesce(Length(thinking), 0)
-        bare = queryset.select_related(None).prefetch_related(None).only("pk")
-        lengths = [
-            one.length
-            for one in super().paginate_queryset(bare.annotate(length=length), request, view)
-        ]
+        length = Length("text") + Coalesce(Length("thinking"), 0)
+        reply = Reply.objects.filter(request=OuterRef("request")).values(length=length)
+        bare = queryset.select_related(None).prefetch_related(None).only("run")
+        found = bare.annotate(length=Coalesce(Subquery(reply), 0))
+        lengths = [one.length for one in super().paginate_queryset(found, request, view)]
         if self.cursor and self.cursor.reverse:
             lengths.reverse()
         within = sum(total <= MAX_CHARACTERS for total in accumulate(lengths))

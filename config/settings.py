@@ -201,6 +201,7 @@ TEMPLATES = [
 ]
 
 # Sign-in limits are counted in the default cache, shared by all processes if Redis is configured.
+# It also remembers which items were sent ahead.
 # Expensive results are cached per process (`annotation.db.cache`).
 _IN_PROCESS = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
 _SHARED = {

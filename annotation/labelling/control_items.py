@@ -6,11 +6,13 @@ items, since they could look up the known answers.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
+from django.core.cache import cache
+from django.db.models import Exists, OuterRef, Q
 from django.utils.crypto import salted_hmac
 
 from annotation.labelling import answer_key, correct_answers
@@ -20,6 +22,8 @@ from stats.estimates import Estimate
 from stats.rates import clustered_wilson, sum_clusters
 
 _SALT = "annotation.control-items"
+# Seconds that the items sent ahead are remembered.
+_REMEMBERED = 24 * 60 * 60
 COLUMNS = (
     "annotator", "checks", "right", "share", "low", "high", "reason", "corrected", "wrong",
 )  # fmt: skip
@@ -56,6 +60,7 @@ def draw_after(member: Membership, item_id: int) -> float:
 
     It never changes, so that the items sent ahead contain control items where the queue will have
     them. Otherwise an item that was not among those sent ahead would be known as a control item.
+    What was sent keeps its place, whatever the item before it is then (`sent_ahead`).
     """
     digest = salted_hmac(_SALT, f"{member.pk}:{item_id}", algorithm="sha256").digest()
     return (int.from_bytes(digest[:8]) >> 11) / 2**53
@@ -68,6 +73,41 @@ def is_due(member: Membership, draw: float) -> bool:
     """
     every = 0 if member.is_in_pilot else member.project.probe_every
     return every > 0 and draw * every < 1 and not member.can("items")
+
+
+def sent_ahead(member: Membership) -> list[int]:
+    """The ids of the items that the member held when items were sent ahead last, and of those sent,
+    in order; empty if they had had all control items.
+
+    They keep their places. A draw depends on the item before, and the member chooses that by
+    labelling or skipping items out of order: control items would move among the others, or vanish.
+    """
+    return cast("list[int]", cache.get(_sent_key(member), []))
+
+
+def remember_sent(member: Membership, items: Sequence[int]) -> None:
+    """Remember the ids of the items that the member holds and that are sent ahead now, in order.
+
+    They are in the default cache, which processes share. Without them, the draws alone decide.
+    """
+    cache.set(_sent_key(member), list(items), _REMEMBERED)
+
+
+def _sent_key(member: Membership) -> str:
+    return f"sent-ahead-{member.pk}-{member.project.created_at.timestamp()}"
+
+
+def first_sent(member: Membership, now: datetime) -> Item | None:
+    """The first of the items sent ahead that the member can still get, with its purpose only; None
+    if there is none. Makes one query if items were sent ahead."""
+    sent = sent_ahead(member)
+    if not sent:
+        return None
+    there = Item.objects.in_project(member.project).filter(pk__in=sent)
+    free = Slot.objects.at_work().filter(item=OuterRef("pk")).free_for(member.pk, now)
+    known = there.with_known_answer(PROBE).order_by().values("pk")
+    left = there.filter(Exists(free) | Q(pk__in=known)).untouched_by(member.pk)
+    return min(left.only("purpose"), key=lambda item: sent.index(item.pk), default=None)
 
 
 def take_slot(member: Membership, draw: float, now: datetime) -> Slot | None:

@@ -1,14 +1,18 @@
 """Items ahead: shown while there is no connection, held by nobody, taken when their label comes."""
 
 import base64
+import random
 import re
 from collections.abc import Callable
 from dataclasses import astuple, replace
-from typing import Any
+from itertools import takewhile
+from typing import Any, TypeGuard
 
 import pytest
 from django.core import signing
+from django.db import transaction
 from django.urls import reverse
+from hypothesis import settings
 
 from annotation.errors import Refused, Stale
 from annotation.labelling import blind_names, control_items, qualification, queue, submissions
@@ -188,6 +192,122 @@ def test_control_items_are_sent_where_the_queue_has_them() -> None:
         assert held(member)[1] == coming[0]
         seen.append(coming[0][-1])
     assert {"x", "y"} == set(seen)
+
+
+def test_control_items_keep_their_places_whatever_is_labelled_or_skipped_before_them() -> None:
+    """Whoever takes the list again after items of it are done would see control items move."""
+    project = make_project(probe_every=3)
+    for place in range(24):
+        make_item(project, f"item-{place}-x")
+        make_known(project, f"item-{place}-y", purpose="probe")
+    other, people = make_member(project), [make_member(project) for _ in range(25)]
+    rng = random.Random(7)
+    for number in range(settings().max_examples):
+        with transaction.atomic():
+            person = people[number % len(people)]
+            control_items.remember_sent(person, [])
+            play_with_the_list(hold_two(person), other, rng)
+            transaction.set_rollback(True)
+
+
+def play_with_the_list(member: Membership, other: Membership, rng: random.Random) -> None:
+    """Do something with the items ahead, take the list again and compare both, some times."""
+    before = queue.list_ahead(member)
+    for _ in range(rng.randint(2, 6)):
+        done: list[Offer] = []
+        match rng.randrange(5):
+            case 0 | 1:
+                done = before[1:3]
+                for offer in done:
+                    queue.skip_item(member, offer.submission())
+            case 2:
+                done = [rng.choice(before)] if before else []
+                for offer in done:
+                    say(member, offer)
+            case 3:  # somebody else labels what comes next
+                say(other, take(other, draw=1))
+            case _:
+                say(member, take(member))
+                done = [one for one in [queue.next_offer(member, ahead=True)] if is_offer(one)]
+                assert keys(done) == keys(before[:1])
+        after = queue.list_ahead(member)
+        compare_lists(keys(before), keys(after), set(keys(done)))
+        before = after
+
+
+def is_offer(found: object) -> TypeGuard[Offer]:
+    return isinstance(found, Offer)
+
+
+def compare_lists(before: list[str], after: list[str], done: set[str]) -> None:
+    """What was sent keeps its order, no control item (y) is gone, and what is new comes behind."""
+    kept = [key for key in before if key in after]
+    assert after[: len(kept)] == kept
+    assert not done & set(after)
+    assert {key for key in before if key.endswith("y")} - done <= set(after)
+
+
+def test_a_control_item_that_was_sent_is_sent_and_offered_though_no_other_item_is_left() -> None:
+    """Otherwise it would vanish from the list as the last items in front of it are done."""
+    member = with_control_items(6)
+    sent = queue.list_ahead(member)
+    for offer in sent:
+        if offer.item.purpose != "probe":
+            queue.skip_item(member, offer.submission())
+    Slot.objects.filter(state="open").update(state="closed")
+    controls = [key for key in keys(sent) if key.endswith("y")]
+    assert keys(queue.list_ahead(member)) == controls
+    say(member, take(member)), say(member, take(member))
+    assert take(member).item.key == controls[0]
+
+
+def test_urgent_items_come_before_those_that_were_sent_and_move_none_of_them() -> None:
+    member = with_control_items()
+    sent = keys(queue.list_ahead(member))
+    last = Slot.objects.filter(stage="label", state="open").order_by("position").last()
+    assert last
+    Slot.objects.filter(pk=last.pk).update(returned=True)
+    first = list(takewhile(lambda key: key.endswith("y"), sent))
+    expected = [*first, last.item.key, *sent[len(first) :]]
+    assert keys(queue.list_ahead(member)) == expected[:8]
+    Slot.objects.filter(pk=last.pk).update(state="closed")
+    assert keys(queue.list_ahead(member)) == sent
+
+
+def test_an_item_that_is_held_no_more_comes_before_those_that_were_sent() -> None:
+    """A correction of an item ahead, which is held from then on, releases the second held one."""
+    project, kinds = with_control_items().project, set()
+    for member in [make_member(project) for _ in range(40)]:
+        if kinds == {"x", "y"}:  # one in three is a control item
+            return
+        with transaction.atomic():
+            hold_two(member)
+            second, sent = held(member)[1], queue.list_ahead(member)
+            corrected = next(one for one in sent if one.item.purpose == "test")
+            correct(member, corrected)
+            rest = [key for key in keys(sent) if key != corrected.item.key]
+            assert keys(queue.list_ahead(member)) == [second, *rest]
+            for _ in range(2):
+                say(member, take(member))
+            assert take(member).item.key == second
+            kinds.add(second[-1])
+            transaction.set_rollback(True)
+    raise AssertionError("no member held both kinds of items second")
+
+
+def test_places_sent_cost_no_query_without_control_items_and_one_with_them(
+    django_assert_num_queries: Callable[..., Any],
+) -> None:
+    costs = []
+    for values in ({}, {"probe_every": 30_000}):
+        member = at_work(20, **values)
+        make_known(member.project, "known", purpose="probe")
+        for _ in range(2):
+            with django_assert_num_queries(20, exact=False) as seen:
+                take(member)
+            costs.append(len(seen))
+            queue.list_ahead(member)
+    assert costs == [costs[0]] * 3 + [costs[0] + 1]
 
 
 def test_about_one_item_in_so_many_is_a_control_item() -> None:

@@ -22,6 +22,8 @@ from annotation.models import WORK_LIKE_STAGES, Cursor, Item, Membership, Revisi
 
 # The number of items sent ahead, and of slots that a page holds.
 NUMBER, MAX_HELD = 8, 2
+# The number of items sent ahead whose places are remembered. Others may come in between.
+MOST_REMEMBERED = 3 * NUMBER
 # The letters of the texts that are sent ahead. Eight texts of a million letters, into which people
 # can correct any, would take the server half a minute.
 MOST_LETTERS = 200_000
@@ -43,7 +45,12 @@ def list_ahead(
         return []
     if any(slot.stage == Stage.QUALIFICATION for slot in held):
         return []
-    planned = _plan_items(member, held[-1].item_id, number, now)
+    if control_items.is_due(member, 0):
+        planned = _plan_with_control_items(member, [one.item_id for one in held], number, now)
+    else:
+        stored = Cursor.objects.filter(member=member, stage=Stage.LABEL).first()
+        turn = claims.build_turn(member, *((stored.priority, stored.position) if stored else ()))
+        planned = next_item.list_free_items(member, turn, now, number)
     current = Revision.objects.filter(item__in=planned, number=F("item__revision_number"))
     found = {one.item_id: one for one in current.select_related("item")}
     sent = _take_while_short(found[item] for item in planned if item in found)
@@ -62,20 +69,48 @@ def _take_while_short(revisions: Iterable[Revision]) -> Iterator[Revision]:
         yield revision
 
 
-def _plan_items(member: Membership, last: int, number: int, now: datetime) -> list[int]:
-    """The ids of the next items after the item `last`, as `next_offer` will choose them; but two of
-    one cluster may follow each other."""
-    stored = Cursor.objects.filter(member=member, stage=Stage.LABEL).first()
-    turn = claims.build_turn(member, *((stored.priority, stored.position) if stored else ()))
-    free = next_item.list_free_items(member, turn, now, number)
-    may_check = free and control_items.is_due(member, 0)
-    checks = [item.pk for item in control_items.items_left(member)] if may_check else []
-    planned: list[int] = []
-    while free and len(planned) < number:
-        drawn = control_items.draw_after(member, last)
-        last = checks.pop(0) if checks and control_items.is_due(member, drawn) else free.pop(0)
-        planned.append(last)
-    return planned
+def _plan_with_control_items(
+    member: Membership, held: list[int], number: int, now: datetime
+) -> list[int]:
+    """The ids of the next items after the held ones, as `next_offer` will choose them; but two of
+    one cluster may follow each other.
+
+    Control items that were sent ahead before keep their places, and new ones come only behind all
+    that was sent. The member's row is locked, as two lists at once would remember different places.
+    """
+    with transactions.transact():
+        turn = claims.lock_member(member)
+        sent = control_items.sent_ahead(member)
+        # More than are sent, so that urgent items before them leave what was sent in its place.
+        free = next_item.list_free_items(member, turn, now, number + len(sent))
+        checks = [item.pk for item in control_items.items_left(member)] if free or sent else []
+        planned, behind = _keep_places(sent, free, checks)
+        new = [item for item in checks if item not in planned]
+        last = (planned or held)[-1]
+        while behind and len(planned) < number:
+            drawn = control_items.draw_after(member, last)
+            last = new.pop(0) if new and control_items.is_due(member, drawn) else behind.pop(0)
+            planned.append(last)
+        # A held item may be released: by a correction of another one, for example.
+        places = [*held, *planned[:MOST_REMEMBERED]]
+        control_items.remember_sent(member, places if checks else [])
+    return planned[:number]
+
+
+def _keep_places(
+    sent: list[int], free: list[int], checks: list[int]
+) -> tuple[list[int], list[int]]:
+    """Insert each of the control items `checks` that was sent ahead into the free items, behind the
+    last item sent before it that is still there. Return the items up to the last one that was sent,
+    and the free items behind it."""
+    planned, at = list(free), 0
+    for item in sent:
+        if item in checks:
+            planned.insert(at, item)
+        if item in planned:
+            at = planned.index(item) + 1
+    kept = max((planned.index(item) + 1 for item in sent if item in planned), default=0)
+    return planned[:kept], planned[kept:]
 
 
 def find_slot(

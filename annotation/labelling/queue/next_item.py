@@ -13,12 +13,13 @@ from django.db import connection
 from django.utils import timezone
 
 from annotation.db import sql, transactions
-from annotation.labelling import control_items, qualification, slots, work_order
+from annotation.labelling import answer_key, control_items, qualification, slots, work_order
+from annotation.labelling.correct_answers import PROBE
 from annotation.labelling.models.slots import HOLD_SQL, Hold
 from annotation.labelling.queue import claims, offers
 from annotation.labelling.queue.claims import CursorState
 from annotation.labelling.queue.offers import Offer, Waiting
-from annotation.models import Membership, Revision, Slot, Stage
+from annotation.models import Item, Membership, Revision, Slot, Stage
 
 # How long the result of an empty search is reused. Returned and added slots are urgent and have an
 # index of their own, so this can only miss slots that others were locking at that moment.
@@ -32,13 +33,28 @@ SlotAndRevision = tuple[Slot, Revision]
 @dataclass(frozen=True)
 class OfferRequest:
     """A member's request for an item; the number `draw`, in [0, 1), decides whether the item may be
-    a control item. `after` is the cluster of the item before it; "" if any cluster will do."""
+    a control item. `after` is the cluster of the item before it; "" if any cluster will do.
+    `control` is the control item that comes now because it was sent ahead in this place."""
 
     stage: str
     turn: CursorState
     now: datetime
     draw: float | None
     after: str = ""
+    control: Item | None = None
+
+    def as_sent_ahead(self, member: Membership) -> "OfferRequest":
+        """This request, for what was sent ahead: the next of these items decides whether a control
+        item comes. Unchanged if none of them is left, or if a draw was given."""
+        is_open = self.stage == Stage.LABEL and self.draw is None
+        if not is_open or not control_items.is_due(member, 0):
+            return self
+        first = control_items.first_sent(member, self.now)
+        if first is None:
+            return self
+        if first.purpose == PROBE:
+            return replace(self, draw=0.0, control=first)
+        return replace(self, draw=1.0)
 
     def after_item(self, member: Membership, item_id: int, cluster: str) -> "OfferRequest":
         """This request, for the item after an item of this cluster: with the draw for it unless a
@@ -60,11 +76,10 @@ def next_offer(
 
     With `ahead`, offer the item after the current item and hold it as well. Stage.LABEL covers all
     stages of the label screen. `draw`, in [0, 1), decides whether a new item is a control item; by
-    default it is random, and ahead it is `control_items.draw_after` the current item.
+    default, the items that were sent ahead decide. If none of them is left, it is random, and ahead
+    it is `control_items.draw_after` the current item.
     """
     now = now or timezone.now()
-    if draw is None and not ahead:
-        draw = random.random()
     choose = _hold_next if ahead else _hold_current
     with transactions.transact():
         taken = choose(member, OfferRequest(stage, claims.lock_member(member, stage), now, draw))
@@ -80,6 +95,9 @@ def _hold_current(member: Membership, asked: OfferRequest) -> SlotAndRevision | 
     """
     hold = Hold(member.pk, slots.hold_until(member, asked.now))
     stages = slots.related_stages(asked.stage)
+    asked = asked.as_sent_ahead(member)
+    if asked.draw is None:
+        asked = replace(asked, draw=random.random())
     if asked.turn.labelled:
         asked = asked.after_item(member, *asked.turn.labelled)
     if not _may_have_answer(member, asked):
@@ -102,7 +120,8 @@ def _hold_next(member: Membership, asked: OfferRequest) -> SlotAndRevision | Non
         claims.hold_slot(held[0].slot_id, Hold(member.pk, hold.until))
     if len(held) > 1:
         return claims.hold_slot(held[1].slot_id, hold)
-    return _take_slot(member, asked.after_item(member, held[0].item_id, held[0].cluster), hold)
+    asked = asked.as_sent_ahead(member).after_item(member, held[0].item_id, held[0].cluster)
+    return _take_slot(member, asked, hold)
 
 
 def _may_have_answer(member: Membership, asked: OfferRequest) -> bool:
@@ -125,6 +144,9 @@ def _take_slot(
     assert draw is not None
     if qualification.is_due(member):
         return _hold_created(qualification.take_slot(member, now), hold)
+    if asked.control:
+        created = answer_key.hold_new_slot(asked.control, Stage.CONTROL, member, now)
+        return _hold_created(created, hold)
     if control_items.is_due(member, draw) and is_any_free(member, stage, turn, now):
         # Only while there is other work: a control item after the last normal item would be
         # recognised.

@@ -12,6 +12,7 @@ from typing import Any
 
 from django.db.models import Avg
 
+from annotation.db.batches import make_batches
 from annotation.models import Project, Revision
 from judging.evaluators.prices import BYTES_PER_TOKEN, bound_cost, compute_cost, estimate_tokens
 from judging.models import Budget, Endpoint, Reply, Request, Run, StrategyVersion
@@ -164,12 +165,12 @@ def estimate_time(
     return None
 
 
-def plan_pilot(unanswered: Iterable[Collection[str]], number: int) -> tuple[int, int]:
+def plan_pilot(unanswered: Iterable[Collection[bytes]], number: int) -> tuple[int, int]:
     """Plan a pilot that sends `number` requests or slightly more. `unanswered` has the unanswered
     requests of each item, in the order in which items are drawn; items may share requests. Return
     the number of items to draw and of requests that they send, which may be fewer if there are no
     more."""
-    items, sent = 0, set[str]()
+    items, sent = 0, set[bytes]()
     for requests in unanswered:
         if len(sent) >= number:
             break
@@ -186,6 +187,23 @@ def estimate_cost(pilot: CallEstimate, calls: int) -> CostEstimate | None:
         return None
     bounds = (each.value, max(0.0, each.low), each.high)
     return CostEstimate(*(round(Decimal(one * calls), 6) for one in bounds))
+
+
+@dataclass
+class RenderedRequests:
+    """The different requests of a run: their digests, as bytes since there may be millions, their
+    size in bytes together, and what they may cost together at most, None if a price is unknown."""
+
+    digests: set[bytes] = field(default_factory=set)
+    size: int = 0
+    cost: Decimal | None = Decimal(0)
+
+    def add(self, digest: bytes, body: bytes, cost: Decimal | None) -> None:
+        """Add a request and what it may cost at most."""
+        if digest not in self.digests:
+            self.digests.add(digest)
+            self.size += len(body)
+            self.cost = None if self.cost is None or cost is None else self.cost + cost
 
 
 @dataclass(frozen=True)
@@ -268,7 +286,8 @@ def estimate_run(
     """Estimate what `lifecycle.start_run` with the same arguments would request, by rendering every
     prompt.
 
-    Raises `Refused` for an endpoint that this strategy cannot use, and if there are no items.
+    Raises `Refused` for an endpoint that this strategy cannot use, and if there are no items or too
+    many calls.
     """
     run = config.draft(project, strategy, endpoint)
     asked = run.pinned_strategy()
@@ -277,13 +296,13 @@ def estimate_run(
     seed = config.seed or 0
     drawn = config.draw(project, asked, seed)
     pinning.pin_examples(run, drawn.examples)
-    rendered: dict[str, tuple[int, Decimal | None]] = {}
-    by_key: dict[str, list[str]] = {}
-    for batch in _batches(drawn.places, RENDERED_TOGETHER):
+    rendered = RenderedRequests()
+    by_key: dict[str, list[bytes]] = {}
+    for batch in make_batches(drawn.places, RENDERED_TOGETHER):
         for key, digest, body in _render_requests(run, asked, batch, config.over):
-            rendered[digest] = len(body), spending.estimate_request(endpoint, run, body)
+            rendered.add(digest, body, spending.estimate_request(endpoint, run, body))
             by_key.setdefault(key, []).append(digest)
-    answered = find_answered(rendered)
+    answered = find_answered(rendered.digests)
     made = len(drawn.places) * run.samples * len(frames.list_calls(asked))
     later = made * asked.last_step
     requests = estimate_requests(run, rendered, len(answered), later)
@@ -313,21 +332,20 @@ def estimate_run(
 
 
 def estimate_requests(
-    run: Run, rendered: Mapping[str, tuple[int, Decimal | None]], stored: int, later: int = 0
+    run: Run, rendered: RenderedRequests, stored: int, later: int = 0
 ) -> RequestsEstimate:
-    """Estimate what requests would cost that are sent as the run pins. `rendered` has their sizes
-    in bytes and the most that each may cost, by digest; `stored` of them are already answered, and
-    `later` is the number of calls of later steps."""
-    known = [cost for _, cost in rendered.values() if cost is not None]
-    to_ask = len(rendered) - stored + later
+    """Estimate what requests would cost that are sent as the run pins; `stored` of them are already
+    answered, and `later` is the number of calls of later steps."""
+    number = len(rendered.digests)
+    to_ask = number - stored + later
     # The requests that are answered already are like those that are not.
-    size = to_ask * sum(size for size, _ in rendered.values()) // max(1, len(rendered))
+    size = to_ask * rendered.size // max(1, number)
     tokens_in = UsageRange(*(Decimal(-(-size // one)) for one in _BYTES_PER_TOKEN))
     tokens_out = _estimate_tokens_out(run.endpoint, run, to_ask)
     return RequestsEstimate(
-        requests=len(rendered) + later,
+        requests=number + later,
         stored=stored,
-        cost=_mean(known) * to_ask if len(known) == len(rendered) else None,
+        cost=None if rendered.cost is None else rendered.cost / max(1, number) * to_ask,
         least=bound_cost(run.endpoint.prices(), int(tokens_in.low), int(tokens_out.low), min),
         tokens_in=tokens_in,
         tokens_out=tokens_out,
@@ -351,7 +369,7 @@ def _compare_items(
         return None
     before = dict(config.same_as.outcomes.values_list("item", "revision"))
     if config.limit is not None:
-        drawn = replace(config, limit=None).draw(project, asked, config.seed or 0)
+        drawn = replace(config, limit=None).draw(project, asked, config.seed or 0, one_axis=True)
     now = {place["item_id"]: place["revision_id"] for place in drawn.places}
     changed = sum(before[item] != revision for item, revision in now.items())
     return SameItems(config.same_as.number, len(before), len(now), changed)
@@ -393,13 +411,9 @@ def sum_prices(found: Sequence[RunEstimate]) -> UsageRange | None:
     return UsageRange(sum((one.low for one in known), zero), sum((one.high for one in known), zero))
 
 
-def _mean(costs: list[Decimal]) -> Decimal:
-    return sum(costs, Decimal(0)) / max(1, len(costs))
-
-
 def _render_requests(
     run: Run, strategy: Strategy, places: list[dict[str, Any]], over: Run | None
-) -> Iterator[tuple[str, str, bytes]]:
+) -> Iterator[tuple[str, bytes, bytes]]:
     """Yield the first requests of these places: the key of the item, the digest, and the body."""
     revisions = Revision.objects.only("texts").in_bulk([place["revision_id"] for place in places])
     keys = {place["item_id"]: place["key"] for place in places}
@@ -408,18 +422,14 @@ def _render_requests(
         outcome.revision = revisions[outcome.revision_id]
     wanted = calls.build_first_calls(run, strategy, outcomes, base=over)
     for one, digest, body in calls.render_calls(run, strategy, wanted):
-        yield keys[one.outcome.item_id], digest, body
+        yield keys[one.outcome.item_id], bytes.fromhex(digest), body
 
 
-def find_answered(digests: Iterable[str]) -> set[str]:
+def find_answered(digests: Iterable[bytes]) -> set[bytes]:
     """Find those of the requests that are already answered, by their digests."""
-    found: set[str] = set()
-    for batch in _batches(list(digests)):
-        answered = Request.objects.filter(digest__in=batch, state="answered")
-        found.update(answered.values_list("digest", flat=True))
+    found: set[bytes] = set()
+    for batch in make_batches(digests, BATCH):
+        wanted = [digest.hex() for digest in batch]
+        answered = Request.objects.filter(digest__in=wanted, state="answered")
+        found.update(map(bytes.fromhex, answered.values_list("digest", flat=True)))
     return found
-
-
-def _batches(rows: list[Any], size: int = BATCH) -> Iterator[list[Any]]:
-    for start in range(0, len(rows), size):
-        yield rows[start : start + size]

@@ -107,8 +107,11 @@ class RunConfig:
             project, strategy, endpoint, own=own, occasion=self.occasion, **values
         )
 
-    def draw(self, project: Project, asked: Strategy, seed: int) -> DrawnItems:
-        """Draw the items of a run with `seed`. Raises `Refused` if there are no items."""
+    def draw(
+        self, project: Project, asked: Strategy, seed: int, *, one_axis: bool = False
+    ) -> DrawnItems:
+        """Draw the items of a run with `seed`; with `one_axis`, each along one axis only. Raises
+        `Refused` if there are no items or too many calls."""
         if asked.frame == "explanation":
             if self.same_as:
                 raise Refused(
@@ -121,7 +124,9 @@ class RunConfig:
                     "Choose one; on the command line with --over."
                 )
             limit = self.limit if self.pilot_items is None else self.pilot_items
-            return run_items.draw_for_check(self.over, asked, seed=seed, limit=limit)
+            return run_items.draw_for_check(
+                self.over, asked, seed=seed, limit=limit, samples=self.samples
+            )
         only, same = self.items, set[int]()
         if self.same_as:
             same = set(self.same_as.outcomes.values_list("item", flat=True))
@@ -137,6 +142,8 @@ class RunConfig:
             own=run_config.choose_axes(asked, self.own),
             pilot_items=self.pilot_items,
             like=self.same_as,
+            samples=self.samples,
+            one_axis=one_axis,
         )
         if self.same_as and drawn.items == same:
             return replace(drawn, sample=self.same_as.pinned.get(run_config.SAMPLE_KEY))
@@ -157,8 +164,8 @@ def start_run(
     """Start a new run. Everything that the run depends on is pinned at once, in one transaction;
     the next worker plans its calls.
 
-    Raises `Refused` if there are no items, a cap cannot be enforced, another run has the name, or
-    the items are still being labelled and no lead allows it by `while_labelling`.
+    Raises `Refused` if there are no items or too many calls, a cap cannot be enforced, another run
+    has the name, or the items are still being labelled and no lead allows it by `while_labelling`.
     """
     seed = secrets.randbits(48) if config.seed is None else config.seed
     run = config.draft(project, strategy, endpoint, member=member, cap=config.cap, seed=seed)

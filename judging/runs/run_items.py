@@ -3,6 +3,7 @@ from the items."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from django.db.models import F
@@ -38,6 +39,9 @@ _NEEDS_LABELS_MESSAGE = (
     "Strategy {} needs the final label of each item. Only error detection and ROUGE-L of responses "
     "can also judge items without one."
 )
+# A run with more calls is probably a mistake: its estimate would hold each of them in memory, and
+# render each of their prompts.
+MAX_CALLS = 2_000_000
 # An explanation check covers the outcomes of the base run with this detail (study 000, section
 # 5.3).
 EQUAL_DETAIL = "equal"
@@ -93,6 +97,8 @@ def draw_items(
     own: run_config.RunOverrides = run_config.NO_OVERRIDES,
     pilot_items: int | None = None,
     like: Run | None = None,
+    samples: int | None = None,
+    one_axis: bool = False,
 ) -> DrawnItems:
     """The items that the strategy can judge, limited to the ids in `only`, or a random sample of
     them, along the axes in `own`. With guidance, generated items can be drawn too; with
@@ -102,9 +108,12 @@ def draw_items(
     `pilot_items` of it are kept. Items of the run `like`, if it drew the same by the same shares,
     keep what it drew for them, and generated items what their fields say.
 
+    Each call has so many `samples`, by default the strategy's number. With `one_axis`, only the
+    first of its axes is drawn for each item, and any number of calls is allowed.
+
     Examples are drawn first, and the run leaves out the clusters of the examples. With `only`,
     examples are taken from clusters that contain none of the run's items. Raises `Refused` if no
-    items or too few examples are left.
+    items or too few examples are left, and for more than MAX_CALLS calls.
     """
     needs = frames.get_item_needs(strategy)
     again = only if own.guidance else None
@@ -132,9 +141,7 @@ def draw_items(
     if not asked:
         raise Refused(selection.explain_no_items(needs) if not rows else _NO_ITEMS_MESSAGE)
     asked = [
-        row
-        for row in asked
-        if any(is_on_axes(own.axes, place) for place in build_places(strategy, row, known))
+        row for row in asked if any(True for _ in build_places(strategy, row, known, own.axes))
     ]
     if not asked:
         raise Refused(
@@ -145,13 +152,15 @@ def draw_items(
     kept = selection.sample_rows(asked, seed, limit)
     drawn = _draw_for_rows(strategy, kept, seed, like, is_again=again is not None)
     kept = selection.sample_rows(kept, seed, pilot_items)
-    every = (
-        {**place, "drawn": drawn.get(row["key"])}
-        for row in kept
-        for place in build_places(strategy, row, known)
-    )
+    if not one_axis:
+        _check_calls(strategy, len(kept) * _count_axes(strategy, own.axes), samples)
+    places = []
+    for row in kept:
+        found = build_places(strategy, row, known, own.axes)
+        for place in islice(found, 1 if one_axis else None):
+            place["drawn"] = drawn.get(row["key"])
+            places.append(place)
     is_part = not whole <= {row["key"] for row in kept}
-    places = [place for place in every if is_on_axes(own.axes, place)]
     return DrawnItems(places, examples, is_part, _describe_sample(kept, asked, seed))
 
 
@@ -203,21 +212,46 @@ def _describe_sample(
     return {"items": len(kept), "of": len(asked), "seed": seed}
 
 
-def is_on_axes(axes: Collection[str] | None, place: Mapping[str, Any]) -> bool:
-    """True if a place is on one of these axes, as in `RunOverrides`."""
+def _check_calls(strategy: Strategy, places: int, samples: int | None = None) -> None:
+    """Raise `Refused` if a run with so many places would have more than MAX_CALLS calls. `samples`
+    is the number of samples of each call, by default the strategy's number."""
+    found = places * frames.count_calls_per_axis(strategy, samples)
+    if found > MAX_CALLS:
+        axes = ", fewer axes" if strategy.axes else ""
+        raise Refused(
+            f"Strategy {strategy.slug} would make {found:,} calls, and a run has at most "
+            f"{MAX_CALLS:,}. Choose fewer items (a limit){axes} or fewer samples per call."
+        )
+
+
+def _count_axes(strategy: Strategy, axes: Collection[str] | None) -> int:
+    """The number of axes, at most, along which these overrides have an item judged."""
+    if not axes or run_config.ALL_AXES in axes:
+        return max(1, len(strategy.axes))
+    return len({*axes})
+
+
+def _is_on_axes(axes: Collection[str] | None, axis: str, *, main: bool) -> bool:
+    """True if an axis of an item is one of these, as in `RunOverrides`; `main` if it decides the
+    item."""
     if not axes or run_config.ALL_AXES in axes:
         return True
-    return place["axis"] in axes or (run_config.MAIN_AXIS in axes and place["main"])
+    return axis in axes or (main and run_config.MAIN_AXIS in axes)
 
 
 def draw_for_check(
-    base: Run, strategy: Strategy, *, seed: int, limit: int | None = None
+    base: Run,
+    strategy: Strategy,
+    *,
+    seed: int,
+    limit: int | None = None,
+    samples: int | None = None,
 ) -> DrawnItems:
     """Draw the places of an explanation check: the items that a run scored equal to the gold
     answer, each along its own axis alone, since no figure uses the others.
 
     Raises `Refused` for a run that is not finished, has several samples or no explanations, or
-    scored no item equal.
+    scored no item equal, and for more than MAX_CALLS calls.
     """
     said = base.pinned_strategy()
     if base.state != Run.State.FINISHED:
@@ -237,6 +271,7 @@ def draw_for_check(
             "there is nothing to check."
         )
     part = selection.sample_rows(places, seed, limit)
+    _check_calls(strategy, len(part), samples)
     sample = _describe_sample(part, places, seed)
     return DrawnItems(part, is_part=sample is not None, sample=sample)
 
@@ -259,10 +294,13 @@ def load_places(outcomes: OutcomeQuerySet) -> list[dict[str, Any]]:
 
 
 def build_places(
-    strategy: Strategy, row: Mapping[str, Any], categories: Taxonomy
+    strategy: Strategy,
+    row: Mapping[str, Any],
+    categories: Taxonomy,
+    axes: Collection[str] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Build the places of a row of `selection.load_rows`, one place for each axis of the
-    strategy."""
+    """Build the places of a row of `selection.load_rows`, one place for each axis of the strategy,
+    or for each of these axes, as in `RunOverrides`."""
     has_truth = frames.get_item_needs(strategy) in selection.REQUIRED_RESULTS
     truth = row["truth"] if has_truth or row["truth"] == UNLABELLED else ""
     place = {
@@ -279,7 +317,8 @@ def build_places(
     }
     own = SI_ITEM if truth == SI_ITEM else row["ability"]
     for axis, main in strategies.list_item_axes(strategy, own, row["source_ability"], categories):
-        yield {**place, "axis": axis, "main": main}
+        if _is_on_axes(axes, axis, main=main):
+            yield {**place, "axis": axis, "main": main}
 
 
 def _build_table_columns(row: Mapping[str, Any], categories: Taxonomy) -> dict[str, str]:

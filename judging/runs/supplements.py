@@ -11,7 +11,6 @@ failed are sent again as they are, like a retry, and the run gets no supplement.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 from annotation.db import transactions
@@ -32,7 +31,7 @@ from judging.runs import (
 )
 from judging.runs.engine import calls, outcomes, rendering
 from judging.runs.engine.calls import PlannedCall
-from judging.runs.estimate import RequestsEstimate, Shortage
+from judging.runs.estimate import RenderedRequests, RequestsEstimate, Shortage
 from judging.runs.models import OutcomeQuerySet
 from judging.runs.transitions import change_state, was_finished
 from judging.strategies.replies.causes import list_causes_to_ask_again
@@ -118,15 +117,16 @@ def estimate_supplement(
         return _estimate_retry(run)
     number = len(tried.pinned[run_config.SUPPLEMENTS_KEY])
     sender, strategy = rendering.with_supplement(tried, number), run.pinned_strategy()
-    rendered: dict[str, tuple[int, Decimal | None]] = {}
+    rendered = RenderedRequests()
     made = 0
     for batch in _batches(run):
         planned = calls.build_first_calls(run, strategy, batch, supplement=number)
         for _, digest, body in calls.render_calls(tried, strategy, planned):
-            rendered[digest] = len(body), spending.estimate_request(run.endpoint, sender, body)
+            price = spending.estimate_request(run.endpoint, sender, body)
+            rendered.add(bytes.fromhex(digest), body, price)
             made += 1
     later = made * strategy.last_step
-    stored = len(estimate.find_answered(rendered))
+    stored = len(estimate.find_answered(rendered.digests))
     requests = estimate.estimate_requests(sender, rendered, stored, later)
     return _complete_estimate(run, requests, select_unusable(run).count(), made + later)
 
@@ -186,14 +186,14 @@ def _estimate_retry(run: Run) -> SupplementEstimate:
     failed = Request.objects.wanted_by(run).filter(state="failed").order_by("pk")
     digests = dict(failed.values_list("pk", "digest"))
     ids = list(digests)
-    rendered: dict[str, tuple[int, Decimal | None]] = {}
+    rendered = RenderedRequests()
     for begin in range(0, len(ids), BATCH):
         batch = ids[begin : begin + BATCH]
         numbers = rendering.load_supplements(run, batch)
         for pk, body in rendering.render_bodies(run, batch).items():
             sender = rendering.with_supplement(run, numbers[pk])
             price = spending.estimate_request(run.endpoint, sender, body)
-            rendered[digests[pk]] = len(body), price
+            rendered.add(digests[pk].encode(), body, price)
     requests = estimate.estimate_requests(run, rendered, stored=0)
     return _complete_estimate(run, requests, _select_failed(run).count(), len(ids))
 

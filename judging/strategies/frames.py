@@ -132,9 +132,11 @@ def list_all_calls(strategy: Strategy) -> tuple[CallSpec, ...]:
     )
 
 
-def count_calls_per_axis(strategy: Strategy) -> int:
-    """The number of calls for one item along one axis: every order, step and sample."""
-    return len(list_calls(strategy)) * (strategy.last_step + 1) * strategy.samples
+def count_calls_per_axis(strategy: Strategy, samples: int | None = None) -> int:
+    """The number of calls for one item along one axis: every order, step and sample, by default the
+    strategy's number of samples."""
+    made = len(list_calls(strategy)) * (strategy.last_step + 1)
+    return made * (strategy.samples if samples is None else samples)
 
 
 def can_show(strategy: Strategy, texts: Collection[str]) -> bool:

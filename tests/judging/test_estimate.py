@@ -213,6 +213,7 @@ def test_what_calls_cost_has_the_ends_that_a_pilot_gives(
 
 def test_a_pilot_is_of_enough_items_for_its_requests() -> None:
     """Items share "gold"; the second has been answered."""
-    needs = [{"gold", "a"}, set(), {"gold", "c"}, {"gold", "d"}, {"other", "e"}]
+    named = [{"gold", "a"}, set[str](), {"gold", "c"}, {"gold", "d"}, {"other", "e"}]
+    needs = [{name.encode() for name in each} for each in named]
     found = [estimate.plan_pilot(needs, number) for number in (0, 1, 3, 4, 5, 9)]
     assert found == [(0, 0), (1, 2), (3, 3), (4, 4), (5, 6), (5, 6)]

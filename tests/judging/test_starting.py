@@ -11,7 +11,7 @@ import pytest
 from annotation.models import Event, Project
 from judging.errors import Refused
 from judging.models import Endpoint, Request, Run, StrategyVersion
-from judging.runs import archiving, canaries, choices, estimate, lifecycle, progress
+from judging.runs import archiving, canaries, choices, estimate, lifecycle, progress, run_items
 from judging.runs import start as runs_start
 from judging.runs.lifecycle import RunConfig
 from judging.runs.run_config import RunOverrides
@@ -153,6 +153,71 @@ def test_an_item_is_judged_along_the_chosen_axes(
     assert run.calls.count() == 4 * len(asked)
     # What decides is the axis of the items' ability, or none of the chosen ones.
     assert set(run.outcomes.main().values_list("axis", flat=True)) == asked & {"hallucination"}
+
+
+@pytest.mark.parametrize(
+    ("slug", "chosen", "calls"),
+    [
+        # Of six items: one call each, or its number of samples.
+        ("reference", {}, 6),
+        ("reference", {"samples": 7}, 42),
+        ("reference", {"samples": 7, "limit": 2}, 14),
+        # Both answers, along the chosen axes; the item's own may be another one.
+        ("axis", {}, 12),
+        ("axis", {"axes": ("all",)}, 12 * len(EVERY_AXIS)),
+        ("axis", {"axes": ("task-quality", "main"), "samples": 3}, 72),
+        # Three steps.
+        ("score-chain", {}, 18),
+    ],
+)
+def test_more_calls_than_a_run_may_have_are_refused_before_they_are_built(
+    project: Project,
+    monkeypatch: pytest.MonkeyPatch,
+    slug: str,
+    chosen: dict[str, Any],
+    calls: int,
+) -> None:
+    make_items(project, 6)
+    values = {"seed": 1, **chosen}
+    values["own"] = RunOverrides(axes=values.pop("axes", None))
+    wanted = wish(slug, endpoints=[make_endpoint(NOBODY)], **values)
+    monkeypatch.setattr(run_items, "MAX_CALLS", calls)
+    [planned] = runs_start.estimate_runs(project, wanted)
+    assert planned.estimate.calls == calls
+    [run] = runs_start.start_runs(project, wanted, None)
+    monkeypatch.setattr(run_items, "MAX_CALLS", calls - 1)
+    monkeypatch.setattr(run_items, "DrawnItems", None)
+    for refused in (runs_start.estimate_runs, lambda *asked: runs_start.start_runs(*asked, None)):
+        with pytest.raises(Refused, match=f"would make {calls} calls.* at most {calls - 1}"):
+            refused(project, wanted)
+    assert list(project.runs.all()) == [run]
+
+
+def test_an_explanation_check_has_no_more_calls_than_a_run_may_have(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_items(project, 2)
+    base = make_run(project, make_endpoint(NOBODY), "axis")
+    base.outcomes.update(result="undetected", detail="equal")
+    Run.objects.update(state="finished")
+    base.refresh_from_db()
+    monkeypatch.setattr(run_items, "MAX_CALLS", 5)
+    with pytest.raises(Refused, match="would make 6 calls"):
+        make_run(project, base.endpoint, "explanation-check", over=base, samples=3)
+
+
+def test_a_small_sample_of_an_earlier_run_of_any_size_can_be_estimated(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_items(project, 6)
+    every = RunOverrides(axes=("all",))
+    first = make_run(project, make_endpoint(NOBODY), "axis", own=every)
+    wanted = wish("axis", endpoints=[first.endpoint], same_as=first, limit=2, own=every)
+    # Both answers of two items, along four axes.
+    monkeypatch.setattr(run_items, "MAX_CALLS", 16)
+    [planned] = runs_start.estimate_runs(project, wanted)
+    assert planned.estimate.same_items
+    assert (planned.estimate.items, planned.estimate.same_items.used) == (2, 6)
 
 
 def test_axes_along_which_nothing_is_judged_are_refused(project: Project) -> None:

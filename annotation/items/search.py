@@ -116,12 +116,12 @@ def find_excerpts(
 ) -> dict[int, list[Excerpt]]:
     """For each item, by its id, the first places that match a term, in the order in which the texts
     are shown. After `MOST_LOOKED_THROUGH` letters only comments are looked through, since they are
-    short. Takes four queries."""
+    short. Takes six queries, and more for long texts."""
     looked_for = pattern(term for term in terms if not term.excluded)
     titles = {text.name: text.title for text in task.texts} | {"": COMMENT}
     order = [*titles].index
     found, left = {}, MOST_LOOKED_THROUGH
-    for pk, texts in search_index.load_texts([item.pk for item in items]).items():
+    for pk, texts in search_index.load_texts([item.pk for item in items]):
         known = sorted((one for one in texts if one[0] in titles), key=lambda one: order(one[0]))
         found[pk] = list[Excerpt]()
         for name, text in known:

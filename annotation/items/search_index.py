@@ -17,6 +17,7 @@ from itertools import chain
 from django.db import connection
 
 from annotation.db import transactions
+from annotation.db.batches import bulky_id_batches
 from annotation.db.triggers import Trigger, TriggerSet
 from annotation.models import Comment, Item, Label, Project, Revision, SearchText
 from stats.unicode_forms import normalise
@@ -38,9 +39,15 @@ _ASCII_WORD = re.compile(r"[a-z0-9]+")
 def split_words(text: str) -> list[str]:
     """Split a text into words of letters and digits, in lower case. Letters of scripts that write
     no spaces are words of their own."""
+    return list(_iterate_words(text))
+
+
+def _iterate_words(text: str) -> Iterator[str]:
     if text.isascii():
-        return _ASCII_WORD.findall(text.lower())
-    return _WORD.findall(normalise("NFKC", text).casefold())
+        found = _ASCII_WORD.finditer(text.lower())
+    else:
+        found = _WORD.finditer(normalise("NFKC", text).casefold())
+    return (word[0] for word in found)
 
 
 def is_letter_word(word: str) -> bool:
@@ -90,32 +97,40 @@ def update_batch() -> int:
     return len(ids)
 
 
-def load_texts(ids: list[int]) -> dict[int, list[tuple[str, str]]]:
-    """For each item, its current texts with their names, each alternative of a list on its own, and
-    then the comments on it with the name ""."""
-    found: dict[int, list[tuple[str, str]]] = defaultdict(list)
+def load_texts(ids: list[int]) -> Iterator[tuple[int, list[tuple[str, str]]]]:
+    """Yield each item with its current texts and their names, each alternative of a list on its
+    own, and then the comments on it with the name "". Few long texts are in memory at once."""
     of_items = {"item__among": ids}
-    # Joined by the database, a planner without statistics would read all items after an import.
-    current = dict(Item.objects.filter(pk__among=ids).values_list("pk", "revision_number"))
-    revisions = (
-        Revision.objects.filter(**of_items).order_by().values_list("item", "number", "texts")
-    )
-    for pk, number, texts in revisions:
-        for name, value in texts.items() if current[pk] == number else ():
-            each = value if isinstance(value, list) else [value]
-            found[pk] += [(name, text) for text in each if isinstance(text, str)]
+    said: dict[int, list[tuple[str, str]]] = defaultdict(list)
     comments = Comment.objects.filter(withdrawn_at=None, **of_items).values_list("item", "text")
     labels = Label.objects.current().filter(**of_items).exclude(comment="")
     for pk, text in chain(comments, labels.order_by().values_list("item", "comment")):
-        found[pk].append(("", text))
-    return found
+        said[pk].append(("", text))
+    # Joined by the database, a planner without statistics would read all items after an import.
+    current = dict(Item.objects.filter(pk__among=ids).values_list("pk", "revision_number"))
+    revisions = Revision.objects.filter(**of_items).order_by()
+    numbered = revisions.values_list("pk", "item", "number")
+    shown = {pk: item for pk, item, number in numbered if current[item] == number}
+    for pk in current.keys() - shown.values():
+        yield pk, said[pk]
+    texts_of = Revision.objects.filter(pk__among=list(shown)).order_by()
+    for some in bulky_id_batches(texts_of, "texts"):
+        rows = Revision.objects.filter(pk__among=some).order_by().values_list("item", "texts")
+        for pk, texts in rows:
+            each = (
+                (name, text)
+                for name, value in texts.items()
+                for text in (value if isinstance(value, list) else [value])
+                if isinstance(text, str)
+            )
+            yield pk, [*each, *said[pk]]
 
 
 def _load_words(ids: list[int]) -> Iterator[tuple[int, list[str]]]:
-    texts = load_texts(ids)
-    for pk, project in Item.objects.filter(pk__among=ids).values_list("pk", "project"):
-        words = chain.from_iterable(split_words(text) for _, text in texts[pk])
-        yield pk, _cut(chain([project_word(project)], words))
+    projects = dict(Item.objects.filter(pk__among=ids).values_list("pk", "project"))
+    for pk, texts in load_texts(ids):
+        words = chain.from_iterable(_iterate_words(text) for _, text in texts)
+        yield pk, _cut(chain([project_word(projects[pk])], words))
 
 
 def _cut(words: Iterable[str]) -> list[str]:

@@ -10,13 +10,13 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.db import transactions
-from annotation.items import taxonomy
+from annotation.items import search, search_index, taxonomy
 from annotation.items.snapshots import comparison, create
 from annotation.labelling import bulk_changes, control_items, drafts, my_items
-from annotation.models import Comment, Item, Mark, Membership, Role, Slot, Snapshot
+from annotation.models import Comment, Item, Mark, Membership, Role, SearchText, Slot, Snapshot
 from annotation.reports import person
 from annotation.settings import categories
-from tests.builders import make_item, make_member, make_project
+from tests.builders import make_item, make_member, make_project, make_revision
 
 pytestmark = pytest.mark.django_db
 
@@ -87,3 +87,39 @@ def test_a_category_is_given_to_few_items_at_once(lead: Membership) -> None:
     # Together, the fields have 20 MB, and are held several times.
     assert tracemalloc.get_traced_memory()[1] < 20_000_000
     tracemalloc.stop()
+
+
+def test_a_snapshot_is_made_with_few_items_in_memory_at_once(lead: Membership) -> None:
+    for _ in range(60):
+        make_item(lead.project, fields={"text": "x" * 500_000})
+    snapshot = create.enqueue(lead.project, lead, "v1")
+    tracemalloc.start()
+    tracemalloc.reset_peak()
+    create.store_contents(snapshot)
+    # Together, the fields have 30 MB, and as many as JSON.
+    assert tracemalloc.get_traced_memory()[1] < 25_000_000
+    tracemalloc.stop()
+    snapshot.refresh_from_db()
+    assert snapshot.items == 62
+
+
+def test_texts_are_indexed_with_few_of_them_in_memory_at_once(lead: Membership) -> None:
+    for number in range(10):
+        item = make_item(lead.project, f"long-{number}", texts={"gold": "former " * 400_000})
+        make_revision(item, {"gold": f"number{number} " + "word " * 400_000})
+    SearchText.objects.exclude(item__key__startswith="long-").update(due=False)
+    tracemalloc.start()
+    tracemalloc.reset_peak()
+    assert search_index.update_batch() == 10
+    # Together, the texts have 20 MB, the former ones 28 MB, and as many as JSON.
+    assert tracemalloc.get_traced_memory()[1] < 35_000_000
+    tracemalloc.stop()
+    found = search.find_items(Item.objects.all(), lead.project, search.parse_query("number8 word"))
+    assert [item.key for item in found] == ["long-8"]
+
+
+def test_an_item_without_texts_is_indexed_too(lead: Membership) -> None:
+    Item.objects.update(revision_number=9)
+    while search_index.update_batch():
+        pass
+    assert search_index.count_due(lead.project, 9) == 0

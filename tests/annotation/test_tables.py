@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from annotation import importing
+from annotation.db import batches
 from annotation.db.batches import id_batches
 from annotation.exporting import tables
 from annotation.exporting.tables import TABLES
@@ -75,6 +76,23 @@ def test_rows_come_some_at_a_time_in_the_order_asked_for() -> None:
         ids[:1],
     ]
     assert list(id_batches(Item.objects.none())) == []
+
+
+def test_fewer_rows_come_at_once_if_they_are_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    project = make_project()
+    # As JSON, {"a": ""} has nine characters.
+    lengths = (1, 1, 1, 40, 1, 20, 20, 1)
+    ids = [make_item(project, fields={"a": "x" * length}).pk for length in lengths]
+    monkeypatch.setattr(batches, "MAX_LENGTH", 50)
+    found = Item.objects.order_by("position")
+    assert list(batches.bulky_id_batches(found, "fields")) == [ids[:4], ids[4:7], ids[7:]]
+    assert list(batches.bulky_id_batches(found, "fields", 2)) == [
+        ids[:2],
+        ids[2:4],
+        ids[4:6],
+        ids[6:],
+    ]
+    assert list(batches.bulky_id_batches(Item.objects.none(), "fields")) == []
 
 
 def test_items_keep_their_order_over_many_parts(monkeypatch: pytest.MonkeyPatch) -> None:

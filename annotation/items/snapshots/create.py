@@ -8,20 +8,21 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from itertools import islice
 from tempfile import TemporaryFile
 from typing import IO
 
 from django.utils import timezone
 
 from annotation.db import bulk, snapshot_reads, transactions
+from annotation.db.batches import make_bulky_batches
 from annotation.errors import FieldError
 from annotation.items.snapshots import facts
 from annotation.items.snapshots.facts import FactState
 from annotation.jobs import job_queue, subprocesses
 from annotation.models import Event, Frozen, FrozenIn, Job, Membership, Project, Snapshot
 
-# Items per transaction; at about 10,000 items a second, a transaction takes less than 0.2 s.
+# Items per transaction, fewer with long fields; at about 10,000 items a second, a transaction
+# takes less than 0.2 s.
 BATCH_SIZE = 1_000
 ReportCount = Callable[[int], None]
 
@@ -70,8 +71,8 @@ def _write_states(states: Iterable[FactState], kept: IO[str]) -> str:
 
 
 def _read_states(kept: IO[str]) -> Iterator[list[FactState]]:
-    while some := [FactState(*json.loads(line)) for line in islice(kept, BATCH_SIZE)]:
-        yield some
+    for lines in make_bulky_batches(kept, BATCH_SIZE, len):
+        yield [FactState(*json.loads(line)) for line in lines]
 
 
 def _store(snapshot: Snapshot, states: list[FactState]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import F
 
-from annotation.db.batches import id_batches
+from annotation.db.batches import bulky_id_batches
 from annotation.labelling.models.slots import FORMER_STAGES
 from annotation.models import Item, Label, Project, Resolution, Revision
 
@@ -39,9 +39,9 @@ class FactState:
 
 
 def read_states(project: Project) -> Iterator[FactState]:
-    """Yield the state of every live item of a project, by position, with a thousand items in memory
-    at once."""
-    for ids in id_batches(Item.objects.in_project(project).order_by("position")):
+    """Yield the state of every live item of a project, by position, with at most a thousand items
+    in memory at once, and few with long fields."""
+    for ids in bulky_id_batches(Item.objects.in_project(project).order_by("position"), "fields"):
         texts, held, labels = _texts(ids), _load_resolutions(ids), _labels(ids)
         rows = Item.objects.filter(pk__among=ids).order_by("position")
         for pk, *values in rows.values_list("pk", *_ITEM.values()):

@@ -16,11 +16,26 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections, models
 from django.db.models import Model, QuerySet, Value
+from django.db.models.fields.json import KeyTextTransform
 from django.db.models.lookups import Lookup
 from django.db.models.query import get_related_populators
 from django.db.models.sql import UpdateQuery
 
 Row = TypeVar("Row", bound=Model)
+
+
+class ObjectKeyText(KeyTextTransform):
+    """The text at a key of a JSON object. Django takes a key that is a number for a place in a
+    list, and databases refuse some numbers as places."""
+
+    def as_postgresql(self, compiler: Any, connection: Any) -> tuple[str, tuple[Any, ...]]:
+        column, params, _ = self.preprocess_lhs(compiler, connection)
+        return f"({column} ->> %s)", (*params, self.key_name)
+
+    def as_sqlite(self, compiler: Any, connection: Any, **more: Any) -> tuple[str, tuple[Any, ...]]:
+        _, params, _ = self.preprocess_lhs(compiler, connection)
+        text, _ = super().as_sqlite(compiler, connection, **more)
+        return text, (*params, f"$.{json.dumps(self.key_name)}") * 3
 
 
 def prepared_cursor() -> Any:

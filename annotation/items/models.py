@@ -410,7 +410,7 @@ def _with_json_values(found: Any, column: str, values: Mapping[str, Any]) -> Any
         own, among = f"{column}_{place}", json.dumps(str(value), ensure_ascii=False)
         listed = Q(**{f"{own}__startswith": "[", f"{own}__contains": among})
         # Cast to text: otherwise SQLite would compare it as JSON.
-        text = Cast(KeyTextTransform(name, column), models.TextField())
+        text = Cast(sql.ObjectKeyText(name, column), models.TextField())
         same = {f"{own}__in": [str(value), *BOOLEAN_SPELLINGS.get(str(value), ())]}
         found = found.alias(**{own: text}).filter(Q(**same) | listed)
     return found

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db.models import F, Q
-from django.db.models.fields.json import KeyTextTransform
 
 from annotation import tasktypes
+from annotation.db.sql import ObjectKeyText
 from annotation.items import taxonomy
 from annotation.items.taxonomy import Taxonomy
 from annotation.labelling.models.labels import SI_ITEM
@@ -57,7 +57,7 @@ class Grouping:
         label."""
         if not self.is_field:
             return F(f"{prefix}{self.name}")
-        return KeyTextTransform(self.name, f"{prefix}fields")
+        return ObjectKeyText(self.name, f"{prefix}fields")
 
     def title_of(self, group: str) -> str:
         """Return the title of a group."""

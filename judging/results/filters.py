@@ -8,9 +8,9 @@ from typing import Any
 import django_filters
 from django import forms
 from django.db.models import Q, TextField
-from django.db.models.fields.json import KT
 from django.db.models.functions import Cast
 
+from annotation.db.sql import ObjectKeyText
 from annotation.items.taxonomy import Taxonomy
 from annotation.models import Resolution
 from judging.models import Outcome, Run
@@ -202,7 +202,7 @@ class OutcomeFilter(django_filters.FilterSet):
         without one."""
         field, _, kind = value.partition(":")
         # As text, since SQLite would otherwise compare with JSON.
-        said = Cast(KT(f"values__{field}"), TextField())
+        said = Cast(ObjectKeyText(field, "values"), TextField())
         held = Resolution.objects.current().alias(said=said)
         if not kind:
             named = held.exclude(said=None).exclude(said__in=["", "[]"])

@@ -1,5 +1,6 @@
 """What is measured of items as slices, and the items that figures lead to."""
 
+import json
 import re
 import time
 from itertools import cycle
@@ -283,6 +284,22 @@ def test_a_field_may_have_an_equals_sign_in_its_name(
     assert len(keys(browser, f"{RUN}?slice=a%3Db%3Dc%3Dd")) == 5
     assert len(keys(browser, f"{RUN}?slice=a%3Dx")) == 32
     assert keys(browser, f"{RUN}?slice=b%3Dx") == []
+
+
+@pytest.mark.parametrize("name", ["2024", "-5", "9" * 30])
+def test_a_field_may_have_a_number_as_its_name(
+    project: Project, items: list[Item], browser: Client, name: str
+) -> None:
+    Item.objects.filter(pk__in=[item.pk for item in items[:5]]).update(fields={name: "x"})
+    Resolution.objects.filter(item__in=items[:3]).update(values={name: "x"})
+    make_replied(project, "vanilla", [(item, DETECTED) for item in items])
+    assert len(keys(browser, f"{RUN}?slice={name}%3Dx")) == 5
+    assert len(keys(browser, f"{RUN}?kind={name}%3Ax")) == 3
+    assert keys(browser, f"{RUN}?kind={name}%3Ay") == []
+    listed = {"fields": 5, "answers": 3}
+    for column, number in listed.items():
+        found = browser.get("/projects/fbi/items/", {column: json.dumps({name: "x"})})
+        assert len(set(re.findall(r"/items/(item-\d+)/", found.content.decode()))) == number
 
 
 def test_an_address_of_many_equals_signs_asks_no_more_than_one_of_some(

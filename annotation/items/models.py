@@ -193,15 +193,19 @@ class ItemQuerySet(models.QuerySet["Item"]):
         """Load everything that a list of items shows, but no texts."""
         return self.with_resolution().select_related("duplicate_of").defer("fields")
 
-    def for_page(self, key: str) -> Item | None:
+    def for_page(self, key: str, *, with_texts: bool = False) -> Item | None:
         """Return the item with this key and everything that its page shows; None if no item has the
-        key."""
+        key. The texts of its revisions, of which the page shows one, are loaded at once only
+        `with_texts`."""
         if "\0" in key:  # PostgreSQL refuses to search for it
             return None
+        revisions = Revision.objects.select_related("author")
+        if not with_texts:
+            revisions = revisions.defer("texts")
         found = self.with_resolution().filter(key=key)
         return (
             found.select_related("duplicate_of", "project__task_type")
-            .prefetch_related("revisions__author")
+            .prefetch_related(Prefetch("revisions", revisions))
             .first()
         )
 

@@ -2,7 +2,8 @@
 item may have megabytes of fields."""
 
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -13,10 +14,27 @@ from annotation.db import transactions
 from annotation.items import search, search_index, taxonomy
 from annotation.items.snapshots import comparison, create
 from annotation.labelling import bulk_changes, control_items, drafts, my_items
-from annotation.models import Comment, Item, Mark, Membership, Role, SearchText, Slot, Snapshot
+from annotation.models import (
+    Comment,
+    Item,
+    Mark,
+    Membership,
+    Revision,
+    Role,
+    SearchText,
+    Slot,
+    Snapshot,
+)
 from annotation.reports import person
 from annotation.settings import categories
-from tests.builders import make_item, make_member, make_project, make_revision
+from tests.builders import (
+    browser_of,
+    make_item,
+    make_member,
+    make_project,
+    make_revision,
+    make_slot,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -74,6 +92,29 @@ def test_changes_between_snapshots_are_read_for_few_items_at_once(lead: Membersh
     # Together, the fields of both snapshots have 24 MB, and as many as JSON.
     assert tracemalloc.get_traced_memory()[1] < 15_000_000
     tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("page", "shown"), [("items/moon/", 5), ("items/moon/?revision=3", 3), ("adjudicate/moon/", 5)]
+)
+def test_the_page_of_an_item_loads_the_texts_of_the_shown_revision_alone(
+    lead: Membership, monkeypatch: pytest.MonkeyPatch, page: str, shown: int
+) -> None:
+    item = make_item(lead.project, "moon")
+    make_slot(item, stage="adjudicate")
+    for number in range(2, 6):
+        make_revision(item, {"prompt": "Who?", "gold": "A.", "perturbed": f"Answer {number}."})
+    loaded, read = set[int](), Revision.from_db
+
+    def note(db: str, names: Collection[str], values: Collection[Any]) -> Revision:
+        if "texts" in names:
+            loaded.add(dict(zip(names, values, strict=True))["id"])
+        return read(db, names, values)
+
+    monkeypatch.setattr(Revision, "from_db", note)
+    told = browser_of(lead).get(f"/projects/{lead.project.slug}/{page}").content.decode()
+    assert "Revision 1" in told
+    assert loaded == {item.revisions.defer("texts").get(number=shown).pk}
 
 
 def test_a_category_is_given_to_few_items_at_once(lead: Membership) -> None:

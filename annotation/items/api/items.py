@@ -57,7 +57,7 @@ def item(request: Request, slug: str, key: str) -> Response:
     """One item with all revisions of its texts. Its fields, which may hold the correct answer, are
     left out for members who may not see results."""
     member = access.member_for(request, slug, right="items")
-    found = Item.objects.in_project(member.project).for_page(key)
+    found = Item.objects.in_project(member.project).for_page(key, with_texts=True)
     if found is None:
         raise Http404
     visibility.record_seen(member, found, now=timezone.now())

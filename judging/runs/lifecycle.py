@@ -1,6 +1,8 @@
 """The life of a run: start, plan, pause, resume, move, cancel, retry, finish."""
 
+import logging
 import secrets
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -8,6 +10,7 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any
 
+from django.db import InterfaceError, OperationalError
 from django.db.models import Max
 from django.utils import timezone
 
@@ -35,6 +38,9 @@ from judging.runs.run_items import DrawnItems
 from judging.runs.transitions import change_state, record_event, was_finished
 from judging.strategies import Strategy, frames
 from judging.strategies.definitions import MAX_SAMPLES
+from judging.strategies.replies.outputs import strip_unstorable
+
+log = logging.getLogger(__name__)
 
 PILOT = "pilot"
 # States in which a run may have requests that failed for good.
@@ -48,6 +54,8 @@ UNASKED_REASONS: dict[str, str] = {
 }
 # The maximum number of different messages about failed requests to read.
 MAX_MESSAGES = 10
+# The first characters of an error that a pause reason quotes.
+MAX_ERROR_LENGTH = 200
 # Calls are planned in small transactions, so that the write lock is never held for long.
 BATCH = 200
 # A batch ends early once its texts, which are all in memory, have so many characters: some have
@@ -369,7 +377,9 @@ def plan_calls(run: Run, *, keep_on: Callable[[], bool] = lambda: True) -> None:
             _analyze_calls(run.outcomes.count())
             Run.objects.planning().filter(pk=run.pk).update(state=Run.State.RUNNING)
             break
-        outcomes.start_outcomes(run, strategy, batch)
+        # A run that is planned cannot be paused. What cannot be decided stays pending, and
+        # `finish_if_done` pauses the run.
+        settle_or_pause(outcomes.start_outcomes(run, strategy, batch))
         planned, at_once = batch[-1].pk, min(BATCH, 2 * len(batch))
         batches += 1
         if batches.bit_count() == 1:
@@ -557,12 +567,72 @@ def _check_asked(run: Run, what: str) -> None:
         raise Refused(f"Run {run.number} {why}, so it cannot be {what}. Start a new run instead.")
 
 
+def settle_or_pause(outcome_ids: Sequence[int]) -> int:
+    """Decide pending outcomes, as `outcomes.settle` does; return how many.
+
+    If that fails, the outcomes of each run are decided by themselves, and the runs that fail are
+    paused: a fault in one run does not stop the others. A lost connection is raised.
+    """
+    try:
+        return outcomes.settle(outcome_ids)
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception:
+        log.warning(
+            "Outcomes could not be decided together; deciding each run by itself.", exc_info=True
+        )
+    by_run: dict[int, list[int]] = defaultdict(list)
+    pending = Outcome.objects.pending().filter(pk__among=list(outcome_ids))
+    for run_id, pk in pending.values_list("run", "pk"):
+        by_run[run_id].append(pk)
+    decided = 0
+    for run in Run.objects.filter(pk__in=by_run).order_by("pk"):
+        try:
+            decided += outcomes.settle(by_run[run.pk])
+        except (OperationalError, InterfaceError):
+            raise
+        except Exception as error:
+            _pause_undecided(run, error)
+    return decided
+
+
+def _pause_undecided(run: Run, error: Exception) -> None:
+    """Log the error that is being handled, and pause the run if it is running. A worker would meet
+    the error again in each slice."""
+    log.exception(
+        "An outcome of run %s of project %s could not be decided.", run.number, run.project.slug
+    )
+    # PostgreSQL quotes the values of the row in further lines.
+    said = f"{type(error).__name__}: {error}".partition("\n")[0][:MAX_ERROR_LENGTH]
+    with suppress(Refused):
+        pause(
+            run,
+            None,
+            reason=strip_unstorable(
+                f"An outcome could not be decided: {said.rstrip('. ')}. Report it to the "
+                "administrators of this server; the log of the worker says more. All replies are "
+                "kept. Once the fault is corrected, resume."
+            ),
+        )
+
+
 def finish_if_done(run: Run) -> bool:
     """Mark a running run as finished if no request of the run is open; return True if none is open.
 
     Before that, decide outcomes that a killed worker left pending, parse replies again if the
-    parser was switched, and update derived runs.
+    parser was switched, and update derived runs. If that fails, the run is paused; a lost
+    connection is raised.
     """
+    try:
+        return _finish_if_done(run)
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception as error:
+        _pause_undecided(run, error)
+        return False
+
+
+def _finish_if_done(run: Run) -> bool:
     if run_config.list_stopped_supplements(run.pinned):
         # A call in flight when its supplement was cancelled may have failed, and waits again.
         outcomes.settle_stopped(run)

@@ -205,10 +205,10 @@ _READING = {
 }
 
 
-def start_outcomes(run: Run, strategy: Strategy, batch: Sequence[Outcome]) -> None:
-    """Create the first calls of these outcomes, and decide those whose replies are already
-    stored."""
-    settle(calls.create_calls(run, strategy, calls.build_first_calls(run, strategy, batch)))
+def start_outcomes(run: Run, strategy: Strategy, batch: Sequence[Outcome]) -> list[int]:
+    """Create the first calls of these outcomes; return the ids of those for which a reply is
+    already stored, to be settled."""
+    return calls.create_calls(run, strategy, calls.build_first_calls(run, strategy, batch))
 
 
 def settle(outcome_ids: Iterable[int]) -> int:

@@ -27,7 +27,7 @@ from judging.evaluators.providers.parameters import find_refused
 from judging.evaluators.retries import POLICIES, compute_wait, is_given_up
 from judging.models import Call, Endpoint, Outcome, Reply, Request, Run
 from judging.runs import lifecycle, run_config, spending
-from judging.runs.engine import calls, lease, outcomes, rendering
+from judging.runs.engine import calls, lease, rendering
 from judging.runs.engine.lease import LeasedRequest
 from judging.runs.engine.models import ANSWERED, RequestLease, RequestQuerySet
 from judging.runs.transitions import list_pause_reasons
@@ -124,11 +124,11 @@ def store_results(endpoint: Endpoint, holder: str, results: Sequence[CallResult]
 
 def decide_outcomes(results: Sequence[CallResult]) -> int:
     """Decide the outcomes that are complete with these results; return the number of decided
-    outcomes."""
+    outcomes. Runs whose outcomes cannot be decided are paused."""
     ids = [result.leased.request_id for result in results]
     waiting = [pk for (pk,) in _PENDING_OUTCOMES.fetch(ids=ids)]
     decided = sum(
-        outcomes.settle(waiting[at : at + DECIDE_BATCH])
+        lifecycle.settle_or_pause(waiting[at : at + DECIDE_BATCH])
         for at in range(0, len(waiting), DECIDE_BATCH)
     )
     _pause_unusable_runs(waiting)

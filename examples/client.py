@@ -112,16 +112,9 @@ class Client:
         Waits up to `patience` seconds while a worker makes it. Raises `Problem` and `NotMade`.
         """
         query = {"run": list(runs), **({"by": ",".join(by)} if by else {}), **only}
-        ends = time.monotonic() + patience
-        while True:
-            answer = self._ask("GET", f"projects/{_part(project)}/results/{_part(table)}/", query)
-            if answer.status != 202:
-                return Figures(**{name: answer.body[name] for name in Figures.__annotations__})
-            if answer.body["failure"]:
-                raise NotMade(answer.body["failure"])
-            if time.monotonic() + answer.wait > ends:
-                raise NotMade(f"{table} is not ready yet: {answer.body['step'] or 'waiting'}.")
-            time.sleep(answer.wait)
+        path = f"projects/{_part(project)}/results/{_part(table)}/"
+        made = self._await(path, query, patience)
+        return Figures(**{name: made[name] for name in Figures.__annotations__})
 
     def export(
         self, project: str, table: str, form: str, *, patience: float = 600, **said: Any
@@ -139,9 +132,27 @@ class Client:
             asked = self.get(f"{exports}{asked['number']}/")
         return self.file(f"{exports}{asked['number']}/file/")
 
-    def methods(self, project: str, *, runs: Sequence[int] = ()) -> Any:
-        """The methods paragraph for a paper."""
-        return self.get(f"projects/{_part(project)}/methods/", {"run": list(runs)})
+    def methods(self, project: str, *, runs: Sequence[int] = (), patience: float = 600) -> Any:
+        """The methods paragraph for a paper.
+
+        Waits up to `patience` seconds while a worker counts. Raises `Problem` and `NotMade`.
+        """
+        path = f"projects/{_part(project)}/methods/"
+        return self._await(path, {"run": list(runs)}, patience)
+
+    def _await(self, path: str, query: Mapping[str, Any], patience: float) -> Any:
+        """The answer of a path, once a worker has computed it."""
+        ends = time.monotonic() + patience
+        while True:
+            answer = self._ask("GET", path, query)
+            if answer.status != 202:
+                return answer.body
+            table, failure, step = (answer.body[name] for name in ("table", "failure", "step"))
+            if failure:
+                raise NotMade(failure)
+            if time.monotonic() + answer.wait > ends:
+                raise NotMade(f"{table} is not ready yet: {step or 'waiting'}.")
+            time.sleep(answer.wait)
 
     def _ask(
         self,

@@ -26,9 +26,10 @@ from annotation.api.responses import (
 )
 from annotation.models import Job, Membership
 from annotation.projects import access
+from judging import tasks
 from judging.archive import jobs
 from judging.results import figures, run_marks
-from judging.results.api import RUN_PARAMETER
+from judging.results.api import PENDING_RESPONSES, RUN_PARAMETER, respond
 from judging.results.tables import methods
 
 CONFLICT_RESPONSES = {409: OpenApiResponse(ProblemSerializer, "Not possible in the current state.")}
@@ -42,11 +43,14 @@ class MethodsSerializer(serializers.Serializer[methods.MethodsText]):
     latex = serializers.CharField()
 
 
-@extend_schema(parameters=[RUN_PARAMETER], responses={200: MethodsSerializer, **PROBLEM_RESPONSES})
+@extend_schema(
+    parameters=[RUN_PARAMETER],
+    responses={200: MethodsSerializer, **PENDING_RESPONSES, **PROBLEM_RESPONSES},
+)
 @api_view(["GET"])
 def methods_paragraph(request: Request, slug: str) -> Response:
-    """The methods paragraph for the chosen runs. Its numbers are counted again whenever the data
-    have changed.
+    """The methods paragraph for the chosen runs. A worker counts its numbers, again whenever the
+    data have changed; numbers over few outcomes are counted at once.
     """
     member = access.member_for(request, slug, right="results")
     try:
@@ -54,8 +58,14 @@ def methods_paragraph(request: Request, slug: str) -> Response:
     except figures.UnknownRun as problem:
         raise Http404(str(problem)) from problem
     asked = [figures.build_request(member.project, one, runs, ()) for one in methods.METHODS]
-    said = methods.MethodsText.from_tables(figures.compute_or_fetch(one).rows for one in asked)
-    return Response(MethodsSerializer(said).data)
+    answers = [figures.fetch_or_enqueue(one) for one in asked]
+    making = [one for one in answers if isinstance(one, figures.PendingTable)]
+    for one in making:
+        tasks.notify_of_figure(one)
+    if making:
+        return respond(making[0])
+    made = [one.rows for one in answers if isinstance(one, figures.FigureTable)]
+    return Response(MethodsSerializer(methods.MethodsText.from_tables(made)).data)
 
 
 class ArchiveAskedSerializer(serializers.Serializer[Any]):

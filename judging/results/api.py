@@ -66,11 +66,16 @@ class MakingSerializer(serializers.Serializer[PendingTable]):
     last = FiguresSerializer(allow_null=True)
 
 
+PENDING_RESPONSES = {
+    202: OpenApiResponse(MakingSerializer, "Being computed; ask again after `Retry-After`.")
+}
+
+
 @extend_schema(
     parameters=[TABLE_PARAMETER, RUN_PARAMETER, BY_PARAMETER],
     responses={
         200: FiguresSerializer,
-        202: OpenApiResponse(MakingSerializer, "Being computed; ask again after `Retry-After`."),
+        **PENDING_RESPONSES,
         400: ProblemSerializer,
         **PROBLEM_RESPONSES,
     },
@@ -95,10 +100,11 @@ def results(request: Request, slug: str, table: str) -> Response:
     except UnknownField as problem:
         raise ParseError(str(problem)) from problem
     tasks.notify_of_figure(asked)
-    return _respond(asked)
+    return respond(asked)
 
 
-def _respond(asked: FigureTable | PendingTable) -> Response:
+def respond(asked: FigureTable | PendingTable) -> Response:
+    """Answer with the table, or 202 with the progress of the worker on it."""
     if isinstance(asked, FigureTable):
         headers = {"Last-Modified": http_date(asked.at.timestamp())} if asked.at else None
         return Response(FiguresSerializer(asked).data, headers=headers)

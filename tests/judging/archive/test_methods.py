@@ -519,6 +519,21 @@ def test_a_worker_counts_for_the_page_which_shows_the_progress(
 
 
 @pytest.mark.usefixtures("nothing_is_small")
+def test_the_api_says_how_far_a_worker_is_until_it_has_counted(
+    project: Project, program: Client
+) -> None:
+    vanilla(project, [scores(9, 5), scores(9, 9)])
+    for table in ("methods_of_data", "methods_of_runs"):
+        waits = program.get("/api/v1/projects/fbi/methods/")
+        assert (waits.status_code, waits["Retry-After"]) == (202, "1")
+        assert (waits.json()["table"], waits.json()["failure"]) == (table, "")
+        assert figures.run_job(figures.list_due(timezone.now())[0])
+    answered = program.get("/api/v1/projects/fbi/methods/")
+    assert answered.status_code == 200
+    assert answered.json()["text"] == told(project)
+
+
+@pytest.mark.usefixtures("nothing_is_small")
 def test_once_stored_no_item_and_no_outcome_is_counted(project: Project, browser: Client) -> None:
     vanilla(project, [scores(9, 5), scores(9, 9)])
     made(browser)

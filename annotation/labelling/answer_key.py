@@ -83,6 +83,8 @@ def release_item(item: Item, member: Membership | None, *, now: datetime | None 
     """
     now = now or timezone.now()
     with transactions.transact():
+        # Before the item, so that a change of the settings applies either to this or after it.
+        assignment.lock_settings(item.project)
         item = Item.objects.locked().select_related("project").get(pk=item.pk)
         if item.purpose not in PURPOSES:
             raise Refused("This item has no known answer.")

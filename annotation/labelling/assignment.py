@@ -5,7 +5,7 @@ their priority. Slots that are held or filled stay as they are.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import cycle, islice
@@ -205,6 +205,18 @@ def refill_slots(item: Item, *, now: datetime) -> None:
     """Give the item, which must be locked, the number of slots that it should have."""
     if not _resize(item.project, item, now):
         resolution.update_resolution(item, now=now)
+
+
+def resize_restored(project: Project, ids: Collection[int], *, now: datetime) -> None:
+    """Give those of the items with these ids that were to be labelled the number of slots that they
+    should have: changes of the settings left them out. The project and the items must be locked, in
+    this order."""
+    regular = Slot.objects.at_work().that_all_get().filter(item__in=ids)
+    rows = Item.objects.filter(pk__in=regular.values("item")).work_slots()
+    wrong = [pk for pk, key, slots in rows if slots != labels_wanted(project, key)]
+    for item in Item.objects.filter(pk__in=wrong).order_by("pk"):
+        item.project = project
+        _resize(project, item, now)
 
 
 def settle_disputes(project: Project, *, now: datetime) -> Iterator[ResizeStep]:

@@ -165,6 +165,9 @@ def _steps(
 ) -> Iterable[Step]:
     for batch in make_batches(ids, BATCH):
         with transactions.transact():
+            # Before the items, so that a change of the settings applies either to this step or
+            # after it.
+            assignment.lock_settings(change.project)
             # An item may have megabytes of fields, which no change needs.
             locked = Item.objects.locked().filter(pk__in=batch)
             items = list(locked.defer("fields").order_by("pk"))
@@ -214,7 +217,9 @@ def _include(step: Step) -> int:
     out = {item.pk for item in step.items if item.deleted_at == step.change.created_at}
     for item in step.items:
         item.deleted_at = None if item.pk in out else item.deleted_at
-    return _save(step, out, "deleted_at")
+    _save(step, out, "deleted_at")
+    assignment.resize_restored(step.change.project, out, now=step.now)
+    return len(out)
 
 
 def _save(step: Step, changed: Iterable[int], *fields: str) -> int:

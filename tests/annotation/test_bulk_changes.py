@@ -1,5 +1,6 @@
 """Changes of many items at once, and undoing them."""
 
+from collections import Counter
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -18,6 +19,8 @@ from annotation.labelling import bulk_changes, queue
 from annotation.labelling.correct_answers import PROBE
 from annotation.labelling.queue import Offer
 from annotation.models import BulkChange, Event, Item, Membership, Project, Resolution, Slot
+from annotation.settings import project_settings
+from operation.integrity.labelling import find_wrong_slot_counts
 from tests.annotation.test_agreement import make_label
 from tests.builders import (
     browser_of,
@@ -87,6 +90,19 @@ def test_excluded_items_are_offered_to_nobody_until_they_are_back(lead: Membersh
     assert undo(lead, made.change) == 5
     assert Item.objects.in_project(lead.project).count() == 5
     assert undo(lead, again.change) == 1
+
+
+def test_items_that_are_back_have_as_many_places_as_the_settings_say_by_then(
+    lead: Membership,
+) -> None:
+    made = change(lead, "exclude").change
+    assert made.project.overlap == 1
+    stored = Project.objects.get(pk=lead.project_id)
+    project_settings.apply_change(stored, lead, {"overlap": 3})
+    assert set(Counter(Slot.objects.values_list("item", flat=True)).values()) == {1}
+    assert undo(lead, made) == 6
+    assert set(Counter(Slot.objects.values_list("item", flat=True)).values()) == {3}
+    assert list(find_wrong_slot_counts()) == []
 
 
 def test_urgent_items_come_first_and_then_in_their_order_again(lead: Membership) -> None:

@@ -3,7 +3,8 @@
 import time
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from threading import Barrier, Event
 from typing import TypeVar
 
@@ -11,9 +12,10 @@ import pytest
 from django.db import connection, transaction
 
 from annotation.errors import Stale
-from annotation.labelling import queue
+from annotation.labelling import answer_key, queue
 from annotation.labelling.queue import Offer
-from annotation.models import Item, Label, Membership, Resolution, Revision, Slot
+from annotation.models import Item, Label, Membership, Project, Resolution, Revision, Slot
+from annotation.settings import project_settings
 from tests.builders import correct, make_item, make_member, make_project, say, take
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -190,3 +192,44 @@ def test_who_holds_two_items_waits_for_the_slots_of_a_lead_item_by_item() -> Non
 
     change_while(lambda: queue.next_offer(member, ahead=True))
     change_while(lambda: queue.renew_holds(member))
+
+
+@pytest.mark.postgresql
+def test_an_item_that_is_released_while_a_lead_changes_the_settings_gets_the_new_places() -> None:
+    """Its release waits for the item, which somebody has locked."""
+    project = make_project(overlap=2)
+    lead, item = make_member(project, role="lead"), make_item(project, "a")
+    answer_key.set_answer(project, item, "probe", {"choice": "valid"}, "It is.", lead)
+    stored = Project.objects.get(pk=project.pk)
+
+    def count_waiting() -> int:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT count(DISTINCT waiting.pid) FROM pg_locks waiting"
+                " JOIN pg_locks here ON here.pid = waiting.pid"
+                " JOIN pg_database d ON d.oid = here.database AND d.datname = current_database()"
+                " WHERE NOT waiting.granted"
+            )
+            return int(cursor.fetchone()[0])
+
+    def in_its_own_connection(step: Callable[[], object]) -> None:
+        try:
+            step()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        begun: list[Future[None]] = []
+        with transaction.atomic():
+            Item.objects.locked().get(pk=item.pk)
+            for step in (
+                partial(answer_key.release_item, item, lead),
+                partial(project_settings.apply_change, stored, lead, {"overlap": 3}),
+            ):
+                begun.append(pool.submit(in_its_own_connection, step))
+                ends = time.monotonic() + 60
+                while not begun[-1].done() and count_waiting() < len(begun):
+                    assert time.monotonic() < ends, "the step neither waits nor ends"
+        for one in begun:
+            one.result(timeout=60)
+    assert Slot.objects.filter(item=item, stage="label", state="open").count() == 3

@@ -191,6 +191,15 @@ class ItemFilter(filters.FilterSet):
         ):
             self.form.fields[name].validators.append(check)
 
+    def filter_without(self, names: Collection[str]) -> ItemQuerySet:
+        """Return the items that match all filters but these."""
+        items: Any = self.queryset
+        self.form.is_valid()  # or there is no cleaned data
+        for name, value in self.form.cleaned_data.items():
+            if name not in names:
+                items = self.filters[name].filter(items, value)
+        return items
+
     @cached_property
     def _task(self) -> TaskType | None:
         """The task type of the items; None without items."""

@@ -1,6 +1,6 @@
 """Record who has seen others' labels of an item, so that later labels are marked as informed."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -8,12 +8,15 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 
 from annotation.db import transactions
+from annotation.items.models import ItemQuerySet
 from annotation.models import Item, Label, Mark, Membership, Resolution, Stage
 
 # The stages at which members give labels of their own, whatever the item's purpose.
 OWN_LABEL_STAGES = (Stage.LABEL, Stage.CONTROL, Stage.BASELINE, Stage.QUALIFICATION)
 # The filters of an item list that depend on people's labels.
 PEOPLE_FILTERS = ("annotator", "choice", "longer_than", "wrote", "agreement")
+# A list of so few items also tells something about an item that it leaves out.
+MOST_LEFT_OUT = 200
 # The filters that depend on the items' own fields, which may hold the correct answer.
 FIELD_FILTERS = ("fields", "pairwise")
 # Small enough for a batch to commit well within 200 ms, so that people can label meanwhile.
@@ -73,6 +76,26 @@ def record_list_seen(
     """
     told = any(asked.get(name) for name in PEOPLE_FILTERS)
     record_all_seen(member, [i.pk for i in items if told or i.resolution is not None], now=now)
+
+
+def record_left_out(
+    member: Membership,
+    others: Callable[[], ItemQuerySet],
+    *,
+    asked: Mapping[str, Any],
+    now: datetime,
+) -> None:
+    """Like `record_seen` for the items that a list leaves out because of one of `PEOPLE_FILTERS`.
+
+    An item that is missing in the list of one choice has another. `others` returns the items that
+    match the other filters; of more than `MOST_LEFT_OUT`, none is recorded.
+    """
+    if member.pk is None or not any(asked.get(name) for name in PEOPLE_FILTERS):
+        return
+    ids = list(others().order_by().values_list("pk", flat=True)[: MOST_LEFT_OUT + 1])
+    if len(ids) <= MOST_LEFT_OUT:
+        said = Label.objects.filter(item__in=ids).of_others_than(member.pk)
+        record_all_seen(member, said.values_list("item", flat=True), now=now)
 
 
 def check_filters(member: Membership, asked: Mapping[str, Any]) -> None:

@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from annotation.labelling import visibility
 from annotation.models import Mark, Membership, Project
 from annotation.reports import agreement, agreement_items
 from tests.annotation.test_agreement import make_label, people_of
@@ -116,8 +117,10 @@ def listed(member: Membership, row: Any) -> list[str]:
 
 
 def test_the_list_of_items_holds_them_and_notes_that_they_were_seen(
-    project: Project, researcher: Membership
+    project: Project, researcher: Membership, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # As in a project with so many items that the list tells nothing of those that it leaves out.
+    monkeypatch.setattr(visibility, "MOST_LEFT_OUT", 0)
     row = {"field": "naturalness", "a": "ann", "b": "bob", "choice_a": "1", "choice_b": "2"}
     assert listed(researcher, row) == ["item-1", "item-4"]
     seen = Mark.objects.of_member(researcher.pk, Mark.Kind.SEEN).values_list("item__key", flat=True)

@@ -8,6 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.items.snapshots import create
+from annotation.labelling import visibility
 from annotation.models import Item, Mark, Membership, Slot
 from tests.builders import Cast, browser_of, make_item, make_known, make_resolution, say, take
 
@@ -115,6 +116,29 @@ def test_a_list_narrowed_by_what_somebody_said_informs_of_all_that_is_on_it(
     assert seen(people.lead) == set()
     look(people.lead, "items", people, f"?{query}")
     assert seen(people.lead) == {"a"}
+
+
+@pytest.mark.parametrize("name", ["items", "api-items"])
+@pytest.mark.parametrize(
+    ("most", "query", "told"),
+    [
+        (2, "search=a&choice=invalid", {"a"}),
+        (2, "choice=invalid", {"a"}),
+        # Of more items, one that is missing is one of many.
+        (1, "choice=invalid", set()),
+        (2, "search=a", set()),
+        (2, "search=b&choice=invalid", set()),
+    ],
+)
+def test_an_item_that_a_list_leaves_out_for_what_was_said_of_it_is_known_too(
+    people: Cast, monkeypatch: Any, name: str, most: int, query: str, told: set[str]
+) -> None:
+    for key in "ab":
+        make_item(people.project, key, slots=2)
+    assert say(people.annotator, take(people.annotator)).item.key == "a"
+    monkeypatch.setattr(visibility, "MOST_LEFT_OUT", most)
+    look(people.adjudicator, name, people, f"?{query}")
+    assert seen(people.adjudicator) == told
 
 
 @pytest.mark.parametrize("name", ["adjudicator", "researcher"])

@@ -1,5 +1,6 @@
 """The API of items: the list, and one item with all its texts."""
 
+from functools import partial
 from typing import Any
 
 from django.db.models import QuerySet
@@ -27,7 +28,8 @@ class ItemList(ProjectRowList[Item]):
     """Items without their texts, in project order.
 
     If the list shows you final labels, or finds items by words of comments, labels that you give to
-    these items later count as informed.
+    these items later count as informed. If it is filtered by labels, the same is true of all items
+    that match its other filters, if they are at most 200.
     """
 
     model = Item
@@ -44,6 +46,9 @@ class ItemList(ProjectRowList[Item]):
         shown = super().paginate_queryset(queryset) or []
         asked, now = self.request.GET, timezone.now()
         visibility.record_list_seen(self.member, shown, asked=asked, now=now)
+        found = ItemFilter(asked, self.list_rows())
+        others = partial(found.filter_without, visibility.PEOPLE_FILTERS)
+        visibility.record_left_out(self.member, others, asked=asked, now=now)
         if typed := asked.get("text"):
             task = tasktypes.load_version(self.member.project.task_type)
             excerpts = search.find_excerpts(task, shown, search.parse_query(typed))

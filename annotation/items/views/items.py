@@ -1,7 +1,7 @@
 """The pages of all items of a project, and of one item."""
 
 import json
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth.decorators import login_required
@@ -70,7 +70,11 @@ def items(request: HtmxRequest, slug: str) -> HttpResponse:
     pages = FoundPages if typed else Paginator
     shown = Item.objects.none() if wrong else found.qs
     page = pages(shown, PAGE_SIZE).get_page(request.GET.get("page"))
-    visibility.record_list_seen(member, page.object_list, asked=request.GET, now=timezone.now())
+    asked, now = request.GET, timezone.now()
+    visibility.record_list_seen(member, page.object_list, asked=asked, now=now)
+    if not wrong:
+        others = partial(found.filter_without, visibility.PEOPLE_FILTERS)
+        visibility.record_left_out(member, others, asked=asked, now=now)
     context = {
         "project": member.project,
         "member": member,

@@ -125,7 +125,7 @@ def test_a_category_is_given_to_few_items_at_once(lead: Membership) -> None:
     tracemalloc.start()
     with transactions.transact():
         assert categories._give_category(items, spelling) == 102
-    # Together, the fields have 20 MB, and are held several times: 42 MB on SQLite, 65 on PostgreSQL.
+    # The fields have 20 MB, and are held several times: 42 MB on SQLite, 65 on PostgreSQL.
     assert tracemalloc.get_traced_memory()[1] < 35_000_000
     tracemalloc.stop()
 

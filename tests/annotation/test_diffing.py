@@ -486,6 +486,7 @@ def test_rows_of_one_line_with_very_many_changes_take_no_time() -> None:
 
 @pytest.mark.parametrize("between", ["", "\n"])
 def test_very_long_texts_of_signs_take_neither_minutes_nor_all_memory(between: str) -> None:
+    """It takes seconds: texts as long as people may write are compared, sign by sign."""
     chance = random.Random(5)
     signs = (chance.choices("!?", k=length) for length in (400_000, 399_990))
     gold, perturbed = (between.join(one) for one in signs)

@@ -229,8 +229,9 @@ class OutcomeQuerySet(models.QuerySet[Any]):
         return self.annotate(moved=of[0] - of[1])
 
     def for_list(self) -> OutcomeQuerySet:
-        """Outcomes in the order of the items, without texts."""
-        found = self.select_related("item", "revision").defer("revision__texts")
+        """Outcomes in the order of the items, without texts and the items' own fields, either of
+        which may have megabytes."""
+        found = self.select_related("item", "revision").defer("revision__texts", "item__fields")
         return found.order_by("item__position")
 
     def for_replies(self) -> OutcomeQuerySet:
@@ -298,7 +299,7 @@ class CallQuerySet(models.QuerySet[Any]):
     def for_list(self, key: str | None = None) -> CallQuerySet:
         """Calls with item, request, reply and readings; if a key is given, only calls for the item
         with this key."""
-        found = self.select_related("outcome__item").for_replies()
+        found = self.select_related("outcome__item").defer("outcome__item__fields").for_replies()
         if key is None:
             return found
         return self.none() if NUL in key else found.filter(outcome__item__key=key)

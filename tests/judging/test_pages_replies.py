@@ -3,7 +3,9 @@
 import re
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils.html import escape
 
 from annotation.models import Membership, Project, digest_texts
@@ -295,3 +297,21 @@ def test_previous_and_next_keep_to_the_search_of_the_list(
     last = shown(browser, "/projects/fbi/runs/1/items/item-4/")
     assert 'rel="next"' not in last
     assert ">All outcomes</a>" in last
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/projects/fbi/runs/1/",
+        "/api/v1/projects/fbi/runs/1/outcomes/",
+        "/api/v1/projects/fbi/runs/1/calls/",
+    ],
+)
+def test_lists_of_a_run_leave_the_fields_of_items_in_the_database(
+    browser: Client, project: Project, path: str
+) -> None:
+    """An item may have megabytes of fields."""
+    answer(planned(project, number=3))
+    with CaptureQueriesContext(connection) as made:
+        assert browser.get(path).status_code == 200
+    assert not [one["sql"] for one in made if '"annotation_item"."fields"' in one["sql"]]

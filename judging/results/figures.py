@@ -2,7 +2,7 @@
 
 `request_table` answers at once. It computes small tables in the request. A worker computes large
 tables, once for each state of their data; until then `request_table` reports the progress.
-`compute_table` waits for the figures instead. Both give the same rows.
+`compute_or_fetch` waits for the figures instead. Both give the same rows.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -116,29 +116,14 @@ class TableRequest:
         return [] if self.table.of_items else self.runs
 
 
-def compute_table(project: Project, table: str, query: MultiValueDict[str, str]) -> FigureTable:
-    """Compute a table of `RESULT_TABLES` for `?run=N&run=M&by=field,field`, however long it
-    takes; `&column=value` selects the rows with that value.
-
-    Raises `UnknownRun` for an unknown run, `UnknownField` for an unknown field.
-    """
-    found = build_request(
-        project,
-        RESULT_TABLES[table],
-        select_project_runs(project, query),
-        parse_fields(query.get("by", DEFAULT_BY)),
-    )
-    return filter_rows(compute_or_fetch(found), query)
-
-
 def request_table(
     project: Project, table: str, query: MultiValueDict[str, str]
 ) -> FigureTable | PendingTable:
-    """Return the table of `compute_table` if it is cached or quick to compute, else the progress of
-    a worker.
+    """Return a table of `RESULT_TABLES` for `?run=N&run=M&by=field,field` if it is cached or quick
+    to compute, else the progress of a worker; `&column=value` selects the rows with that value.
 
     Call `tasks.notify_of_figure` afterwards; otherwise a worker starts some seconds later. Raises
-    the same errors as `compute_table`.
+    `UnknownRun` for an unknown run, `UnknownField` for an unknown field.
     """
     found = fetch_or_enqueue(
         build_request(

@@ -18,7 +18,8 @@ from judging.archive.create import ArchiveOptions
 from judging.errors import Refused
 from judging.exporting.tables import EXPORT_TABLES
 from judging.models import Run
-from judging.results import figures
+from judging.results import figures, tables
+from judging.results.columns import DEFAULT_BY, parse_fields
 from judging.results.tables import methods
 from judging.runs import archiving, derived, descriptions, pinning, start
 from judging.runs.lifecycle import RunConfig
@@ -65,7 +66,10 @@ def shown(browser: Client, place: str) -> str:
 
 
 def table(project: Project, name: str, **query: list[str]) -> figures.FigureTable:
-    return figures.compute_table(project, name, MultiValueDict(query))
+    said = MultiValueDict(query)
+    runs, by = figures.select_project_runs(project, said), parse_fields(said.get("by", DEFAULT_BY))
+    asked = figures.build_request(project, tables.RESULT_TABLES[name], runs, by)
+    return figures.filter_rows(figures.compute_or_fetch(asked), said)
 
 
 # What is given and what is refused

@@ -260,7 +260,7 @@ def _lock_address(email: str) -> None:
     """Let others wait who were invited with this address: of two links that are opened at once, the
     second finds the account of the first."""
     if email:
-        sent = Invitation.objects.filter(email__iexact=email).order_by("pk")
+        sent = Invitation.objects.addressed(email).order_by("pk")
         list(sent.select_for_update(no_key=True).values_list("pk"))
 
 

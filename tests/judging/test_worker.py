@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 import pytest
 from celery import current_app
@@ -249,26 +250,29 @@ def test_a_work_loop_that_cannot_look_or_whose_work_fails_says_no_progress(
     loop.stop()
 
 
+def make_lasting(
+    begun: dict[str, list[int]], over: threading.Event, name: str
+) -> tuple[Callable[[object], set[int]], Callable[[int], object]]:
+    """What is due of eight pieces of work, and how each is done: until `over`."""
+
+    def work(pk: int) -> None:
+        begun[name].append(pk)
+        over.wait(10)
+
+    return lambda now: {*range(8)} - {*begun[name]}, work
+
+
 @pytest.mark.django_db(transaction=True)
 def test_long_jobs_leave_room_for_other_jobs_and_for_calls(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     over, begun = threading.Event(), {name: list[int]() for name in ("import", "export", "call")}
-
-    def lasting(name: str) -> Callable[[int], object]:
-        def work(pk: int) -> None:
-            begun[name].append(pk)
-            over.wait(10)
-
-        return work
-
-    def due(name: str) -> Callable[[object], set[int]]:
-        return lambda now: {*range(8)} - {*begun[name]}
+    lasting = partial(make_lasting, begun, over)
 
     kinds = (
-        WorkKind("import job", due("import"), lasting("import"), worker.MAX_JOBS_OF_A_KIND),
-        WorkKind("export job", due("export"), lasting("export"), worker.MAX_JOBS_OF_A_KIND),
-        WorkKind("endpoint", due("call"), lasting("call")),
+        WorkKind("import job", *lasting("import"), worker.MAX_JOBS_OF_A_KIND),
+        WorkKind("export job", *lasting("export"), worker.MAX_JOBS_OF_A_KIND),
+        WorkKind("endpoint", *lasting("call")),
     )
     monkeypatch.setattr(worker, "list_kinds", lambda: kinds)
     # One look only: what comes later, comes since a job has ended.
@@ -287,22 +291,14 @@ def test_tables_of_figures_that_take_hours_leave_room_for_jobs_and_for_calls(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     over, begun = threading.Event(), {name: list[int]() for name in ("figure", "import", "call")}
-
-    def lasting(name: str) -> Callable[[int], object]:
-        def work(pk: int) -> None:
-            begun[name].append(pk)
-            over.wait(10)
-
-        return work
-
-    def due(name: str) -> Callable[[object], set[int]]:
-        return lambda now: {*range(8)} - {*begun[name]}
+    lasting = partial(make_lasting, begun, over)
 
     [real] = [kind for kind in worker.list_kinds() if kind.name == "table of figures"]
+    due, work = lasting("figure")
     kinds = (
-        replace(real, due=due("figure"), work=lasting("figure")),
-        WorkKind("import job", due("import"), lasting("import"), worker.MAX_JOBS_OF_A_KIND),
-        WorkKind("endpoint", due("call"), lasting("call")),
+        replace(real, due=due, work=work),
+        WorkKind("import job", *lasting("import"), worker.MAX_JOBS_OF_A_KIND),
+        WorkKind("endpoint", *lasting("call")),
     )
     monkeypatch.setattr(worker, "list_kinds", lambda: kinds)
     loop = WorkLoop(every=60)

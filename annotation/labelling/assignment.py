@@ -343,7 +343,7 @@ def release_slots(member: Membership, items: Sequence[Item]) -> int:
     held, now = {item.pk: item for item in items}, timezone.now()
     kept = Slot.objects.at_work().filter(reserved_for=member.pk, item__in=held).in_use()
     slots = []
-    for slot in kept.locked().order_by("item", "pk"):
+    for slot in kept.locked().order_by("item_id", "pk"):
         if not slot.is_free(now):
             slot.stop_reserving()
             continue

@@ -70,7 +70,7 @@ def move_held_behind(
     """Keep one of the slots that the member holds of other items at these stages, as the slot after
     this one, and release the rest."""
     held = Slot.objects.in_project(member.project_id).held_by(member.pk)
-    locked = held.at_any(stages).of_others_than(item).locked().order_by("item", "pk")
+    locked = held.at_any(stages).of_others_than(item).locked().order_by("item_id", "pk")
     others = sorted(locked, key=lambda slot: (slot.ahead, slot.pk))
     for slot in others[:1]:
         slot.hold(member.pk, hold_until(member, now), ahead=True)

@@ -161,11 +161,13 @@ def test_items_are_locked_before_their_slots_get_a_priority(lead: Membership) ->
     items = [make_item(lead.project) for _ in range(3)]
     with CaptureQueriesContext(connection) as queries:
         assignment.prioritise([one.pk for one in items], "urgent")
-    first, *rest = (one["sql"] for one in queries)
-    assert "annotation_item" in first
+    first, second, *rest = (one["sql"] for one in queries)
+    assert 'FROM "annotation_item"' in first
     assert "ORDER BY" in first
+    # By the id, as those lock who hold several; a plain "item" is sorted by its place.
+    assert 'ORDER BY "annotation_slot"."item_id" ASC' in second
     assert connection.vendor == "sqlite" or "FOR NO KEY UPDATE" in first
-    assert all("annotation_slot" in one for one in rest)
+    assert all("annotation_slot" in one for one in (second, *rest))
 
 
 # ----------------------------------------------------------------------------------- overlap

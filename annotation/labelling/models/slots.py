@@ -112,7 +112,7 @@ class SlotQuerySet(models.QuerySet["Slot"]):
 
     def lock_in_turn(self) -> None:
         """Lock the slots item by item, as everybody does who changes slots of several items."""
-        list(self.locked().order_by("item", "pk").values_list("pk"))
+        list(self.locked().order_by("item_id", "pk").values_list("pk"))
 
     def in_order(self) -> SlotQuerySet:
         return self.order_by("priority", "position", "number")

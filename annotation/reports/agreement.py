@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from annotation.db.cache import process_cache
+from annotation.db.cache import computing, process_cache
 from annotation.models import Label, Project, Resolution, Stage
 from annotation.reports import agreement_answers
 from annotation.reports.agreement_answers import AnswerMatrix, MarkedPassages, Question
@@ -146,11 +146,12 @@ class Agreement:
 
 def measure_agreement(project: Project, question: Question, category: str = "") -> Agreement:
     """Compute the figures of one question. They are cached until the labels change."""
-    key = _key(project, question, category)
-    kept: Agreement | None = process_cache.get(key)
-    if kept is None:
-        kept = _compute_agreement(project, question, category)
-        process_cache.set(key, kept, KEEP_SECONDS)
+    with computing:
+        key = _key(project, question, category)
+        kept: Agreement | None = process_cache.get(key)
+        if kept is None:
+            kept = _compute_agreement(project, question, category)
+            process_cache.set(key, kept, KEEP_SECONDS)
     return kept
 
 
@@ -195,7 +196,7 @@ def _compute_agreement(project: Project, question: Question, category: str) -> A
     if question.has_passages:
         return _compute_overlap(project, question, category)
     said = agreement_answers.build_matrix(
-        question, agreement_answers.load_label_answers(project, category)
+        question, agreement_answers.load_label_answers(project, category, only=question.name)
     )
     checks = agreement_answers.build_matrix(
         question, agreement_answers.load_control_answers(project, category)
@@ -227,7 +228,7 @@ def _compute_agreement(project: Project, question: Question, category: str) -> A
 def _compute_overlap(project: Project, question: Question, category: str) -> Agreement:
     """Compute the figures of a question whose answers are marked passages."""
     said = agreement_answers.collect_passages(
-        question, agreement_answers.load_label_answers(project, category)
+        question, agreement_answers.load_label_answers(project, category, only=question.name)
     )
     there = np.array([[one is not None for one in item] for item in said.marked], dtype=bool)
     there = there.reshape(len(said.positions), len(said.people))

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
+from sys import intern
 from typing import Any
 
 import numpy as np
@@ -159,7 +160,7 @@ def list_questions(project: Project) -> list[Question]:
 
 
 def load_label_answers(
-    project: Project, category: str = "", people: Sequence[str] = ()
+    project: Project, category: str = "", people: Sequence[str] = (), *, only: str = ""
 ) -> list[PersonAnswers]:
     """Load each annotator's last label of an item that was given before the annotator could see the
     others' answers.
@@ -167,7 +168,8 @@ def load_label_answers(
     The label must be of the stage label, counted and not withdrawn, and the annotator must have a
     current label of the item. If the item's texts have been corrected since then, the label does
     not count until the annotator labels the item again. Items with known answers are left out.
-    `people` are the wanted annotators, by alias; empty means all.
+    `people` are the wanted annotators, by alias; empty means all. With `only`, the answers to the
+    other questions are left out, which take most of the memory.
     """
     last: dict[tuple[int, str], tuple[PersonAnswers, bool]] = {}
     in_force = set()
@@ -179,8 +181,12 @@ def load_label_answers(
         if current and counted:
             in_force.add((position, person))
         if not informed:
+            answers = with_total(said)
+            if only:
+                answers = {only: answers.get(only)}
+            person, cluster = intern(person), intern(cluster)
             last[position, person] = (
-                PersonAnswers(position, cluster, person, with_total(said), version=version),
+                PersonAnswers(position, cluster, person, answers, version=version),
                 counted,
             )
     return [said for at, (said, counted) in last.items() if counted and at in in_force]

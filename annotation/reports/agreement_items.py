@@ -28,7 +28,7 @@ def item_positions(project: Project, row: Mapping[str, Any]) -> list[int]:
     question = asked.get(str(row.get("field")))
     if question is None:
         return []
-    said = agreement_answers.load_label_answers(project)
+    said = agreement_answers.load_label_answers(project, only=question.name)
     if question.has_passages:
         return _overlapping_items(agreement_answers.collect_passages(question, said), row)
     if "measure" not in row:

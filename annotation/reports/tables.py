@@ -16,7 +16,7 @@ from django.db.models import Count, Q
 from django.db.models.fields.json import KeyTextTransform
 from django.utils import timezone
 
-from annotation.db.cache import process_cache
+from annotation.db.cache import computing, process_cache
 from annotation.db.counting import Day, count_by_keys
 from annotation.labelling import resolution
 from annotation.models import Label, Project, Resolution, Stage
@@ -52,13 +52,14 @@ def get_or_compute(
 
     Faster results are never cached, so that small projects show every new label at once.
     """
-    kept: CachedFigures[T] | None = process_cache.get(key)
-    if kept is not None:
-        return CachedFigures(kept.value, kept.at, again=True)
-    begun = time.perf_counter()
-    fresh = CachedFigures(make(), now)
-    if time.perf_counter() - begun >= worth:
-        process_cache.set(key, fresh, KEEP_SECONDS)
+    with computing:
+        kept: CachedFigures[T] | None = process_cache.get(key)
+        if kept is not None:
+            return CachedFigures(kept.value, kept.at, again=True)
+        begun = time.perf_counter()
+        fresh = CachedFigures(make(), now)
+        if time.perf_counter() - begun >= worth:
+            process_cache.set(key, fresh, KEEP_SECONDS)
     return fresh
 
 

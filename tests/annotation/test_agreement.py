@@ -232,6 +232,9 @@ def test_points_have_a_total_where_every_metric_has_its_points() -> None:
     assert measured(project, "total").names == ("6", "7")
     assert row(measured(project, "total"), "alpha-interval").n_items == 1
     assert row(measured(project, "m1"), "percent").value == 1
+    kept = agreement_answers.load_label_answers(project, only="total")
+    assert all(set(one.answers) == {"total"} for one in kept)
+    assert {6, 7} <= {one.answers["total"] for one in kept}
 
 
 def test_several_choices_at_once_agree_only_as_a_whole() -> None:

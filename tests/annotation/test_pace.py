@@ -1,6 +1,8 @@
 """Progress and pace, choices over time, what is dropped."""
 
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -323,6 +325,26 @@ def test_what_takes_long_is_kept_for_a_moment_and_says_so() -> None:
     assert [kept(value, worth=0).value for value in (1, 2)] == [1, 1]
     assert kept(3, worth=0).again
     assert [kept(value, worth=60).value for value in (1, 2)] == [1, 2]
+
+
+def test_a_process_computes_one_report_at_a_time() -> None:
+    # Over 300,000 labels one takes hundreds of MB; eight threads at once took the whole machine.
+    running: list[int] = []
+    most: list[int] = []
+
+    def make() -> int:
+        running.append(1)
+        most.append(len(running))
+        time.sleep(0.05)
+        running.pop()
+        return len(most)
+
+    def ask(number: int) -> int:
+        return tables.get_or_compute(f"report-{number % 2}", make, now=NOW, worth=0).value
+
+    with ThreadPoolExecutor(4) as pool:
+        assert len(set(pool.map(ask, range(4)))) == 2
+    assert most == [1, 1]
 
 
 def test_work_time_is_a_row_per_person_and_day_with_long_times_cut() -> None:

@@ -221,7 +221,9 @@ def _chosen_cell(
     row, column = query.get("row"), query.get("column")
     if not row or not column:
         return None
-    said = agreement_answers.load_label_answers(member.project, category, [matrix.a, matrix.b])
+    said = agreement_answers.load_label_answers(
+        member.project, category, [matrix.a, matrix.b], only=question.name
+    )
     found = agreement_answers.find_positions(
         question, said, AnswerPair(matrix.a, matrix.b, row, column)
     )

@@ -174,7 +174,7 @@ def _load_votes(project: Project) -> dict[int, _Votes]:
     """What people said of the items that several people judged, by position."""
     deciding = tasktypes.load_task_type(project).deciding.name
     said: dict[int, list[bool]] = defaultdict(list)
-    for one in agreement_answers.load_label_answers(project):
+    for one in agreement_answers.load_label_answers(project, only=deciding):
         verdict = VERDICT_BY_ANSWER.get(str(one.answers.get(deciding)))
         if verdict is not None:
             said[one.position].append(verdict)

@@ -6,6 +6,7 @@ A word or a quotation after `-` must not occur.
 """
 
 import re
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -30,6 +31,8 @@ COMMENT = "Comment"
 MOST_LOOKED_THROUGH = 2_000_000
 # So many words of a quotation are looked for in texts to mark them; the index has looked for all.
 MOST_MARKED = 10
+# One search of a process at a time has texts in memory, since those of one item may take 200 MB.
+_reading = threading.Lock()
 _TERM = re.compile(r'(-?)(?:"([^"]*)"?|(\S+))')
 
 
@@ -121,16 +124,19 @@ def find_excerpts(
     titles = {text.name: text.title for text in task.texts} | {"": COMMENT}
     order = [*titles].index
     found, left = {}, MOST_LOOKED_THROUGH
-    for pk, texts in search_index.load_texts([item.pk for item in items]):
-        known = sorted((one for one in texts if one[0] in titles), key=lambda one: order(one[0]))
-        found[pk] = list[Excerpt]()
-        for name, text in known:
-            within = text[:left] if name else text
-            left -= len(within) if name else 0
-            excerpt = _cut_excerpt(titles[name], not name, within, looked_for)
-            found[pk] += [excerpt] if excerpt else []
-            if len(found[pk]) == MOST_EXCERPTS:
-                break
+    with _reading:
+        for pk, texts in search_index.load_texts([item.pk for item in items]):
+            known = sorted(
+                (one for one in texts if one[0] in titles), key=lambda one: order(one[0])
+            )
+            found[pk] = list[Excerpt]()
+            for name, text in known:
+                within = text[:left] if name else text
+                left -= len(within) if name else 0
+                excerpt = _cut_excerpt(titles[name], not name, within, looked_for)
+                found[pk] += [excerpt] if excerpt else []
+                if len(found[pk]) == MOST_EXCERPTS:
+                    break
     return found
 
 

@@ -1,6 +1,7 @@
 """The search for words in the texts of items and in the comments on them."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -271,6 +272,26 @@ def test_of_very_long_texts_the_first_are_looked_through_for_excerpts_and_all_co
         [False],
         [True],
     ]
+
+
+def test_one_search_of_a_process_at_a_time_reads_long_texts(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading: list[int] = []
+    most: list[int] = []
+
+    def load_texts(ids: list[int]) -> Any:
+        reading.append(1)
+        most.append(len(reading))
+        time.sleep(0.02)
+        reading.pop()
+        return []
+
+    monkeypatch.setattr(search_index, "load_texts", load_texts)
+    task, terms = tasktypes.load_task_type(project), search.parse_query("needle")
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: search.find_excerpts(task, [], terms), range(4)))
+    assert most == [1] * 4
 
 
 def test_items_whose_comments_change_are_due_again(project: Project) -> None:

@@ -9,6 +9,7 @@ from celery import shared_task
 from django.db import transaction
 from kombu.exceptions import OperationalError
 
+from annotation.db import clock
 from judging.runs.engine import ask
 
 if TYPE_CHECKING:
@@ -25,11 +26,13 @@ def ask_endpoint(endpoint_id: int) -> None:
 
 @shared_task(name="judging.figure", ignore_result=True)
 def make_figure(figure_id: int) -> None:
-    """Compute a table of figures that a page waits for."""
+    """Compute the table of figures whose turn it is: as a rule the one that was asked for, unless
+    other projects wait."""
     # All tables, NumPy and SciPy with them: half the start of a command that only runs.
     from judging.results import figures
 
-    figures.run_job(figure_id)
+    # Another worker may have taken the first meanwhile.
+    any(map(figures.run_job, figures.list_due(clock.now())))
 
 
 def notify_workers(endpoint_id: int) -> None:

@@ -53,11 +53,12 @@ def free_jobs_filter(now: datetime) -> Q:
 
 
 def due_job_ids(kind: str, now: datetime) -> list[int]:
-    """The ids of jobs that wait for a worker or whose worker is gone."""
+    """The ids of jobs that wait for a worker or whose worker is gone, the oldest first."""
     # A worker asks this every two seconds for each kind, and nearly always there is no job.
     if not _UNFINISHED.fetch(kind=kind):
         return []
-    return list(Job.objects.filter(free_jobs_filter(now), kind=kind).values_list("pk", flat=True))
+    free = Job.objects.filter(free_jobs_filter(now), kind=kind).order_by("pk")
+    return list(free.values_list("pk", flat=True))
 
 
 def unfinished_job(job: Job) -> QuerySet[Job]:

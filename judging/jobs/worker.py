@@ -42,8 +42,8 @@ NICENESS = 5
 
 @dataclass(frozen=True)
 class WorkKind:
-    """A kind of work. `due` finds the ids of due work, and `work` works on one id for a slice of
-    time.
+    """A kind of work. `due` finds the ids of due work, in the order in which it is begun, and
+    `work` works on one id for a slice of time.
 
     `work` skips work that another worker is already doing. At most `at_once` ids are worked on at a
     time, if that is limited, as it is for jobs. What is limited counts as a job unless it
@@ -171,13 +171,13 @@ class WorkLoop:
     def _begin(self, kind: WorkKind, now: datetime) -> int | None:
         """Start the due work of a kind; return the number of due ids, None if it is unknown."""
         try:
-            due = set(kind.due(now))
+            due = list(dict.fromkeys(kind.due(now)))
         except Exception:
             # The loop must not end if the database is down for a while.
             log.exception("Looking for due work failed; looking again in %s s.", self.every)
             return None
         busy = self._busy.copy()
-        waiting = sorted(pk for pk in due if (kind.name, pk) not in busy)
+        waiting = [pk for pk in due if (kind.name, pk) not in busy]
         if kind.at_once is not None:
             of_kind = sum(name == kind.name for name, _ in busy)
             free = kind.at_once - of_kind

@@ -231,8 +231,8 @@ def _ignore_progress(step: str, done: int, total: int) -> None:
 
 
 def list_due(now: datetime) -> list[int]:
-    """List the ids of tables that wait for a worker, in one query."""
-    return list(StoredFigure.objects.due(now).values_list("pk", flat=True))
+    """List the ids of tables that wait for a worker, in the order of turns, in one query."""
+    return StoredFigure.objects.in_turn(now)
 
 
 def run_job(pk: int, make: Callable[[CacheKey], tuple[str, Iterable[dict[str, Any]]]]) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
@@ -26,12 +28,29 @@ class SavedViewQuerySet(models.QuerySet[Any]):
         return self.filter(Q(member=member.pk) | shared).select_related("member")
 
 
+def _is_free(now: datetime) -> Q:
+    return Q(held_until=None) | lease_expired("held_until", now)
+
+
 class StoredFigureQuerySet(models.QuerySet[Any]):
     def due(self, now: datetime) -> StoredFigureQuerySet:
-        """Figures that are requested and not leased to a living worker, the longest waiting
-        first."""
-        free = Q(held_until=None) | lease_expired("held_until", now)
-        return self.filter(free, wanted_at__isnull=False).order_by("wanted_at")
+        """Figures that are requested and not leased to a living worker."""
+        return self.filter(_is_free(now), wanted_at__isnull=False)
+
+    def in_turn(self, now: datetime) -> list[int]:
+        """The ids of the due figures, in one query. Projects take turns, so that a project with
+        hundreds of tables does not keep the others waiting; what is being computed counts as a
+        turn."""
+        wanted = self.filter(wanted_at__isnull=False).annotate(is_free=_is_free(now))
+        turns = Counter[int]()
+        waiting = []
+        for pk, project, is_free in wanted.order_by("is_free", "wanted_at").values_list(
+            "pk", "project", "is_free"
+        ):
+            if is_free:
+                waiting.append((turns[project], pk))
+            turns[project] += 1
+        return [pk for _, pk in sorted(waiting, key=itemgetter(0))]
 
     def spare(self, project: Project, keep: int) -> list[int]:
         """The ids of figures that nobody waits for, except the `keep` most recently computed

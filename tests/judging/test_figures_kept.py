@@ -22,11 +22,12 @@ from annotation import importing
 from annotation.items import revisions
 from annotation.labelling import resolution
 from annotation.models import Item, Project, Resolution
+from judging import tasks
 from judging.models import Outcome, Run, StoredFigure
 from judging.results import cache, change_counters, figures, progress, tables
 from judging.results.counted import UnknownField
 from judging.results.figures import FigureTable, PendingTable
-from tests.builders import browser_of, make_member
+from tests.builders import browser_of, make_member, make_project
 from tests.judging.builders_decided import make_replied, scores
 from tests.judging.builders_judging import make_items
 
@@ -298,6 +299,31 @@ def test_a_figure_in_the_hands_of_a_worker_is_left_to_it_until_it_is_gone(
     assert isinstance(again, PendingTable)
     assert (again.step, again.done, again.total) == ("counting outcomes", 1, 2)
     assert figures.list_due(now + cache.LEASE + timedelta(seconds=1)) == [asked.figure]
+
+
+@pytest.mark.django_db
+def test_projects_take_turns_when_many_tables_wait(judged: Project) -> None:
+    def ask(project: Project, table: str, minutes: int, **values: Any) -> int:
+        wanted = {"wanted_at": now + timedelta(minutes=minutes), **values}
+        return StoredFigure.objects.create(
+            project=project, key=f"{project.slug} {table}", table=table, asked={}, **wanted
+        ).pk
+
+    now = timezone.now()
+    other, third = make_project("other"), make_project("third")
+    first, second, last = (ask(judged, f"table {n}", n) for n in (1, 2, 3))
+    theirs, theirs_too = ask(other, "scores", 4), ask(other, "cost", 5)
+    ask(third, "scores", 0, held_until=now + cache.LEASE)
+    of_third = ask(third, "cost", 1)
+    assert figures.list_due(now) == [first, theirs, of_third, second, theirs_too, last]
+
+
+@pytest.mark.django_db
+def test_a_message_is_spent_on_the_table_whose_turn_it_is(judged: Project) -> None:
+    asked = [figures.request_table(judged, table, NOTHING) for table in ("undetected", "cost")]
+    _, second = (one.figure for one in asked if isinstance(one, PendingTable))
+    tasks.make_figure(second)
+    assert figures.list_due(timezone.now()) == [second]
 
 
 @pytest.mark.django_db

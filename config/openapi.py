@@ -1,7 +1,10 @@
-"""Postprocessing of the OpenAPI document: adds what is the same for all operations."""
+"""The OpenAPI document, and its postprocessing, which adds what is the same for all operations."""
 
+import threading
 from collections.abc import Iterator
 from typing import Any
+
+from drf_spectacular import generators
 
 from annotation.api.pagination import ONLY
 from annotation.api.responses import PROBLEM_CONTENT_TYPE
@@ -24,6 +27,17 @@ BODY_PROBLEMS = {
     "413": "The body is too large.",
     "415": "The body is not JSON; send Content-Type: application/json.",
 }
+
+
+class SchemaGenerator(generators.SchemaGenerator):
+    """Generates the document one request at a time. The library fills its tables during the first
+    request, and others that came meanwhile failed."""
+
+    _generating = threading.Lock()
+
+    def get_schema(self, *args: Any, **options: Any) -> Any:
+        with self._generating:
+            return super().get_schema(*args, **options)
 
 
 def add_problems(result: dict[str, Any], **_: Any) -> dict[str, Any]:

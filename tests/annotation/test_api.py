@@ -1,9 +1,13 @@
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from django.core.management import call_command
 from django.urls import reverse
+from drf_spectacular import generators
+from drf_spectacular.settings import spectacular_settings
 from rest_framework.test import APIClient
 
 from annotation.labelling import queue
@@ -56,6 +60,26 @@ def test_the_schema_says_all_of_it_without_a_warning(capsys: pytest.CaptureFixtu
     document = capsys.readouterr().out
     assert "openapi: 3.1.0" in document
     assert "nullable" not in document, "OpenAPI 3.1 has no such keyword: type: [string, 'null']"
+
+
+def test_requests_that_come_together_do_not_fail_the_first_schema(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    running, most = list[int](), list[int]()
+
+    def generate(*_: object, **__: object) -> dict[str, Any]:
+        running.append(1)
+        most.append(len(running))
+        time.sleep(0.02)
+        running.pop()
+        return {}
+
+    monkeypatch.setattr(generators.SchemaGenerator, "get_schema", generate)
+    with ThreadPoolExecutor(4) as pool:
+        list(
+            pool.map(lambda _: spectacular_settings.DEFAULT_GENERATOR_CLASS().get_schema(), "1234")
+        )
+    assert most == [1] * 4
 
 
 def test_an_item_comes_with_what_a_person_would_see_and_nothing_that_tips_them_off(

@@ -196,7 +196,8 @@ def test_tex_prints_every_page(reader: Client, pdflatex: str, tmp_path: Path) ->
         sent = reader.get(f"{address}table.tex?{query}")
         assert sent.status_code == 200, path
         assert f"-{page}-{view}.tex" in sent.headers["Content-Disposition"]
-        assert f"\\label{{tab:{page}-{view}}}" in sent.content.decode()
+        slug = path.split("/")[2]
+        assert f"\\label{{tab:{slug}-{page}-{view}}}" in sent.content.decode()
         parts.append(sent.content.decode() + "\\clearpage\n")
     text = PREAMBLE + "".join(parts) + "\\end{document}\n"
     (tmp_path / "tables.tex").write_text(text, encoding="utf-8")

@@ -88,7 +88,7 @@ def print_table(wish: PageQuery, tables: Sequence[Rows]) -> PrintedTable:
         note += dict.fromkeys(one.how for one in made if one)
     return PrintedTable(
         caption=f"{'; '.join([word_groups(shown.grid.title), *only])}.",
-        label=f"tab:{wish.slug}-{wish.view.slug}",
+        label=f"tab:{wish.project.slug}-{wish.slug}-{wish.view.slug}",
         heads=[
             PrintedCell(one.title, [one.note] if one.note else []) for one in shown.grid.columns
         ],

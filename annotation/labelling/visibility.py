@@ -15,6 +15,8 @@ from annotation.models import Item, Label, Mark, Membership, Resolution, Stage
 OWN_LABEL_STAGES = (Stage.LABEL, Stage.CONTROL, Stage.BASELINE, Stage.QUALIFICATION)
 # The filters of an item list that depend on people's labels.
 PEOPLE_FILTERS = ("annotator", "choice", "longer_than", "wrote", "agreement")
+# The filters that tell something about the items which a list leaves out.
+TELLING_FILTERS = (*PEOPLE_FILTERS, "resolution")
 # A list of so few items also tells something about an item that it leaves out.
 MOST_LEFT_OUT = 200
 # The filters that depend on the items' own fields, which may hold the correct answer.
@@ -85,17 +87,28 @@ def record_left_out(
     asked: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Like `record_seen` for the items that a list leaves out because of one of `PEOPLE_FILTERS`.
+    """Like `record_seen` for the items that a list leaves out because of one of `TELLING_FILTERS`.
 
     An item that is missing in the list of one choice has another. `others` returns the items that
-    match the other filters; of more than `MOST_LEFT_OUT`, none is recorded.
+    match the other filters; of more than `MOST_LEFT_OUT`, none is recorded. A list of final labels
+    tells of those items only that have one.
     """
-    if member.pk is None or not any(asked.get(name) for name in PEOPLE_FILTERS):
+    if member.pk is None or not any(asked.get(name) for name in TELLING_FILTERS):
         return
     ids = list(others().order_by().values_list("pk", flat=True)[: MOST_LEFT_OUT + 1])
     if len(ids) <= MOST_LEFT_OUT:
-        said = Label.objects.filter(item__in=ids).of_others_than(member.pk)
+        said: Any = Resolution.objects.current().filter(item__in=ids)
+        if any(asked.get(name) for name in PEOPLE_FILTERS):
+            said = Label.objects.filter(item__in=ids).of_others_than(member.pk)
         record_all_seen(member, said.values_list("item", flat=True), now=now)
+
+
+def record_named(member: Membership, asked: Mapping[str, Any], *, now: datetime) -> None:
+    """Like `record_seen` for the item whose key a list of labels or resolutions is filtered by. A
+    list without rows tells as much about it: that nobody chose the answer asked for."""
+    keys = [asked["item"]] if asked.get("item") else []
+    for item in Item.objects.in_project(member.project).with_keys(keys):
+        record_seen(member, item, now=now)
 
 
 def check_filters(member: Membership, asked: Mapping[str, Any]) -> None:

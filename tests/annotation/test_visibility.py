@@ -141,6 +141,29 @@ def test_an_item_that_a_list_leaves_out_for_what_was_said_of_it_is_known_too(
     assert seen(people.adjudicator) == told
 
 
+@pytest.mark.parametrize("name", ["items", "api-items"])
+def test_an_item_that_a_list_of_final_labels_leaves_out_is_known_too(
+    people: Cast, name: str
+) -> None:
+    make_item(people.project, "b", slots=2)
+    say(people.annotator, take(people.annotator))
+    resolved(people, "a")
+    look(people.adjudicator, name, people, "?resolution=none")
+    assert seen(people.adjudicator) == {"a"}
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"), [("api-labels", "choice"), ("api-resolutions", "value")]
+)
+def test_a_list_about_one_item_tells_of_it_even_without_rows(
+    people: Cast, name: str, wanted: str
+) -> None:
+    resolved(people, "a")
+    resolved(people, "b")
+    look(people.adjudicator, name, people, f"?item=a&{wanted}=score-invariant")
+    assert seen(people.adjudicator) == {"a"}
+
+
 @pytest.mark.parametrize("name", ["adjudicator", "researcher"])
 def test_fields_of_items_are_for_those_who_may_see_results(people: Cast, name: str) -> None:
     """They may hold the correct answer, or who wrote which of two responses."""

@@ -28,8 +28,8 @@ class ItemList(ProjectRowList[Item]):
     """Items without their texts, in project order.
 
     If the list shows you final labels, or finds items by words of comments, labels that you give to
-    these items later count as informed. If it is filtered by labels, the same is true of all items
-    that match its other filters, if they are at most 200.
+    these items later count as informed. If it is filtered by labels or final labels, the same is
+    true of all such items that match its other filters, if they are at most 200.
     """
 
     model = Item
@@ -47,7 +47,7 @@ class ItemList(ProjectRowList[Item]):
         asked, now = self.request.GET, timezone.now()
         visibility.record_list_seen(self.member, shown, asked=asked, now=now)
         found = ItemFilter(asked, self.list_rows())
-        others = partial(found.filter_without, visibility.PEOPLE_FILTERS)
+        others = partial(found.filter_without, visibility.TELLING_FILTERS)
         visibility.record_left_out(self.member, others, asked=asked, now=now)
         if typed := asked.get("text"):
             task = tasktypes.load_version(self.member.project.task_type)

@@ -73,7 +73,7 @@ def items(request: HtmxRequest, slug: str) -> HttpResponse:
     asked, now = request.GET, timezone.now()
     visibility.record_list_seen(member, page.object_list, asked=asked, now=now)
     if not wrong:
-        others = partial(found.filter_without, visibility.PEOPLE_FILTERS)
+        others = partial(found.filter_without, visibility.TELLING_FILTERS)
         visibility.record_left_out(member, others, asked=asked, now=now)
     context = {
         "project": member.project,

@@ -66,6 +66,7 @@ class ResolutionList(ProjectRowList[Resolution]):
     def paginate_queryset(self, queryset: Any) -> Any:
         shown = super().paginate_queryset(queryset) or []
         visibility.record_all_seen(self.member, [one.item_id for one in shown], now=timezone.now())
+        visibility.record_named(self.member, self.request.GET, now=timezone.now())
         return shown
 
 

@@ -100,6 +100,7 @@ class LabelList(ProjectRowList[Label]):
         shown = super().paginate_queryset(queryset) or []
         others = {label.item_id for label in shown if label.member_id != self.member.pk}
         visibility.record_all_seen(self.member, others, now=timezone.now())
+        visibility.record_named(self.member, self.request.GET, now=timezone.now())
         return shown
 
     @extend_schema(

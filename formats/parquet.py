@@ -150,12 +150,21 @@ def split_rows(
     size = 0
     for row in rows:
         part.append(row)
-        size += sum(len(value) for value in row.values() if isinstance(value, str))
+        size += _count_characters(row)
         if len(part) >= most or size >= characters:
             yield part
             part, size = [], 0
     if part:
         yield part
+
+
+def _count_characters(value: Any) -> int:
+    """Count the characters of the texts in a value, as deep as they are."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, Mapping):
+        return sum(map(_count_characters, value)) + sum(map(_count_characters, value.values()))
+    return sum(map(_count_characters, value)) if isinstance(value, list | tuple) else 0
 
 
 def _array(part: Sequence[Mapping[str, Any]], name: str, kind: str, before: int) -> pa.Array:

@@ -7,16 +7,19 @@ from operator import itemgetter
 from typing import Any, TypeVar
 
 from django.db import connection, models
+from django.db.models import Case, When
 from django.db.models.functions import Cast, Length
+from django.db.models.lookups import GreaterThan
 
 One = TypeVar("One")
 
 # Small enough for the texts to fit in memory easily, and large enough to need few queries.
 BATCH_SIZE = 1_000
 # A batch of JSON ends early once it has so many characters: one row may have megabytes.
-MAX_LENGTH = 4_000_000
-# The number of rows, of some kilobytes each, that PostgreSQL sends at once.
-FETCH_SIZE = 100
+MAX_LENGTH = 1_000_000
+# PostgreSQL knows how many bytes it stores. To count the characters it has to unpack these, which
+# is worth the time for more bytes than this: repeated words are packed to a hundredth.
+LARGE = 20_000
 
 
 def id_batches(found: models.QuerySet[Any, Any], size: int = BATCH_SIZE) -> Iterator[list[int]]:
@@ -31,17 +34,25 @@ def id_batches(found: models.QuerySet[Any, Any], size: int = BATCH_SIZE) -> Iter
 
 
 def bulky_id_batches(
-    found: models.QuerySet[Any, Any], column: str, size: int = BATCH_SIZE
+    found: models.QuerySet[Any, Any], *columns: str, size: int = BATCH_SIZE
 ) -> Iterator[list[int]]:
-    """Yield the ids of all rows like `id_batches`, in lists that end early once the JSON in
-    `column` has `MAX_LENGTH` characters together. This uses sixteen bytes per row."""
+    """Yield the ids of all rows like `id_batches`, in lists that end early once the JSON in these
+    columns has `MAX_LENGTH` characters together. This uses sixteen bytes per row."""
     ids, lengths = array("q"), array("q")
-    rows = found.values_list("pk", Length(Cast(column, models.TextField())))
-    for pk, length in rows.iterator(chunk_size=10 * size):
+    rows = found.values_list("pk", *map(_measure_json, columns))
+    for pk, *measured in rows.iterator(chunk_size=10 * size):
         ids.append(pk)
-        lengths.append(length)
+        lengths.append(sum(filter(None, measured)))
     for some in make_bulky_batches(zip(ids, lengths, strict=True), size, itemgetter(1)):
         yield [pk for pk, _ in some]
+
+
+def _measure_json(column: str) -> models.Expression:
+    length = Length(Cast(column, models.TextField()))
+    if connection.vendor != "postgresql":
+        return length
+    stored = models.Func(column, function="pg_column_size", output_field=models.IntegerField())
+    return Case(When(GreaterThan(stored, LARGE), then=length), default=stored)
 
 
 def make_bulky_batches(
@@ -65,22 +76,3 @@ def make_batches(some: Iterable[One], size: int) -> Iterator[list[One]]:
     stream = iter(some)
     while batch := list(islice(stream, size)):
         yield batch
-
-
-def stream_rows(
-    found: models.QuerySet[Any, Any], told: Callable[[Any], models.QuerySet[Any, tuple[Any, ...]]]
-) -> Iterator[tuple[Any, ...]]:
-    """Yield the tuples that `told` selects, for all rows in order. Values have the database's form
-    (JSON as text)."""
-    if connection.vendor == "postgresql":
-        # A server-side cursor leaves the connection free between two fetches. After an error the
-        # caller has to roll back. psycopg's `stream` blocks the connection as long as a frame of
-        # the traceback refers to it, so the rollback waited for ever.
-        with connection.chunked_cursor() as cursor:
-            cursor.execute(*told(found).query.sql_with_params())
-            while rows := cursor.fetchmany(FETCH_SIZE):
-                yield from rows
-        return
-    order = found.query.order_by
-    for ids in id_batches(found):
-        yield from told(found.model._default_manager.filter(pk__among=ids).order_by(*order))

@@ -3,13 +3,13 @@
 The tables are complete: columns show which rows are no longer current.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from django.db.models import Model, QuerySet
 
 from annotation import tasktypes
-from annotation.db.batches import id_batches
+from annotation.db.batches import bulky_id_batches
 from annotation.models import Comment, Mark, Project, Resolution, Revision, TaskTypeVersion
 from annotation.tasktypes import TaskType
 
@@ -17,7 +17,8 @@ from annotation.tasktypes import TaskType
 def revision_rows(project: Project) -> Iterator[dict[str, Any]]:
     """Yield every revision of every item's texts with its origin: the import or a correction."""
     found = Revision.objects.order_by("item__position", "number")
-    for revision in _read_batches(found, found.filter(item__project=project), "item", "author"):
+    whole, mine = found.defer("item__fields"), found.filter(item__project=project)
+    for revision in _read_batches(whole, mine, "item", "author", bulky=["texts"]):
         yield {
             "item": revision.item.key,
             "revision": revision.number,
@@ -37,7 +38,8 @@ def resolution_rows(project: Project) -> Iterator[dict[str, Any]]:
     found = Resolution.objects.order_by("item__position", "created_at", "pk")
     bulky = found.defer("revision__texts", "item__fields", "taxonomy__definition")
     mine = found.of_project(project)
-    for one in _read_batches(bulky, mine, "item", "revision", "member", "taxonomy"):
+    named = ("item", "revision", "member", "taxonomy")
+    for one in _read_batches(bulky, mine, *named, bulky=["values"]):
         yield {
             "item": one.item.key,
             "revision": one.revision.number,
@@ -60,6 +62,7 @@ def resolution_rows(project: Project) -> Iterator[dict[str, Any]]:
 def comment_rows(project: Project) -> Iterator[dict[str, Any]]:
     """Yield the comments on items; `mentions` are aliases."""
     found = Comment.objects.prefetch_related("mentions").order_by("created_at", "pk")
+    found = found.defer("item__fields")
     for comment in _read_batches(found, found.filter(item__project=project), "item", "member"):
         yield {
             "item": comment.item.key,
@@ -74,7 +77,7 @@ def comment_rows(project: Project) -> Iterator[dict[str, Any]]:
 def mark_rows(project: Project) -> Iterator[dict[str, Any]]:
     """Yield skips, flags and records that a member saw others' answers, with start and end
     times."""
-    found = Mark.objects.order_by("created_at", "pk")
+    found = Mark.objects.order_by("created_at", "pk").defer("item__fields")
     for mark in _read_batches(found, found.filter(item__project=project), "item", "member"):
         yield {
             "item": mark.item.key,
@@ -92,9 +95,12 @@ def row_counter(model: type[Model]) -> Callable[[Project], int]:
     return lambda project: model._default_manager.filter(item__project=project).count()
 
 
-def _read_batches(every: QuerySet[Any], mine: QuerySet[Any], *named: str) -> Iterator[Any]:
-    """Yield the rows of `mine` with their related objects, in batches."""
-    for ids in id_batches(mine):
+def _read_batches(
+    every: QuerySet[Any], mine: QuerySet[Any], *named: str, bulky: Sequence[str] = ()
+) -> Iterator[Any]:
+    """Yield the rows of `mine` with their related objects, in batches; few rows at once if their
+    JSON in the columns `bulky` is long."""
+    for ids in bulky_id_batches(mine, *bulky):
         yield from every.filter(pk__among=ids).select_related(*named)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation import tasktypes
-from annotation.db.batches import id_batches, stream_rows
+from annotation.db.batches import bulky_id_batches
 from annotation.exporting import history_tables
 from annotation.items import taxonomy
 from annotation.items.models import ItemQuerySet
@@ -61,8 +61,11 @@ def item_rows(project: Project, found: ItemQuerySet | None = None) -> Iterator[d
     resolution."""
     found = Item.objects.in_project(project) if found is None else found
     names = _texts()
-    for row in stream_rows(found.order_by("position"), lambda some: some.values_as_text(*_ITEM)):
-        yield _item(row, names)
+    for ids in bulky_id_batches(
+        found.with_revision().order_by("position"), "fields", "revision__texts"
+    ):
+        rows = Item.objects.filter(pk__among=ids).order_by("position").values_as_text(*_ITEM)
+        yield from (_item(row, names) for row in rows)
 
 
 def label_rows(project: Project) -> Iterator[dict[str, Any]]:
@@ -72,7 +75,7 @@ def label_rows(project: Project) -> Iterator[dict[str, Any]]:
     """
     asked = _label_fields(project)
     found = Label.objects.in_project(project).oldest_first()
-    for ids in id_batches(found):
+    for ids in bulky_id_batches(found, "answers"):
         rows = Label.objects.filter(pk__among=ids).oldest_first().with_diff()
         for row in rows.values_list(*_LABEL.values()):
             label = dict(zip(_LABEL, row, strict=True))

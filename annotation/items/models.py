@@ -315,13 +315,16 @@ class ItemQuerySet(models.QuerySet["Item"]):
         current = Revision.objects.filter(number=F("item__revision_number"))
         return self.prefetch_related(Prefetch("revisions", current, to_attr="current_revisions"))
 
+    def with_revision(self) -> ItemQuerySet:
+        """Let `revision__` columns of a query belong to the current revision."""
+        return self.annotate(revision=_only("revisions", number=F("revision_number")))
+
     def values_as_text(self, *columns: str) -> models.QuerySet[Any, tuple[Any, ...]]:
         """Return tuples of these columns, with JSON as text. `revision__` columns belong to the
         current revision, `held__` columns to the current resolution. `repeats` is the key of the
         item that the item duplicates, `made_from` the key of its parent."""
         others = self.model._default_manager.order_by()
-        joined = self.annotate(
-            revision=_only("revisions", number=F("revision_number")),
+        joined = self.with_revision().annotate(
             held=_only("resolutions", current=True),
             repeats=Subquery(others.filter(pk=OuterRef("duplicate_of")).values("key")),
             made_from=Subquery(others.filter(pk=OuterRef("parent")).values("key")),

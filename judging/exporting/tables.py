@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Exists, OuterRef
 
-from annotation.db.batches import id_batches
+from annotation.db.batches import bulky_id_batches, id_batches
 from annotation.exporting import tables as annotation_tables
 from annotation.exporting.tables import Table
 from annotation.models import Project
@@ -20,11 +20,12 @@ from judging.runs.engine import rendering
 def read_calls(project: Project) -> Iterator[dict[str, Any]]:
     """Every call of the project's runs, with its reply and the parsed reply."""
     named = ("outcome__item", "outcome__revision", "request__reply")
+    said = ("request__reply__text", "request__reply__thinking")
     bulky = ("outcome__item__fields", "outcome__revision__texts", "outcome__values")
     found = Call.objects.order_by("outcome__item__position", "pk")
     whole = found.select_related(*named).defer(*bulky).prefetch_related("request__reply__readings")
     for run in Run.objects.in_project(project).for_results():
-        for ids in id_batches(found.filter(run=run)):
+        for ids in bulky_id_batches(found.filter(run=run), *said):
             for call in whole.filter(pk__among=ids):
                 yield {**_call_row(run, call), **_reply_columns(run, call.request)}
 

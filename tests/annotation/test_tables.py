@@ -11,6 +11,8 @@ from annotation.db import batches
 from annotation.db.batches import id_batches
 from annotation.exporting import tables
 from annotation.exporting.tables import TABLES
+from annotation.items.snapshots import create
+from annotation.items.snapshots import table as snapshot_table
 from annotation.labelling import queue
 from annotation.models import Account, Comment, Item, Mark, PracticeRound, Project
 from formats.writers import write_csv, write_file
@@ -80,13 +82,13 @@ def test_rows_come_some_at_a_time_in_the_order_asked_for() -> None:
 
 def test_fewer_rows_come_at_once_if_they_are_long(monkeypatch: pytest.MonkeyPatch) -> None:
     project = make_project()
-    # As JSON, {"a": ""} has nine characters.
-    lengths = (1, 1, 1, 40, 1, 20, 20, 1)
+    # As JSON, {"a": ""} has nine characters, and PostgreSQL needs some twenty bytes for it.
+    lengths = (1, 1, 1, 400, 1, 150, 150, 1)
     ids = [make_item(project, fields={"a": "x" * length}).pk for length in lengths]
-    monkeypatch.setattr(batches, "MAX_LENGTH", 50)
+    monkeypatch.setattr(batches, "MAX_LENGTH", 300)
     found = Item.objects.order_by("position")
     assert list(batches.bulky_id_batches(found, "fields")) == [ids[:4], ids[4:7], ids[7:]]
-    assert list(batches.bulky_id_batches(found, "fields", 2)) == [
+    assert list(batches.bulky_id_batches(found, "fields", size=2)) == [
         ids[:2],
         ids[2:4],
         ids[4:6],
@@ -95,8 +97,26 @@ def test_fewer_rows_come_at_once_if_they_are_long(monkeypatch: pytest.MonkeyPatc
     assert list(batches.bulky_id_batches(Item.objects.none(), "fields")) == []
 
 
+def test_few_items_are_read_at_once_for_a_file_if_they_have_long_fields(
+    monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Callable[..., Any]
+) -> None:
+    project = make_project()
+    items = [make_item(project, key, fields={"a": key * 400}) for key in "abc"]
+    freeze = create.enqueue(project, make_member(project, role="lead"), "now")
+    create.store_contents(freeze)
+    monkeypatch.setattr(batches, "MAX_LENGTH", 300)
+    # The lengths, and then an item at a time, of a snapshot with its texts.
+    with django_assert_num_queries(1 + 3):
+        rows("items", project)
+    with django_assert_num_queries(1 + 2 * 3):
+        found = list(snapshot_table.item_rows(freeze))
+    assert [row["key"] for row in found] == [item.key for item in items]
+
+
 def test_items_keep_their_order_over_many_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "id_batches", lambda found: id_batches(found, 2))
+    monkeypatch.setattr(
+        tables, "bulky_id_batches", lambda found, *columns: id_batches(found, size=2)
+    )
     project = make_project()
     items = [make_item(project, key) for key in "eabdc"]
     make_resolution(items[3], "invalid")

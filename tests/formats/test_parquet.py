@@ -56,6 +56,11 @@ def test_texts_come_back_as_they_were(tmp_path: Path, texts: list[str]) -> None:
     assert values(written(tmp_path / "a", rows, ["t", "more"])) == rows
 
 
+def test_long_texts_are_counted_however_deep_they_are() -> None:
+    rows: list[dict[str, Any]] = [{"t": [{"a": ["x" * 9]}]}, {"t": {"y" * 9: None}}, {"t": 1}]
+    assert list(parquet.split_rows(rows, 100, 9)) == [rows[:1], rows[1:2], rows[2:]]
+
+
 def test_rows_are_written_some_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet, "BATCH_ROWS", 2)
     monkeypatch.setattr(parquet, "BATCH_CHARACTERS", 10)

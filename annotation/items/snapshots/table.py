@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from annotation.db.batches import id_batches
+from annotation.db.batches import bulky_id_batches
 from annotation.exporting import tables
 from annotation.models import FrozenIn, Revision, Snapshot
 
@@ -11,10 +11,10 @@ COLUMNS = tables.TABLES["items"].columns
 
 
 def item_rows(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
-    """Yield a row for every item of a snapshot, by position, with the texts of that time. A
-    thousand items are in memory at once."""
+    """Yield a row for every item of a snapshot, by position, with the texts of that time. At most
+    a thousand items are in memory at once, and few with long fields or texts."""
     states = FrozenIn.objects.of_snapshot(snapshot).order_by("item__position")
-    for ids in id_batches(states):
+    for ids in bulky_id_batches(states, "frozen__facts", "frozen__revision__texts"):
         rows = FrozenIn.objects.filter(pk__among=ids).order_by("item__position")
         found = list(rows.values_list("frozen__facts", "frozen__revision"))
         texts = _texts([revision for _, revision in found])

@@ -15,9 +15,11 @@ from itertools import chain
 from typing import Any, BinaryIO, TextIO, cast
 
 from django.conf import settings
+from django.db import models
 from django.template.loader import render_to_string
 
 from annotation.db import snapshot_reads
+from annotation.db.batches import bulky_id_batches
 from annotation.items.diffing import stored
 from annotation.items.diffing.difference import ALGORITHM
 from annotation.jobs import subprocesses
@@ -155,8 +157,7 @@ def _write_part(part: ArchivePart, scope: ArchiveScope, sealing: ArchiveWriter) 
 def _part_lines(part: ArchivePart, scope: ArchiveScope) -> Iterator[str]:
     named = [list(lookup_paths(part.model, column)) for column in part.columns]
     masks = part.masked(scope)
-    found = part.rows(scope).order_by("pk").values_list(*chain.from_iterable(named))
-    for values in found.iterator(chunk_size=AT_A_TIME):
+    for values in _read_rows(part, scope, [*chain.from_iterable(named)]):
         row, place = {}, 0
         for column, names in zip(part.columns, named, strict=True):
             key = values[place : place + len(names)]
@@ -164,6 +165,20 @@ def _part_lines(part: ArchivePart, scope: ArchiveScope) -> Iterator[str]:
             place += len(names)
             row[column] = masks[column](scope, value) if column in masks else value
         yield json.dumps(row, ensure_ascii=False, sort_keys=True, default=_json_default)
+
+
+def _read_rows(
+    part: ArchivePart, scope: ArchiveScope, columns: Sequence[str]
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows by id, and few at a time if their texts or their JSON are long."""
+    found, kinds = part.rows(scope).order_by("pk"), (models.TextField, models.JSONField)
+    long = [name for name in part.columns if isinstance(part.model._meta.get_field(name), kinds)]
+    if not long or not isinstance(part.model._meta.pk, models.AutoField):
+        yield from found.values_list(*columns).iterator(chunk_size=AT_A_TIME)
+        return
+    for ids in bulky_id_batches(found, *long, size=AT_A_TIME):
+        rows = part.model._default_manager.filter(pk__among=ids).order_by("pk")
+        yield from rows.values_list(*columns)
 
 
 def _compact_key(key: Sequence[Any]) -> list[Any] | None:

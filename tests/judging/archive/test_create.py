@@ -13,17 +13,20 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import connections
+from pytest_django import DjangoAssertNumQueries
 
-from annotation.models import Account, Diff, Project, Role
+from annotation.db import batches
+from annotation.models import Account, Diff, Item, Project, Role
 from annotation.settings import categories
 from judging.archive import create, redact, reproduce
 from judging.archive.create import ArchiveOptions
 from judging.archive.redact import ArchiveScope
+from judging.archive.tables import PARTS
 from judging.models import Endpoint, Outcome, Reply, Run
 from judging.results import tables
 from stats.rouge import unicode_words
 from tests.annotation.own_categories import with_own_categories
-from tests.builders import make_member, make_project
+from tests.builders import make_item, make_member, make_project
 from tests.judging.archive.builders_archive import (
     archive,
     ask,
@@ -69,6 +72,18 @@ def test_every_table_comes_out_the_same_elsewhere(
     assert said.keys() == made - create.DATE_DEPENDENT_TABLES
     assert said.keys() >= MEANT.get(kind, set())
     assert all(one.startswith("the same") for one in said.values()), said
+
+
+def test_few_items_with_long_fields_are_read_at_once(
+    monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    project = make_project()
+    items = [make_item(project, key, fields={"a": key * 400}) for key in "abc"]
+    [part] = [one for one in PARTS if one.model is Item]
+    monkeypatch.setattr(batches, "MAX_LENGTH", 300)
+    with django_assert_num_queries(1 + 3):  # the lengths, and then an item at a time
+        written = [*create._part_lines(part, ArchiveScope(project, (), ()))]
+    assert [json.loads(line)["key"] for line in written] == [item.key for item in items]
 
 
 def test_a_table_of_an_archive_is_printed_as_the_project_prints_it(

@@ -39,10 +39,12 @@ class UnknownField(ValueError):
 @dataclass(frozen=True)
 class GroupBy:
     """The fields that a table can be grouped by, in words for help texts. `check` raises
-    `UnknownField` for other fields, if that can be told before the rows are computed."""
+    `UnknownField` for other fields, if that can be told before the rows are computed. `combines` is
+    true if items form a group by their values in all fields together."""
 
     words: str
     check: Callable[[Project, Sequence[str]], object] = lambda project, by: None
+    combines: bool = True
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from django.utils.datastructures import MultiValueDict
 from django.utils.text import get_text_list
 
 from annotation.models import Item, Project
+from annotation.reports.grouping import Grouping
 from judging.models import Outcome, Run, StoredFigure
 from judging.results import cache, run_marks
 from judging.results.cache import CacheKey
@@ -26,6 +27,8 @@ from judging.results.tables import RESULT_TABLES, find_table
 TABLE_PARAMETERS = ("run", "by")
 # More than any page offers. For each field that is unknown, all items are read.
 MOST_FIELDS = 25
+# A table has up to five rows for each run and group. A million rows would take gigabytes to show.
+MOST_GROUPS = 20_000
 
 
 class UnknownRun(ValueError):
@@ -98,7 +101,10 @@ class TableRequest:
         return cache.compute_fingerprint(self.project, self._resting, self.table)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Compute the rows now, however long it takes."""
+        """Compute the rows now, however long it takes. Raises `UnknownField` for more than
+        `MOST_GROUPS` groups."""
+        if self.table.group_by and self.table.group_by.combines and not self.is_small():
+            self._check_number_of_groups()
         return list(self.table.rows(self.project, self.runs, self.by))
 
     def is_small(self) -> bool:
@@ -109,6 +115,18 @@ class TableRequest:
         if self.table.of_items:
             return Item.objects.in_project(self.project).all()[: most + 1].count() <= most
         return Outcome.objects.filter(run__in=self.runs)[: most + 1].count() <= most
+
+    def _check_number_of_groups(self) -> None:
+        groups = {
+            f"group_{place}": Grouping(name, name).expression("item__")
+            for place, name in enumerate(self.by)
+        }
+        found = Outcome.objects.filter(run__in=self._resting).order_by()
+        if found.values("run", **groups).distinct()[: MOST_GROUPS + 1].count() > MOST_GROUPS:
+            raise UnknownField(
+                f"Grouped by {', '.join(self.by)}, the items of these runs have more than "
+                f"{MOST_GROUPS:,} groups. Choose other fields, or fewer runs."
+            )
 
     @property
     def _resting(self) -> list[Run]:

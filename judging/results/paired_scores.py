@@ -77,8 +77,8 @@ class PairedScores:
         there: Bools = ~np.isnan(self.people) & ~np.isnan(self.evaluator)
         return there
 
-    def only(self, these: Bools) -> "PairedScores":
-        """The items selected by a mask."""
+    def only(self, these: Bools | Ints) -> "PairedScores":
+        """The items selected by a mask, or by their places in order."""
         return replace(self, **{name: getattr(self, name)[these] for name in _ARRAYS})
 
     def ways(self) -> Iterator[tuple[str | None, "PairedScores"]]:
@@ -93,10 +93,13 @@ class PairedScores:
 
     def by_group(self) -> Iterator[tuple[GroupKey, "PairedScores"]]:
         """The items of each group, sorted by the names of the groups."""
+        # Sorted once: a mask for each group would look at all items as often as there are groups.
+        order = np.argsort(self.group, kind="stable")
+        ends = np.cumsum(np.bincount(self.group, minlength=len(self.groups)))
+        of_group = np.split(order, ends[:-1])
         for place in sorted(range(len(self.groups)), key=self.groups.__getitem__):
-            part = self.only(self.group == place)
-            if len(part.key):
-                yield self.groups[place], part
+            if len(of_group[place]):
+                yield self.groups[place], self.only(of_group[place])
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ the scale."""
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -201,3 +202,27 @@ def test_who_is_nearer_to_people_is_told_by_distances(tmp_path: Path) -> None:
     assert (row["wins"], row["evaluator"]) == (expected.wins, expected.advantage)
     # To what b and c say, 1 and 3, 2 is at 1 and a's 1 at sqrt(2); to two 1s 2 is at 1, c's 3 at 2.
     assert expected.advantage == 1
+
+
+def test_as_many_groups_as_items_take_no_longer_than_one(tmp_path: Path) -> None:
+    project = bring_rated(tmp_path, [1, 2, 3, 2])
+    judge(tmp_path, project, [3, 2, 1, 2])
+    [few] = aligned(project, "correctness")
+    n = 60_000
+    # Each item is in a group of its own; the groups are numbered backwards.
+    which = np.arange(n) % len(few.key)
+    many = replace(
+        few.only(which),
+        groups=tuple((f"{one:05}",) for one in range(n)),
+        group=np.arange(n)[::-1],
+        position=np.arange(n),
+    )
+    begun = process_time()
+    found = list(many.by_group())
+    assert process_time() - begun < 4
+    assert [group for group, _ in found] == list(many.groups)
+    assert [part.position.tolist() for _, part in found] == [[n - 1 - one] for one in range(n)]
+    # Items of one group stay in their order, and groups of no item are left out.
+    two = replace(many, groups=(("b",), ("c",), ("a",)), group=np.arange(n) % 2 * 2)
+    parts = [(group, part.position[:3].tolist()) for group, part in two.by_group()]
+    assert parts == [(("a",), [1, 3, 5]), (("b",), [0, 2, 4])]

@@ -468,6 +468,27 @@ def test_more_fields_than_any_page_offers_are_refused_before_items_are_read(
         figures.build_request(project, tables.RESULT_TABLES["dataset"], [], by)
 
 
+@pytest.mark.django_db
+def test_more_groups_than_a_page_can_show_are_refused_before_they_are_counted(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items = [make_items(project, 1, fields={"id": str(one), "half": one % 2})[0] for one in (1, 2)]
+    for _ in range(2):
+        make_replied(project, "vanilla", zip(items, cycle([scores(9, 5)]), strict=False))
+    monkeypatch.setattr(figures, "MOST_GROUPS", 3)
+    for table in ("detector", "alignment", "points"):
+        pending = figures.request_table(project, table, QueryDict("by=id"))
+        assert isinstance(pending, PendingTable)
+        assert not figures.run_job(pending.figure)
+        failed = StoredFigure.objects.get(pk=pending.figure)
+        assert "Grouped by id, the items of these runs have more than 3 groups." in failed.failure
+    # Of one run there are few enough, and slices are no groups.
+    for table, query in (("detector", "by=id&run=1"), ("blindspots", "by=id")):
+        pending = figures.request_table(project, table, QueryDict(query))
+        assert isinstance(pending, PendingTable)
+        assert figures.run_job(pending.figure)
+
+
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("file", ["undetected.csv", "methods.txt"])
 def test_a_file_of_a_large_table_comes_once_a_worker_has_computed_it(

@@ -398,7 +398,9 @@ def _describe_compared(row: Row) -> str:
 
 
 BY_SLICE_FIELDS = counted.GroupBy(
-    f"{detectors.ANY_FIELD}, and measured features: {', '.join(FEATURES)}", check_fields
+    f"{detectors.ANY_FIELD}, and measured features: {', '.join(FEATURES)}",
+    check_fields,
+    combines=False,
 )
 BLINDSPOTS = Table(
     "blindspots",

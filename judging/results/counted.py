@@ -11,7 +11,7 @@ from django.db import connection
 
 from annotation.items import taxonomy
 from annotation.items.taxonomy import Taxonomy
-from annotation.models import Project, Resolution
+from annotation.models import Item, Project, Resolution
 from judging.models import Outcome, Run
 from judging.results import progress
 from judging.strategies import Strategy
@@ -125,11 +125,13 @@ def sum_outcomes(
 
 def counted_condition(runs: Iterable[int]) -> str:
     """The condition for all headline numbers: the outcome is settled, it is on the item's own axis,
-    and the final label of the item has not changed since it was judged."""
+    the final label of the item has not changed since it was judged, and the item is not excluded
+    from the project."""
     return f"""
         o.run_id IN ({", ".join(str(int(pk)) for pk in runs)}) AND o.main
         AND o.result <> 'pending' AND EXISTS (
             SELECT 1 FROM {Resolution._meta.db_table} AS r
+            JOIN {Item._meta.db_table} AS held ON held.id = r.item_id AND held.deleted_at IS NULL
             WHERE r.item_id = o.item_id AND r.current AND r.revision_id = o.revision_id
             AND (o.truth = '' OR r.value = o.truth)
         )

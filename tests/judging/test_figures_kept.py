@@ -20,7 +20,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from annotation import importing
 from annotation.items import revisions
-from annotation.labelling import resolution
+from annotation.labelling import bulk_changes, resolution
 from annotation.models import Item, Project, Resolution
 from judging import tasks
 from judging.models import Outcome, Run, StoredFigure
@@ -200,6 +200,27 @@ def test_after_any_changes_what_is_kept_equals_what_is_made_now(judged: Project,
             asked = figures.request_table(judged, table, NOTHING)
             assert isinstance(asked, PendingTable) or asked.rows == now, (step.__name__, table)
             assert made(judged, table).rows == now
+
+
+@pytest.mark.django_db
+def test_an_excluded_item_leaves_all_figures_until_that_is_undone(judged: Project) -> None:
+    lead = make_member(judged, role="lead")
+    before = {table: fresh(judged, table) for table in TABLES}
+    gone = judged.items.filter(key=judged.items.order_by("pk")[0].key)
+    change = bulk_changes.change_items(
+        lead, Item.objects.filter(pk__in=gone), "exclude", "", now=timezone.now()
+    ).change
+    for table, name in (("undetected", "total"), ("cost", "total"), ("left_out", "items")):
+        sums = [sum(row[name] for row in rows) for rows in (before[table], fresh(judged, table))]
+        # In each of the two runs, and in the row of its ability and category.
+        assert sums[0] - sums[1] == 2, table
+    assert [row["n"] for row in fresh(judged, "compare")] != [row["n"] for row in before["compare"]]
+    assert {row["other_revision"] for row in fresh(judged, "left_out")} == {1}
+    kept = Outcome.objects.filter(run__project=judged, item__in=gone)
+    assert kept.count() == kept.not_counted().count() == 2
+    assert not kept.counted_or_unlabelled().exists()
+    bulk_changes.undo_change(lead, change, now=timezone.now())
+    assert {table: fresh(judged, table) for table in TABLES} == before
 
 
 @pytest.mark.django_db

@@ -125,13 +125,14 @@ def sum_outcomes(
 
 def counted_condition(runs: Iterable[int]) -> str:
     """The condition for all headline numbers: the outcome is settled, it is on the item's own axis,
-    the final label of the item has not changed since it was judged, and the item is not excluded
-    from the project."""
+    the final label of the item has not changed since it was judged, and the item is still part of
+    the data set: not excluded, and not for qualification or control."""
     return f"""
         o.run_id IN ({", ".join(str(int(pk)) for pk in runs)}) AND o.main
         AND o.result <> 'pending' AND EXISTS (
             SELECT 1 FROM {Resolution._meta.db_table} AS r
-            JOIN {Item._meta.db_table} AS held ON held.id = r.item_id AND held.deleted_at IS NULL
+            JOIN {Item._meta.db_table} AS held
+                ON held.id = r.item_id AND held.deleted_at IS NULL AND held.purpose = 'test'
             WHERE r.item_id = o.item_id AND r.current AND r.revision_id = o.revision_id
             AND (o.truth = '' OR r.value = o.truth)
         )

@@ -189,15 +189,16 @@ class OutcomeQuerySet(models.QuerySet[Any]):
 
     def counted(self) -> OutcomeQuerySet:
         """Settled outcomes that count in figures: the item still has, on the judged revision, the
-        final label that the run pinned, and is not excluded from the project. If the run pinned no
-        label, any final label is enough."""
+        final label that the run pinned, and is part of the data set: not excluded, and not for
+        qualification or control. If the run pinned no label, any final label is enough."""
         return self.settled().filter(self._held())
 
     def counted_or_unlabelled(self) -> OutcomeQuerySet:
         """The outcomes of `counted`, and settled outcomes that were judged without a final label,
-        of items whose texts are still the same and that are not excluded from the project."""
-        current = Q(revision__number=F("item__revision_number"), item__deleted_at=None)
-        return self.settled().filter(self._held() | Q(truth=UNLABELLED) & current)
+        of items of the data set whose texts are still the same."""
+        current = Q(revision__number=F("item__revision_number"))
+        of_data_set = Q(item__deleted_at=None, item__purpose="test")
+        return self.settled().filter(self._held() | Q(truth=UNLABELLED) & current & of_data_set)
 
     def not_counted(self) -> OutcomeQuerySet:
         """Settled outcomes that figures leave out."""
@@ -281,8 +282,9 @@ class OutcomeQuerySet(models.QuerySet[Any]):
         # instead of joining the tables.
         truth = models.ExpressionWrapper(OuterRef("truth"), output_field=models.CharField())
         now = Resolution.objects.current().filter(
-            item=OuterRef("item"), revision=OuterRef("revision"), item__deleted_at=None
-        )
+            item=OuterRef("item"), revision=OuterRef("revision"),
+            item__deleted_at=None, item__purpose="test",
+        )  # fmt: skip
         return Q(Exists(now.alias(truth=truth).filter(Q(value=F("truth")) | Q(truth=""))))
 
     def _calls(self) -> models.QuerySet[Any]:

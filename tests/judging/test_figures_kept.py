@@ -203,12 +203,15 @@ def test_after_any_changes_what_is_kept_equals_what_is_made_now(judged: Project,
 
 
 @pytest.mark.django_db
-def test_an_excluded_item_leaves_all_figures_until_that_is_undone(judged: Project) -> None:
+@pytest.mark.parametrize("action", ["exclude", "control"])
+def test_an_item_that_leaves_the_data_set_leaves_all_figures_until_that_is_undone(
+    judged: Project, action: str
+) -> None:
     lead = make_member(judged, role="lead")
     before = {table: fresh(judged, table) for table in TABLES}
     gone = judged.items.filter(key=judged.items.order_by("pk")[0].key)
     change = bulk_changes.change_items(
-        lead, Item.objects.filter(pk__in=gone), "exclude", "", now=timezone.now()
+        lead, Item.objects.filter(pk__in=gone), action, "", now=timezone.now()
     ).change
     for table, name in (("undetected", "total"), ("cost", "total"), ("left_out", "items")):
         sums = [sum(row[name] for row in rows) for rows in (before[table], fresh(judged, table))]

@@ -16,12 +16,12 @@ def tabulate_left_out(runs: Iterable[Run]) -> list[dict[str, Any]]:
     """The table `left_out`: the number of outcomes of each run that are in no figure, by reason.
 
     `pending` outcomes have no result yet; `other_revision` are outcomes whose item has changed
-    since it was judged (corrected texts, another final label, excluded from the project);
-    `unlabelled` are those of items that had no final label then, which only the table `corrected`
-    uses. `items` is the number of items that count, and `shared` the number of those that count in
-    every run; `shared` is None for checks of explanations, which judge no items. Both leave out
-    duplicates where figures do; the columns `..._with_duplicates` include them, as tables by
-    ability and category do. Five queries, and none without a run.
+    since it was judged (corrected texts, another final label, excluded from the project, made a
+    control item); `unlabelled` are those of items that had no final label then, which only the
+    table `corrected` uses. `items` is the number of items that count, and `shared` the number of
+    those that count in every run; `shared` is None for checks of explanations, which judge no
+    items. Both leave out duplicates where figures do; the columns `..._with_duplicates` include
+    them, as tables by ability and category do. Five queries, and none without a run.
     """
     known = {run.pk: run for run in runs}
     if not known:
@@ -119,7 +119,8 @@ LEFT_OUT = Table(
     meanings={
         "pending": "number of outcomes without a result yet",
         "other_revision": "number of outcomes whose item has changed since it was judged: "
-        "corrected texts, another final label, or excluded from the project",
+        "corrected texts, another final label, excluded from the project, or made a "
+        "qualification or control item",
         "unlabelled": "number of outcomes of items that had no final label then; only the table "
         "`corrected` uses them",
         "items": "number of items that count in figures",

@@ -432,8 +432,12 @@ def _surgicality(project: Project, by: Grouping) -> dict[str, ClusterSums]:
     found: list[tuple[str, str, int, float]] = []
     for name in checks:
         labels = Label.objects.counted().in_project(project).of_tests().at_stage(Stage.LABEL)
-        rows = labels.answering(name).values_list(
-            by.expression("item__"), "item__cluster", "item", KeyTextTransform(name, "answers")
+        rows = (
+            labels.of_live_items()
+            .answering(name)
+            .values_list(
+                by.expression("item__"), "item__cluster", "item", KeyTextTransform(name, "answers")
+            )
         )
         for group, cluster, item, answer in rows.iterator(chunk_size=2000):
             said = list((json.loads(answer) if isinstance(answer, str) else answer).values())
@@ -458,7 +462,8 @@ def _detectability(project: Project, by: Grouping) -> dict[str, ClusterSums]:
     yes = str(first.options[0].value) if first.options else ""
     labels = Label.objects.current().in_project(project).of_tests().at_stage(Stage.BLIND)
     rows = (
-        labels.order_by()
+        labels.of_live_items()
+        .order_by()
         .values_list(by.expression("item__"), "item__cluster", "item")
         .annotate(n=Count("pk"), y=Count("pk", filter=Q(choice=yes)))
     )
@@ -491,7 +496,8 @@ def count_reasons(
     with lookups that start at the label.
     """
     counted = Label.objects.counted().in_project(project).of_tests().at_stage(Stage.LABEL)
-    labels = counted.filter(items) if items else counted
+    live = counted.of_live_items()
+    labels = live.filter(items) if items else live
     meant = AS_INTENDED if AS_INTENDED in dict(answer_choices(project)) else ""
     keys = {
         "group": by.expression("item__"),

@@ -148,6 +148,7 @@ def _count_reasons(project: Project, decides: MainField) -> dict[str, dict[str, 
     """Count the reasons given in counted labels, by answer: titles of reasons with numbers of
     labels."""
     labels = Label.objects.counted().at_stage(Stage.LABEL).in_project(project)
+    labels = labels.of_tests().of_live_items()
     found: dict[str, dict[str, int]] = defaultdict(dict)
     for name, titles in main_field.reason_fields(project):
         said: dict[str, Any] = {"reason": KeyTextTransform(name, "answers")}

@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Item, Membership, Project
-from annotation.reports import agreement_answers, category_board, grouping
+from annotation.reports import agreement_answers, category_board, grouping, tables
 from annotation.reports.category_board import BoardRow
 from stats import agreement
 from tests.annotation.test_pace import NOW, give
@@ -132,6 +132,24 @@ def test_detectability_is_the_share_of_people_who_saw_the_error_blind(project: P
     give(ada, "yes", stage="blind", counted=False)
     found = rows(project)[0].detectability
     assert (found.value, found.n) == (0.75, 2)
+
+
+def test_labels_of_excluded_items_are_no_finding_and_no_reason(project: Project) -> None:
+    ada, ben = make_member(project), make_member(project)
+    here, gone = make_item(project, slots=0), make_item(project, slots=0)
+    said = {"choice": "not-sure", "reason": "needs-expert", "claim_check": {"0": "explained"}}
+    give(ada, "not-sure", item=gone, answers=said)
+    give(ben, "yes", item=gone, stage="blind", counted=False)
+    [before] = rows(project)
+    assert (before.surgicality.n, before.detectability.n) == (1, 1)
+    [drop] = tables.measure_dropped(project).drops
+    assert (drop.value, len(drop.reasons)) == ("not-sure", 1)
+    Item.objects.filter(pk=gone.pk).update(deleted_at=NOW)
+    [row] = rows(project)
+    assert (row.items, row.surgicality.n, row.detectability.n) == (1, 0, 0)
+    assert dict(row.reasons) == {}
+    assert tables.measure_dropped(project).drops == ()
+    assert here.deleted_at is None
 
 
 def test_alpha_is_that_of_the_page_of_agreement(project: Project) -> None:

@@ -92,6 +92,5 @@ def _has_unlabelled(runs: Iterable[Run]) -> bool:
 
 
 def _has_audits(project: Project) -> bool:
-    """True if people are asked about explanations of the project's runs, in whichever project."""
-    found = explanation_audits.judged_explanations()
-    return found.filter(fields__project=project.slug).exists()
+    """True if people are asked about explanations of the project's runs, in one of its audits."""
+    return explanation_audits.judged_explanations(project).exists()

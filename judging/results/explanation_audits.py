@@ -16,7 +16,18 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Any, NamedTuple
 
-from django.db.models import Case, F, OuterRef, QuerySet, Subquery, TextField, Value, When
+from django.db.models import (
+    Case,
+    Exists,
+    F,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    TextField,
+    Value,
+    When,
+)
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, Coalesce, Concat
 
@@ -102,7 +113,8 @@ def create_audit(
     The draw depends only on the seed and the keys, so repeating it adds nothing, and a larger n
     adds to the earlier draw. A reply with only the JSON of a verdict has no explanation, so it is
     reported as a bad row. The project is created if necessary. Raises `AuditRefused` for runs
-    without explanations or without common items, and for a project with another task type.
+    without explanations or without common items, and for a project with another task type or whose
+    labels would not count (see `_audits_of`).
     """
     for run in runs:
         _check_run(run)
@@ -132,11 +144,12 @@ def _made(number: int, row: dict[str, Any]) -> Row | BadRow:
     return BadRow("audit", number, "explanation", reason)
 
 
-def judged_explanations() -> QuerySet[Any]:
-    """All explanations in audits, with `of` ("project/run/item", by slug, number and key), the
-    verdict "right" or "wrong", and the judged `quality`."""
+def judged_explanations(project: Project) -> QuerySet[Any]:
+    """The explanations of the project's runs in its audits, with `of` ("project/run/item", by slug,
+    number and key), the verdict "right" or "wrong", and the judged `quality`."""
     held = Resolution.objects.current().filter(item=OuterRef("pk"), value__in=QUALITIES)
-    found = Item.objects.live().filter(project__task_type__slug=TASK).order_by()
+    found = Item.objects.live().filter(project__in=_audits_of(project)).order_by()
+    found = found.filter(fields__project=project.slug)
     return found.alias(is_right=Cast(KT("fields__verdict_is_right"), TextField())).annotate(
         of=_join_key(KT("fields__project"), KT("fields__run"), KT("fields__item")),
         # The forms in which databases return a JSON true.
@@ -145,10 +158,24 @@ def judged_explanations() -> QuerySet[Any]:
     )
 
 
+def _audits_of(project: Project) -> QuerySet[Project]:
+    """The audits that count for a project. Everybody who creates projects can create an audit and
+    import items that name any project, so a lead of the project or a site admin must lead it. A
+    command creates one without leads if the project has none."""
+    leads = Membership.objects.filter(project=OuterRef("pk"), role=Role.LEAD)
+    own = project.members.filter(role=Role.LEAD, active=True).values("account")
+    trusted = leads.filter(Q(account__in=own) | Q(account__is_superuser=True), active=True)
+    audits = Project.objects.filter(task_type__slug=TASK)
+    return audits.filter(Exists(trusted) | ~Exists(leads))
+
+
 def filter_outcomes(found: OutcomeQuerySet, verdict: str, quality: str = "") -> OutcomeQuerySet:
     """The outcomes with an audited explanation of this verdict ("right" or "wrong") and, if given,
     of this quality."""
-    such = judged_explanations().filter(verdict=verdict)
+    project = Project.objects.filter(runs__in=found.order_by().values("run")).first()
+    if project is None:
+        return found.none()
+    such = judged_explanations(project).filter(verdict=verdict)
     such = such.filter(quality=quality) if quality else such
     own = _join_key(F("run__project__slug"), F("run__number"), F("item__key"))
     return found.alias(of=own).filter(of__in=such.values("of"))
@@ -247,6 +274,12 @@ def _get_or_create_project(slug: str, runs: Sequence[Run]) -> Project:
             f"The project {slug!r} has the task type {project.task_type.slug!r}. An audit needs "
             f"the task type {TASK!r}. Choose another project."
         )
+    for judged in {run.project for run in runs}:
+        if not _audits_of(judged).filter(pk=project.pk).exists():
+            raise AuditRefused(
+                f"No lead of the project {judged.slug!r} leads the project {slug!r}, so its labels "
+                "would not count. Add one as a lead first, or choose another project."
+            )
     return project
 
 

@@ -3,10 +3,11 @@
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from annotation.models import Project
+from annotation.models import Account, Project
 from judging.models import Run
+from judging.results import explanation_audits
 from judging.results.tables import audits
-from tests.builders import make_project
+from tests.builders import make_member, make_project
 from tests.judging.builders_decided import make_audit, make_replied, scores
 from tests.judging.builders_judging import make_items
 
@@ -52,6 +53,24 @@ def test_audits_of_other_runs_and_projects_are_no_part(run: Run) -> None:
     other = make_replied(item.project, "vanilla", [(item, scores(9, 5))])
     assert (other.number, audits.tabulate(other.project, [other])) == (1, [])
     assert audits.tabulate(run.project, []) == []
+
+
+def test_who_leads_other_projects_says_nothing_about_the_runs_of_this_one(run: Run) -> None:
+    audit = make_audit(run, (True, "correct"))
+    stranger = make_member(audit, role="lead")
+    outcomes = run.outcomes.all()
+    for audited in (audits.tabulate, audits.tabulate_classes):
+        assert list(audited(run.project, [run])) == []
+    assert not explanation_audits.filter_outcomes(outcomes, "right").exists()
+    assert stranger.account
+    # Once that person leads this project as well, or is a site admin, it counts.
+    own = make_member(run.project, role="lead", account=stranger.account)
+    assert len(audits.tabulate(run.project, [run])) == 1
+    own.active = False
+    own.save()
+    assert audits.tabulate(run.project, [run]) == []
+    Account.objects.filter(pk=stranger.account.pk).update(is_superuser=True)
+    assert len(audits.tabulate(run.project, [run])) == 1
 
 
 def test_deleted_explanations_are_no_part(run: Run) -> None:

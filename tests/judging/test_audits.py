@@ -283,6 +283,16 @@ def test_a_project_of_another_task_type_is_refused(project: Project) -> None:
         audit(project, judged(project), into="spiders")
 
 
+def test_a_project_whose_labels_would_not_count_is_refused(project: Project) -> None:
+    judged_run = judged(project)
+    other = make_project("audit", task_type="explanation-audit")
+    lead = make_member(other, role="lead")
+    with pytest.raises(explanation_audits.AuditRefused, match="would not count"):
+        audit(project, judged_run, n=1)
+    make_member(project, role="lead", account=lead.account)
+    assert audit(project, judged_run, n=1).drawn == 1
+
+
 def command(*numbers: int, project: str = "spiders", into: str = "audit", n: int = 2) -> str:
     said = io.StringIO()
     named = [f"--run={number}" for number in numbers]

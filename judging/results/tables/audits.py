@@ -42,8 +42,8 @@ def tabulate(project: Project, runs: Sequence[Run]) -> list[dict[str, Any]]:
     audited quality; `missing` counts the explanations that are not judged yet.
 
     The unit is the item, not the call: if an item has several explanations, such as one per sample,
-    each counts as a fraction. The explanations are items of other projects, whoever created these
-    projects. Makes one query.
+    each counts as a fraction. The explanations are items of other projects, of those that a lead of
+    this project or a site admin leads. Makes one query.
     """
     found = _count_by_quality(project)
     return [
@@ -58,7 +58,7 @@ def _count_by_quality(project: Project) -> dict[tuple[str, str], dict[str, Fract
     """Count the items with an explanation of each quality, by run and verdict."""
     found: dict[tuple[str, str], dict[str, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
     several: Counter[tuple[str, str]] = Counter()
-    rows = explanation_audits.judged_explanations().filter(fields__project=project.slug)
+    rows = explanation_audits.judged_explanations(project)
     rows = rows.annotate(run=KT("fields__run"), item=KT("fields__item"))
     counts = list(rows.values_list("run", "item", "verdict", "quality").annotate(n=Count("pk")))
     for run, item, *_, n in counts:
@@ -90,7 +90,7 @@ def tabulate_classes(project: Project, runs: Sequence[Run]) -> Iterator[dict[str
     query.
     """
     found: dict[str, dict[str, list[tuple[str, str, str]]]] = defaultdict(lambda: defaultdict(list))
-    rows = explanation_audits.judged_explanations().filter(fields__project=project.slug)
+    rows = explanation_audits.judged_explanations(project)
     rows = rows.annotate(run=KT("fields__run"), item=KT("fields__item"))
     columns_of = ("run", "item", "cluster", "verdict", "quality")
     for run, item, *said in rows.order_by("pk").values_list(*columns_of):

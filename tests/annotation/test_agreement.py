@@ -266,6 +266,16 @@ def test_only_counted_labels_of_work_in_force_make_the_figures(project: Project)
     assert measured(project).labels == 0
 
 
+def test_an_earlier_label_that_is_stored_later_replaces_none(project: Project) -> None:
+    people = people_of(project, "ann", "ben")
+    [item] = give(project, people, [("valid", "valid")])
+    # As an import does with a row of the past, such as of a file that begins with the latest rows.
+    before = timezone.now() - timedelta(days=30)
+    make_label(item, people[0], "invalid", created_at=before, current=False, counted=False)
+    assert (measured(project).labels, measured(project).items) == (2, 1)
+    assert row(measured(project), "percent").value == 1
+
+
 def test_a_label_given_after_seeing_others_gives_way_to_the_one_before(project: Project) -> None:
     people = people_of(project, "ann", "ben")
     [item] = give(project, people, [("valid", "invalid")])

@@ -143,7 +143,7 @@ class LabelQuerySet(models.QuerySet[Any]):
         """Labels of live items at a stage that were not withdrawn, in the order given."""
         found = self.filter(
             project=project, stage=stage, withdrawn_at=None, item__deleted_at=None
-        ).order_by("pk")
+        ).oldest_first()
         if "\0" in category:  # PostgreSQL refuses to search for it
             return found.none()
         return found.filter(item__category=category) if category else found

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.test import Client
+from django.utils import timezone
 
 from annotation.models import Item, Membership, Project
 from judging.errors import Refused
@@ -106,6 +107,16 @@ def test_what_is_neither_an_error_nor_none_is_left_out(project: Project) -> None
     Item.objects.filter(pk=bare[1].pk).update(revision_number=2)
     [row] = rows(project, "corrected")
     assert (row["total"], row["unlabelled"], row["evaluator"]) == (8, 4, 0.25)
+
+
+def test_what_is_no_part_of_the_data_set_is_left_out(project: Project) -> None:
+    labelled, bare = make_sets(project, 2, 1), make_unlabelled(project, 3)
+    judge([*labelled, *bare], "DUU" + "DUD")
+    [before] = rows(project, "corrected")
+    Item.objects.filter(pk=labelled[0].pk).update(purpose="probe")
+    Item.objects.filter(pk=bare[0].pk).update(deleted_at=timezone.now())
+    [after] = rows(project, "corrected")
+    assert (before["total"], after["total"]) == (6, 4)
 
 
 def test_runs_over_labelled_items_alone_have_no_row(project: Project) -> None:

@@ -87,7 +87,7 @@ def _load(
     wide = sorted(set(some.values_list("run", flat=True)))
     found: dict[int, dict[GroupKey, list[_Judged]]] = {pk: defaultdict(list) for pk in wide}
     outcomes = Outcome.objects.settled().main().filter(
-        item__deleted_at=None, item__duplicate_of=None,
+        item__deleted_at=None, item__purpose="test", item__duplicate_of=None,
         revision__number=F("item__revision_number"),
     )  # fmt: skip
     names = ("run", "result", "cluster", "now", *(one.expression("item__") for one in named))

@@ -10,12 +10,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from django.db.models import TextField
+from django.db.models.functions import Cast, Length
 from django.utils import timezone
 from django.utils.datastructures import MultiValueDict
 from django.utils.text import get_text_list
 
 from annotation.models import Item, Project
-from annotation.reports.grouping import Grouping
+from annotation.reports.grouping import GROUPING_COLUMNS, Grouping
 from judging.models import Outcome, Run, StoredFigure
 from judging.results import cache, run_marks
 from judging.results.cache import CacheKey
@@ -29,6 +31,8 @@ TABLE_PARAMETERS = ("run", "by")
 MOST_FIELDS = 25
 # A table has up to five rows for each run and group. A million rows would take gigabytes to show.
 MOST_GROUPS = 20_000
+# A longer value names no group. It may have a megabyte, which each row of the group would repeat.
+LONGEST_GROUP = 1_000
 
 
 class UnknownRun(ValueError):
@@ -102,9 +106,11 @@ class TableRequest:
 
     def rows(self) -> list[dict[str, Any]]:
         """Compute the rows now, however long it takes. Raises `UnknownField` for more than
-        `MOST_GROUPS` groups."""
-        if self.table.group_by and self.table.group_by.combines and not self.is_small():
-            self._check_number_of_groups()
+        `MOST_GROUPS` groups, and for fields with values longer than `LONGEST_GROUP`."""
+        if self.table.group_by:
+            self._check_length_of_groups()
+            if self.table.group_by.combines and not self.is_small():
+                self._check_number_of_groups()
         return list(self.table.rows(self.project, self.runs, self.by))
 
     def is_small(self) -> bool:
@@ -115,6 +121,18 @@ class TableRequest:
         if self.table.of_items:
             return Item.objects.in_project(self.project).all()[: most + 1].count() <= most
         return Outcome.objects.filter(run__in=self.runs)[: most + 1].count() <= most
+
+    def _check_length_of_groups(self) -> None:
+        items = Item.objects.in_project(self.project)
+        for name in self.by:
+            if name in GROUPING_COLUMNS:
+                continue
+            value = Cast(Grouping(name, name).expression(), TextField())
+            if items.alias(length=Length(value)).filter(length__gt=LONGEST_GROUP).exists():
+                raise UnknownField(
+                    f"The field {name} has values of more than {LONGEST_GROUP:,} characters, which "
+                    "name no groups. Choose other fields."
+                )
 
     def _check_number_of_groups(self) -> None:
         groups = {

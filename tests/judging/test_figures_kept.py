@@ -513,6 +513,20 @@ def test_more_groups_than_a_page_can_show_are_refused_before_they_are_counted(
         assert figures.run_job(pending.figure)
 
 
+@pytest.mark.django_db
+@pytest.mark.parametrize("table", ["detector", "dataset", "alignment", "blindspots"])
+def test_a_field_of_long_texts_names_no_groups(project: Project, table: str) -> None:
+    # Also where a table is so small that it is computed at once.
+    make_items(project, 1, fields={"passages": "x" * (figures.LONGEST_GROUP + 1), "id": "x"})
+    for name, is_refused in (("passages", True), ("id", False)):
+        asked = figures.build_request(project, tables.RESULT_TABLES[table], [], [name])
+        if is_refused:
+            with pytest.raises(UnknownField, match="values of more than 1,000 characters"):
+                asked.rows()
+        else:
+            asked.rows()
+
+
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("file", ["undetected.csv", "methods.txt"])
 def test_a_file_of_a_large_table_comes_once_a_worker_has_computed_it(

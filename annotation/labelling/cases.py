@@ -191,14 +191,16 @@ def last_decision(member: Membership) -> Label | None:
     return None if member.pk is None else offers.last_label(member, (Stage.ADJUDICATE,))
 
 
-def undo_decision(member: Membership, *, now: datetime) -> Item | None:
+def undo_decision(member: Membership, *, shown: str = "", now: datetime) -> Item | None:
     """Undo the member's latest decision, hold its item again and return it; None without a
-    decision.
+    decision. `shown` is the decision that the page showed as the latest, as in `undo_label`.
 
     The resolution is computed from the labels again. The undone decision and its resolution stay on
     record.
     """
-    offer = queue.undo_label(member, stage=Stage.ADJUDICATE, now=now) if member.pk else None
+    if not member.pk:
+        return None
+    offer = queue.undo_label(member, stage=Stage.ADJUDICATE, shown=shown, now=now)
     return offer.item if offer else None
 
 

@@ -75,12 +75,19 @@ export function entry(form, button, seconds) {
   return { key: form.elements.key.value, item, phase, title, fields: [...fields, ["seconds", seconds]] };
 }
 
+// The label that an undo takes back, also before the desk comes that shows it as the last.
+function markLast({ key, phase }) {
+  const undo = document.querySelector("#desk [data-undo]");
+  if (undo && phase !== "blind") undo.elements.label.value = key;
+}
+
 // Sends one label; `isNextHere`: the answer is a sentence, not the next item.
 export async function send(one, isNextHere) {
   keep(one);
   const headers = isNextHere ? { "Label-Next": "here" } : {};
   const answer = await post(address("submit/"), one.fields, { headers });
   flying.delete(one.key);
+  if (answer.kind === "stored") markLast(one);
   if (answer.kind === "stored" || answer.kind === "refused") remove(one);
   else put({ ...one, why: answer.kind, told: whyNot(answer) });
   return answer;

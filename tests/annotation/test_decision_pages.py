@@ -121,6 +121,21 @@ def test_the_last_decision_is_taken_back_from_the_list(people: Cast) -> None:
     assert Label.objects.get(stage=Stage.ADJUDICATE).withdrawn_at
 
 
+def test_a_double_click_undoes_one_decision(people: Cast) -> None:
+    client = browser_of(people.adjudicator)
+    for key in ("a", "b"):
+        item = disputed(people, key)
+        page = body(client.get(url("case", people, key)))
+        data = {name: hidden(page, name) for name in ("key", "item", "revision")}
+        data |= {"action": "decide", "choice": "invalid", "why-they-disagreed": "slip"}
+        client.post(url("case", people, key), data)
+    undo = {"label": hidden(body(client.get(url("adjudicate", people))), "label")}
+    for _ in range(2):
+        assert client.post(url("adjudicate", people), undo)["Location"] == url("case", people, "b")
+    assert Resolution.objects.current().get().item.key == "a"
+    assert not Resolution.objects.current().filter(item=item).exists()
+
+
 def test_the_list_costs_the_same_for_many_cases(
     people: Cast, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:

@@ -380,6 +380,23 @@ def test_undo_goes_back_label_by_label_until_there_is_none() -> None:
     assert queue.undo_label(member) is None
 
 
+def test_an_undo_that_comes_twice_undoes_one_label() -> None:
+    """As after a double click, or if the answer to the first was lost."""
+    member = make_member(make_project())
+    for _ in range(2):
+        make_item(member.project)
+        offer = take(member)
+        last = say(member, offer)
+    for shown in (last.submission, offer.key):
+        again = queue.undo_label(member, shown=shown)
+        assert again
+        assert (again.item, again.previous) == (offer.item, last)
+    assert Label.objects.filter(withdrawn_at=None).count() == 1
+    say(member, again)
+    with pytest.raises(Refused, match="undone already"):
+        queue.undo_label(member, shown=last.submission)
+
+
 def test_undo_of_a_label_whose_place_went_to_another_still_shows_its_item() -> None:
     ana, ben, hers, his = lose_slot()
     say(ana, hers, now=LATER)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.db import OperationalError
 from django.urls import reverse
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from annotation.accounts.keymap import DEFAULT_KEYS
 from annotation.models import Label, Membership
@@ -75,6 +75,33 @@ def test_what_needs_the_connection_says_that_it_waits(
     page.context.set_offline(True)
     page.keyboard.press(key)
     expect(page.locator(place)).to_contain_text(said)
+
+
+def test_an_undo_whose_answer_is_lost_undoes_one_label_only(
+    open_page: OpenPage, member: Membership
+) -> None:
+    """Some five seconds, until it is sent again."""
+    page = label_screen(open_page, member)
+    page.wait_for_load_state("networkidle")
+    for number in (2, 3):
+        choose(page, "2", f"item-{number:02}")
+    page.wait_for_load_state("networkidle")
+    lost: list[Route] = []
+
+    def lose_the_first(route: Route) -> None:
+        if lost:
+            route.fallback()
+            return
+        lost.append(route)
+        route.fetch()
+        route.abort()
+
+    page.route("**/undo/", lose_the_first)
+    page.keyboard.press(UNDO)
+    expect(page.locator("#trouble")).to_contain_text("Nothing was undone yet.")
+    wait_for(page, "item-02")
+    expect(page.locator("#trouble")).to_be_empty()
+    expect_choices({"item-01": "invalid"})
 
 
 def test_what_is_said_comes_to_who_has_scrolled_down(

@@ -256,17 +256,24 @@ def _check_correction(member: Membership, texts: Mapping[str, str]) -> None:
 
 
 def undo_label(
-    member: Membership, *, stage: str = Stage.LABEL, now: datetime | None = None
+    member: Membership, *, stage: str = Stage.LABEL, shown: str = "", now: datetime | None = None
 ) -> Offer | None:
     """Withdraw the member's last label and hold its item again; return None if there is no label.
 
     The withdrawn label stays on record. If another annotator has its slot now and the item has no
     free slot, the item is offered nevertheless, and a new label is an extra label.
+
+    `shown` is the label that the page showed as the last: its `submission`, or the key of the page
+    that it was sent from; "" if unknown. A request that comes twice undoes it once: if it is
+    withdrawn already, its item is offered again. Raises `Refused` if the member does not hold that
+    item any more.
     """
     now = now or timezone.now()
     with transactions.transact():
         claims.lock_member(member)
         stages = slots.related_stages(stage)
+        if undone := offers.find_undone(member, stages, shown):
+            return _offer_undone(member, undone)
         last, item = offers.last_label(member, stages), None
         while last and (item is None or item.pk != last.item_id):
             item = Item.objects.locked().get(pk=last.item_id)
@@ -283,6 +290,14 @@ def undo_label(
             Slot.objects.mark_begun([item.pk])
         record_event("undo", member, item, old={"choice": last.choice}, new={})
     return offers.build_offer(member, *claims.load_slot(slot.pk), previous=last) if slot else None
+
+
+def _offer_undone(member: Membership, undone: Label) -> Offer:
+    own = Slot.objects.of_item(undone.item).at_stage(undone.stage).of_member(member.pk)
+    slot = own.filter(state=Slot.State.HELD).first()
+    if slot is None:
+        raise Refused("This label is undone already. To undo the one before it, try again.")
+    return offers.build_offer(member, *claims.load_slot(slot.pk), previous=undone)
 
 
 def reopen_item(member: Membership, item_key: str, *, now: datetime | None = None) -> Offer:

@@ -332,6 +332,16 @@ def last_label(member: Membership, stages: tuple[str, ...]) -> Label | None:
     )
 
 
+def find_undone(member: Membership, stages: tuple[str, ...], shown: str) -> Label | None:
+    """The member's label with this `submission`, or from the page with this key, if it was
+    withdrawn; otherwise None."""
+    if not shown:
+        return None
+    names = (shown, submissions.digest_token(shown))
+    labels = Label.objects.of_member(member.pk).at_stages(stages).filter(submission__in=names)
+    return labels.filter(withdrawn_at__isnull=False).select_related("item").first()
+
+
 def _labels_in_force(stage: str) -> LabelQuerySet:
     """The labels at the stage that can be undone. Extra labels are included; decisions and
     verifications that no longer count are not."""

@@ -127,7 +127,8 @@ def _handle_decide(request: HttpRequest, member: Membership, item: Item) -> Http
 
 def _handle_undo(request: HttpRequest, member: Membership) -> HttpResponse:
     try:
-        item = cases.undo_decision(member, now=timezone.now())
+        shown = request.POST.get("label", "")
+        item = cases.undo_decision(member, shown=shown, now=timezone.now())
     except Refused as problem:
         messages.error(request, str(problem))
         return redirect("adjudicate", member.project.slug)

@@ -178,7 +178,10 @@ def submit_correction(request: HtmxRequest, member: Membership) -> HttpResponse:
 @submission_view
 def undo_label(request: HtmxRequest, member: Membership) -> HttpResponse:
     """Undo the member's last label and show its item again, with the previous answers."""
-    offer = queue.undo_label(member)
+    try:
+        offer = queue.undo_label(member, shown=request.POST.get("label", ""))
+    except Refused as problem:
+        return _render_problem(request, member, problem, SubmissionForm(request.POST))
     if offer is None:
         stands = " Qualification answers cannot be undone." if member.project.practice_items else ""
         return _render_next(request, member, f"You have no label to undo.{stands}")

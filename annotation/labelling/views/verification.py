@@ -17,7 +17,7 @@ from annotation.items import taxonomy as categories
 from annotation.items.diffing import stored
 from annotation.labelling import correct_answers, queue, verification
 from annotation.labelling.forms import LabelForm
-from annotation.labelling.queue import Waiting
+from annotation.labelling.queue import Waiting, offers
 from annotation.models import Account, Label, Membership, Stage
 from annotation.projects import access
 from annotation.tasktypes import fields
@@ -63,9 +63,17 @@ def undo_verdict(request: HttpRequest, slug: str) -> HttpResponse:
     """Undo the member's last verification and show its item again."""
     member = access.member_for(request, slug, right="label")
     if request.method == "POST":
-        offer = queue.undo_label(member, stage=Stage.VERIFY)
-        said = f"Undone. Verify {offer.item.key} again." if offer else ("You have nothing to undo.")
-        messages.success(request, said)
+        try:
+            offer = queue.undo_label(
+                member, stage=Stage.VERIFY, shown=request.POST.get("label", "")
+            )
+        except Refused as problem:
+            messages.error(request, str(problem))
+        else:
+            said = (
+                f"Undone. Verify {offer.item.key} again." if offer else "You have nothing to undo."
+            )
+            messages.success(request, said)
     return redirect("verify", slug)
 
 
@@ -100,6 +108,7 @@ def _render_page(
         "member": member,
         "task": _task(member),
         "problem": problem,
+        "last": offers.last_label(member, (Stage.VERIFY,)),
         "done": Label.objects.current().by_member(member.pk, Stage.VERIFY).count(),
         **({"waiting": found} if isinstance(found, Waiting) else _case(request, member, found)),
     }

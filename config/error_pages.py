@@ -35,6 +35,10 @@ class SignedOutMiddleware:
 
     It runs before Django's CSRF check, which would call the form outdated: when a session ends, its
     CSRF token often ends too. GET requests for pages are passed on to their views.
+
+    The label screen names the account that it was opened with in the header `Account`. If somebody
+    else has signed in since, in another tab of the same browser, that account is signed out: its
+    page must not show their items, or keep their drafts and labels under its name.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -50,13 +54,19 @@ class SignedOutMiddleware:
         form that was filled in, a redirect for any other POST. Return None to pass the request on
         to the view."""
         # `login_required` and the admin set this attribute on views that need a sign-in.
-        if not hasattr(view, "login_url") or request.user.is_authenticated:
+        if not hasattr(view, "login_url") or _is_signed_in(request):
             return None
         page = _referring_page(request) or request.get_full_path()
         sign_in = redirect_to_login(page, view.login_url)
         if _is_fragment(request) or (request.method == "POST" and _typed_values(request)):
             return _render_refused(request, "401.html", 401, sign_in=sign_in.url)
         return sign_in if request.method == "POST" else None
+
+
+def _is_signed_in(request: HttpRequest) -> bool:
+    """True if the sender is signed in, with the account that the page was opened with."""
+    opened = request.headers.get("Account") or str(request.user.pk)
+    return request.user.is_authenticated and opened == str(request.user.pk)
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:

@@ -51,7 +51,7 @@ export const drawn = () => new Promise((go) => {
 });
 
 export async function ask(url, options = {}) {
-  const headers = { "HX-Request": "true", ...options.headers };
+  const headers = { "HX-Request": "true", Account: document.body.dataset.account, ...options.headers };
   try {
     const signal = options.signal ?? AbortSignal.timeout(TIMEOUT);
     const response = await fetch(url, { ...options, headers, signal });

@@ -6,7 +6,7 @@ from playwright.sync_api import Page, expect
 
 from annotation.models import Label, Membership
 from tests.browser.conftest import OpenPage
-from tests.browser.screen import label_screen, wait_for, with_items
+from tests.browser.screen import label_screen, second_page, wait_for, with_items
 from tests.builders import PASSWORD, make_member, make_project
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -48,6 +48,24 @@ def test_a_label_is_kept_until_its_author_has_signed_in_again(
     wait_for(page, "item-01")
     expect(page.locator("#comment")).to_have_value("Spiders have eight.")
     expect(page.locator("[data-last]")).to_contain_text("You chose “Not relevant”")
+    assert not Label.objects.exists()
+
+
+def test_a_page_ends_with_its_session_when_somebody_else_signs_in_in_another_tab(
+    open_page: OpenPage,
+) -> None:
+    """Otherwise it would show their items, and keep their labels under its own name."""
+    member = with_items(make_project(), 3)
+    page = label_screen(open_page, member)
+    page.wait_for_load_state("networkidle")
+    page.context.clear_cookies()
+    other = second_page(page)
+    other.goto(reverse("my-items", args=[member.project.slug]))
+    sign_in(other, make_member(member.project))
+    other.wait_for_url("**/my-items/")
+    page.keyboard.press("4")
+    expect(page.locator("#trouble")).to_contain_text("You have been signed out.")
+    expect(page.locator("#trouble")).to_contain_text("“Not relevant” is kept here")
     assert not Label.objects.exists()
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tests.builders import Cast, make_item
+from tests.builders import Cast, browser_of, make_item
 
 pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}
@@ -55,6 +55,19 @@ def test_a_script_is_told_that_one_must_sign_in(people: Cast, way: str, kind: st
     assert "<html" not in answer.content.decode()
     # It goes where every page has a place for it, over nothing that was typed.
     assert (answer["HX-Retarget"], answer["HX-Reswap"]) == ("#refused", "innerMorph")
+
+
+def test_a_page_of_somebody_else_gets_nothing_of_who_signed_in_since(people: Cast) -> None:
+    """As where two people share a browser, and one of them left the label screen open in a tab."""
+    make_item(people.project)
+    assert people.annotator.account
+    client = browser_of(people.lead)
+    for account, status in ((people.annotator.account, 401), (people.lead.account, 200)):
+        assert account
+        opened = HTMX | {"Account": str(account.pk)}
+        for path in ("label/", "label/next/", "label/ahead/"):
+            answer = client.get(f"/projects/{people.project.slug}/{path}", headers=opened)
+            assert answer.status_code == status, (path, account)
 
 
 def test_a_part_that_a_page_asks_for_again_says_the_same(people: Cast) -> None:

@@ -72,7 +72,7 @@ export function entry(form, button, seconds) {
   const fields = fieldsOf(form, button).filter(([name]) => name !== "seconds");
   const { item, phase } = panel().dataset;
   const title = (button?.dataset.title ? button : form.querySelector("label[data-title]:has(:checked)"))?.dataset.title ?? "answers";
-  return { key: form.elements.key.value, item, phase, title, fields: [...fields, ["seconds", seconds]] };
+  return { key: form.elements.key.value, item, phase, title, fields: [...fields, ["seconds", seconds]], at: Date.now() };
 }
 
 // The label that an undo takes back, also before the desk comes that shows it as the last.
@@ -84,7 +84,7 @@ function markLast({ key, phase }) {
 // Sends one label; `isNextHere`: the answer is a sentence, not the next item.
 export async function send(one, isNextHere) {
   keep(one);
-  const headers = isNextHere ? { "Label-Next": "here" } : {};
+  const headers = { "Label-Age": (Date.now() - one.at) / 1000, ...(isNextHere && { "Label-Next": "here" }) };
   const answer = await post(address("submit/"), one.fields, { headers });
   flying.delete(one.key);
   if (answer.kind === "stored") markLast(one);

@@ -164,6 +164,24 @@ def test_saving_the_text_unchanged_is_not_called_a_correction(member: Membership
     assert "The text of spider-1 is unchanged" in page
 
 
+@pytest.mark.parametrize(
+    ("age", "status"), [("60", 422), ("0.2", 200), ("NaN", 200), ("1e400", 200), ("", 200)]
+)
+def test_a_label_that_waited_in_the_browser_does_not_replace_a_later_one(
+    member: Membership, age: str, status: int
+) -> None:
+    item = make_item(member.project)
+    first = take(member)
+    say(member, take(member), "invalid", now=timezone.now() - timedelta(seconds=30))
+    headers = HTMX | {"Label-Age": age}
+    answer = browser_of(member).post(
+        url("label-submit", member), shown(first, choice="valid"), headers=headers
+    )
+    assert answer.status_code == status
+    kept = "invalid" if status == 422 else "valid"
+    assert Label.objects.get(item=item, current=True).choice == kept
+
+
 def test_undo_with_nothing_to_undo_says_so(member: Membership) -> None:
     make_item(member.project)
     page = body(browser_of(member).post(url("label-undo", member), follow=True))

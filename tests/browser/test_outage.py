@@ -163,6 +163,23 @@ def test_a_label_of_an_item_that_went_to_somebody_else_is_said_to_be_extra(
     assert not Label.objects.get(member=member, item=theirs.item).counted
 
 
+def test_a_label_that_waited_does_not_replace_one_that_was_given_later(
+    open_page: OpenPage, member: Membership
+) -> None:
+    """As of who labels on without a connection and then goes to another computer."""
+    page = prepared(open_page, member)
+    page.context.set_offline(True)
+    label(page, "1")
+    label(page, "1")
+    later = say(member, take(member), "invalid")
+    page.context.set_offline(False)
+    expect(page.locator("#outbox")).to_contain_text(
+        "You have labelled this item again since, on another page. That label stays."
+    )
+    expect_choices({"item-01": "invalid", "item-02": "valid"})
+    assert Label.objects.get(current=True, item__key="item-01") == later
+
+
 def test_a_reload_without_a_connection_shows_the_held_item_and_goes_on_by_itself(
     open_page: OpenPage, member: Membership
 ) -> None:

@@ -365,6 +365,14 @@ def check_item(member: Membership, item: Item, made: SubmissionToken, shown: Sub
         raise Refused("This item was removed from the project. Continue with the next one.")
 
 
+def check_latest(claim: Claim, given_at: datetime | None) -> None:
+    """Raise `Refused` if the member's current label was stored after this one was given."""
+    if given_at is None or claim.label is None:
+        return
+    if Label.objects.filter(pk=claim.label, created_at__gt=given_at).exists():
+        raise Refused("You have labelled this item again since, on another page. That label stays.")
+
+
 def check_revision(made: SubmissionToken, shown: Submission) -> None:
     """Raise `Refused` if the key was issued for a revision other than the revision sent as
     shown."""

@@ -59,6 +59,7 @@ def store_label(
     sent: Submission,
     *,
     stage: str = Stage.LABEL,
+    given_at: datetime | None = None,
     now: datetime | None = None,
 ) -> Label:
     """Store the member's label of the shown revision. Sending the same key twice stores it once.
@@ -69,6 +70,9 @@ def store_label(
     label takes a free slot now. Otherwise the label is kept as extra. Raises
     `Refused` for a key, item or answer that was not offered, for a key that was already sent with
     other answers, and for a second first look; `Stale` if the texts have been corrected.
+
+    `given_at` is when the member chose the answer, which may have waited in the browser for a
+    connection. Raises `Refused` if they have labelled the item again since, elsewhere.
     """
     now = now or timezone.now()
     ticket = submissions.read_token(sent.key, member)
@@ -94,6 +98,7 @@ def store_label(
             # A page that was loaded before the change was shown would replace it unnoticed.
             raise Refused("You have given your first look at this item. Go on with the second one.")
         claims.check_order(task, member, claim.slot, ticket)
+        claims.check_latest(claim, given_at)
         if task.names_changes(sent.answers):
             stored.pin_shown(claim.revision, ticket.diff)
         sent = _with_passages(sent, task, claim.revision, asked)

@@ -7,6 +7,7 @@ progress, the last ten labels, and the number of items in each of the member's l
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import wraps
 from typing import Any
 
@@ -17,6 +18,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
@@ -147,7 +149,8 @@ def submit_label(request: HtmxRequest, member: Membership) -> HttpResponse:
     task = tasktypes.load_task_type(member.project)
     form = LabelForm(request.POST, task)
     try:
-        made = queue.store_label(member, _validate_form(form).submission())
+        sent = _validate_form(form).submission()
+        made = queue.store_label(member, sent, given_at=_read_given_at(request))
     except Refused as problem:
         return _render_problem(request, member, problem, form)
     if qualification.build_lesson(made):
@@ -245,6 +248,15 @@ def _describe_stored(made: Label, task: tasktypes.TaskType) -> str:
     )
     said = task.in_order(made.first_shown).title_of(made.choice)
     return f"{made.item.key} is labelled: {said}.{extra}"
+
+
+def _read_given_at(request: HttpRequest) -> datetime | None:
+    """When the label was given: the header `Label-Age` has the seconds that it waited in the
+    browser, whose clock may be wrong. None without it."""
+    try:
+        return timezone.now() - timedelta(seconds=float(request.headers.get("Label-Age", "")))
+    except (ValueError, OverflowError):
+        return None
 
 
 def _validate_form(form: SubmissionForm) -> SubmissionForm:

@@ -8,6 +8,7 @@ const AFTER = 1000;
 const WORDS = ["text", "note"];
 
 let painted = null;
+let version = ""; // of the draft on the server that the painted form shows or has sent
 let timer = 0;
 let begun = false;
 let flight = Promise.resolve();
@@ -21,9 +22,15 @@ const isOffline = () => screen().dataset.kept !== undefined || panel().dataset.a
 
 const readAll = (item) => JSON.parse(localStorage.getItem(nameOf(item)) ?? "null");
 
+// Whether the server got another draft of the painted item since, from another browser.
+const isBehind = (kept) => {
+  const { item, draft } = panel().dataset;
+  return item === kept.item && Boolean(draft) && kept.version !== undefined && kept.version !== draft;
+};
+
 function read(item) {
   const kept = readAll(item);
-  return kept?.isStored && !isOffline() ? null : kept;
+  return kept && !isOffline() && (kept.isStored || isBehind(kept)) ? null : kept;
 }
 
 function keepHere(item, draft) {
@@ -50,7 +57,7 @@ function collect() {
 function draft() {
   const form = labelForm();
   const { item, revision } = panel().dataset;
-  return { key: form.elements.key.value, item, revision: Number(revision), data: collect() };
+  return { key: form.elements.key.value, item, revision: Number(revision), data: collect(), version };
 }
 
 // Something was typed or chosen.
@@ -73,9 +80,14 @@ function send(options) {
 
 async function store(now, options) {
   const answer = await postData(address("draft/"), now, options);
-  const kept = read(now.item);
-  const isLast = kept && JSON.stringify(kept.data) === JSON.stringify(now.data);
-  if (answer.kind === "stored" && isLast) keepHere(now.item, { ...kept, isStored: true });
+  if (answer.kind !== "stored") return;
+  const stored = JSON.parse(answer.body).version;
+  const isPainted = now.item === panel().dataset.item;
+  if (isPainted) version = panel().dataset.draft = stored;
+  const kept = readAll(now.item);
+  if (!kept) return;
+  const isStored = JSON.stringify(kept.data) === JSON.stringify(now.data);
+  keepHere(now.item, { ...kept, version: stored, isStored });
 }
 
 // What waits to be sent goes out now: the page is left, or another item comes.
@@ -116,6 +128,7 @@ export function restore() {
   stop();
   begun = false;
   painted = null;
+  version = panel().dataset.draft ?? "";
   const form = labelForm();
   if (!form) return false;
   const kept = read(panel().dataset.item);
@@ -142,6 +155,15 @@ export function stale() {
   const kept = read(panel().dataset.item ?? "");
   if (!kept || kept.revision === Number(panel().dataset.revision)) return "";
   return editor() && kept.data.text === storedOf(editor()) ? "" : (kept.data.text ?? "");
+}
+
+// What was written in this browser and is not in the form, since the server has a later draft.
+export function elsewhere() {
+  const kept = labelForm() && !isOffline() && readAll(panel().dataset.item);
+  if (!kept || kept.isStored || !isBehind(kept)) return "";
+  const shown = collect();
+  const words = ["comment", ...WORDS].map((name) => (kept.data[name] === shown[name] ? "" : kept.data[name]));
+  return words.filter(Boolean).join("\n\n");
 }
 
 // A choice that was made and could not be stored, since the person was signed out or the item changed.

@@ -48,6 +48,8 @@ export function begin(wasWriting) {
   const stale = drafts.stale();
   if (drafts.restore()) editor.showRestored(panel());
   if (stale) connection.keep("Your draft corrects an earlier revision:", stale);
+  const elsewhere = drafts.elsewhere();
+  if (elsewhere) connection.keep("You went on with this draft in another browser. In this one you wrote:", elsewhere);
   editor.markBegun(panel());
   texts.draw(panel());
   const side = panel().querySelector(".label-side");

@@ -94,6 +94,29 @@ def test_unsaved_text_survives_leaving_and_loading_again(
     assert page.input_value("#correct-text") == TEXTS["perturbed"]
 
 
+def test_a_draft_that_went_on_in_another_browser_is_not_replaced_by_the_older_one(
+    open_page: OpenPage, member: Membership
+) -> None:
+    """Some seconds: a draft is stored one second after the last key."""
+    page = label_screen(open_page, member)
+    page.fill("#comment", "Six.")
+    page.goto("/")  # at once: what comes of the draft is not heard any more
+    other = label_screen(open_page, member)
+    expect(other.locator("#comment")).to_have_value("Six.")
+    with other.expect_response("**/draft/"):
+        other.fill("#comment", "Six, and a long text.")
+    page.goto(reverse("label", args=[member.project.slug]))
+    wait_for(page, "item-01")
+    expect(page.locator("#comment")).to_have_value("Six, and a long text.")
+    expect(page.locator("#trouble")).to_contain_text("In this one you wrote:Six.")
+    with page.expect_response("**/draft/"):
+        page.fill("#comment", "Six, and a long text, and more.")
+    page.reload()
+    wait_for(page, "item-01")
+    expect(page.locator("#comment")).to_have_value("Six, and a long text, and more.")
+    expect(page.locator("#trouble")).to_be_empty()
+
+
 def test_a_comment_outlives_a_correction_and_comes_back_with_an_undone_label(
     open_page: OpenPage, member: Membership
 ) -> None:

@@ -130,6 +130,11 @@ class Draft(models.Model):
     def __str__(self) -> str:
         return f"draft of {self.member} on {self.item.key}"
 
+    @property
+    def version(self) -> str:
+        """Differs after each change of what is begun."""
+        return self.updated_at.isoformat()
+
     def sent(self) -> None:
         """Delete the draft after its label is stored, but keep an unsent correction."""
         left = {name: self.data[name] for name in ("text", "note") if name in self.data}

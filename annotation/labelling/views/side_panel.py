@@ -32,13 +32,14 @@ def renew_holds(request: HttpRequest, slug: str) -> JsonResponse:
 @require_POST
 @login_required
 def save_draft(request: HttpRequest, slug: str) -> JsonResponse:
-    """Store a draft, sent as a JSON object of key, item, revision and data."""
+    """Store a draft, sent as a JSON object of key, item, revision and data. The answer has its
+    version, by which the page sees whether another browser has changed it since."""
     member = access.member_for(request, slug, right="label")
     try:
         kept = drafts.save_draft(member, *_parse_draft(request.body))
     except Refused as problem:
         return JsonResponse({"problem": str(problem)}, status=422)
-    return JsonResponse({"kept": kept is not None})
+    return JsonResponse({"kept": kept is not None, "version": kept.version if kept else ""})
 
 
 @submission_view

@@ -112,18 +112,29 @@ TEXT_NAMES = ("comment", "text", "note")
 DIFF = "diff"
 
 
+class Outdated(Refused):
+    """Another page has changed the draft: its version now, and the words in it."""
+
+    def __init__(self, draft: Draft) -> None:
+        super().__init__("You went on with this draft on another page.")
+        self.version = draft.version
+        self.words = [draft.data[name] for name in TEXT_NAMES if draft.data.get(name)]
+
+
 def save_draft(
     member: Membership,
     shown: Submission,
     data: Mapping[str, Any],
+    version: str | None = None,
     *,
     now: datetime | None = None,
 ) -> Draft | None:
     """Store the member's draft on a shown item; return None if the draft is empty or its label is
-    already stored.
+    already stored. `version` is that of the draft that the page began with, "" for none, and None
+    if unknown.
 
     Raises `Refused` for an item that the page did not show, and if the draft is too long or the
-    member has too many.
+    member has too many; `Outdated` if there is a draft with other words by now.
     """
     begun = _tidy(data)
     item, diff = _shown_item(member, shown)
@@ -132,6 +143,11 @@ def save_draft(
         claims.lock_member(member)
         if Label.objects.filter(submission=submissions.digest_token(shown.key)).exists():
             return None
+        before = find_draft(member, item)
+        if version is not None and before and before.version != version:
+            other = Outdated(before)
+            if other.words and other.words != [begun[name] for name in TEXT_NAMES if name in begun]:
+                raise other
         if not begun:
             delete_draft(member, item)
             return None

@@ -1,6 +1,7 @@
 // Unsent drafts: stored in this browser at once and on the server a moment later. What the server has
 // is only used here where the page itself comes from this browser, as there is no connection.
 import { storedOf } from "./editor.js";
+import * as connection from "./connection.js";
 import * as fields from "./fields.js";
 import { address, panel, postData, screen } from "./page.js";
 
@@ -71,23 +72,27 @@ export function keep() {
   timer = setTimeout(send, AFTER);
 }
 
+// One after the other, as each says which draft it follows. Who leaves the page cannot wait.
 function send(options) {
   clearTimeout(timer);
   timer = 0;
-  flight = store(draft(), options);
+  const now = draft();
+  flight = options?.keepalive ? store(now, null, options) : flight.then(() => store(now, readAll(now.item)?.version));
   return flight;
 }
 
-async function store(now, options) {
-  const answer = await postData(address("draft/"), now, options);
-  if (answer.kind !== "stored") return;
-  const stored = JSON.parse(answer.body).version;
-  const isPainted = now.item === panel().dataset.item;
-  if (isPainted) version = panel().dataset.draft = stored;
+async function store(now, follows = null, options = {}) {
+  const answer = await postData(address("draft/"), { ...now, version: follows }, options);
+  const stored = answer.headers.get("Draft-Version");
+  if (stored === null) return undefined;
+  if (now.item === panel().dataset.item) version = panel().dataset.draft = stored;
   const kept = readAll(now.item);
-  if (!kept) return;
-  const isStored = JSON.stringify(kept.data) === JSON.stringify(now.data);
-  keepHere(now.item, { ...kept, version: stored, isStored });
+  const isStored = answer.kind === "stored" && JSON.stringify(kept?.data) === JSON.stringify(now.data);
+  if (kept) keepHere(now.item, { ...kept, version: stored, isStored });
+  if (answer.kind === "stored") return undefined;
+  // What was written elsewhere stands beside it before it is replaced.
+  connection.keep("You wrote in this draft on another page, too:", JSON.parse(answer.body).elsewhere.join("\n\n"));
+  return store(now, stored, options);
 }
 
 // What waits to be sent goes out now: the page is left, or another item comes.

@@ -47,7 +47,7 @@ class Desk:
     def draft(self, **sent: object) -> None:
         path = reverse("label-draft", args=[self.member.project.slug])
         answer = self.client.post(path, json.dumps(sent), content_type="application/json")
-        assert answer.json()["kept"]
+        assert answer.json() == {"kept": True}
 
     def _kept(self, response: object) -> str:
         self.said.append(response.content.decode())  # type: ignore[attr-defined]

@@ -5,7 +5,7 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from annotation.accounts.keymap import DEFAULT_KEYS
-from annotation.models import Label, Membership, Revision, Slot
+from annotation.models import Draft, Label, Membership, Revision, Slot
 from tests.browser.conftest import OpenPage
 from tests.browser.screen import label_screen, lose_connection, said, wait_for, with_items
 from tests.builders import TEXTS, correct, make_project, take
@@ -115,6 +115,20 @@ def test_a_draft_that_went_on_in_another_browser_is_not_replaced_by_the_older_on
     wait_for(page, "item-01")
     expect(page.locator("#comment")).to_have_value("Six, and a long text, and more.")
     expect(page.locator("#trouble")).to_be_empty()
+
+
+def test_a_page_that_stayed_open_shows_what_it_would_replace_in_a_draft(
+    open_page: OpenPage, member: Membership
+) -> None:
+    """Some seconds: a draft is stored one second after the last key."""
+    page, other = label_screen(open_page, member), label_screen(open_page, member)
+    with other.expect_response("**/draft/"):
+        other.fill("#comment", "A long text.")
+    for words in ("Six.", "Six and more."):
+        with page.expect_response(lambda answer: "/draft/" in answer.url and answer.ok):
+            page.fill("#comment", words)
+        expect(page.locator("#trouble pre")).to_have_text("A long text.")
+        assert Draft.objects.get().data["comment"] == words
 
 
 def test_a_comment_outlives_a_correction_and_comes_back_with_an_undone_label(

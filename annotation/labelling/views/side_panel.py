@@ -32,14 +32,21 @@ def renew_holds(request: HttpRequest, slug: str) -> JsonResponse:
 @require_POST
 @login_required
 def save_draft(request: HttpRequest, slug: str) -> JsonResponse:
-    """Store a draft, sent as a JSON object of key, item, revision and data. The answer has its
-    version, by which the page sees whether another browser has changed it since."""
+    """Store a draft, sent as a JSON object of key, item, revision, data and the `version` that the
+    page began with. If another page has changed it since, the answer is 409 and has what that page
+    wrote. The header `Draft-Version` has the present version."""
     member = access.member_for(request, slug, right="label")
     try:
         kept = drafts.save_draft(member, *_parse_draft(request.body))
+    except drafts.Outdated as problem:
+        answer = JsonResponse({"elsewhere": problem.words}, status=409)
+        answer["Draft-Version"] = problem.version
+        return answer
     except Refused as problem:
         return JsonResponse({"problem": str(problem)}, status=422)
-    return JsonResponse({"kept": kept is not None, "version": kept.version if kept else ""})
+    answer = JsonResponse({"kept": kept is not None})
+    answer["Draft-Version"] = kept.version if kept else ""
+    return answer
 
 
 @submission_view
@@ -124,13 +131,13 @@ def _panel_context(member: Membership, request: HttpRequest, version: Any) -> di
     }
 
 
-def _parse_draft(body: bytes) -> tuple[Submission, Any]:
-    """Parse the shown item and the draft's data from the body. Raises `Refused` if the body cannot
-    be read."""
+def _parse_draft(body: bytes) -> tuple[Submission, Any, str | None]:
+    """Parse the shown item, the draft's data and its version, if any, from the body. Raises
+    `Refused` if the body cannot be read."""
     try:
         sent = json.loads(body[: drafts.MAX_LENGTH * 6])
         shown = Submission(str(sent["key"]), str(sent["item"]), int(sent["revision"]))
-        return shown, sent["data"]
+        return shown, sent["data"], sent.get("version")
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise Refused("The form could not be read. Reload the page.") from error
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db.models import Q
 
@@ -12,9 +12,11 @@ from annotation.errors import Refused, TooEarly
 from annotation.labelling import visibility
 from annotation.labelling.models.labels import LabelQuerySet
 from annotation.labelling.models.notes import CommentQuerySet, number_comments
+from annotation.labelling.queue import claims
 from annotation.models import RIGHTS, Comment, Event, Item, Label, Membership, Stage
 
 MAX_LENGTH = 10_000
+SAME_WITHIN = timedelta(minutes=1)
 MAX_SUGGESTIONS = 6
 
 
@@ -96,11 +98,16 @@ def load_readable(member: Membership, found: Iterable[Comment], *, now: datetime
 
 
 def add_comment(member: Membership, item: Item, text: str, *, now: datetime) -> Comment:
-    """Store a comment; members whom it names as @alias find the comment among their mentions.
-    Raises `TooEarly` and `Refused`."""
+    """Store a comment; members whom it names as @alias find the comment among their mentions. The
+    same text again within a minute is the same comment: a double click, or sent again as the answer
+    was lost. Raises `TooEarly` and `Refused`."""
     text = text.replace("\r\n", "\n").strip()
     _check(member, item, text)
     with transactions.transact():
+        claims.lock_member(member)
+        own = Comment.objects.of_item(item).filter(member=member, text=text)
+        if again := own.filter(created_at__gt=now - SAME_WITHIN).first():
+            return again
         comment = Comment.objects.create(item=item, member=member, text=text, created_at=now)
         members = Membership.objects.in_project(member.project).filter(active=True)
         comment.mentions.set(find_mentioned(text, members))

@@ -50,6 +50,14 @@ def test_comments_are_seen_only_after_ones_own_label(
     assert read(bob, item) == ["An insect has six."]
 
 
+def test_a_comment_that_is_sent_twice_is_stored_once(ann: Membership, item: Item) -> None:
+    first = write(ann, item, "An insect has six.")
+    assert write(ann, item, "An insect has six.") == first
+    comments.withdraw_comment(ann, item, 1, now=timezone.now())
+    assert write(ann, item, "An insect has six.") != first
+    assert read(ann, item) == ["An insect has six."]
+
+
 def test_what_was_said_with_a_label_is_in_the_thread_while_the_label_stands(
     ann: Membership, bob: Membership, item: Item
 ) -> None:

@@ -1,6 +1,9 @@
-"""What gunicorn itself says is written as all else is, one JSON object a line. It finds this file
-where it is started."""
+"""Settings of gunicorn, which finds this file where it is started."""
 
+# By default a request may say in these headers which part of its path is the site's own prefix, and
+# its sender would choose where links lead in pages that a process renders once.
+forwarder_headers = ""
+# What gunicorn itself says is written as all else is, one JSON object a line.
 logconfig_dict = {
     "version": 1,
     "disable_existing_loggers": False,

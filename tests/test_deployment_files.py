@@ -1,11 +1,14 @@
 """What docker-compose.yml and the Dockerfile promise, read where no container engine is at hand."""
 
 import re
+import runpy
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from gunicorn.config import Config
+from gunicorn.http.parser import RequestParser
 
 ROOT = Path(__file__).resolve().parents[1]
 COMPOSE = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
@@ -105,6 +108,17 @@ def test_without_containers_the_commands_are_the_same() -> None:
     [web] = re.findall(r"^ExecStart=/srv/blindspot/app/(.*)$", page, re.MULTILINE)
     assert web in lines
     assert f"\nTimeoutStopSec={SERVICES['web']['stop_grace_period'].removesuffix('s')}\n" in page
+
+
+def test_no_request_chooses_the_path_that_links_begin_with() -> None:
+    config = Config()
+    for name, value in runpy.run_path(str(ROOT / "gunicorn.conf.py")).items():
+        if name in config.settings:
+            config.set(name, value)
+    config.set("forwarded_allow_ips", "*")
+    sent = b"GET /x/docs/ HTTP/1.1\r\nHost: a\r\nSCRIPT_NAME: /x\r\nPATH_INFO: /y\r\n\r\n"
+    request = next(RequestParser(config, [sent], ("127.0.0.1", 1)))
+    assert request.headers == [("HOST", "a")]
 
 
 def test_what_a_worker_makes_a_page_can_give() -> None:

@@ -81,14 +81,16 @@ def load_dump(source: Path, tables: Mapping[str, int]) -> None:
             copy.backup(connection.connection)
         return
     connection.close()
-    with _start_program("psql", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1") as told:
-        _write(told, RESET_SCHEMA_SQL)
+    # Not psql's `--single-transaction`: at the end of its input it would commit, also if that ends
+    # because this process was killed.
+    with _start_program("psql", "--quiet", "--set=ON_ERROR_STOP=1") as told:
+        _write(told, b"BEGIN;\n" + RESET_SCHEMA_SQL)
         options = ["--no-owner", "--no-privileges", "--schema=public", "--file=-", str(source)]
         with _start_program("pg_restore", *options, reading=True) as script:
             for part in iter(lambda: script.read(1 << 20), b""):
                 _write(told, part)
         said = json.dumps(dict(tables)).replace("'", "''")
-        _write(told, _CHECK_ROWS_SQL.format(said, DIFFERS).encode())
+        _write(told, _CHECK_ROWS_SQL.format(said, DIFFERS).encode() + b"COMMIT;\n")
 
 
 def _check_integrity(copy: sqlite3.Connection) -> bool:
@@ -156,8 +158,6 @@ def _start_program(program: str, *options: str, reading: bool = False) -> Iterat
     try:
         yield pipe
     except BaseException as error:
-        # If psql is killed, it rolls back. At the end of its input, it would commit an incomplete
-        # dump.
         process.kill()
         if reading or not isinstance(error, _GaveUp):
             raise

@@ -4,8 +4,11 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
+import sys
+import time
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -395,6 +398,45 @@ def test_a_backup_whose_manifest_lies_about_its_rows_changes_nothing(
     assert done.returncode
     assert "not those that it lists" in done.stderr
     assert place.digests() == before
+
+
+# Writes enough for three reads of the command, lets psql connect, then kills the command.
+KILLER = f"""#!{sys.executable}
+import os, signal, sys, time
+sys.stdout.write("CREATE TABLE half (a int);" + " " * 3_500_000)
+sys.stdout.flush()
+time.sleep(2)
+os.kill(os.getppid(), signal.SIGKILL)
+"""
+OTHERS = (
+    "SELECT count(*) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+)
+
+
+@pytest.mark.postgresql
+@pytest.mark.processes
+def test_a_restore_that_is_killed_changes_nothing(
+    postgres_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some seconds: two commands, each a process of its own."""
+    name, saved = f"blindspot_killed_{os.getpid()}", tmp_path / "saved.zip"
+    template = postgresql_template(postgres_server)
+    place = Place(make_postgresql(postgres_server, name, template=template), tmp_path / "var")
+    try:
+        place.did("backup", str(saved))
+        before = place.digests()
+        program = tmp_path / "bin" / "pg_restore"
+        program.parent.mkdir()
+        program.write_text(KILLER)
+        program.chmod(0o700)
+        monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
+        assert place.manage("restore", str(saved), "--replace").returncode == -signal.SIGKILL
+        while place.run(OTHERS) != [(0,)]:
+            time.sleep(0.05)
+        assert place.digests() == before
+    finally:
+        drop_postgresql(postgres_server, name)
 
 
 def test_programs_that_are_not_here_are_named_with_the_remedy(

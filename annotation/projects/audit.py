@@ -5,7 +5,7 @@ import binascii
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 from annotation.errors import Refused
@@ -168,9 +168,9 @@ def _parse_cursor(cursor: str) -> tuple[datetime, int]:
     try:
         said = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
         at, number = json.loads(said)
-        place = datetime.fromisoformat(at), int(number)
-    except (binascii.Error, ValueError, TypeError, RecursionError) as error:
+        place = datetime.fromisoformat(at).astimezone(UTC), int(number)
+    except (binascii.Error, ValueError, TypeError, OverflowError, RecursionError) as error:
         raise Refused("There is no such page. Start with the newest events.") from error
-    if place[0].tzinfo is None or not 0 <= place[1] < 2**63:
+    if not 0 <= place[1] < 2**63:
         raise Refused("There is no such page. Start with the newest events.")
     return place

@@ -192,7 +192,9 @@ class EventQuerySet(models.QuerySet["Event"]):
         """Find the events from `first` to `last`. Both are days in UTC and included; None means no
         limit."""
         found = self.filter(created_at__gte=_day_start(first)) if first else self
-        return found.filter(created_at__lt=_day_start(last) + timedelta(days=1)) if last else found
+        if last is None or last == date.max:
+            return found
+        return found.filter(created_at__lt=_day_start(last) + timedelta(days=1))
 
     def done_by(self, name: str) -> EventQuerySet:
         """Find the events by the member with this alias, or by the account with this user name."""

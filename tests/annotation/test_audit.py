@@ -87,6 +87,7 @@ def test_a_label_a_change_of_it_and_what_follows_are_on_record(people: Cast) -> 
         ({"kind": "king"}, []),
         ({"first": "2026-03-02", "last": "2026-03-02"}, ["run 2"]),
         ({"last": "2026-03-01"}, ["run 1"]),
+        ({"kind": "king", "last": "9999-12-31"}, []),
         ({"subject": "%"}, []),
     ],
 )
@@ -118,7 +119,15 @@ def test_pages_follow_each_other_without_a_gap_also_within_a_moment(people: Cast
     assert seen == [f"run {number}" for number in reversed(range(7))]
 
 
-@pytest.mark.parametrize("after", ["x", "bnVsbA", "WzEsMl0", "W1siMjAyNiJdXQ", "é", "W" * 9000])
+# ["0001-01-01T00:00:00+23:59",1] and ["2026-03-01T00:00:00+00:00",1e999]
+BEFORE_ALL = "WyIwMDAxLTAxLTAxVDAwOjAwOjAwKzIzOjU5IiwxXQ"
+ENDLESS = "WyIyMDI2LTAzLTAxVDAwOjAwOjAwKzAwOjAwIiwxZTk5OV0"
+
+
+@pytest.mark.parametrize(
+    "after",
+    ["x", "bnVsbA", "WzEsMl0", "W1siMjAyNiJdXQ", "é", "W" * 9000, BEFORE_ALL, ENDLESS],
+)
 def test_a_place_that_no_page_gave_is_refused_in_words(people: Cast, after: str) -> None:
     happened(people, "run 1", datetime(2026, 3, 1, tzinfo=UTC))
     with pytest.raises(Refused, match="Start with the newest"):

@@ -14,6 +14,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 BAD_CURSOR_MESSAGE = "This cursor is not valid. Start without one, and follow `next`."
+# Pages give times in UTC. Others may have no place in it, and PostgreSQL refuses far time zones.
+OTHER_ZONE = re.compile(r"\d{4}-\d\d-\d\d[T ][^+-]*[+-](?!00:00$).*")
 
 
 ONLY = "only"
@@ -66,8 +68,9 @@ class CursorPages(CursorPagination):
             cursor = super().decode_cursor(request)
         except NotFound as problem:
             raise ParseError(BAD_CURSOR_MESSAGE) from problem
+        position = str((cursor and cursor.position) or "")
         # The last is what is made of characters that are none of a cursor.
-        if cursor and ("\0" in str(cursor.position or "") or cursor == Cursor(0, False, None)):
+        if "\0" in position or OTHER_ZONE.match(position) or cursor == Cursor(0, False, None):
             raise ParseError(BAD_CURSOR_MESSAGE)
         return cursor
 

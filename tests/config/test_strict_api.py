@@ -1,6 +1,8 @@
 """What the API refuses instead of guessing, and how its document says so."""
 
+import base64
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.test import Client
@@ -8,7 +10,7 @@ from django.urls import reverse
 from drf_spectacular.generators import SchemaGenerator
 
 from judging.results import tables
-from tests.builders import Cast, make_item
+from tests.builders import Cast, browser_of, make_item
 
 pytestmark = pytest.mark.django_db
 
@@ -43,6 +45,14 @@ def test_a_cursor_that_no_page_gave_is_refused(items: Any, cursor: str) -> None:
     refused = items(cursor=cursor)
     assert refused.status_code == 400
     assert "This cursor is not valid" in refused.json()["detail"]
+
+
+def test_a_cursor_of_a_time_that_no_database_knows_is_refused(people: Cast) -> None:
+    client = browser_of(people.lead.account)
+    for time in ("0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59"):
+        cursor = base64.b64encode(urlencode({"p": time}).encode()).decode()
+        address = reverse("api-jobs", args=[people.project.slug])
+        assert client.get(address, {"cursor": cursor}).status_code == 400
 
 
 def test_bodies_have_no_other_names_and_no_empty_texts_that_are_refused(

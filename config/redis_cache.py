@@ -3,10 +3,15 @@
 Failed sign-ins are counted in this cache. If Redis is down, people must not be locked out, but they
 must not get unlimited attempts either. So each process then counts by itself, as the embedded
 default always does.
+
+A Redis that is full, or whose disk is full, may still answer reads. Whoever read there and counted
+here would never see what was counted. So after an error everything stays in the process until Redis
+has stored something again.
 """
 
 import json
 import logging
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +20,13 @@ from django.core.cache.backends.redis import RedisCache
 from redis.exceptions import RedisError
 
 logger = logging.getLogger(__name__)
+# So long a Redis that failed is not asked again: a page asks several times, and each may wait.
+RETRY_SECONDS = 5.0
+# Only these show that Redis stores again. One that is full still deletes.
+_STORING = frozenset({"add", "set", "incr"})
+# When Redis may be asked again after it failed, by the prefix of the keys. Every thread has a cache
+# of its own.
+_retry_at: dict[str, float] = {}
 
 
 class JSONSerializer:
@@ -59,10 +71,19 @@ class SharedCache(RedisCache):
             client.delete(key)
 
     def _asked(self, redis: Callable[..., Any], name: str, *args: Any, **options: Any) -> Any:
+        here, prefix = getattr(caches["process"], name), self.key_prefix
+        retry_at = _retry_at.get(prefix)
+        if retry_at is not None:
+            if time.monotonic() < retry_at or name not in _STORING:
+                return here(*args, **options)
+            _retry_at[prefix] = time.monotonic() + RETRY_SECONDS  # one thread tries
         try:
-            return redis(*args, **options)
+            answer = redis(*args, **options)
         except RedisError as error:
+            _retry_at[prefix] = time.monotonic() + RETRY_SECONDS
             logger.warning(
                 "Redis does not answer, so limits are counted in this process only: %s", error
             )
-            return getattr(caches["process"], name)(*args, **options)
+            return here(*args, **options)
+        _retry_at.pop(prefix, None)
+        return answer

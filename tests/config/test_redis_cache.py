@@ -9,7 +9,10 @@ from uuid import uuid4
 
 import pytest
 from django.core.cache import caches
+from django.core.cache.backends.redis import RedisCache
+from redis.exceptions import OutOfMemoryError
 
+from config import redis_cache
 from config.redis_cache import JSONSerializer, SharedCache
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,6 +64,51 @@ def test_without_redis_this_process_counts_by_itself(caplog: pytest.LogCaptureFi
     assert cache.get(name) == [1.0]
     assert caches["process"].get(name) == [1.0]
     assert "counted in this process only" in caplog.text
+
+
+@pytest.fixture
+def full(monkeypatch: pytest.MonkeyPatch) -> SharedCache:
+    """A Redis without room: it reads and deletes, and stores nothing."""
+
+    def refuse(*args: object, **options: object) -> None:
+        raise OutOfMemoryError("OOM command not allowed")
+
+    for name in ("add", "set", "incr"):
+        monkeypatch.setattr(RedisCache, name, refuse)
+    monkeypatch.setattr(RedisCache, "get", lambda self, name, default=None, **options: default)
+    monkeypatch.setattr(RedisCache, "delete", lambda self, name, **options: False)
+    return cache_at("redis://full/0")
+
+
+def test_a_full_redis_does_not_switch_limits_off(
+    full: SharedCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"wrong-{uuid4()}"
+    for wait in (redis_cache.RETRY_SECONDS, 0.0):  # Redis may be asked again
+        monkeypatch.setattr(redis_cache, "RETRY_SECONDS", wait)
+        full.set(name, [*full.get(name, []), wait], 60)
+    assert len(full.get(name)) == 2
+
+
+def test_a_full_redis_locks_nobody_out(full: SharedCache) -> None:
+    name = f"lock-{uuid4()}"
+    for _ in range(3):
+        assert full.add(name, True, 60)
+        full.delete(name)
+
+
+def test_a_redis_that_failed_is_asked_again_later_and_then_used(
+    shared: SharedCache, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(redis_cache, "RETRY_SECONDS", 0.0)
+        patch.setattr(RedisCache, "set", lambda *args: 1 / 0)
+        patch.setattr(redis_cache, "RedisError", ZeroDivisionError)
+        shared.set("number", 1, 60)
+        assert shared.get("number") == 1
+    shared.set("number", 2, 60)
+    assert shared.get("number") == 2
+    assert cache_at(redis_url, shared.key_prefix).get("number") == 2
 
 
 FAIL_THREE_TIMES = """

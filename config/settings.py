@@ -400,6 +400,9 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+# A Redis whose disk is full, or that has just become a replica, answers but refuses messages.
+# Without this, the worker would end, and with it all work that it finds itself.
+CELERY_BROKER_CHANNEL_ERROR_RETRY = True
 # A message only wakes a worker up. If it cannot be sent at once, it is dropped: every worker polls
 # for due work itself, and a page must never wait for a broker that is down.
 CELERY_TASK_PUBLISH_RETRY = False

@@ -124,6 +124,11 @@ def test_due_work_is_done_without_any_broker(
     assert wait_for(lambda: worked_on == [7])
 
 
+def test_a_broker_that_answers_but_takes_no_messages_does_not_end_a_worker() -> None:
+    """As Redis does while its disk is full. Celery reads this, and would end otherwise."""
+    assert current_app.conf.broker_channel_error_retry
+
+
 def test_what_a_change_of_settings_asks_for_is_done_though_its_message_was_lost(
     due: Due, loop: WorkLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

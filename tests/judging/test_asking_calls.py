@@ -15,6 +15,7 @@ from django.db import connection
 from django.utils import timezone
 
 from annotation.models import Item, Project
+from judging.evaluators import http_client
 from judging.evaluators.limits import MemoryLedger
 from judging.evaluators.retries import POLICIES
 from judging.jobs.worker import WorkKind, WorkLoop
@@ -22,7 +23,9 @@ from judging.models import Endpoint, Outcome, Reply, Request, Run
 from judging.runs import lifecycle, progress
 from judging.runs.engine import ask as engine_ask
 from judging.runs.engine import lease
+from judging.runs.engine import store as engine_store
 from judging.runs.engine.ask import TimeSlice
+from judging.runs.engine.store import CallResult
 from tests.builders import make_project
 from tests.judging.builders_judging import (
     ONE_CALL,
@@ -556,6 +559,28 @@ def test_a_mistake_of_ours_in_one_call_costs_no_other_reply(
     run = work(make_run(project, make_endpoint(evaluator)))
     assert results(run)["unavailable"] == 1
     assert Reply.objects.count() == 9
+
+
+def test_a_reply_that_is_too_long_is_not_kept_with_its_error(
+    evaluator: ScriptedEvaluator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its error's frames would hold it, many at a time, until Python looks for cycles."""
+    kept: list[Exception] = []
+
+    def store(endpoint: Endpoint, holder: str, group: list[CallResult]) -> None:
+        kept.extend(one.error for one in group if one.error)
+        return store_results(endpoint, holder, group)
+
+    store_results = engine_store.store_results
+    monkeypatch.setattr(engine_store, "store_results", store)
+    monkeypatch.setattr(http_client, "MAX_REPLY_BYTES", 10)
+    project = make_project()
+    make_items(project, 2)
+    run = make_run(project, make_endpoint(evaluator), ONE_CALL)
+    last_try(run)
+    work(run)
+    assert "longer than 10 bytes" in str(kept[0])
+    assert [(one.__traceback__, one.__context__) for one in kept] == [(None, None)] * 2
 
 
 def test_characters_that_no_database_takes_do_not_lose_a_reply(

@@ -411,7 +411,9 @@ async def _ask_requests(work: TimeSlice) -> None:
                 raise
         except EvaluatorError as error:
             work.over = work.over or isinstance(error, Halting)
-            failed = error
+            # Its frames hold the whole reply, and in a cycle with this one they would stay long.
+            failed = error.with_traceback(None)
+            failed.__context__ = None
         except Exception as error:
             # A bug in one call must not cause the loss of replies to other calls.
             log.exception("Request %s could not be sent.", leased.request_id)

@@ -147,19 +147,21 @@ CHECKS = (
     build_sql_check(
         "spent",
         "A run has spent at least the cost of the replies that it alone uses, and at most the cost "
-        "of all replies that it uses.",
+        "of all replies that it uses and of all tries without a reply.",
         "The cost of a reply was booked twice or not at all, so caps and cost tables are wrong.",
         f"""
         SELECT {_RUN}, u.spent AS stored, COALESCE(c.own, 0) AS at_least,
             COALESCE(c.every, 0) AS at_most
         FROM {_RUNS} LEFT JOIN (
             SELECT w.run_id, SUM(CASE WHEN w.users = 1 THEN y.cost ELSE 0 END) AS own,
-                SUM(y.cost) AS every, COUNT(y.id) - COUNT(y.cost) AS unknown
+                SUM(COALESCE(y.cost, 0) + q.charged) AS every,
+                COUNT(y.id) - COUNT(y.cost) AS unknown
             FROM (
                 SELECT d.request_id, d.run_id,
                     COUNT(*) OVER (PARTITION BY d.request_id) AS users
                 FROM (SELECT DISTINCT request_id, run_id FROM judging_call) AS d
-            ) AS w JOIN judging_reply y ON y.request_id = w.request_id
+            ) AS w JOIN judging_request q ON q.id = w.request_id
+            LEFT JOIN judging_reply y ON y.request_id = q.id
             GROUP BY w.run_id
         ) AS c ON c.run_id = u.id
         WHERE u.kind = 'asked' AND (
@@ -170,12 +172,15 @@ CHECKS = (
     ),
     build_sql_check(
         "spent-once",
-        "All runs together have spent the cost of all replies, each reply once.",
+        "All runs together have spent the cost of all replies, each reply once, and at most that "
+        "of all tries without a reply besides.",
         "The cost of a shared reply was booked twice or not at all.",
         f"""
-        SELECT u.spent AS stored, y.cost AS counted, y.unknown AS unknown_replies FROM (
+        SELECT u.spent AS stored, y.cost AS counted, q.charged, y.unknown AS unknown_replies FROM (
             SELECT COALESCE(SUM(spent), 0) AS spent FROM judging_run
         ) AS u CROSS JOIN (
+            SELECT COALESCE(SUM(charged), 0) AS charged FROM judging_request
+        ) AS q CROSS JOIN (
             SELECT COALESCE(SUM(cost), 0) AS cost, COUNT(*) - COUNT(cost) AS unknown
             FROM judging_reply AS r WHERE EXISTS (
                 SELECT 1 FROM judging_call c JOIN judging_run a ON a.id = c.run_id
@@ -183,7 +188,7 @@ CHECKS = (
             )
         ) AS y
         WHERE u.spent < y.cost - {_TOLERANCE} * (1 + y.cost)
-            OR y.unknown = 0 AND u.spent > y.cost + {_TOLERANCE} * (1 + y.cost)
+            OR y.unknown = 0 AND u.spent > y.cost + q.charged + {_TOLERANCE} * (1 + y.cost)
         """,
     ),
     build_sql_check(

@@ -12,12 +12,19 @@ from django.utils import timezone
 from annotation.models import Event, Project
 from judging.errors import Refused
 from judging.evaluators.providers import openai_compatible
-from judging.evaluators.providers.errors import Rejected, ServerError
+from judging.evaluators.providers.errors import (
+    BrokenReply,
+    EvaluatorError,
+    Rejected,
+    ServerError,
+    TimedOut,
+)
 from judging.models import Budget, Endpoint, Reply, Request, Run
 from judging.runs import lifecycle, spending
 from judging.runs.engine import store
 from judging.runs.engine.lease import LEASE_DURATION
 from judging.runs.engine.store import CallResult
+from operation.integrity import CHECKS
 from tests.builders import make_member, make_project
 from tests.judging.builders_judging import (
     answer,
@@ -76,6 +83,32 @@ def test_an_answer_whose_cost_is_not_told_counts_as_what_was_reserved(project: P
     run = capped(project, "0.35")
     answer(run, number=1, tokens_out=None)
     assert money(run) == (0, CALL)
+
+
+@pytest.mark.parametrize("error", [TimedOut("No full reply."), BrokenReply("It ended.")])
+def test_a_try_that_may_have_been_answered_counts_as_what_was_reserved(
+    project: Project, error: EvaluatorError
+) -> None:
+    """The provider charges for what it wrote, also if the reply was late or cut off."""
+    run = capped(project, "0.35", items=1)
+    for tries in (1, 2):
+        fail(run, error)
+        assert money(run) == (0, tries * CALL)
+        Run.objects.update(state=Run.State.RUNNING)  # it paused since all calls timed out
+        Request.objects.update(next_try=timezone.now())
+    answer(run, tokens_out=50)
+    assert money(run) == (0, Decimal("0.25"))
+    assert set(Request.objects.values_list("reserved", "charged")) == {(0, 2 * CALL)}
+    for name in ("spent", "spent-once", "reserved"):
+        assert not list(CHECKS[name].find())
+
+
+def test_tries_without_a_reply_never_pass_the_cap(project: Project) -> None:
+    run = capped(project, "0.35")
+    while fail(run, BrokenReply("It ended."), number=1):
+        Request.objects.update(next_try=timezone.now())
+    assert money(run) == (0, Decimal("0.3"))
+    assert run.state == Run.State.PAUSED
 
 
 def test_counts_that_no_call_can_have_break_no_run(project: Project) -> None:

@@ -42,10 +42,12 @@ _CREDENTIAL = re.compile(r"(?i)\b(bearer|basic)\s+[^\s\"',;]+|\bsk-[\w-]{8,}")
 
 
 class EvaluatorError(Exception):
-    """Any failure to get an answer; `retry_after` is None unless the provider asked for a pause."""
+    """Any failure to get an answer; `retry_after` is None unless the provider asked for a pause.
+    `may_cost` is True if the provider may have answered all the same, and charge for it."""
 
     cause = "unavailable"
     retry_after: float | None = None
+    may_cost = False
 
 
 class Transient(EvaluatorError):
@@ -66,10 +68,12 @@ class ServerError(Transient):
 
 class TimedOut(Transient):
     cause = "timed_out"
+    may_cost = True
 
 
 class BrokenReply(Transient):
     cause = "unavailable"
+    may_cost = True
 
 
 class Permanent(EvaluatorError):

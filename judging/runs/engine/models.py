@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.db import models
 from django.db.models import Count, Exists, F, OuterRef, Q
+from django.db.models.functions import Round
 
 if TYPE_CHECKING:
     from judging.models import Run
@@ -98,6 +99,11 @@ class RequestQuerySet(models.QuerySet[Any]):
         """Return leased requests to the queue."""
         return self.update(state="waiting", **UNLEASED)
 
+    def charge(self) -> int:
+        """Add what is reserved for leased requests to what their tries without a reply cost."""
+        # SQLite adds binary fractions.
+        return self.update(charged=Round(F("charged") + F("reserved"), precision=12))
+
     def ask_again(self, now: datetime) -> int:
         """Return failed requests to the queue, as if they had never been tried."""
         again = {"attempts": 0, "tried": {}, "next_try": now, "cause": "", "message": ""}
@@ -155,6 +161,13 @@ class Request(models.Model):
     leased_until = models.DateTimeField(null=True, blank=True)
     leased_for = models.ForeignKey("Run", models.PROTECT, null=True, blank=True)
     reserved = models.DecimalField(max_digits=20, decimal_places=12, default=0)
+    charged = models.DecimalField(
+        max_digits=20,
+        decimal_places=12,
+        default=0,
+        db_default=0,
+        help_text="What tries without a reply may have cost, as it was booked.",
+    )
     cause = models.CharField(max_length=20, blank=True)
     message = models.TextField(blank=True, help_text="The provider's error message.")
     created_at = models.DateTimeField(default=timezone.now)

@@ -183,11 +183,16 @@ def _settle_money(
     kept: Sequence[CallResult],
     replies: Iterable[tuple[_AnsweredRequest, Decimal | None]],
 ) -> None:
-    """Replace reserved amounts by actual costs; an unknown cost counts as the reserved amount."""
+    """Replace reserved amounts by actual costs; an unknown cost counts as the reserved amount, also
+    that of a try without a reply that the provider may have answered."""
     paid = [
         (leased.run_id, rows[leased.request_id].reserved if price is None else price)
         for (leased, _), price in replies
     ]
+    lost = [one.leased for one in kept if one.error and one.error.may_cost]
+    paid += [(leased.run_id, rows[leased.request_id].reserved) for leased in lost]
+    if lost:
+        Request.objects.filter(pk__among=[leased.request_id for leased in lost]).charge()
     spending.settle((rows[one.leased.request_id] for one in kept), paid)
 
 

@@ -54,6 +54,17 @@ def test_nothing_spent_is_said_and_leads_to_a_first_run(browser: Client, project
     assert "Only a lead can set the cap." in page
 
 
+def test_a_clone_is_offered_with_the_cap_of_its_run(
+    client: Client, project: Project, lead: Membership
+) -> None:
+    make_items(project, 1)
+    endpoint = make_endpoint("http://127.0.0.1:9/v1", price_in=Decimal(1), price_out=Decimal(1))
+    run = make_run(project, endpoint, cap=Decimal("2.5"))
+    client.force_login(lead.account)
+    page = client.get(reverse("run-clone", args=[project.slug, run.number])).content.decode()
+    assert 'name="cap" value="2.5"' in page
+
+
 def test_a_cap_set_later_counts_what_was_spent_before(
     client: Client, project: Project, lead: Membership
 ) -> None:

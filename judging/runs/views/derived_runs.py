@@ -175,6 +175,7 @@ def clone_run(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     form = CloneForm(
         _submitted_data(request), is_lead=member.is_lead, same=run.endpoint, others=others
     )
+    form.initial["cap"] = None if run.cap is None else f"{run.cap.normalize():f}"
     if request.method == "POST" and form.is_valid():
         try:
             copy = lifecycle.clone_run(run, access.ensure_membership(member), **form.cleaned_data)

@@ -394,7 +394,10 @@ SPECTACULAR_SETTINGS = {
 
 CELERY_BROKER_URL = REDIS_URL or "memory://localhost/"
 CELERY_BROKER_TRANSPORT_OPTIONS = (
-    {"visibility_timeout": 3600} if REDIS_URL else {"polling_interval": 0.1}
+    # Without timeouts, a page that sends a message would wait as long as Redis hangs.
+    {"visibility_timeout": 3600, "socket_connect_timeout": 1, "socket_timeout": 2}
+    if REDIS_URL
+    else {"polling_interval": 0.1}
 )
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False

@@ -3,6 +3,7 @@ do.
 """
 
 import logging
+import time
 from typing import TYPE_CHECKING, Any
 
 from celery import shared_task
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from judging.results import figures
 
 log = logging.getLogger(__name__)
+# So long a broker that took no message is asked nothing: a page waits for each try.
+QUIET_SECONDS = 10.0
+_quiet_until = 0.0
 
 
 @shared_task(name="judging.work", ignore_result=True)
@@ -56,9 +60,13 @@ def _send(task: Any, pk: int) -> None:
 
 
 def _deliver(task: Any, pk: int) -> None:
+    global _quiet_until
+    if time.monotonic() < _quiet_until:
+        return
     try:
         task.delay(pk)
     except OperationalError as error:
+        _quiet_until = time.monotonic() + QUIET_SECONDS
         log.warning(
             "The broker did not accept a message (%s); workers will find the work themselves.",
             error,

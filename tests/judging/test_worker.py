@@ -1,10 +1,15 @@
 import gc
+import os
+import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 
 import pytest
 from celery import current_app
@@ -21,6 +26,7 @@ from judging.models import Worker
 from judging.results import figures
 from judging.runs.engine import ask, lease
 
+ROOT = Path(__file__).resolve().parents[2]
 Due = Callable[[Callable[[], list[int]]], None]
 
 
@@ -87,6 +93,34 @@ def test_an_embedded_worker_answers_a_message_at_once(due: Due, worked_on: list[
     with embedded_worker.running_worker():
         tasks.notify_workers(3)
         assert wait_for(lambda: worked_on == [3])
+
+
+NOTIFY_TWICE = """
+import time, django
+django.setup()
+from judging import tasks
+for _ in range(2):
+    began = time.monotonic()
+    tasks.notify_workers(3)
+    print(time.monotonic() - began)
+"""
+
+
+def test_a_page_does_not_wait_for_a_broker_that_hangs(tmp_path: Path) -> None:
+    """It takes connections and never answers, as one that is stopped or swaps."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        environment = {**os.environ, "REDIS_URL": f"redis://127.0.0.1:{server.getsockname()[1]}/0"}
+        environment |= {"VAR_DIR": str(tmp_path), "SECRET_KEY": "k" * 50}
+        environment |= {"DATABASE_URL": f"sqlite:///{tmp_path / 'own.sqlite3'}"}
+        environment |= {"DJANGO_SETTINGS_MODULE": "config.settings"}
+        environment.pop("SITE_URL", None)
+        run = subprocess.run(
+            [sys.executable, "-c", NOTIFY_TWICE], env=environment, cwd=ROOT, check=True,
+            capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+    first, second = map(float, run.stdout.split())
+    assert first < 15
+    assert second < 0.1
 
 
 def test_stopping_a_worker_asks_running_slices_to_end(due: Due) -> None:

@@ -207,9 +207,11 @@ def _run(journal: Journal, evaluator_log: Path, cap: Decimal) -> Iterator[Line]:
     twice = Reply.objects.values("request").annotate(n=Count("pk")).filter(n__gt=1).count()
     yield Line("requests with two replies", str(twice), twice)
     yield from _asked_against_replies(journal, evaluator_log)
-    spent = Reply.objects.aggregate(cost=Sum("cost"))["cost"] or Decimal(0)
-    off = abs(spent - run.spent) > Decimal("0.000001")
-    yield Line("spent", f"{run.spent:f}, and {spent:f} by the replies", int(off))
+    paid = Reply.objects.aggregate(cost=Sum("cost"))["cost"] or Decimal(0)
+    lost = Request.objects.aggregate(charged=Sum("charged"))["charged"] or Decimal(0)
+    off = abs(paid + lost - run.spent) > Decimal("0.000001")
+    said = f"{run.spent:f}: {paid:f} by the replies and {lost:f} by calls without one"
+    yield Line("spent", said, int(off))
     over = [note for note in journal.all("spent") if Decimal(note["spent"]) > Decimal(note["cap"])]
     yield Line("times that the run was seen above its cap", str(len(over)), len(over))
     reached, others = (len(_pauses(journal, by_cap=by_cap)) for by_cap in (True, False))

@@ -29,6 +29,7 @@ NOISE = [
     (r"\d\d:\d\d(:\d\d)?", "time"),
     (r'(name="key" value="|"key":"|data-ticket=")[\w:.=-]{30,}"', "ticket"),
     (r'"submission":"\w+"', "digest"),
+    (r'name="label" value="\w+"', "digest"),
 ]
 
 

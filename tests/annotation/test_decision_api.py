@@ -110,8 +110,8 @@ def test_without_an_item_the_comments_are_those_of_all_items_that_one_may_read_a
 ) -> None:
     for key in ("a", "b", "c"):
         make_item(people.project, key)
-    for key in ("a", "b", "a"):
-        ask(people.lead, "comments/", {"item": key, "text": f"Of {key}."}, 201)
+    for number, key in enumerate(("a", "b", "a")):
+        ask(people.lead, "comments/", {"item": key, "text": f"Of {key}, {number}."}, 201)
     ask(people.lead, "comments/", {"item": "c", "text": "Never mind."}, 201)
     ask(people.lead, "comments/withdraw/", {"item": "c", "number": 1}, 204)
     found = ask(people.researcher, "comments/")["results"]

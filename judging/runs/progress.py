@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
 from annotation.db import sql
@@ -41,8 +41,8 @@ _REQUESTS_BY_STATE = sql.PreparedRows(
         Request.objects.filter(pk__in=Call.objects.filter(run=run).values("request"))
         .order_by()
         .values("state", "tried")
-        .annotate(n=Count("pk"))
-        .values_list("state", "tried", "n")
+        .annotate(n=Count("pk"), amount=Sum("charged"))
+        .values_list("state", "tried", "n", "amount")
     ),
     keep_plan=False,
 )
@@ -74,7 +74,8 @@ class Progress:
     `in_flight` of the waiting requests are being sent now, or fewer if other runs share the
     endpoint: a worker holds more requests than it sends. `tries` counts failed tries by cause, most
     frequent first, of all requests whether answered meanwhile or not; a retry of failed requests
-    begins them anew.
+    begins them anew. `charged` is what tries without an answer counted against caps, by whichever
+    run they were sent.
     """
 
     requests: int
@@ -87,6 +88,7 @@ class Progress:
     to_come: int = 0
     in_flight: int = 0
     tries: dict[str, int] = field(default_factory=dict)
+    charged: float = 0.0
 
     @property
     def share(self) -> float:
@@ -325,8 +327,10 @@ def count_progress(run: Run) -> Progress:
     counts: Counter[str] = Counter()
     tries: Counter[str] = Counter()
     # Few combinations of causes occur, so this reads a few rows.
-    for state, tried, n in _REQUESTS_BY_STATE.fetch(run=run.pk):
+    charged = 0.0
+    for state, tried, n, amount in _REQUESTS_BY_STATE.fetch(run=run.pk):
         counts[state] += n
+        charged += float(amount)
         tries.update({cause: times * n for cause, times in tried.items()})
     items, pending = next(iter(_ITEMS.fetch(run=run.pk)), (0, 0))
     return Progress(
@@ -341,6 +345,7 @@ def count_progress(run: Run) -> Progress:
         # A worker holds more requests than the endpoint takes at a time; the others wait.
         in_flight=min(counts.get("leased", 0), run.endpoint.in_flight),
         tries=_sort_counts(tries),
+        charged=charged,
     )
 
 

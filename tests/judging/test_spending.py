@@ -20,12 +20,13 @@ from judging.evaluators.providers.errors import (
     TimedOut,
 )
 from judging.models import Budget, Endpoint, Reply, Request, Run
-from judging.runs import lifecycle, spending
+from judging.runs import lifecycle, progress, spending
+from judging.runs.amounts import format_estimate
 from judging.runs.engine import store
 from judging.runs.engine.lease import LEASE_DURATION
 from judging.runs.engine.store import CallResult
 from operation.integrity import CHECKS
-from tests.builders import make_member, make_project
+from tests.builders import browser_of, make_member, make_project
 from tests.judging.builders_judging import (
     answer,
     fail,
@@ -99,6 +100,12 @@ def test_a_try_that_may_have_been_answered_counts_as_what_was_reserved(
     answer(run, tokens_out=50)
     assert money(run) == (0, Decimal("0.25"))
     assert set(Request.objects.values_list("reserved", "charged")) == {(0, 2 * CALL)}
+    charged = 2 * CALL * Request.objects.count()
+    assert progress.count_progress(run).charged == pytest.approx(float(charged))
+    page = browser_of(make_member(project, role="lead")).get(
+        f"/projects/{project.slug}/runs/{run.number}/"
+    )
+    assert f"up to {format_estimate(charged)} for calls without an answer" in page.content.decode()
     for name in ("spent", "spent-once", "reserved"):
         assert not list(CHECKS[name].find())
 

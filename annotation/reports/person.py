@@ -9,6 +9,7 @@ from django.db.models import F, Max
 from annotation import tasktypes
 from annotation.labelling import control_items, qualification
 from annotation.labelling.control_items import ControlResult
+from annotation.labelling.models.labels import LabelQuerySet
 from annotation.labelling.qualification import QualificationRound
 from annotation.models import Label, Membership, Stage
 from annotation.reports import attention, label_times
@@ -67,18 +68,19 @@ def build_report(member: Membership, now: datetime) -> PersonReport:
         seconds=label_times.measure_spread(times),
         words_a_second=attention.measure_speeds(member.project, now, member).get(member.alias),
         choices=tuple((one, task.title_of(one), n) for one, n in counts.most_common()),
-        others=_compare(member, given),
+        others=_compare(member, labels, given),
         control=next((one for one in results if one.member == member), None),
         rounds=qualification.list_rounds(member),
         latest=list(shown.order_by("-created_at", "-pk")[:SHOWN_LABELS]),
     )
 
 
-def _compare(member: Membership, given: dict[int, str]) -> tuple[WithOther, ...]:
-    """Compare the member's counted labels with those of each other member."""
-    labels = Label.objects.in_project(member.project).counted().at_stage(Stage.LABEL)
-    own = labels.filter(member=member).values("item")
-    rows = labels.filter(item__in=own).exclude(member=member)
+def _compare(
+    member: Membership, labels: LabelQuerySet, given: dict[int, str]
+) -> tuple[WithOther, ...]:
+    """Compare the member's counted labels, by item id, with those of each other member."""
+    own = labels.counted().filter(member=member).values("item")
+    rows = labels.counted().filter(item__in=own).exclude(member=member)
     both: Counter[str] = Counter()
     alike: Counter[str] = Counter()
     for alias, item, choice in rows.values_list("member__alias", "item_id", "choice").iterator():

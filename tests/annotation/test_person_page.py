@@ -119,3 +119,14 @@ def test_the_number_of_queries_does_not_grow_with_the_labels(project: Project) -
         make_item(project)
         say(ana, take(ana))
     assert count() == before
+
+
+def test_excluded_items_and_those_with_known_answers_are_no_disagreement(project: Project) -> None:
+    ana, ben = make_member(project, alias="ana"), make_member(project, alias="ben")
+    items = [make_item(project, f"item-{number}") for number in range(3)]
+    for _ in items:
+        say(ana, take(ana)), say(ben, take(ben))
+    Item.objects.filter(pk=items[0].pk).update(deleted_at=timezone.now())
+    Item.objects.filter(pk=items[1].pk).update(purpose="probe")
+    report = person.build_report(ana, timezone.now())
+    assert [(one.items, one.alike) for one in report.others] == [(1, 1)]

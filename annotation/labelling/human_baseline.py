@@ -234,7 +234,7 @@ def _count_short(project: Project, drawn: list[int], raters: int) -> int:
 
 def _labels_with_resolutions(project: Project) -> Iterator[tuple[Label, Resolution | None]]:
     labels = Label.objects.in_project(project).at_stage(Stage.BASELINE).counted().for_export()
-    labels = labels.filter(item__deleted_at=None)
+    labels = labels.of_tests().of_live_items()
     current = Resolution.objects.current().of_project(project)
     held_true = {
         (one.item_id, one.revision_id): one

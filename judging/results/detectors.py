@@ -34,12 +34,17 @@ def load_people_verdicts(
     """Load each person's verdicts for each group of items, with the final labels of the same texts.
     Labels are left out if the texts were corrected later. Makes one query."""
     found: dict[tuple[str, ...], ByMember] = defaultdict(lambda: defaultdict(dict))
-    labels = Label.objects.in_project(project).at_stage(Stage.BASELINE).counted().of_live_items()
-    held = labels.filter(
-        item__resolutions__current=True,
-        item__resolutions__revision=F("revision"),
-        item__resolutions__value__in=VERDICT_BY_ANSWER,
-    ).order_by("member", "item__position")
+    labels = Label.objects.in_project(project).at_stage(Stage.BASELINE).counted()
+    held = (
+        labels.of_tests()
+        .of_live_items()
+        .filter(
+            item__resolutions__current=True,
+            item__resolutions__revision=F("revision"),
+            item__resolutions__value__in=VERDICT_BY_ANSWER,
+        )
+        .order_by("member", "item__position")
+    )
     groups = (one.expression("item__") for one in named)
     columns = ("member", "item", "choice", "item__resolutions__value")
     for member, item, choice, truth, *group in held.values_list(*columns, *groups):

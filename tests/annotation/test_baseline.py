@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.labelling import human_baseline, queue, visibility
+from annotation.labelling import answer_key, human_baseline, queue, visibility
 from annotation.models import Item, Label, Membership, Slot, Stage
 from annotation.reports import grouping
 from tests.builders import (
@@ -221,3 +221,17 @@ def test_an_item_that_was_skipped_and_opened_again_still_belongs_to_the_baseline
     assert (again.slot.stage, again.slot.member) == (Stage.BASELINE, member)
     label = say(member, again)
     assert (label.stage, label.counted) == (Stage.BASELINE, True)
+
+
+def test_items_that_became_control_items_leave_the_figures_of_people(lead: Membership) -> None:
+    items = resolved(lead, 3)
+    make(lead, size=3, raters=1)
+    ann = make_member(lead.project, alias="ann")
+    for _ in items:
+        say(ann, take(ann))
+    answer_key.set_answer(lead.project, items[0], "probe", {"choice": "invalid"}, "It is.", None)
+    [found] = human_baseline.agreement_by_person(lead.project)
+    assert (found.labels, found.agreeing) == (2, 2)
+    assert {row["item"] for row in human_baseline.label_rows(lead.project)} == {
+        item.key for item in items[1:]
+    }

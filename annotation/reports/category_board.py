@@ -313,7 +313,7 @@ def measure_board(
     for found in count_by_keys(tests, group=by.expression(), wanted=_wanted_answer(project, value)):
         items[key_as_text(found["group"])] += found["n"]
         wanted[key_as_text(found["group"])].add(found["wanted"])
-    labels = Label.objects.in_project(project).of_tests().at_stage(Stage.LABEL)
+    labels = Label.objects.in_project(project).of_tests().at_stage(Stage.LABEL).of_live_items()
     sums = _sums(project, decides, by, value)
     surgical, blind = _surgicality(project, by), _detectability(project, by)
     alphas = compute_alphas(project, by)

@@ -95,7 +95,8 @@ def measure_pace(project: Project, *, by: Grouping, now: datetime) -> Pace:
     )
     done = _sums([row for row in rows if row["fills"]], "day")
     window = _window((date.fromisoformat(day) for day in done), today)
-    seconds = label_times.count_times(labels, by.expression("item__"))
+    live = labels.of_tests().of_live_items()
+    seconds = label_times.count_times(live, by.expression("item__"))
     groups = _groups(
         project, by, _recent_labels(labels.counted(), by, window), seconds, window, today
     )

@@ -101,6 +101,7 @@ def count_choices(project: Project) -> tuple[ChoiceCount, ...]:
     """Count the current labels of the stage label, by day (UTC) and answer, oldest first."""
     decides = main_field.load_main_field(project)
     labels = Label.objects.current().at_stage(Stage.LABEL).in_project(project)
+    labels = labels.of_tests().of_live_items()
     rows = count_by_keys(labels, day=Day("created_at"), said=decides.of_label())
     order = {value: place for place, (value, _) in enumerate(decides.options)}
     found = [

@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Item, Membership, Project
-from annotation.reports import agreement_answers, category_board, grouping, tables
+from annotation.reports import agreement_answers, category_board, grouping, pace, tables
 from annotation.reports.category_board import BoardRow
 from stats import agreement
 from tests.annotation.test_pace import NOW, give
@@ -138,15 +138,20 @@ def test_labels_of_excluded_items_are_no_finding_and_no_reason(project: Project)
     ada, ben = make_member(project), make_member(project)
     here, gone = make_item(project, slots=0), make_item(project, slots=0)
     said = {"choice": "not-sure", "reason": "needs-expert", "claim_check": {"0": "explained"}}
-    give(ada, "not-sure", item=gone, answers=said)
+    give(ada, "not-sure", item=gone, answers=said, seconds=10)
     give(ben, "yes", item=gone, stage="blind", counted=False)
     [before] = rows(project)
-    assert (before.surgicality.n, before.detectability.n) == (1, 1)
+    assert (before.surgicality.n, before.detectability.n, before.seconds.n) == (1, 1, 1)
+    assert len(tables.count_choices(project)) == 1
     [drop] = tables.measure_dropped(project).drops
     assert (drop.value, len(drop.reasons)) == ("not-sure", 1)
     Item.objects.filter(pk=gone.pk).update(deleted_at=NOW)
     [row] = rows(project)
-    assert (row.items, row.surgicality.n, row.detectability.n) == (1, 0, 0)
+    assert (row.items, row.surgicality.n, row.detectability.n, row.seconds.n) == (1, 0, 0, 0)
+    assert tables.count_choices(project) == ()
+    [by] = [one for one in grouping.list_groupings(project) if one.name == "category"]
+    paced = pace.measure_pace(project, by=by, now=NOW)
+    assert (paced.groups[0].seconds.n, paced.whole.seconds.n) == (0, 0)
     assert dict(row.reasons) == {}
     assert tables.measure_dropped(project).drops == ()
     assert here.deleted_at is None

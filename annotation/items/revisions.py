@@ -53,3 +53,5 @@ def _stop_older_labels(item: Item, author: Membership) -> None:
         older.stop_counting()
         if older.slot and older.member_id != author.pk:
             older.slot.release()
+    # Labels that these superseded are of the old texts too.
+    Label.objects.filter(item=item, counted=True).update(counted=False)

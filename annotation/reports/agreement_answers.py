@@ -25,7 +25,7 @@ OVERLAP = "overlap"
 NUMBER_PATTERN = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
 
 _ANSWER_COLUMNS = ("item__position", "item__cluster", "member__alias", "answers")
-_LABEL_COLUMNS = (*_ANSWER_COLUMNS, "current", "counted", "informed", "task_type")
+_LABEL_COLUMNS = (*_ANSWER_COLUMNS, "current", "counted", "informed", "task_type", "revision")
 _CONTROL_COLUMNS = (*_ANSWER_COLUMNS, "revision_id")
 
 
@@ -165,21 +165,23 @@ def load_label_answers(
     """Load each annotator's last label of an item that was given before the annotator could see the
     others' answers.
 
-    The label must be of the stage label, counted and not withdrawn, and the annotator must have a
-    current label of the item. If the item's texts have been corrected since then, the label does
-    not count until the annotator labels the item again. Items with known answers are left out.
+    The label must be of the stage label and not withdrawn, and the annotator must have a current
+    label of the item that counts, of the same texts. If the item's texts have been corrected since
+    then, the label does not count until the annotator labels the item again. It does not matter
+    whether labels were given here or imported, and in which order. Items with known answers are
+    left out.
     `people` are the wanted annotators, by alias; empty means all. With `only`, the answers to the
     other questions are left out, which take most of the memory.
     """
-    last: dict[tuple[int, str], tuple[PersonAnswers, bool]] = {}
-    in_force = set()
+    last: dict[tuple[int, str], tuple[PersonAnswers, int]] = {}
+    in_force: dict[tuple[int, str], int] = {}
     with_total = _total_adder(project)
     found = Label.objects.of_tests().for_agreement(project, Stage.LABEL, category)
     found = found.of_people(people) if people else found
     for row in found.values_list(*_LABEL_COLUMNS).iterator(chunk_size=2000):
-        position, cluster, person, said, current, counted, informed, version = row
+        position, cluster, person, said, current, counted, informed, version, revision = row
         if current and counted:
-            in_force.add((position, person))
+            in_force[position, person] = revision
         if not informed:
             answers = with_total(said)
             if only:
@@ -187,9 +189,9 @@ def load_label_answers(
             person, cluster = intern(person), intern(cluster)
             last[position, person] = (
                 PersonAnswers(position, cluster, person, answers, version=version),
-                counted,
+                revision,
             )
-    return [said for at, (said, counted) in last.items() if counted and at in in_force]
+    return [said for at, (said, revision) in last.items() if in_force.get(at) == revision]
 
 
 def load_control_answers(project: Project, category: str = "") -> list[PersonAnswers]:

@@ -50,25 +50,28 @@ def compute_alphas(project: Project, by: Grouping) -> dict[str, Estimate]:
 
 
 def _load_answers(project: Project, by: Grouping) -> dict[str, RaterAnswers]:
-    """Load each annotator's last counted label of an item, if it was given before the annotator
-    could see the others' answers, and if the annotator has a current label of the item."""
+    """Load the same labels as `agreement_answers.load_label_answers`, by group."""
     labels = Label.objects.in_project(project).of_tests().at_stage(Stage.LABEL).of_live_items()
-    own = labels.filter(counted=True, informed=False, withdrawn_at=None)
-    informed = labels.counted().filter(informed=True).values_list("item", "member")
-    in_force = set(informed)
+    own = labels.filter(informed=False, withdrawn_at=None)
+    informed = labels.counted().filter(informed=True)
+    in_force = {
+        (item, member): revision
+        for item, member, revision in informed.values_list("item", "member", "revision")
+    }
     rows = own.order_by("created_at", "pk").values_list(
         by.expression("item__"),
         "item",
         "member",
         main_field.load_main_field(project).of_label(),
-        "current",
+        Case(When(current=True, then=F("counted"))),
+        "revision",
     )
-    last: dict[tuple[int, int], tuple[str, str, bool]] = {}
-    for group, item, member, said, current in rows.iterator(chunk_size=5000):
-        last[item, member] = key_as_text(group), key_as_text(said), current
+    last: dict[tuple[int, int], tuple[str, str, bool | None, int]] = {}
+    for group, item, member, said, counts, revision in rows.iterator(chunk_size=5000):
+        last[item, member] = key_as_text(group), key_as_text(said), counts, revision
     found: dict[str, RaterAnswers] = defaultdict(dict)
-    for place, (group, said, current) in last.items():
-        if said and (current or place in in_force):
+    for place, (group, said, counts, revision) in last.items():
+        if said and (counts or in_force.get(place) == revision):
             found[group][place] = said
     return found
 

@@ -16,20 +16,38 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from annotation import tasktypes
 from annotation.db.cache import process_cache
-from annotation.labelling import answer_key, control_items
-from annotation.models import ApiToken, Item, Label, Mark, Membership, Project, Slot, Stage
-from annotation.reports import agreement, agreement_answers
+from annotation.importing import label_rows, labels
+from annotation.labelling import answer_key, bulk_changes, control_items, queue
+from annotation.models import (
+    ApiToken,
+    BulkChange,
+    Item,
+    Label,
+    Mark,
+    Membership,
+    Project,
+    Slot,
+    Stage,
+)
+from annotation.reports import agreement, agreement_answers, category_board, grouping
 from annotation.reports.agreement import Agreement, AgreementRow
+from formats.rows import Row
 from stats import bootstrap
 from tests.builders import (
+    TEXTS,
     Cast,
     cast,
+    correct,
     make_item,
     make_known,
     make_member,
     make_project,
     make_resolution,
+    make_revision,
+    say,
+    take,
 )
 
 pytestmark = pytest.mark.django_db
@@ -276,6 +294,65 @@ def test_an_earlier_label_that_is_stored_later_replaces_none(project: Project) -
     assert row(measured(project), "percent").value == 1
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_the_order_of_import_changes_no_figure(project: Project, first: bool) -> None:
+    # Ann's own label counts, whether it comes before or after the one that she gave later,
+    # when she had seen Ben's.
+    make_item(project, "a")
+    said = [("ann", "1", "valid", ""), ("ann", "3", "invalid", "yes"), ("ben", "2", "invalid", "")]
+    rows = [
+        {"item": "a", "rater": rater, "time": f"2026-01-0{day}T00:00:00Z", "choice": choice,
+         "informed": informed}
+        for rater, day, choice, informed in (said if first else reversed(said))
+    ]  # fmt: skip
+    task = tasktypes.load_task_type(project)
+    given = (Row("labels.jsonl", line, one) for line, one in enumerate(rows, start=1))
+    parsed = label_rows.parse_labels(given, task, now=timezone.now())
+    assert labels.store_labels(project, parsed, now=timezone.now()).bad == []
+    assert row(measured(project), "percent").value == 0
+    [one] = grouping.list_groupings(project)[:1]
+    assert category_board.compute_alphas(project, one)["number-errors"].n == 1
+
+
+def test_no_label_of_texts_before_a_correction_counts(project: Project) -> None:
+    ann, ben = people_of(project, "ann", "ben")
+    item = make_item(project, "a")
+    say(ann, take(ann), "invalid")
+    Mark.objects.create(member=ann, item=item, kind=Mark.Kind.SEEN)
+    say(ann, queue.reopen_item(ann, "a"), "invalid")
+    correct(ben, take(ben))
+    say(ben, take(ben), "valid")
+    say(ann, queue.reopen_item(ann, "a"), "valid")
+    assert measured(project).people == (("ben", 1),)
+    [one] = grouping.list_groupings(project)[:1]
+    assert category_board.compute_alphas(project, one)["number-errors"].n == 0
+    older = Label.objects.filter(revision__number=1)
+    assert not older.filter(counted=True).exists()
+
+
+def test_no_figure_of_other_items_is_shown_from_the_cache(project: Project) -> None:
+    lead = make_member(project, "lead")
+    ann, ben = people_of(project, "ann", "ben")
+    agreed, split, other = (make_item(project, key) for key in ("agreed", "split", "other"))
+    # The ids of the labels of the first two items have the same sum.
+    make_label(agreed, ann, "valid"), make_label(split, ann, "valid")
+    make_label(split, ben, "invalid"), make_label(agreed, ben, "valid")
+    make_label(other, ann, "valid"), make_label(other, ben, "valid")
+
+    def change(item: Item, action: str, value: str = "") -> BulkChange:
+        items = Item.objects.filter(pk=item.pk)
+        return bulk_changes.change_items(lead, items, action, value, now=timezone.now()).change
+
+    made = change(split, "exclude")
+    assert row(measured(project), "percent").value == 1
+    bulk_changes.undo_change(lead, made, now=timezone.now())
+    change(agreed, "exclude")
+    assert row(measured(project), "percent").value == 0.5
+    assert row(measured(project, category="number-errors"), "percent").value == 0.5
+    change(split, "category", "comprehensiveness")
+    assert row(measured(project, category="number-errors"), "percent").value == 1
+
+
 def test_a_label_given_after_seeing_others_gives_way_to_the_one_before(project: Project) -> None:
     people = people_of(project, "ann", "ben")
     [item] = give(project, people, [("valid", "invalid")])
@@ -315,6 +392,7 @@ def test_a_label_of_texts_that_were_corrected_since_has_no_say(project: Project)
     newer.stop_counting()
     assert measured(project).people == (("ben", 1),)
     newer.give_way()
+    make_revision(item, {**TEXTS, "perturbed": "A spider has five legs."})
     make_label(item, people[0], "valid", informed=True, supersedes=newer)
     assert measured(project).people == (("ben", 1),)
 

@@ -32,6 +32,7 @@ from annotation.models import (
     Invitation,
     Item,
     Label,
+    Mark,
     Membership,
     Project,
     Revision,
@@ -46,6 +47,7 @@ _OF_LABEL = (
     "stage", "choice", "answers", "comment", "seconds", "current", "created_at", "first_shown",
 )  # fmt: skip
 _OF_COMMENT = ("text", "created_at", "withdrawn_at")
+_OF_MARK = ("kind", "note", "created_at", "ended_at")
 _OF_ROUND = ("number", "size", "right", "answered", "feedback", "started_at", "finished_at")
 
 
@@ -59,6 +61,9 @@ def export_data(account: Account) -> dict[str, Any]:
     places = Membership.objects.filter(account=account).select_related("project")
     return {
         "account": {name: getattr(account, name) for name in _OF_ACCOUNT},
+        "addresses": list(
+            EmailAddress.objects.filter(user=account).values("email", "verified", "primary")
+        ),
         "two_step_sign_in": Authenticator.objects.filter(user=account).exists(),
         "sign_in_by_another_service": list(
             SocialAccount.objects.filter(user=account).values("date_joined", "last_login")
@@ -170,11 +175,16 @@ def _suspend(member: Membership, by: Account, now: datetime) -> None:
 
 def _membership_data(member: Membership) -> dict[str, Any]:
     items = Item.objects.in_project(member.project).filter(
-        Q(labels__member=member) | Q(comments__member=member) | Q(drafts__member=member)
+        Q(labels__member=member)
+        | Q(comments__member=member)
+        | Q(drafts__member=member)
+        | Q(marks__member=member)
     )
     called = blind_names.display_names(member, items.distinct())
     labels = Label.objects.filter(member=member).order_by("created_at", "pk")
     comments = Comment.objects.filter(member=member).order_by("created_at", "pk")
+    marks = Mark.objects.filter(member=member, kind__in=["skip", "flag"])
+    marks = marks.order_by("created_at", "pk")
     drafts = Draft.objects.filter(member=member).order_by("updated_at", "pk")
     written = Revision.objects.filter(author=member).order_by("created_at", "pk")
     said = ("item__key", "number", "texts", "note", "created_at")
@@ -190,6 +200,7 @@ def _membership_data(member: Membership) -> dict[str, Any]:
         ],
         "corrections": list(written.values(*said)),
         "comments": _name_items(comments.values("item_id", *_OF_COMMENT), called),
+        "marks": _name_items(marks.values("item_id", *_OF_MARK), called),
         "drafts": _name_items(drafts.values("item_id", "data", "updated_at"), called),
         "practice": list(member.practice_rounds.order_by("number").values(*_OF_ROUND)),
         "events": _events(Event.objects.filter(member=member)),

@@ -5,6 +5,7 @@ from io import StringIO
 from typing import Any
 
 import pytest
+from allauth.account.models import EmailAddress
 from django.apps import apps
 from django.contrib.sessions.models import Session
 from django.core.management import CommandError, call_command
@@ -15,7 +16,7 @@ from django.utils import timezone
 from annotation.accounts.sessions import SessionStore
 from annotation.errors import Refused
 from annotation.labelling import assignment, comments
-from annotation.models import Account, ApiToken, Event, Label, Membership, Role, Slot
+from annotation.models import Account, ApiToken, Event, Label, Mark, Membership, Role, Slot
 from annotation.projects import invitations, members
 from annotation.projects.invitations import InvitationRequest
 from annotation.reports import personal_data
@@ -188,8 +189,10 @@ def test_the_command_says_what_it_would_do_and_does_it_when_told(people: Cast) -
 
 def test_a_person_takes_all_that_is_held_about_them_and_nothing_of_others(people: Cast) -> None:
     account, client = arrived(people)
-    worked(people, account)
-    make_item(people.project, "other")
+    member = worked(people, account)
+    other = make_item(people.project, "other")
+    Mark.objects.create(member=member, item=other, kind=Mark.Kind.FLAG, note="Rude.")
+    EmailAddress.objects.create(user=account, email="grace@home.example")
     say(people.lead, take(people.lead), comment="Said by another.")
     answer = client.get(reverse("my-data-file"))
     held: dict[str, Any] = json.loads(answer.content)
@@ -202,6 +205,8 @@ def test_a_person_takes_all_that_is_held_about_them_and_nothing_of_others(people
     assert (place["alias"], place["labels"][0]["item"]) == ("g", "spider")
     assert place["labels"][0]["comment"] == "Six legs?"
     assert place["comments"][0]["text"] == "Look again."
+    assert [(one["item"], one["note"]) for one in place["marks"]] == [("other", "Rude.")]
+    assert "grace@home.example" in {one["email"] for one in held["addresses"]}
     assert {event["kind"] for event in place["events"]} >= {"invitation", "label", "comment"}
     text = answer.content.decode()
     assert "Said by another" not in text

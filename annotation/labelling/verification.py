@@ -118,6 +118,7 @@ def measure_contest_rate(project: Project) -> ContestRate:
     """
     clusters: dict[str, list[bool]] = {}
     found = Label.objects.in_project(project).counted().at_stage(Stage.VERIFY)
+    found = found.of_tests().of_live_items()
     for cluster, confirmed in found.with_confirmed().values_list("item__cluster", "confirmed"):
         clusters.setdefault(cluster, []).append(not confirmed)
     sums = sum_clusters((len(said), sum(said)) for said in clusters.values())

@@ -239,6 +239,9 @@ def test_the_contest_rate_counts_items(first: Membership, second: Membership) ->
     send(verification.contest, second, case(second), answers=answers, comment="No.")
     rate = verification.measure_contest_rate(first.project)
     assert (rate.verified, rate.contested, rate.share.value) == (3, 1, pytest.approx(1 / 3))
+    Item.objects.filter(labels__choice="invalid").update(deleted_at=timezone.now())
+    rate = verification.measure_contest_rate(first.project)
+    assert (rate.verified, rate.contested) == (2, 0)
 
 
 @pytest.fixture

@@ -184,7 +184,8 @@ def _describe_labels(project: Project, held: QuerySet[Resolution]) -> str:
 
 
 def _people_sentences(project: Project) -> Sentences:
-    labels = Label.objects.in_project(project).of_tests().at_stage(Stage.LABEL).counted()
+    labels = Label.objects.in_project(project).of_tests().of_live_items()
+    labels = labels.at_stage(Stage.LABEL).counted()
     sizes = labels.aggregate(labels=Count("pk"), people=Count("member", distinct=True))
     if not sizes["labels"]:
         yield format_sentence("people", "none")

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from annotation.db.cache import computing, process_cache
-from annotation.models import Event, Label, Project, Resolution, Stage
+from annotation.models import Label, Project, Resolution, Stage
 from annotation.reports import agreement_answers
 from annotation.reports.agreement_answers import AnswerMatrix, MarkedPassages, Question
 from stats import agreement as measuring
@@ -361,18 +361,16 @@ def _row(
 
 def _key(project: Project, question: Question, category: str) -> str:
     """Return the cache key. It contains everything that the figures depend on: question, labels,
-    people and known answers."""
-    labels = Label.objects.in_project(project).at_stages([Stage.LABEL, Stage.CONTROL])
-    # Sums of labels may stay the same if other items are excluded. The audit log has each change of
-    # items.
-    changes = Event.objects.in_project(project).values_list("pk", flat=True)
+    people and known answers. Labels are those that are loaded, since items can change too: their
+    category, or whether they are control items."""
+    said = Label.objects.of_tests().for_agreement(project, Stage.LABEL, category)
+    checks = Label.objects.for_agreement(project, Stage.CONTROL, category)
     state = {
         "version": VERSION,
         "project": [project.pk, project.overlap, project.task_type_id],
         "filters": category,
         "question": astuple(question),
-        "labels": labels.state(),
-        "changed": changes.first(),
+        "labels": [said.state(), checks.state()],
         "known": Resolution.objects.known().of_project(project).state(),
         "people": sorted(project.members.values_list("pk", "alias")),
     }

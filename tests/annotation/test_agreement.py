@@ -502,6 +502,34 @@ def test_the_same_labels_give_the_same_interval_anywhere(project: Project) -> No
     assert measured(project).rows == first
 
 
+def test_figures_of_a_category_follow_the_items_that_move_into_it(project: Project) -> None:
+    people = people_of(project, "ann", "ben")
+    give(project, people, [("valid", "valid")] * 4)
+    others = give(project, people, [("valid", "invalid")] * 4, category="entity")
+    assert row(measured(project, category="number-errors"), "percent").n_items == 4
+    Item.objects.filter(pk__in=[one.pk for one in others]).update(category="number-errors")
+    found = row(measured(project, category="number-errors"), "percent")
+    assert (found.n_items, found.value) == (8, 0.5)
+
+
+def test_items_whose_labels_have_the_same_sum_are_not_taken_for_each_other(
+    project: Project,
+) -> None:
+    ann, ben = people_of(project, "ann", "ben")
+    one, other = give(project, [ann, ben], [(None, None)] * 2)
+    for item, member, choice in (
+        (one, ann, "valid"), (other, ann, "valid"), (other, ben, "valid"), (one, ben, "invalid"),
+    ):  # fmt: skip
+        make_label(item, member, choice)
+    give(project, [ann, ben], [("valid", "valid")])
+    values = []
+    for item in (one, other):
+        Item.objects.update(deleted_at=None)
+        Item.objects.filter(pk=item.pk).update(deleted_at=timezone.now())
+        values.append(row(measured(project), "percent").value)
+    assert values == [1, 0.5]
+
+
 # Page, API, command
 
 

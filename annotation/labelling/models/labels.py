@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
-from django.db.models import Count, Exists, F, Max, OuterRef, Q, Subquery, Sum
+from django.db.models import Count, Exists, ExpressionWrapper, F, Max, OuterRef, Q, Subquery, Sum
 from django.utils import timezone
 
 from annotation.db.counting import count_by
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 # The classes of design 1: how an item with this resolution is used in a run.
 ERROR_ITEM = "valid"
 SI_ITEM = "score-invariant"
+# The square of a key, kept so small that SQLite can add up many millions of them.
+_MIXED_KEY = ExpressionWrapper(F("pk") * F("pk") % 1_000_000_007, models.BigIntegerField())
 
 
 class LabelQuerySet(models.QuerySet[Any]):
@@ -150,14 +152,16 @@ class LabelQuerySet(models.QuerySet[Any]):
 
     def state(self) -> dict[str, int | None]:
         """Numbers that change whenever labels are given, superseded, withdrawn or no longer
-        counted."""
-        said = self.filter(withdrawn_at=None, item__deleted_at=None)
+        counted, or other labels are among these."""
+        said = self.filter(withdrawn_at=None, item__deleted_at=None).order_by()
         return said.aggregate(
             labels=Count("pk"),
             last=Max("pk"),
             all=Sum("pk"),
-            current=Sum("pk", filter=Q(current=True)),
-            counted=Sum("pk", filter=Q(counted=True)),
+            # Other labels can have the same sum, as those of two items by two people often do.
+            mixed=Sum(_MIXED_KEY),
+            current=Sum(_MIXED_KEY, filter=Q(current=True)),
+            counted=Sum(_MIXED_KEY, filter=Q(counted=True)),
         )
 
 

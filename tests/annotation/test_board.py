@@ -157,6 +157,14 @@ def test_labels_of_excluded_items_are_no_finding_and_no_reason(project: Project)
     assert here.deleted_at is None
 
 
+def test_times_of_excluded_items_are_in_no_median(project: Project) -> None:
+    here, gone = make_item(project, slots=0), make_item(project, slots=0, deleted_at=NOW)
+    for item, seconds in ((here, 10), (gone, 50)):
+        give(make_member(project), item=item, seconds=seconds)
+    [row] = rows(project)
+    assert (row.seconds.n, row.seconds.median) == (1, 10)
+
+
 def test_alpha_is_that_of_the_page_of_agreement(project: Project) -> None:
     ada, ben = make_member(project, alias="ada"), make_member(project, alias="ben")
     for one, other in [("valid", "valid"), ("valid", "invalid"), ("invalid", "invalid")]:

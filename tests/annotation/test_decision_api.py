@@ -7,7 +7,7 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.labelling import cases, human_baseline
-from annotation.models import ApiToken, Mark, Membership, Resolution
+from annotation.models import ApiToken, Item, Mark, Membership, Resolution
 from tests.builders import Cast, make_item, make_member, make_resolution, say, take
 
 pytestmark = pytest.mark.django_db
@@ -64,6 +64,8 @@ def test_a_label_is_contested(people: Cast) -> None:
     ask(people.adjudicator, "verify/labels/", sent | {"comment": "No."}, 201)
     rate = ask(people.lead, "verify/")
     assert (rate["contested"], rate["share"]["value"]) == (1, 1.0)
+    Item.objects.update(deleted_at=timezone.now())
+    assert ask(people.lead, "verify/")["contested"] == 0
 
 
 def test_a_case_is_taken_and_decided(people: Cast) -> None:

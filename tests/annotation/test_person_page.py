@@ -1,5 +1,7 @@
 """The page of one member, for leads."""
 
+from typing import Any
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -41,6 +43,21 @@ def test_labels_agreement_and_the_latest_words_are_those_of_the_person(project: 
     assert "<i>odd" not in page
     assert "66.7 %" in page
     assert "be/n &lt;b&gt;" in page
+
+
+@pytest.mark.parametrize("gone", [{"deleted_at": timezone.now()}, {"purpose": "probe"}])
+def test_people_are_not_compared_on_items_that_left_the_data_set(
+    project: Project, gone: dict[str, Any]
+) -> None:
+    ana, ben = make_member(project, alias="ana"), make_member(project, alias="ben")
+    for number in range(2):
+        make_item(project, f"item-{number}")
+    for member in (ana, ben):
+        say(member, take(member))
+        say(member, take(member))
+    Item.objects.filter(key="item-0").update(**gone)
+    report = person.build_report(ana, timezone.now())
+    assert [(one.items, one.alike) for one in report.others] == [(1, 1)]
 
 
 def test_who_labels_faster_than_one_can_read_is_told_by_the_words_a_second(

@@ -6,7 +6,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotation.models import Project
+from annotation.labelling import human_baseline
+from annotation.models import Item, Project
 from judging.models import Run
 from judging.results import tables
 from judging.results.detectors import FIGURES, PROMPTS
@@ -154,6 +155,17 @@ def test_people_are_a_baseline_on_the_items_that_they_were_given(project: Projec
     assert (people["n"], people["invalid"]) == (4, 0.5)
     assert (people["recall"], people["precision"]) == (0.5, 0.5)
     assert people["accuracy"] == pytest.approx((1 + 1 / 3) / 2)
+
+
+def test_people_are_no_baseline_on_items_that_became_control_items(project: Project) -> None:
+    items = make_sets(project)
+    judge(items, "DDDDUU", endpoint=make_endpoint("http://a"))
+    label_blind(make_member(project), items[2:6], ["no_error", "error", "no_error", "no_error"])
+    Item.objects.filter(pk=items[2].pk).update(purpose="probe")
+    people = next(row for row in rows(project, "detector") if row["strategy"] == "people")
+    assert (people["n"], people["accuracy"]) == (3, 1)
+    [person] = human_baseline.agreement_by_person(project)
+    assert (person.labels, person.agreeing) == (3, 3)
 
 
 def test_a_persons_label_counts_against_what_is_held_true_now(project: Project) -> None:

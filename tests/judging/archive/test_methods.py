@@ -118,8 +118,10 @@ def test_people_and_their_agreement_are_counted(project: Project) -> None:
     # All said the same, so nothing is left to agree on beyond chance.
     assert "the question that decides the final label (“Your choice”) is undefined: " in text
     assert "1 labels were given after an evaluator's reply" in text
-    Item.objects.filter(pk=project.items.first().pk).update(deleted_at=timezone.now())
-    assert "2 annotators gave 4 counted labels (planned annotators per item: 2)." in told(project)
+    Item.objects.filter(pk=Item.objects.first().pk).update(deleted_at=timezone.now())
+    text = told(project)
+    assert "2 annotators gave 4 counted labels (planned annotators per item: 2)." in text
+    assert not said("people", "seen", text)
 
 
 def test_a_run_says_who_was_asked_how_and_when(project: Project) -> None:

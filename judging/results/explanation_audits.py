@@ -146,11 +146,24 @@ def _made(number: int, row: dict[str, Any]) -> Row | BadRow:
 
 def judged_explanations(project: Project) -> QuerySet[Any]:
     """The explanations of the project's runs in its audits, with `of` ("project/run/item", by slug,
-    number and key), the verdict "right" or "wrong", and the judged `quality`."""
+    number and key), the verdict "right" or "wrong", and the judged `quality`.
+
+    Outcomes that figures leave out have none: whether their verdicts were right was decided by what
+    held when the audit was created.
+    """
     held = Resolution.objects.current().filter(item=OuterRef("pk"), value__in=QUALITIES)
-    found = Item.objects.live().filter(project__in=_audits_of(project)).order_by()
+    found = Item.objects.live().of_tests().filter(project__in=_audits_of(project)).order_by()
     found = found.filter(fields__project=project.slug)
-    return found.alias(is_right=Cast(KT("fields__verdict_is_right"), TextField())).annotate(
+    found = found.alias(
+        judged_run=Cast(KT("fields__run"), TextField()),
+        judged_item=Cast(KT("fields__item"), TextField()),
+    )
+    left_out = Outcome.objects.not_counted().main().alias(number=Cast("run__number", TextField()))
+    left_out = left_out.filter(
+        run__project=project, number=OuterRef("judged_run"),
+        item__project=project, item__key=OuterRef("judged_item"),
+    )  # fmt: skip
+    return found.filter(~Exists(left_out)).alias(is_right=Cast(KT("fields__verdict_is_right"), TextField())).annotate(
         of=_join_key(KT("fields__project"), KT("fields__run"), KT("fields__item")),
         # The forms in which databases return a JSON true.
         verdict=Case(When(is_right__in=["true", "1"], then=Value("right")), default=Value("wrong")),

@@ -3,7 +3,7 @@
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from annotation.models import Account, Project
+from annotation.models import Account, Item, Project
 from judging.models import Run
 from judging.results import explanation_audits
 from judging.results.tables import audits
@@ -80,6 +80,21 @@ def test_deleted_explanations_are_no_part(run: Run) -> None:
     audit.items.filter(pk=first.pk).update(deleted_at=run.created_at)
     [row] = audits.tabulate(run.project, [run])
     assert (row["total"], row["correct"], row["wrong"]) == (1, 0, 1)
+
+
+def test_explanations_of_outcomes_that_figures_leave_out_are_no_part(project: Project) -> None:
+    items = make_items(project, 4)
+    run = make_replied(project, "vanilla", [(item, scores(9, 5)) for item in items])
+    audit = make_audit(run, *[(True, "correct")] * 4)
+    assert audits.tabulate(project, [run])[0]["total"] == 4
+    Item.objects.filter(pk=items[0].pk).update(deleted_at=run.created_at)
+    Item.objects.filter(pk=items[1].pk).update(purpose="probe")
+    items[2].resolutions.update(value="score-invariant")
+    assert audits.tabulate(project, [run])[0]["total"] == 1
+    assert {row["n"] for row in audits.tabulate_classes(project, [run])} == {1}
+    assert explanation_audits.filter_outcomes(run.outcomes.all(), "right").count() == 1
+    audit.items.filter(fields__item=items[3].key).update(purpose="probe")
+    assert audits.tabulate(project, [run]) == []
 
 
 def test_classes_of_explanations_are_shares_of_all_that_are_judged(run: Run) -> None:

@@ -151,8 +151,8 @@ AUDITS = Table(
     "judged correct, insufficient, wrong or absent.",
     meanings={
         "verdict": "whether the verdict of the evaluator was `right` or `wrong`",
-        "total": "number of items with an explanation in an audit; several explanations of an "
-        "item share its weight",
+        "total": "number of items that count in figures and have an explanation in an audit; "
+        "several explanations of an item share its weight",
         "missing": "number of items whose explanation is not judged yet",
         "correct": "number with an explanation in which everything relevant is checked and true",
         "insufficient": "number with an explanation that leaves something out",
@@ -184,7 +184,7 @@ AUDIT_CLASSES = Table(
     about="A row per run, verdict and quality of explanations: its share of all judged "
     "explanations.",
     meanings={
-        "total": "number of items with an explanation in an audit",
+        "total": "number of items that count in figures and have an explanation in an audit",
         "missing": "number of items without a judged explanation",
         "verdict": "whether the verdict of the evaluator was `right` or `wrong`",
         "quality": "what people judged the explanation to be: `correct`, `insufficient`, `wrong` "
@@ -201,7 +201,7 @@ SHOW_SWITCH = Switch(
 
 
 class _Runs(columns.Leading):
-    """Runs whose figures link to all outcomes, including those left out of figures."""
+    """Runs whose figures link to outcomes of all items, with and without an error."""
 
     def items_url(self, row: Row, **which: str) -> str:
         return cells.outcomes_url(self.runs[row["run"]], **which)

@@ -356,13 +356,15 @@ def _new_label(one: ParsedLabel, background: LabelContext, report: LabelImportRe
     report.new += 1
     report.raters += one.rater not in background.members
     earlier, item = background.current_label(one), background.items[one.item]
-    older = earlier is not None and earlier.created_at > one.time
-    slot = None if older else background.place(one)
-    label = _build_label(one, background, slot, None if older else earlier, current=not older)
-    background.sent[label.submission] = label
-    if older:
+    if earlier is not None and earlier.created_at > one.time:
+        slot = _find_former_slot(one, earlier, background)
+        label = _build_label(one, background, slot, None, current=False)
+        background.sent[label.submission] = label
         report.older += 1
         return label
+    slot = background.place(one)
+    label = _build_label(one, background, slot, earlier, current=True)
+    background.sent[label.submission] = label
     background.current[item.pk, one.rater] = label
     was_extra = earlier is not None and not earlier.counted
     if slot is None and label.revision.number == item.revision_number:
@@ -370,6 +372,13 @@ def _new_label(one: ParsedLabel, background: LabelContext, report: LabelImportRe
     elif was_extra:
         background.extra[item.pk] = background.extra.get(item.pk, 1) - 1
     return label
+
+
+def _find_former_slot(one: ParsedLabel, later: Label, background: LabelContext) -> Slot | None:
+    """The slot that a label filled until the later label of the same texts replaced it, as if it
+    had been imported first."""
+    is_same = later.counted and later.revision_id == background.revision(one).pk
+    return later.slot if is_same else None
 
 
 def _note_extra(

@@ -163,7 +163,8 @@ def judged_explanations(project: Project) -> QuerySet[Any]:
         run__project=project, number=OuterRef("judged_run"),
         item__project=project, item__key=OuterRef("judged_item"),
     )  # fmt: skip
-    return found.filter(~Exists(left_out)).alias(is_right=Cast(KT("fields__verdict_is_right"), TextField())).annotate(
+    found = found.filter(~Exists(left_out))
+    return found.alias(is_right=Cast(KT("fields__verdict_is_right"), TextField())).annotate(
         of=_join_key(KT("fields__project"), KT("fields__run"), KT("fields__item")),
         # The forms in which databases return a JSON true.
         verdict=Case(When(is_right__in=["true", "1"], then=Value("right")), default=Value("wrong")),

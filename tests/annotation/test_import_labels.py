@@ -14,6 +14,7 @@ from django.utils import timezone
 from annotation.importing import labels
 from annotation.labelling import slots
 from annotation.models import Event, Item, Label, Membership, Project, Resolution, Slot
+from annotation.reports import agreement_answers
 from tests.builders import make_item, make_member, make_project, make_revision, say, take
 
 pytestmark = pytest.mark.django_db
@@ -220,6 +221,20 @@ def test_a_place_that_is_kept_for_somebody_is_not_taken(project: Project, rows: 
     Slot.objects.update(reserved_for=make_member(project))
     run(rows(VALID))
     assert not Label.objects.get().counted
+
+
+@pytest.mark.parametrize("newest_first", [False, True])
+def test_a_label_that_was_replaced_later_had_counted_in_whatever_order_both_come(
+    project: Project, rows: Any, newest_first: bool
+) -> None:
+    first = VALID | {"informed": "no"}
+    later = VALID | {"time": "2025-03-02T10:00:00Z", "choice": "invalid", "informed": "yes"}
+    run(rows(*([later, first] if newest_first else [first, later])))
+    found = Label.objects.oldest_first().values_list("choice", "current", "counted")
+    assert list(found) == [("valid", False, True), ("invalid", True, True)]
+    # Agreement is about what people said before they saw the labels of others.
+    [said] = agreement_answers.load_label_answers(project)
+    assert said.answers["choice"] == "valid"
 
 
 def test_a_label_of_older_texts_is_history_that_does_not_count(project: Project, rows: Any) -> None:

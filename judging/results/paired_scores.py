@@ -33,6 +33,7 @@ from judging.results.arrays import (
 )
 from judging.results.detectors import GroupKey
 from judging.results.metric_scales import SCORING_FRAMES, ScoredMetric
+from judging.runs.models import OutcomeQuerySet
 from judging.strategies.replies import item_decisions
 from stats.rouge import unicode_words
 
@@ -152,9 +153,9 @@ def load_paired_scores(
     """Every metric of every run that gives numbers, over the items that count, without duplicates.
 
     `by` names columns of items, own fields, or `answer_length`. The group `answer_length` is short
-    if the expected answer has at most the median number of words over all items of these runs, else
-    long. With several gold answers, the mean length counts; without gold, the response. An own
-    field named `answer_length` replaces it. Makes a fixed number of queries. Raises `UnknownField`.
+    if the expected answer has at most the median number of words over all these items, else long.
+    With several gold answers, the mean length counts; without gold, the response. An own field
+    named `answer_length` replaces it. Makes a fixed number of queries. Raises `UnknownField`.
     """
     runs = list(runs)
     groupings = check_groupings(project, by)
@@ -202,15 +203,18 @@ BY_ITEM_FIELDS_AND_LENGTH = counted.GroupBy(
 )
 
 
+def _counted_outcomes() -> OutcomeQuerySet:
+    return Outcome.objects.counted().main().filter(item__duplicate_of=None)
+
+
 def _load_outcomes(
     runs: Sequence[Run], named: Sequence[Grouping | None]
 ) -> dict[int, _RunOutcomes]:
     """The counted outcomes of each run, by run id."""
-    counted = Outcome.objects.counted().main().filter(item__duplicate_of=None)
     said = ("run", "item__position", "item", "item__key", "cluster", "cause", _AS_TEXT)
     columns = (*said, *(one.expression("item__") for one in named if one))
     # Sort here, since the database would sort whole rows.
-    rows = counted.order_by().values_list(*columns)
+    rows = _counted_outcomes().order_by().values_list(*columns)
     found: dict[int, _RunOutcomes] = {}
     for some in progress.split_if_watched(runs, READING_STEP):
         by_run: dict[int, list[tuple[Any, ...]]] = {run.pk: [] for run in some}
@@ -262,7 +266,7 @@ def _group_numbers(
 
 def _classify_lengths(runs: Sequence[Run]) -> dict[int, str]:
     """Find out by item id whether the expected answer is short or long."""
-    judged = Outcome.objects.filter(run__in=runs).values("revision")
+    judged = _counted_outcomes().filter(run__in=runs).order_by().values("revision")
     texts = Revision.objects.filter(pk__in=judged).order_by().values_list("item", "texts")
     words = {item: mean_words(one) for item, one in texts.iterator(TEXTS_AT_A_TIME)}
     middle = float(np.median(list(words.values()))) if words else 0.0

@@ -11,10 +11,11 @@ import krippendorff
 import numpy as np
 import pytest
 from django.core.management import call_command
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 from scipy import stats as scipy_stats
 
-from annotation.models import Project, Resolution
+from annotation.models import Item, Project, Resolution
 from judging.evaluators.providers import Target, baseline
 from judging.results import correlations, paired_scores, tables
 from judging.results.counted import UnknownField
@@ -301,6 +302,14 @@ def test_short_answers_are_those_of_at_most_the_median_of_words(rated: Project) 
     (found,) = aligned(rated, "correctness", ["answer_length", "language"])[:1]
     groups = {found.groups[place] for place in found.group.tolist()}
     assert groups == {("short", "en"), ("short", "hi"), ("long", "sv")}
+
+
+def test_excluded_items_do_not_say_what_is_short(rated: Project) -> None:
+    # Without the Swedish items, the median is that of 5 and 2 words (means over the golds).
+    Item.objects.filter(project=rated, fields__language="sv").update(deleted_at=timezone.now())
+    (found,) = aligned(rated, "correctness", ["answer_length", "language"])[:1]
+    groups = {found.groups[place] for place in found.group.tolist()}
+    assert groups == {("short", "en"), ("long", "hi")}
 
 
 def test_a_field_of_that_name_takes_the_place_of_counting_words(tmp_path: Path) -> None:

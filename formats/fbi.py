@@ -5,6 +5,7 @@ The archive is read from a zip or a folder. It is written as a zip.
 """
 
 import csv
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
@@ -153,7 +154,8 @@ def _find_duplicate(row: Row, source: FbiFile, key: str, invariant: dict[bytes, 
     return invariant.get(digest, "") if source.category in _DUPLICATING else ""
 
 
-# Items whose key is not from the archive get a new id, higher than all ids of the study.
+# Items whose key is not from the archive get a new id, higher than all ids of the study. It is
+# drawn from the key: numbers in order would be the ids of items from an earlier archive of ours.
 FIRST_ID = 100_000
 _STEMS = {source.category: stem for stem, source in FILES.items()}
 _PREFIXES = {ability: prefix for prefix, ability in ABILITIES.items()}
@@ -179,17 +181,17 @@ def write_archive(
     """Write items to an archive that `read_rows` can read, and return the number of items. The
     files are written to a folder first.
 
-    An item that came from such an archive keeps its file and id. Texts are written unchanged, so
-    text that looks like a spreadsheet formula is not escaped. The columns `beside` are added after
-    the archive's own columns. Raises ValueError for an item that does not fit the layout; the
-    message names row and column.
+    An item that came from such an archive keeps its file and id, unless it was moved to the
+    category of another file. Texts are written unchanged, so text that looks like a spreadsheet
+    formula is not escaped. The columns `beside` are added after the archive's own columns. Raises
+    ValueError for an item that does not fit the layout; the message names row and column.
     """
     names = tuple(beside)
-    count = 0
+    count, taken = 0, set[str]()
     with ExitStack() as stack:
         streams: dict[str, TextIO] = {}
         for count, row in enumerate(rows, start=1):
-            stem, cells = _file_and_cells(row, count)
+            stem, cells = _file_and_cells(row, count, taken)
             if stem not in streams:
                 streams[stem] = stack.enter_context(_opened(folder / stem))
                 _write(streams[stem], (*COLUMNS, *names))
@@ -201,9 +203,9 @@ def write_archive(
     return count
 
 
-def _file_and_cells(row: Mapping[str, Any], number: int) -> tuple[str, list[str]]:
+def _file_and_cells(row: Mapping[str, Any], number: int, taken: set[str]) -> tuple[str, list[str]]:
     """Return the file of an item (without suffix), and its cells in the order of the archive's
-    columns."""
+    columns. `taken` are the keys of the items before, to which that of this item is added."""
     for name in _COLUMNS.values():
         if not isinstance(row.get(name), str) or not row[name].strip():
             raise _row_error(number, name, "the layout needs one text here")
@@ -211,17 +213,25 @@ def _file_and_cells(row: Mapping[str, Any], number: int) -> tuple[str, list[str]
     stem = place.rpartition("/")[2]
     source = FILES.get(stem)
     is_known = source is not None and place == f"{source.folder}/{stem}"
-    if not (is_known and is_id(cdx)):
-        stem, cdx = _STEMS.get(row["category"], ""), _new_id(row, number)
+    # An item that was moved to another category with a file belongs into that file.
+    is_known = is_known and _STEMS.get(row["category"], stem) == stem
+    if not (is_known and is_id(cdx)) or f"{stem}:{cdx}" in taken:
+        stem = _STEMS.get(row["category"], "")
+        free = (one for one in _new_ids(row) if f"{stem}:{one}" not in taken)
+        cdx = next(free, "")
+    taken.add(f"{stem}:{cdx}")
     if not stem or not cdx:
         raise _row_error(number, "category", f"the layout has no file for {row['category']!r}")
     return stem, [cdx, *(row[name] for name in _COLUMNS.values())]
 
 
-def _new_id(row: Mapping[str, Any], number: int) -> str:
+def _new_ids(row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield ids for an item, always the same ones; none if its ability is not in the study."""
     prefix = _PREFIXES.get(row["source_ability"])
     made = f"_{row['origin']}" if row["origin"] == "relabelled" else ""
-    return f"{prefix}-{FIRST_ID + number}{made}" if prefix else ""
+    for draw in itertools.count() if prefix else ():
+        drawn = blake2b(f"{draw} {row['key']}".encode(), digest_size=6).digest()
+        yield f"{prefix}-{FIRST_ID + int.from_bytes(drawn)}{made}"
 
 
 def _row_error(number: int, column: str, reason: str) -> ValueError:

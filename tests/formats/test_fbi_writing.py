@@ -1,5 +1,6 @@
 """Items in the layout of study 000's archive, as our own reader reads it."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from formats.rows import Row
 from formats.writers import write_file
 from tests.hostile import CORPUS
 
+# The ids of items that do not come from the archive.
+ID = re.compile(r"-[0-9]{6,}")
 READ = ("key", "category", "source_ability", "origin", "prompt", "gold", "perturbed")
 
 
@@ -43,12 +46,22 @@ def test_items_from_elsewhere_get_an_id_in_the_file_of_their_category(tmp_path: 
     rows = [item("mine"), item("factual/number-errors:no-id"),
             item("c", **invariant, origin="relabelled"), item("d", **invariant)]  # fmt: skip
     found = there_and_back(rows, tmp_path / "a.zip")
-    assert [(row["key"], row["origin"]) for row in found] == [
-        ("score-invariant/score_invariant:reasoning-100003_relabelled", "relabelled"),
-        ("score-invariant/score_invariant:reasoning-100004", "paraphrase"),
-        ("factual/number-errors:factual-100001", "generated"),
-        ("factual/number-errors:factual-100002", "generated"),
+    assert [(ID.sub("-N", row["key"]), row["origin"]) for row in found] == [
+        ("score-invariant/score_invariant:reasoning-N_relabelled", "relabelled"),
+        ("score-invariant/score_invariant:reasoning-N", "paraphrase"),
+        ("factual/number-errors:factual-N", "generated"),
+        ("factual/number-errors:factual-N", "generated"),
     ]
+    # And these ids are never those of other items, whatever is written with them.
+    more = [*found, item("other"), *rows]
+    keys = [row["key"] for row in there_and_back(more, tmp_path / "b.zip")]
+    assert len({*keys}) == len(more)
+
+
+def test_an_item_that_was_moved_to_another_category_is_in_the_file_of_that(tmp_path: Path) -> None:
+    [found] = there_and_back([item(category="opposite-fact")], tmp_path / "a.zip")
+    assert ID.sub("-N", found["key"]) == "factual/opposite-fact:factual-N"
+    assert found["category"] == "opposite-fact"
 
 
 def test_the_same_items_are_the_same_bytes(tmp_path: Path) -> None:

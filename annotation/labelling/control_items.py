@@ -135,7 +135,7 @@ def load_results(project: Project) -> list[ControlResult]:
     Answers are compared with the latest known answers, since a lead may have corrected a wrong
     known answer.
     """
-    found = Label.objects.in_project(project).current().at_stage(Stage.CONTROL)
+    found = Label.objects.in_project(project).current().of_live_items().at_stage(Stage.CONTROL)
     labels = found.select_related("item", "member").defer("item__fields")
     labels = labels.order_by("member__alias", "created_at", "pk")
     truth = answer_key.latest_answers({label.revision_id for label in labels})

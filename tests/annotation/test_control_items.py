@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 
 import pytest
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from annotation.labelling import answer_key, control_items, queue
-from annotation.models import Label, Membership, Project, Slot
+from annotation.models import Item, Label, Membership, Project, Slot
 from tests.builders import correct, make_item, make_known, make_member, make_project, say, take
 
 pytestmark = pytest.mark.django_db
@@ -151,6 +152,9 @@ def test_a_known_answer_that_was_mended_is_what_results_are_held_against(
     say(member, take(member, draw=0.0), "invalid")
     answer_key.set_answer(member.project, item, "probe", {"choice": "invalid"}, "", lead)
     assert control_items.load_results(member.project)[0].right == 1
+    # A lead made it a normal item again, and excluded it.
+    Item.objects.filter(pk=item.pk).update(purpose="test", deleted_at=timezone.now())
+    assert control_items.load_results(member.project) == []
 
 
 def test_probes_are_done_like_work_and_can_be_changed_like_work(member: Membership) -> None:

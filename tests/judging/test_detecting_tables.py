@@ -199,3 +199,17 @@ def test_a_table_has_its_columns_and_asks_the_database_as_often_for_many_runs(
 def test_a_run_that_judged_no_error_item_has_no_rows(project: Project) -> None:
     assert detector.tabulate_detector(project, [], []) == []
     assert not rows(project, "detector_ranges")
+
+
+def test_no_text_counts_twice_in_a_run_with_duplicates(project: Project) -> None:
+    first, *others = make_sets(project)
+    [again] = make_sets(project, errors=1, others=0)
+    again.duplicate_of = first
+    again.save()
+    items = [first, *others, again]
+    judge(items, "DDUUUU" + "U", endpoint=make_endpoint("http://a"), with_duplicates=True)
+    counts = {row["strategy"]: (row["n"], row["recall"]) for row in rows(project, "detector")}
+    assert counts["detect-1a"] == (6, 0.5)
+    assert counts["always-error"] == (6, 1.0)
+    [left] = rows(project, "left_out")
+    assert (left["items"], left["items_with_duplicates"]) == (6, 7)

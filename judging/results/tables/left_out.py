@@ -61,14 +61,14 @@ class _Counts(NamedTuple):
 
 def _total_condition(runs: Iterable[Run]) -> str:
     """The condition that a counted outcome must also meet to be in totals. For runs with rates it
-    needs an ability, which duplicates lack; for ratings it must not be a duplicate; for detectors
-    there is no further condition."""
+    needs an ability, which duplicates lack; for ratings and detectors it must not be a
+    duplicate."""
     needs = {pk: get_item_needs(one) for pk, one in counted.load_strategies(runs).items()}
     rated = [pk for pk, need in needs.items() if need not in frames.NEEDS_WITHOUT_RATE]
-    values = [pk for pk, need in needs.items() if need == "values"]
+    others = [pk for pk, need in needs.items() if need in ("values", "detection")]
     first = f"SELECT i.id FROM {Item._meta.db_table} AS i WHERE i.duplicate_of_id IS NULL"
     conditions = [f"(o.run_id NOT IN ({_join(rated)}) OR o.ability <> '')"] * bool(rated)
-    conditions += [f"(o.run_id NOT IN ({_join(values)}) OR o.item_id IN ({first}))"] * bool(values)
+    conditions += [f"(o.run_id NOT IN ({_join(others)}) OR o.item_id IN ({first}))"] * bool(others)
     return " AND ".join(conditions) or "1 = 1"
 
 

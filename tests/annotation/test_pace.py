@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.labelling import queue
+from annotation.labelling import gold_correction, queue
 from annotation.models import Item, Label, Membership, Project
 from annotation.reports import grouping, pace, tables, work_time
 from annotation.tasktypes import main_field
@@ -368,6 +368,23 @@ def test_work_time_is_a_row_per_person_and_day_with_long_times_cut() -> None:
     file = browser_of(lead).get(reverse("work-time", args=[project.slug]))
     lines = file.content.decode().splitlines()
     assert lines[:2] == ["annotator,day,labels,seconds,untimed,cut", f"'=ben,{today},1,20,0,0"]
+
+
+def test_work_that_is_kept_for_a_corrected_gold_answer_was_done_once() -> None:
+    project = make_project()
+    lead, ana = make_member(project, "lead"), make_member(project, alias="ana")
+    make_item(project, "a")
+    say(ana, take(ana), seconds=20)
+    for number, gold in enumerate(
+        ("A spider has eight legs!", "A spider has eight legs!!"), start=1
+    ):
+        gold_correction.correct_gold(
+            lead, item_key="a", revision=number, gold=[gold], carry=True, now=timezone.now()
+        )
+    say(ana, queue.reopen_item(ana, "a"), "invalid", seconds=5)
+    assert Label.objects.count() == 4
+    [row] = work_time.count_work_time(project)
+    assert (row["labels"], row["seconds"]) == (2, 25)
 
 
 def test_a_time_that_no_integer_holds_breaks_no_page_of_leads() -> None:

@@ -34,6 +34,7 @@ MEANS = ("mean_people", "mean_evaluator")
 DISTANCE = "distance"
 WITH_INTERVAL = (*CORRELATIONS, *ERRORS, ACCURACY_002, *MEANS)
 NOT_ASKED_REASON = "people are not asked for such a number"
+SEVERAL_SCALES_REASON = "people rated on several scales, since the task type was changed"
 NO_SCALE_REASON = "the evaluator's numbers have no scale"
 OTHER_SCALE_REASON = "people and evaluator have different scales"
 NO_TOTAL_REASON = "there is no total, whose range this accuracy is relative to"
@@ -93,7 +94,7 @@ def build_figure(sides: PairedScores, name: str) -> Figure | str:
         (metric.people, sides.people) if of_people else (metric.evaluator, sides.evaluator)
     )
     if scale is None:
-        return NOT_ASKED_REASON if of_people else NO_SCALE_REASON
+        return _why_no_people(metric) if of_people else NO_SCALE_REASON
     return closeness.mean_scaled(np.where(sides.both, given, np.nan), scale.low, scale.high)
 
 
@@ -102,8 +103,13 @@ def _why_incomparable(metric: ScoredMetric) -> str:
     if metric.is_comparable:
         return ""
     if metric.people is None:
-        return NOT_ASKED_REASON
+        return _why_no_people(metric)
     return NO_SCALE_REASON if metric.evaluator is None else OTHER_SCALE_REASON
+
+
+def _why_no_people(metric: ScoredMetric) -> str:
+    """The reason why people have no scale."""
+    return SEVERAL_SCALES_REASON if metric.on_several_scales else NOT_ASKED_REASON
 
 
 def _point_estimate(sides: PairedScores, name: str) -> Estimate:

@@ -23,7 +23,8 @@ class ScoredMetric:
 
     `parts` are people's fields (several for a total), and `titles` their titles in the strategy.
     `value` is the name of the evaluator's number in outcomes. `total` is people's scale of the
-    total that this metric is part of; None if there is no total.
+    total that this metric is part of; None if there is no total. `on_several_scales`: people have
+    no scale because the scale was changed between their labels.
     """
 
     name: str
@@ -33,6 +34,7 @@ class ScoredMetric:
     people: Scale | None
     evaluator: Scale | None
     total: Scale | None = None
+    on_several_scales: bool = False
 
     @property
     def is_comparable(self) -> bool:
@@ -82,6 +84,28 @@ def strategy_metrics(strategy: Strategy, task: TaskType) -> list[ScoredMetric]:
         return found
     total = _total_metric(found)
     return [replace(one, total=total.people) for one in (*found, total)]
+
+
+def rated_metrics(
+    strategy: Strategy, task: TaskType, given: Sequence[TaskType]
+) -> list[ScoredMetric]:
+    """The metrics of `strategy_metrics`, with the scales on which people rated: `given` are the
+    versions of the task type that their labels were given under."""
+    before = [{one.name: one for one in strategy_metrics(strategy, version)} for version in given]
+    return [
+        _with_given_scales(metric, [found[metric.name] for found in before if metric.name in found])
+        for metric in strategy_metrics(strategy, task)
+    ]
+
+
+def _with_given_scales(metric: ScoredMetric, given: Sequence[ScoredMetric]) -> ScoredMetric:
+    scales = {one.people for one in given if one.people is not None}
+    totals = {one.total for one in given if one.total is not None}
+    if not scales:
+        return metric
+    if len(scales) > 1 or len(totals) > 1:
+        return replace(metric, people=None, total=None, on_several_scales=True)
+    return replace(metric, people=scales.pop(), total=totals.pop() if totals else metric.total)
 
 
 def people_metrics(task: TaskType) -> list[ScoredMetric]:

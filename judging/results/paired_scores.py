@@ -19,7 +19,15 @@ from django.db.models.functions import Cast
 from numpy.typing import NDArray
 
 from annotation import tasktypes
-from annotation.models import Item, Project, Resolution, Revision
+from annotation.models import (
+    Item,
+    Label,
+    Project,
+    Resolution,
+    Revision,
+    Stage,
+    TaskTypeVersion,
+)
 from annotation.reports.grouping import Grouping
 from judging.models import Outcome, Run
 from judging.results import counted, detectors, metric_scales, progress
@@ -168,7 +176,8 @@ def load_paired_scores(
     groups, clusters, task = _Numbering(), _Numbering(), tasktypes.load_task_type(project)
     places = {pk: _group_numbers(groupings, one, lengths, groups) for pk, one in read.items()}
     cluster = {run.pk: _to_numbers(read[run.pk].cluster, clusters) for run in chosen}
-    metrics = {run.pk: metric_scales.strategy_metrics(asked[run.pk], task) for run in chosen}
+    given = _load_given_task_types(project)
+    metrics = {run.pk: metric_scales.rated_metrics(asked[run.pk], task, given) for run in chosen}
     people = _load_people(project, chain.from_iterable(metrics.values()))
     return [
         PairedScores(
@@ -185,6 +194,15 @@ def load_paired_scores(
         for run in chosen
         for metric in metrics[run.pk]
     ]
+
+
+def _load_given_task_types(project: Project) -> list[tasktypes.TaskType]:
+    """The versions of the task type that people's labels were given under; their scales may differ
+    from those of today."""
+    labels = Label.objects.in_project(project).of_tests().of_live_items().counted()
+    labels = labels.at_stages([Stage.LABEL, Stage.ADJUDICATE]).order_by()
+    found = TaskTypeVersion.objects.filter(pk__in=labels.values("task_type").distinct())
+    return [tasktypes.load_version(one) for one in found.order_by("pk")]
 
 
 def check_groupings(project: Project, by: Sequence[str]) -> list[Grouping | None]:

@@ -367,13 +367,14 @@ def test_queries_do_not_grow_with_runs_and_groups(
 ) -> None:
     runs = runs_of(rated)
     assert rated.task_type.slug == "rating"  # read before
-    # Whether items have each of the fields, outcomes, texts, what is held.
+    # Whether items have each of the fields, outcomes, texts, what labels were given under, what is
+    # held.
     for some in (runs[:1], runs):
-        with django_assert_num_queries(6):
+        with django_assert_num_queries(7):
             paired_scores.load_paired_scores(rated, some, ["language", "task", "answer_length"])
-    # Outcomes, what is held, labels.
+    # Outcomes, what labels were given under, what is held, labels.
     for some in (runs[:1], runs):
-        with django_assert_num_queries(3):
+        with django_assert_num_queries(4):
             list(ceiling.tabulate_ceiling(rated, some, []))
 
 

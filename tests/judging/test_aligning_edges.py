@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from annotation.models import Project
+from annotation.models import Label, Project
+from annotation.tasktypes import versions
 from judging.errors import Refused
 from judging.models import Run
 from judging.results import correlations
@@ -18,6 +19,7 @@ from judging.results.tables import alignment, majority, paired_answers, rated_it
 from judging.results.tables.ceiling import tabulate_alt_test, tabulate_ceiling
 from judging.runs import derived, pinning
 from stats import ceiling
+from tests.builders import make_member
 from tests.judging.builders_judging import make_strategy
 from tests.judging.builders_rated import (
     aligned,
@@ -234,3 +236,37 @@ def test_as_many_groups_as_items_look_at_each_item_once(
     two = replace(many, groups=(("b",), ("c",), ("a",)), group=np.arange(n) % 2 * 2)
     parts = [(group, part.position[:3].tolist()) for group, part in two.by_group()]
     assert parts == [(("a",), [1, 3, 5]), (("b",), [0, 2, 4])]
+
+
+def test_people_are_measured_by_the_scale_on_which_they_rated(tmp_path: Path) -> None:
+    numbers = {"i0": 1, "i1": 3}
+    rows = [{"key": key, "prompt": key, "gold": "A", "response": "R"} for key in numbers]
+    project = bring_items(tmp_path, "p", rows)
+    people = ("ann", "bob", "cid")
+    said = [(key, one, all_three(number)) for key, number in numbers.items() for one in people]
+    bring_labels(tmp_path, project, said)
+    judge(tmp_path, project, [1, 3])
+
+    def figures() -> dict[str, Any]:
+        project.refresh_from_db()
+        found = alignment.tabulate_alignment(project, runs_of(project), [])
+        return only(found, metric="correctness")
+
+    before = figures()
+    assert (before["mean_people"], before["rmse"]) == (0.5, 0)
+    # From now on, people can give 4 and 5 too.
+    source = versions.version_source(project.task_type).rstrip()
+    further = (f'[[fields.choices]]\nvalue = {n}\ntitle = "{n}"' for n in (4, 5))
+    head, name, field = source.rpartition('name = "correctness"')
+    cut = field.find("[[fields]]")
+    parts = (field, "") if cut < 0 else (field[:cut], field[cut:])
+    source = "\n\n".join((head + name + parts[0].rstrip(), *further, parts[1]))
+    adapted = versions.parse_source(project, source)
+    lead = make_member(project, role="lead")
+    assert versions.save_version(project, adapted, member=lead, shown=project.task_type_id)
+    assert figures() == before
+    Label.objects.filter(item__key="i1").update(task_type=Project.objects.get().task_type)
+    mixed = figures()
+    assert (mixed["mean_people"], mixed["rmse"]) == (None, None)
+    assert mixed["mean_people_reason"] == mixed["rmse_reason"]
+    assert mixed["rmse_reason"].startswith("people rated on several scales")

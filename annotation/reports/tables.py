@@ -98,7 +98,8 @@ class DroppedItems:
 
 
 def count_choices(project: Project) -> tuple[ChoiceCount, ...]:
-    """Count the current labels of the stage label, by day (UTC) and answer, oldest first."""
+    """Count the current labels of the stage label, by day (UTC) and answer, oldest first; without
+    those of excluded, qualification and control items."""
     decides = main_field.load_main_field(project)
     labels = Label.objects.current().at_stage(Stage.LABEL).in_project(project)
     labels = labels.of_tests().of_live_items()

@@ -200,6 +200,10 @@ def test_choices_are_counted_by_day_in_the_order_of_the_options(member: Membersh
         (9, "valid", "Valid", 1),
         (9, "not-sure", "Not sure", 1),
     ]
+    first, second, _ = Item.objects.order_by("pk")
+    Item.objects.filter(pk=first.pk).update(deleted_at=NOW)
+    Item.objects.filter(pk=second.pk).update(purpose="probe")
+    assert [(one.day.day, one.n) for one in tables.count_choices(member.project)] == [(8, 1)]
 
 
 def test_choices_of_a_scale_are_those_of_the_question_that_decides() -> None:

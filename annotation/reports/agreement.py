@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from annotation.db.cache import computing, process_cache
-from annotation.models import Label, Project, Resolution, Stage
+from annotation.models import Label, Project, Reason, Resolution, Slot, Stage
 from annotation.reports import agreement_answers
 from annotation.reports.agreement_answers import AnswerMatrix, MarkedPassages, Question
 from stats import agreement as measuring
@@ -79,6 +79,7 @@ MEASURES: dict[str, Measure] = {
 }
 PASSAGE_MEASURES = tuple(name for name, one in MEASURES.items() if one.of_passages)
 PAIR_MEASURES = ("percent", "cohen", "cohen-linear", "cohen-quadratic", *PASSAGE_MEASURES)
+MORE_IF_DISPUTED = "items on which annotators disagree have more labels"
 AGAINST_REST = "against-rest"
 AGAINST_KNOWN = "against-known"
 
@@ -206,7 +207,7 @@ def _compute_agreement(project: Project, question: Question, category: str) -> A
     k = _fleiss_k(project, shared)
     seed = f"agreement {VERSION} {project.slug} {category} {question.name}"
     found = [
-        *_overall_rows(question, said, k, seed),
+        *_overall_rows(question, said, k, seed, is_disputed=_has_disputed_labels(project)),
         *_pair_rows(question, said, seed),
         *_person_rows(question, said),
         *_control_rows(question, checks),
@@ -273,11 +274,20 @@ def _fleiss_k(project: Project, shared: Any) -> int:
     return int(np.bincount(shared).argmax())
 
 
+def _has_disputed_labels(project: Project) -> bool:
+    """True if items have further labels because annotators disagreed. Those with exactly k labels
+    are then the items on which annotators agree."""
+    slots = Slot.objects.in_project(project.pk).at_stage(Stage.LABEL).of_tests().of_live_items()
+    return slots.filter(reason=Reason.DISPUTED, state=Slot.State.FILLED).exists()
+
+
 def _overall_rows(
-    question: Question, said: AnswerMatrix, k: int, seed: str
+    question: Question, said: AnswerMatrix, k: int, seed: str, *, is_disputed: bool
 ) -> Iterator[AgreementRow]:
     for name, ratings in _suitable_measures(said, tuple(MEASURES)):
         estimate = _estimate(name, ratings, k, seed)
+        if name == "fleiss" and is_disputed:
+            estimate = Estimate(None, None, None, estimate.n, MORE_IF_DISPUTED)
         raters = k if name == "fleiss" else _raters(ratings)
         yield _row(question, name, (), raters, estimate)
 

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 import pytest
 from django.core.management import call_command
 from django.db import connection
+from django.db.models import Count
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
@@ -502,6 +503,27 @@ def test_the_same_labels_give_the_same_interval_anywhere(project: Project) -> No
     assert measured(project).rows == first
 
 
+def test_fleiss_is_not_taken_over_items_without_a_disagreement_alone(project: Project) -> None:
+    project.disputed_overlap = 3
+    project.save()
+    people = people_of(project, "ann", "ben", "cid")
+    for key in ("a", "b", "c"):
+        make_item(project, key, slots=2)
+    for member, choices in zip(people, (("valid", "invalid", "valid"),) * 3, strict=True):
+        for choice in choices:
+            member.refresh_from_db()
+            offer = queue.next_offer(member)
+            if isinstance(offer, queue.Offer):
+                is_other = offer.item.key == "c" and member == people[1]
+                say(member, offer, "invalid" if is_other else choice)
+    counts = Label.objects.values_list("item__key").annotate(n=Count("pk")).order_by("item__key")
+    assert dict(counts) == {"a": 2, "b": 2, "c": 3}
+    found = measured(project)
+    assert row(found, "percent").value < 1
+    fleiss = row(found, "fleiss")
+    assert (fleiss.value, fleiss.n_items, fleiss.reason) == (None, 2, agreement.MORE_IF_DISPUTED)
+
+
 def test_figures_of_a_category_follow_the_items_that_move_into_it(project: Project) -> None:
     people = people_of(project, "ann", "ben")
     give(project, people, [("valid", "valid")] * 4)
@@ -585,7 +607,7 @@ def test_the_page_costs_the_same_however_many_labels(people: Cast) -> None:
     client = Client()
     client.force_login(people.lead.account)
     few = queries(people, client)
-    assert queries(people, client) == few - 3  # labels, checks and what is known of them
+    assert queries(people, client) == few - 4  # labels, disputed ones, checks, known answers
     annotators = Membership.objects.filter(alias__in=["ann", "<b>ben</b>"])
     give(people.project, list(annotators), TEN)
     assert queries(people, client) == few

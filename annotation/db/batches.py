@@ -19,7 +19,7 @@ BATCH_SIZE = 1_000
 MAX_LENGTH = 1_000_000
 # PostgreSQL knows how many bytes it stores. To count the characters it has to unpack these, which
 # is worth the time for more bytes than this: repeated words are packed to a hundredth.
-LARGE = 20_000
+LARGE = 2_000
 
 
 def id_batches(found: models.QuerySet[Any, Any], size: int = BATCH_SIZE) -> Iterator[list[int]]:

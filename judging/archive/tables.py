@@ -274,7 +274,7 @@ PARTS: tuple[ArchivePart, ...] = (
     ArchivePart(
         "requests", Request, ("digest",),
         ("digest", "endpoint", "sample", "occasion", "place", "state", "attempts", "cause",
-         "message"),
+         "message", "charged"),
         lambda scope: Request.objects.filter(_exists_call(scope, "pk")),
         replies={"message": redact.drop},
     ),

@@ -4,12 +4,14 @@ import io
 import json
 import zipfile
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
+from django.db.models import F, Sum
 from django.test import Client
 from django.utils import timezone
 
@@ -130,6 +132,25 @@ def test_a_run_that_only_had_to_be_finished_is_loaded_as_finished(frozen: Path) 
     load.load_archive(frozen)
     run = Run.objects.get()
     assert (run.state, run.reason) == (Run.State.FINISHED, "")
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_a_run_keeps_what_tries_without_a_reply_cost(tmp_path: Path, is_old: bool) -> None:
+    charged = Decimal(0) if is_old else Decimal("0.1")
+    with transaction.atomic():
+        project = make_project("fbi")
+        make_items(project, 6)
+        run = ask(project)
+        Run.objects.filter(pk=run.pk).update(spent=F("spent") + charged)
+        asked = Request.objects.order_by("pk").first()
+        Request.objects.filter(pk=asked and asked.pk).update(charged=charged)
+        path = archive(project, tmp_path / "results.zip")
+        transaction.set_rollback(True)
+    if is_old:  # from before such tries counted
+        changed(path, "requests", lambda rows: [row.pop("charged", None) for row in rows])
+    load.load_archive(path)
+    assert Request.objects.aggregate(n=Sum("charged"))["n"] == charged
+    assert [*CHECKS["spent"].find(), *CHECKS["spent-once"].find()] == []
 
 
 def test_an_answer_off_its_scale_is_still_told_where_an_archive_was_loaded(tmp_path: Path) -> None:

@@ -395,6 +395,7 @@ def test_an_undo_that_comes_twice_undoes_one_label() -> None:
     say(member, again)
     with pytest.raises(Refused, match="undone already"):
         queue.undo_label(member, shown=last.submission)
+    assert queue.undo_label(member, shown="\0")  # as if it were unknown
 
 
 def test_undo_of_a_label_whose_place_went_to_another_still_shows_its_item() -> None:

@@ -335,7 +335,7 @@ def last_label(member: Membership, stages: tuple[str, ...]) -> Label | None:
 def find_undone(member: Membership, stages: tuple[str, ...], shown: str) -> Label | None:
     """The member's label with this `submission`, or from the page with this key, if it was
     withdrawn; otherwise None."""
-    if not shown:
+    if not shown or "\0" in shown:  # PostgreSQL refuses to search for it
         return None
     names = (shown, submissions.digest_token(shown))
     labels = Label.objects.of_member(member.pk).at_stages(stages).filter(submission__in=names)

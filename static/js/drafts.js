@@ -10,6 +10,7 @@ const WORDS = ["text", "note"];
 
 let painted = null;
 let version = ""; // of the draft on the server that the painted form shows or has sent
+let sent = []; // marks of its words that the server may have, though no answer said so
 let timer = 0;
 let begun = false;
 let flight = Promise.resolve();
@@ -26,7 +27,8 @@ const readAll = (item) => JSON.parse(localStorage.getItem(nameOf(item)) ?? "null
 // Whether the server got another draft of the painted item since, from another browser.
 const isBehind = (kept) => {
   const { item, draft } = panel().dataset;
-  return item === kept.item && Boolean(draft) && kept.version !== undefined && kept.version !== draft;
+  const isOther = item === kept.item && Boolean(draft) && kept.version !== undefined && kept.version !== draft;
+  return isOther && Boolean(labelForm()) && !kept.sent?.includes(markOf(wordsOf(collectWords())));
 };
 
 function read(item) {
@@ -47,7 +49,11 @@ const editor = () => panel().querySelector("[data-editor]");
 
 // What stands in the forms of the painted item.
 function collect() {
-  const data = { answers: fields.answers(labelForm()), comment: labelForm().elements.comment.value };
+  return { answers: fields.answers(labelForm()), ...collectWords() };
+}
+
+function collectWords() {
+  const data = { comment: labelForm().elements.comment.value };
   const form = editor();
   if (form && form.elements.text.value !== storedOf(form)) {
     for (const name of WORDS) data[name] = form.elements[name].value;
@@ -55,10 +61,15 @@ function collect() {
   return data;
 }
 
+const wordsOf = (data) => ["comment", ...WORDS].map((name) => data[name]).filter(Boolean).join("\n\n");
+
+// Ten long texts themselves would have no room in this browser.
+const markOf = (words) => `${words.length} ${[...words].reduce((sum, one) => (Math.imul(sum, 31) + one.codePointAt(0)) | 0, 0)}`;
+
 function draft() {
   const form = labelForm();
   const { item, revision } = panel().dataset;
-  return { key: form.elements.key.value, item, revision: Number(revision), data: collect(), version };
+  return { key: form.elements.key.value, item, revision: Number(revision), data: collect(), version, sent };
 }
 
 // Something was typed or chosen.
@@ -76,22 +87,31 @@ export function keep() {
 function send(options) {
   clearTimeout(timer);
   timer = 0;
+  sent = [...sent.slice(-9), markOf(wordsOf(collectWords()))];
   const now = draft();
+  keepHere(now.item, now);
   flight = options?.keepalive ? store(now, null, options) : flight.then(() => store(now, readAll(now.item)?.version));
   return flight;
 }
 
 async function store(now, follows = null, options = {}) {
-  const answer = await postData(address("draft/"), { ...now, version: follows }, options);
+  const { key, item, revision, data } = now;
+  const answer = await postData(address("draft/"), { key, item, revision, data, version: follows }, options);
   const stored = answer.headers.get("Draft-Version");
   if (stored === null) return undefined;
-  if (now.item === panel().dataset.item) version = panel().dataset.draft = stored;
-  const kept = readAll(now.item);
-  const isStored = answer.kind === "stored" && JSON.stringify(kept?.data) === JSON.stringify(now.data);
-  if (kept) keepHere(now.item, { ...kept, version: stored, isStored });
-  if (answer.kind === "stored") return undefined;
+  const isTaken = answer.kind === "stored";
+  const after = (some = []) => (isTaken ? some.slice(some.lastIndexOf(markOf(wordsOf(data))) + 1) : some);
+  if (item === panel().dataset.item) {
+    version = panel().dataset.draft = stored;
+    sent = after(sent);
+  }
+  const kept = readAll(item);
+  const isStored = isTaken && JSON.stringify(kept?.data) === JSON.stringify(data);
+  if (kept) keepHere(item, { ...kept, version: stored, sent: after(kept.sent), isStored });
+  if (isTaken) return undefined;
   // What was written elsewhere stands beside it before it is replaced.
-  connection.keep("You wrote in this draft on another page, too:", JSON.parse(answer.body).elsewhere.join("\n\n"));
+  const words = JSON.parse(answer.body).elsewhere.join("\n\n");
+  if (!now.sent.includes(markOf(words))) connection.keep("You wrote in this draft on another page, too:", words);
   return store(now, stored, options);
 }
 
@@ -137,6 +157,7 @@ export function restore() {
   const form = labelForm();
   if (!form) return false;
   const kept = read(panel().dataset.item);
+  sent = kept?.sent ?? [];
   const answers = kept?.data.answers ?? {};
   fill(form, answers);
   if (kept?.data.comment) form.elements.comment.value = kept.data.comment;

@@ -2,7 +2,7 @@
 
 import pytest
 from django.urls import reverse
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from annotation.accounts.keymap import DEFAULT_KEYS
 from annotation.models import Draft, Label, Membership, Revision, Slot
@@ -129,6 +129,35 @@ def test_a_page_that_stayed_open_shows_what_it_would_replace_in_a_draft(
             page.fill("#comment", words)
         expect(page.locator("#trouble pre")).to_have_text("A long text.")
         assert Draft.objects.get().data["comment"] == words
+
+
+def test_ones_own_words_are_not_told_as_written_on_another_page(
+    open_page: OpenPage, member: Membership
+) -> None:
+    """Some seconds: a draft is stored one second after the last key."""
+    page = label_screen(open_page, member)
+
+    def lose_answer(route: Route) -> None:
+        route.fetch()
+        route.abort()
+
+    page.route("**/draft/", lose_answer)
+    with page.expect_event("requestfailed"):
+        page.fill("#comment", "One.")
+    page.unroute("**/draft/")
+    with page.expect_response(lambda answer: "/draft/" in answer.url and answer.ok):
+        page.fill("#comment", "One. Two.")
+    page.route("**/draft/", lose_answer)
+    with page.expect_event("requestfailed"):
+        page.fill("#comment", "One. Two. Three.")
+    page.route("**/draft/", lambda route: route.abort())
+    with page.expect_event("requestfailed"):
+        page.fill("#comment", "One. Two. Three. Four.")
+    page.unroute("**/draft/")
+    page.reload()
+    wait_for(page, "item-01")
+    expect(page.locator("#comment")).to_have_value("One. Two. Three. Four.")
+    expect(page.locator("#trouble")).to_be_empty()
 
 
 def test_a_comment_outlives_a_correction_and_comes_back_with_an_undone_label(

@@ -11,5 +11,6 @@ from django.utils.connection import ConnectionProxy
 process_cache: ConnectionProxy = ConnectionProxy(caches, "process")
 
 # Held while a report over all labels of a project is computed. Such a report may take hundreds of
-# MB, so a process computes one at a time; whoever waited looks into the cache again.
+# MB, so a process computes one at a time. Whoever waited looks into the cache again, and nobody
+# waits for what is there.
 computing = threading.RLock()

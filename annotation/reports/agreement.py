@@ -147,12 +147,14 @@ class Agreement:
 
 def measure_agreement(project: Project, question: Question, category: str = "") -> Agreement:
     """Compute the figures of one question. They are cached until the labels change."""
-    with computing:
-        key = _key(project, question, category)
-        kept: Agreement | None = process_cache.get(key)
-        if kept is None:
-            kept = _compute_agreement(project, question, category)
-            process_cache.set(key, kept, KEEP_SECONDS)
+    key = _key(project, question, category)
+    kept: Agreement | None = process_cache.get(key)
+    if kept is None:
+        with computing:
+            kept = process_cache.get(key)
+            if kept is None:
+                kept = _compute_agreement(project, question, category)
+                process_cache.set(key, kept, KEEP_SECONDS)
     return kept
 
 

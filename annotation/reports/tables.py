@@ -52,15 +52,17 @@ def get_or_compute(
 
     Faster results are never cached, so that small projects show every new label at once.
     """
-    with computing:
-        kept: CachedFigures[T] | None = process_cache.get(key)
-        if kept is not None:
-            return CachedFigures(kept.value, kept.at, again=True)
-        begun = time.perf_counter()
-        fresh = CachedFigures(make(), now)
-        if time.perf_counter() - begun >= worth:
-            process_cache.set(key, fresh, KEEP_SECONDS)
-    return fresh
+    kept: CachedFigures[T] | None = process_cache.get(key)
+    if kept is None:
+        with computing:
+            kept = process_cache.get(key)
+            if kept is None:
+                begun = time.perf_counter()
+                fresh = CachedFigures(make(), now)
+                if time.perf_counter() - begun >= worth:
+                    process_cache.set(key, fresh, KEEP_SECONDS)
+                return fresh
+    return CachedFigures(kept.value, kept.at, again=True)
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,10 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from annotation.db.cache import computing
 from annotation.labelling import gold_correction, queue
 from annotation.models import Item, Label, Membership, Project
-from annotation.reports import grouping, pace, tables, work_time
+from annotation.reports import agreement, agreement_answers, grouping, pace, tables, work_time
 from annotation.tasktypes import main_field
 from stats.spread import Quartiles
 from tests.builders import (
@@ -349,6 +350,21 @@ def test_a_process_computes_one_report_at_a_time() -> None:
     with ThreadPoolExecutor(4) as pool:
         assert len(set(pool.map(ask, range(4)))) == 2
     assert most == [1, 1]
+
+
+def test_a_report_that_is_kept_does_not_wait_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    project = make_project()
+    question = agreement_answers.list_questions(project)[0]
+    key = agreement._key(project, question, "")
+    monkeypatch.setattr(agreement, "_key", lambda *about: key)  # which reads the database
+
+    def ask() -> bool:
+        agreement.measure_agreement(project, question)
+        return tables.get_or_compute("kept", lambda: 1, now=NOW, worth=0).again
+
+    ask()
+    with ThreadPoolExecutor(1) as pool, computing:
+        assert pool.submit(ask).result(5)
 
 
 def test_work_time_is_a_row_per_person_and_day_with_long_times_cut() -> None:

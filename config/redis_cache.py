@@ -85,5 +85,6 @@ class SharedCache(RedisCache):
                 "Redis does not answer, so limits are counted in this process only: %s", error
             )
             return here(*args, **options)
-        _retry_at.pop(prefix, None)
+        if name in _STORING:
+            _retry_at.pop(prefix, None)
         return answer

@@ -90,6 +90,16 @@ def test_a_full_redis_does_not_switch_limits_off(
     assert len(full.get(name)) == 2
 
 
+def test_a_read_that_began_before_redis_was_full_does_not_count_as_storing(
+    full: SharedCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"wrong-{uuid4()}"
+    with monkeypatch.context() as patch:
+        patch.setattr(RedisCache, "get", lambda self, *args: full.set(name, 1, 60))
+        full.get("slow")  # another thread stores meanwhile
+    assert full.get(name) == 1
+
+
 def test_a_full_redis_locks_nobody_out(full: SharedCache) -> None:
     name = f"lock-{uuid4()}"
     for _ in range(3):

@@ -152,7 +152,9 @@ def judged_explanations(project: Project) -> QuerySet[Any]:
     held when the audit was created.
     """
     held = Resolution.objects.current().filter(item=OuterRef("pk"), value__in=QUALITIES)
-    found = Item.objects.live().of_tests().filter(project__in=_audits_of(project)).order_by()
+    # Nearly always there is none. Asked for together, PostgreSQL would read the fields of all items.
+    audits = list(_audits_of(project).values_list("pk", flat=True))
+    found = Item.objects.live().of_tests().filter(project__in=audits).order_by()
     found = found.filter(fields__project=project.slug)
     found = found.alias(
         judged_run=Cast(KT("fields__run"), TextField()),

@@ -24,7 +24,7 @@ def test_explanations_are_counted_by_verdict_and_worth(
     run: Run, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     make_audit(run, (True, "correct"), (True, "correct"), (True, ""), (False, "insufficient"))
-    with django_assert_num_queries(1):
+    with django_assert_num_queries(2):  # the audits, and their explanations
         right, wrong = audits.tabulate(run.project, [run])
     assert (right["verdict"], right["total"], right["missing"], right["correct"]) == (
         "right", 3, 1, 2,

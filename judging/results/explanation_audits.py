@@ -152,7 +152,7 @@ def judged_explanations(project: Project) -> QuerySet[Any]:
     held when the audit was created.
     """
     held = Resolution.objects.current().filter(item=OuterRef("pk"), value__in=QUALITIES)
-    # Nearly always there is none. Asked for together, PostgreSQL would read the fields of all items.
+    # Nearly always there are none. In one query, PostgreSQL would read the fields of all items.
     audits = list(_audits_of(project).values_list("pk", flat=True))
     found = Item.objects.live().of_tests().filter(project__in=audits).order_by()
     found = found.filter(fields__project=project.slug)

@@ -105,7 +105,10 @@ def test_a_try_that_may_have_been_answered_counts_as_what_was_reserved(
     page = browser_of(make_member(project, role="lead")).get(
         f"/projects/{project.slug}/runs/{run.number}/"
     )
-    assert f"up to {format_estimate(charged)} of it for calls without an answer" in page.content.decode()
+    assert (
+        f"up to {format_estimate(charged)} of it for calls without an answer"
+        in page.content.decode()
+    )
     for name in ("spent", "spent-once", "reserved"):
         assert not list(CHECKS[name].find())
 

@@ -74,8 +74,8 @@ class Progress:
     `in_flight` of the waiting requests are being sent now, or fewer if other runs share the
     endpoint: a worker holds more requests than it sends. `tries` counts failed tries by cause, most
     frequent first, of all requests whether answered meanwhile or not; a retry of failed requests
-    begins them anew. `charged` is what tries without an answer counted against caps, by whichever
-    run they were sent.
+    begins them anew. `spent_unanswered` is what tries without an answer counted against caps, by
+    whichever run they were sent.
     """
 
     requests: int
@@ -88,7 +88,7 @@ class Progress:
     to_come: int = 0
     in_flight: int = 0
     tries: dict[str, int] = field(default_factory=dict)
-    charged: float = 0.0
+    spent_unanswered: float = 0.0
 
     @property
     def share(self) -> float:
@@ -327,10 +327,10 @@ def count_progress(run: Run) -> Progress:
     counts: Counter[str] = Counter()
     tries: Counter[str] = Counter()
     # Few combinations of causes occur, so this reads a few rows.
-    charged = 0.0
+    spent_unanswered = 0.0
     for state, tried, n, amount in _REQUESTS_BY_STATE.fetch(run=run.pk):
         counts[state] += n
-        charged += float(amount)
+        spent_unanswered += float(amount)
         tries.update({cause: times * n for cause, times in tried.items()})
     items, pending = next(iter(_ITEMS.fetch(run=run.pk)), (0, 0))
     return Progress(
@@ -345,7 +345,7 @@ def count_progress(run: Run) -> Progress:
         # A worker holds more requests than the endpoint takes at a time; the others wait.
         in_flight=min(counts.get("leased", 0), run.endpoint.in_flight),
         tries=_sort_counts(tries),
-        charged=charged,
+        spent_unanswered=spent_unanswered,
     )
 
 

@@ -101,7 +101,7 @@ def test_a_try_that_may_have_been_answered_counts_as_what_was_reserved(
     assert money(run) == (0, Decimal("0.25"))
     assert set(Request.objects.values_list("reserved", "charged")) == {(0, 2 * CALL)}
     charged = 2 * CALL * Request.objects.count()
-    assert progress.count_progress(run).charged == pytest.approx(float(charged))
+    assert progress.count_progress(run).spent_unanswered == pytest.approx(float(charged))
     page = browser_of(make_member(project, role="lead")).get(
         f"/projects/{project.slug}/runs/{run.number}/"
     )

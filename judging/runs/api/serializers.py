@@ -239,8 +239,8 @@ class RunProgressSerializer(serializers.Serializer[Progress]):
     """Numbers of requests and items, failures by cause, and the calls that are still to be created.
 
     `in_flight` of the `waiting` requests are being sent now. `tries` are the failed tries by cause,
-    even if a later try was answered. `charged` is what those of them that the provider may have
-    answered counted against caps: the most that they may have cost.
+    even if a later try was answered. `spent_unanswered` is what those of them that the provider may
+    have answered counted against caps: the most that they may have cost.
     """
 
     requests = serializers.IntegerField()
@@ -253,7 +253,7 @@ class RunProgressSerializer(serializers.Serializer[Progress]):
     to_come = serializers.IntegerField()
     in_flight = serializers.IntegerField()
     tries = serializers.DictField(child=serializers.IntegerField())
-    charged = serializers.FloatField()
+    spent_unanswered = serializers.FloatField()
 
 
 class PinnedRunSerializer(RunSerializer):

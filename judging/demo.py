@@ -144,7 +144,7 @@ def label_part(project: Project) -> int:
     # Count again: the cached count of the pages may be some seconds old, and then the wrong items
     # would be labelled.
     items = Item.objects.in_project(project).originals().of_tests()
-    done = Resolution.objects.of_live_originals().of_tests().filter(item__project=project)
+    done = Resolution.objects.in_data_set().filter(item__project=project)
     wanted = int(LABELLED_SHARE * items.count())
     for number in range(done.count(), wanted):
         member = members[number % len(members)]

@@ -65,6 +65,11 @@ def _unanswered() -> Q:
     return ~Q(Exists(answers)) & ~Q(Exists(decisions))
 
 
+# For rows with an item: the item is in the data set, so it is neither excluded nor for
+# qualification or control. Figures count only such items, whenever an item left the data set.
+IN_DATA_SET = Q(item__deleted_at=None, item__purpose="test")
+
+
 class ItemQuerySet(models.QuerySet["Item"]):
     """Queries of items. They include deleted items, except `live` and the methods that use it."""
 

@@ -200,7 +200,7 @@ def _draw(
 
 
 def _candidates(project: Project, by: Sequence[str]) -> Iterator[_Candidate]:
-    resolved = Resolution.objects.of_live_originals().of_project(project).of_tests()
+    resolved = Resolution.objects.in_data_set().of_project(project)
     # Evaluators do not get items that their final label takes out of the data set.
     options = tasktypes.load_task_type(project).deciding.options
     resolved = resolved.exclude(value__in=[str(one.value) for one in options if one.drops])
@@ -233,8 +233,8 @@ def _count_short(project: Project, drawn: list[int], raters: int) -> int:
 
 
 def _labels_with_resolutions(project: Project) -> Iterator[tuple[Label, Resolution | None]]:
-    labels = Label.objects.in_project(project).at_stage(Stage.BASELINE).counted().for_export()
-    labels = labels.of_tests().of_live_items()
+    labels = Label.objects.in_project(project).in_data_set().at_stage(Stage.BASELINE)
+    labels = labels.counted().for_export()
     current = Resolution.objects.current().of_project(project)
     held_true = {
         (one.item_id, one.revision_id): one

@@ -117,8 +117,7 @@ def measure_contest_rate(project: Project) -> ContestRate:
     never deleted.
     """
     clusters: dict[str, list[bool]] = {}
-    found = Label.objects.in_project(project).counted().at_stage(Stage.VERIFY)
-    found = found.of_tests().of_live_items()
+    found = Label.objects.in_project(project).in_data_set().counted().at_stage(Stage.VERIFY)
     for cluster, confirmed in found.with_confirmed().values_list("item__cluster", "confirmed"):
         clusters.setdefault(cluster, []).append(not confirmed)
     sums = sum_clusters((len(said), sum(said)) for said in clusters.values())

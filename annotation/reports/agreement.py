@@ -279,7 +279,7 @@ def _fleiss_k(project: Project, shared: Any) -> int:
 def _has_disputed_labels(project: Project) -> bool:
     """True if items have further labels because annotators disagreed. Those with exactly k labels
     are then the items on which annotators agree."""
-    slots = Slot.objects.in_project(project.pk).at_stage(Stage.LABEL).of_tests().of_live_items()
+    slots = Slot.objects.in_project(project.pk).at_stage(Stage.LABEL).in_data_set()
     return slots.filter(reason=Reason.DISPUTED, state=Slot.State.FILLED).exists()
 
 
@@ -375,7 +375,7 @@ def _key(project: Project, question: Question, category: str) -> str:
     """Return the cache key. It contains everything that the figures depend on: question, labels,
     people and known answers. Labels are those that are loaded, since items can change too: their
     category, or whether they are control items."""
-    said = Label.objects.of_tests().for_agreement(project, Stage.LABEL, category)
+    said = Label.objects.in_data_set().for_agreement(project, Stage.LABEL, category)
     checks = Label.objects.for_agreement(project, Stage.CONTROL, category)
     state = {
         "version": VERSION,

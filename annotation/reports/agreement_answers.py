@@ -176,7 +176,7 @@ def load_label_answers(
     last: dict[tuple[int, str], tuple[PersonAnswers, int]] = {}
     in_force: dict[tuple[int, str], int] = {}
     with_total = _total_adder(project)
-    found = Label.objects.of_tests().for_agreement(project, Stage.LABEL, category)
+    found = Label.objects.in_data_set().for_agreement(project, Stage.LABEL, category)
     found = found.of_people(people) if people else found
     for row in found.values_list(*_LABEL_COLUMNS).iterator(chunk_size=2000):
         position, cluster, person, said, current, counted, informed, version, revision = row

@@ -51,7 +51,7 @@ def compute_alphas(project: Project, by: Grouping) -> dict[str, Estimate]:
 
 def _load_answers(project: Project, by: Grouping) -> dict[str, RaterAnswers]:
     """Load the same labels as `agreement_answers.load_label_answers`, by group."""
-    labels = Label.objects.in_project(project).of_tests().at_stage(Stage.LABEL).of_live_items()
+    labels = Label.objects.in_project(project).in_data_set().at_stage(Stage.LABEL)
     own = labels.filter(informed=False, withdrawn_at=None)
     informed = labels.counted().filter(informed=True)
     in_force = {
@@ -316,7 +316,7 @@ def measure_board(
     for found in count_by_keys(tests, group=by.expression(), wanted=_wanted_answer(project, value)):
         items[key_as_text(found["group"])] += found["n"]
         wanted[key_as_text(found["group"])].add(found["wanted"])
-    labels = Label.objects.in_project(project).of_tests().at_stage(Stage.LABEL).of_live_items()
+    labels = Label.objects.in_project(project).in_data_set().at_stage(Stage.LABEL)
     sums = _sums(project, decides, by, value)
     surgical, blind = _surgicality(project, by), _detectability(project, by)
     alphas = compute_alphas(project, by)
@@ -402,7 +402,7 @@ def _sums(project: Project, decides: MainField, by: Grouping, value: str) -> dic
     """Count resolved items by group and cluster: all items, those with the wanted answer, and those
     corrected."""
     revised = Revision.objects.filter(item=OuterRef("item"), author__isnull=False)
-    found = Resolution.objects.of_live_originals().of_project(project).of_tests()
+    found = Resolution.objects.in_data_set().of_project(project)
     rows = (
         found.order_by()
         .values(
@@ -434,13 +434,9 @@ def _surgicality(project: Project, by: Grouping) -> dict[str, ClusterSums]:
     checks = [f.name for f in tasktypes.load_version(project.task_type).fields if _is_check(f)]
     found: list[tuple[str, str, int, float]] = []
     for name in checks:
-        labels = Label.objects.counted().in_project(project).of_tests().at_stage(Stage.LABEL)
-        rows = (
-            labels.of_live_items()
-            .answering(name)
-            .values_list(
-                by.expression("item__"), "item__cluster", "item", KeyTextTransform(name, "answers")
-            )
+        labels = Label.objects.counted().in_project(project).in_data_set().at_stage(Stage.LABEL)
+        rows = labels.answering(name).values_list(
+            by.expression("item__"), "item__cluster", "item", KeyTextTransform(name, "answers")
         )
         for group, cluster, item, answer in rows.iterator(chunk_size=2000):
             said = list((json.loads(answer) if isinstance(answer, str) else answer).values())
@@ -463,10 +459,9 @@ def _detectability(project: Project, by: Grouping) -> dict[str, ClusterSums]:
         return defaultdict(lambda: sum_clusters([]))
     first = blind.fields[0]
     yes = str(first.options[0].value) if first.options else ""
-    labels = Label.objects.current().in_project(project).of_tests().at_stage(Stage.BLIND)
+    labels = Label.objects.current().in_project(project).in_data_set().at_stage(Stage.BLIND)
     rows = (
-        labels.of_live_items()
-        .order_by()
+        labels.order_by()
         .values_list(by.expression("item__"), "item__cluster", "item")
         .annotate(n=Count("pk"), y=Count("pk", filter=Q(choice=yes)))
     )
@@ -498,9 +493,8 @@ def count_reasons(
     Counts the answers and the reasons given, the most frequent first. `items` filters the labels,
     with lookups that start at the label.
     """
-    counted = Label.objects.counted().in_project(project).of_tests().at_stage(Stage.LABEL)
-    live = counted.of_live_items()
-    labels = live.filter(items) if items else live
+    labels = Label.objects.counted().in_project(project).in_data_set().at_stage(Stage.LABEL)
+    labels = labels.filter(items) if items else labels
     meant = AS_INTENDED if AS_INTENDED in dict(answer_choices(project)) else ""
     keys = {
         "group": by.expression("item__"),

@@ -144,7 +144,7 @@ def _groups(project: Project) -> dict[tuple[str, str], _GenerationSums]:
 
 def _add_resolved(project: Project, groups: dict[tuple[str, str], _GenerationSums]) -> None:
     held = main_field.load_main_field(project).of_resolution()
-    found = Resolution.objects.of_live_originals().of_project(project).of_tests()
+    found = Resolution.objects.in_data_set().of_project(project)
     rows = (
         found.filter(_generated_filter(project, "item__"))
         .order_by()

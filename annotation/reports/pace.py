@@ -95,7 +95,7 @@ def measure_pace(project: Project, *, by: Grouping, now: datetime) -> Pace:
     )
     done = _sums([row for row in rows if row["fills"]], "day")
     window = _window((date.fromisoformat(day) for day in done), today)
-    live = labels.of_tests().of_live_items()
+    live = labels.in_data_set()
     seconds = label_times.count_times(live, by.expression("item__"))
     groups = _groups(
         project, by, _recent_labels(labels.counted(), by, window), seconds, window, today
@@ -177,7 +177,7 @@ def _groups(
 ) -> tuple[GroupPace, ...]:
     tests = Item.objects.in_project(project).originals().of_tests()
     items = _sums(count_by_keys(tests, group=by.expression()), "group")
-    slots = Slot.objects.in_project(project.pk).at_stage(Stage.LABEL).of_live_items().of_tests()
+    slots = Slot.objects.in_project(project.pk).at_stage(Stage.LABEL).in_data_set()
     places = count_by_keys(slots.not_closed(), group=by.expression("item__"), now=F("state"))
     every = _sums(places, "group")
     filled = _sums([row for row in places if row["now"] == Slot.State.FILLED], "group")

@@ -89,14 +89,14 @@ def load_comparisons(project: Project, counted: str) -> Compared:
 
 
 def _final_labels(project: Project) -> Any:
-    found = Resolution.objects.of_live_originals().of_project(project).of_tests()
+    found = Resolution.objects.in_data_set().of_project(project)
     return found.exclude(rule=resolution.EXCLUDED).order_by("item__position")
 
 
 def _labels(project: Project) -> Any:
     """The labels that fill a slot of an item's current texts."""
-    found = Label.objects.counted().at_stage(Stage.LABEL).in_project(project).of_live_items()
-    return found.of_tests().filter(item__duplicate_of=None).order_by("item__position", "pk")
+    found = Label.objects.counted().at_stage(Stage.LABEL).in_project(project).in_data_set()
+    return found.filter(item__duplicate_of=None).order_by("item__position", "pk")
 
 
 def _sort_out(task: TaskType, pair: ResponsePair, rows: Iterable[tuple[Any, ...]]) -> Compared:

@@ -52,8 +52,8 @@ class PersonReport:
 
 def build_report(member: Membership, now: datetime) -> PersonReport:
     """Build the report of one member in a fixed number of queries."""
-    labels = Label.objects.in_project(member.project).current().at_stage(Stage.LABEL)
-    labels = labels.of_tests().of_live_items()
+    labels = Label.objects.in_project(member.project).in_data_set()
+    labels = labels.current().at_stage(Stage.LABEL)
     mine = labels.filter(member=member)
     times = label_times.merge_times(label_times.count_times(mine, F("stage")))
     given = dict(mine.counted().values_list("item_id", "choice"))

@@ -103,8 +103,7 @@ def count_choices(project: Project) -> tuple[ChoiceCount, ...]:
     """Count the current labels of the stage label, by day (UTC) and answer, oldest first; without
     those of excluded, qualification and control items."""
     decides = main_field.load_main_field(project)
-    labels = Label.objects.current().at_stage(Stage.LABEL).in_project(project)
-    labels = labels.of_tests().of_live_items()
+    labels = Label.objects.in_project(project).in_data_set().current().at_stage(Stage.LABEL)
     rows = count_by_keys(labels, day=Day("created_at"), said=decides.of_label())
     order = {value: place for place, (value, _) in enumerate(decides.options)}
     found = [
@@ -123,7 +122,7 @@ def measure_dropped(project: Project) -> DroppedItems:
     are not resolved yet. So an item may have several reasons, or none.
     """
     decides = main_field.load_main_field(project)
-    found = Resolution.objects.of_live_originals().of_project(project).of_tests()
+    found = Resolution.objects.in_data_set().of_project(project)
     out = _dropped_filter(decides)
     rows = found.order_by().values("item__cluster")
     clusters = rows.annotate(n=Count("pk"), y=Count("pk", filter=out)).values_list("n", "y")
@@ -151,8 +150,7 @@ def _dropped_filter(decides: MainField) -> Q:
 def _count_reasons(project: Project, decides: MainField) -> dict[str, dict[str, int]]:
     """Count the reasons given in counted labels, by answer: titles of reasons with numbers of
     labels."""
-    labels = Label.objects.counted().at_stage(Stage.LABEL).in_project(project)
-    labels = labels.of_tests().of_live_items()
+    labels = Label.objects.in_project(project).in_data_set().counted().at_stage(Stage.LABEL)
     found: dict[str, dict[str, int]] = defaultdict(dict)
     for name, titles in main_field.reason_fields(project):
         said: dict[str, Any] = {"reason": KeyTextTransform(name, "answers")}

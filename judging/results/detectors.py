@@ -36,8 +36,7 @@ def load_people_verdicts(
     found: dict[tuple[str, ...], ByMember] = defaultdict(lambda: defaultdict(dict))
     labels = Label.objects.in_project(project).at_stage(Stage.BASELINE).counted()
     held = (
-        labels.of_tests()
-        .of_live_items()
+        labels.in_data_set()
         .filter(
             item__resolutions__current=True,
             item__resolutions__revision=F("revision"),

@@ -199,7 +199,7 @@ def load_paired_scores(
 def _load_given_task_types(project: Project) -> list[tasktypes.TaskType]:
     """The versions of the task type that people's labels were given under; their scales may differ
     from those of today."""
-    labels = Label.objects.in_project(project).of_tests().of_live_items().counted()
+    labels = Label.objects.in_project(project).in_data_set().counted()
     labels = labels.at_stages([Stage.LABEL, Stage.ADJUDICATE]).order_by()
     found = TaskTypeVersion.objects.filter(pk__in=labels.values("task_type").distinct())
     return [tasktypes.load_version(one) for one in found.order_by("pk")]

@@ -13,6 +13,7 @@ from django.db.models.functions import Cast, Lower
 from django.utils import timezone
 
 from annotation.items.diffing import difference
+from annotation.items.models import IN_DATA_SET
 from judging.evaluators.providers import merge_defaults
 from judging.runs import run_config
 from judging.runs.engine.models import lease_expired
@@ -197,8 +198,7 @@ class OutcomeQuerySet(models.QuerySet[Any]):
         """The outcomes of `counted`, and settled outcomes that were judged without a final label,
         of items of the data set whose texts are still the same."""
         current = Q(revision__number=F("item__revision_number"))
-        of_data_set = Q(item__deleted_at=None, item__purpose="test")
-        return self.settled().filter(self._held() | Q(truth=UNLABELLED) & current & of_data_set)
+        return self.settled().filter(self._held() | Q(truth=UNLABELLED) & current & IN_DATA_SET)
 
     def not_counted(self) -> OutcomeQuerySet:
         """Settled outcomes that figures leave out."""
@@ -282,9 +282,8 @@ class OutcomeQuerySet(models.QuerySet[Any]):
         # instead of joining the tables.
         truth = models.ExpressionWrapper(OuterRef("truth"), output_field=models.CharField())
         now = Resolution.objects.current().filter(
-            item=OuterRef("item"), revision=OuterRef("revision"),
-            item__deleted_at=None, item__purpose="test",
-        )  # fmt: skip
+            IN_DATA_SET, item=OuterRef("item"), revision=OuterRef("revision")
+        )
         return Q(Exists(now.alias(truth=truth).filter(Q(value=F("truth")) | Q(truth=""))))
 
     def _calls(self) -> models.QuerySet[Any]:

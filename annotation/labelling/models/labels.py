@@ -11,7 +11,7 @@ from django.db.models import Count, Exists, ExpressionWrapper, F, Max, OuterRef,
 from django.utils import timezone
 
 from annotation.db.counting import count_by
-from annotation.items.models import Diff
+from annotation.items.models import IN_DATA_SET, Diff
 from annotation.labelling.models.slots import Slot, Stage
 
 if TYPE_CHECKING:
@@ -137,9 +137,9 @@ class LabelQuerySet(models.QuerySet[Any]):
     def latest_first(self) -> LabelQuerySet:
         return self.order_by("-created_at", "-pk")
 
-    def of_tests(self) -> LabelQuerySet:
-        """These labels without the labels of qualification and control items."""
-        return self.filter(item__purpose="test")
+    def in_data_set(self) -> LabelQuerySet:
+        """Leave out labels of excluded, qualification and control items."""
+        return self.filter(IN_DATA_SET)
 
     def for_agreement(self, project: Project, stage: str, category: str = "") -> LabelQuerySet:
         """Labels of live items at a stage that were not withdrawn, in the order given."""
@@ -189,20 +189,16 @@ class ResolutionQuerySet(models.QuerySet[Any]):
         live = decided.filter(item__deleted_at=None).select_related("item", "member")
         return live.order_by("-created_at", "-pk")
 
-    def of_tests(self) -> ResolutionQuerySet:
-        """These resolutions without the resolutions of qualification and control items."""
-        return self.filter(item__purpose="test")
-
     def judgeable(self, values: Iterable[str] | None = None) -> ResolutionQuerySet:
         """Resolutions of items that evaluators can be tested with; with `values`, only resolutions
         with one of these values."""
-        found = self.filter(item__deleted_at=None, item__purpose="test")
+        found = self.filter(IN_DATA_SET)
         return found if values is None else found.filter(value__in=list(values))
 
-    def of_live_originals(self) -> ResolutionQuerySet:
-        """Current resolutions of the current texts of items that are neither deleted nor
+    def in_data_set(self) -> ResolutionQuerySet:
+        """Current resolutions of the current texts of items in the data set, without
         duplicates."""
-        return self.of_current_texts().filter(item__deleted_at=None, item__duplicate_of=None)
+        return self.of_current_texts().filter(IN_DATA_SET, item__duplicate_of=None)
 
     def known(self) -> ResolutionQuerySet:
         """Known answers of qualification and control items."""

@@ -12,6 +12,7 @@ from django.db.models import Case, Count, Exists, OuterRef, Q, When
 
 from annotation.db import sql
 from annotation.db.counting import count_by
+from annotation.items.models import IN_DATA_SET
 
 if TYPE_CHECKING:
     from annotation.models import Item, Membership
@@ -76,9 +77,10 @@ class SlotQuerySet(models.QuerySet["Slot"]):
     def of_live_items(self) -> SlotQuerySet:
         return self.filter(item__deleted_at__isnull=True)
 
-    def of_tests(self) -> SlotQuerySet:
-        """These slots without those of items that became qualification or control items."""
-        return self.filter(item__purpose="test")
+    def in_data_set(self) -> SlotQuerySet:
+        """Leave out slots of excluded items and of items that became qualification or control
+        items."""
+        return self.filter(IN_DATA_SET)
 
     def held_by(self, member_id: int) -> SlotQuerySet:
         return self.filter(state="held", member=member_id)
@@ -203,7 +205,7 @@ class SlotQuerySet(models.QuerySet["Slot"]):
 
     def count_labels(self, project_id: int) -> tuple[int, int]:
         """Count the labels that live items have, and those that they need."""
-        slots = self.in_project(project_id).at_work().of_live_items().of_tests()
+        slots = self.in_project(project_id).at_work().in_data_set()
         states = count_by(slots, "state")
         given = states.get(Slot.State.FILLED, 0)
         return given, given + states.get(Slot.State.OPEN, 0) + states.get(Slot.State.HELD, 0)

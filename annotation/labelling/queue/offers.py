@@ -387,7 +387,7 @@ def count_by_category(project: Project, role: str) -> list[CategoryCount]:
 
 
 def _count_by_category(project: Project) -> list[CategoryCount]:
-    found = Resolution.objects.of_live_originals().of_tests().per_category(project)
+    found = Resolution.objects.in_data_set().per_category(project)
     rows = Item.objects.in_project(project).of_tests().by_category_and_repeats()
     return [
         CategoryCount(**row, resolved=found.get((row["ability"], row["category"]), 0))

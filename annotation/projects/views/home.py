@@ -95,7 +95,7 @@ def list_overviews(account: Account) -> list[ProjectOverview]:
     whose items can wait."""
     projects: list[Any] = list(Project.objects.visible_to(account).with_role_of(account))
     totals = Item.objects.live().originals().of_tests().per_project(projects)
-    resolved = Resolution.objects.of_live_originals().of_tests().per_project(projects)
+    resolved = Resolution.objects.in_data_set().per_project(projects)
     mine = (
         Label.objects.current()
         .at_stages(WORK_LIKE_STAGES)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from django.db.models import F, OuterRef, Subquery
 
+from annotation.items.models import IN_DATA_SET
 from annotation.models import Project, Resolution
 from annotation.reports.grouping import Grouping
 from judging.models import Outcome, Run
@@ -87,7 +88,7 @@ def _load(
     wide = sorted(set(some.values_list("run", flat=True)))
     found: dict[int, dict[GroupKey, list[_Judged]]] = {pk: defaultdict(list) for pk in wide}
     outcomes = Outcome.objects.settled().main().filter(
-        item__deleted_at=None, item__purpose="test", item__duplicate_of=None,
+        IN_DATA_SET, item__duplicate_of=None,
         revision__number=F("item__revision_number"),
     )  # fmt: skip
     names = ("run", "result", "cluster", "now", *(one.expression("item__") for one in named))

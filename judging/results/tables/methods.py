@@ -184,7 +184,7 @@ def _describe_labels(project: Project, held: QuerySet[Resolution]) -> str:
 
 
 def _people_sentences(project: Project) -> Sentences:
-    labels = Label.objects.in_project(project).of_tests().of_live_items()
+    labels = Label.objects.in_project(project).in_data_set()
     labels = labels.at_stage(Stage.LABEL).counted()
     sizes = labels.aggregate(labels=Count("pk"), people=Count("member", distinct=True))
     if not sizes["labels"]:

@@ -12,6 +12,7 @@ import numpy as np
 from django.db.models import F
 
 from annotation import tasktypes
+from annotation.items.models import IN_DATA_SET
 from annotation.models import Project
 from annotation.reports import agreement_answers
 from annotation.reports.grouping import Grouping
@@ -142,7 +143,7 @@ def _load(
     chosen = [run for run in runs if get_item_needs(strategies[run.pk]) == "detection"]
     votes = _load_votes(project) if chosen else {}
     outcomes = Outcome.objects.settled().main().filter(
-        item__deleted_at=None, item__duplicate_of=None,
+        IN_DATA_SET, item__duplicate_of=None,
         revision__number=F("item__revision_number"),
     )  # fmt: skip
     names = ("run", "item__position", "result", "share", "cluster")

@@ -83,7 +83,7 @@ def write_archive(
     measured = Run.objects.filter(
         pk__in=_build_scope(project, runs, wanted).runs, diff_algorithm=ALGORITHM
     )
-    for done in stored.store_missing(judged_revisions(measured.values("pk"))):
+    for done in stored.store_missing(project, judged_revisions(measured.values("pk"))):
         tell("diffs made", done)
         subprocesses.send_heartbeat()
     with (

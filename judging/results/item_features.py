@@ -116,7 +116,7 @@ def load_features(project: Project, names: Sequence[str], judged: Any) -> dict[s
     found: dict[str, FeatureValues] = {}
     asked = [name for name in names if name in DIFF_FEATURES]
     if asked and tasktypes.load_version(project.task_type).diff:
-        _complete_diffs(judged)
+        _complete_diffs(project, judged)
         stored_diffs = stored.stored_diffs(project)
         rows = list(stored_diffs.values_list("algorithm", "revision", *asked).iterator(AT_A_TIME))
         found |= {name: {row[:2]: row[at] for row in rows} for at, name in enumerate(asked, 2)}
@@ -199,8 +199,8 @@ def _quartile_bins(values: Any) -> list[FeatureBin]:
     return bins
 
 
-def _complete_diffs(judged: Any) -> None:
-    for done in stored.store_missing(judged):
+def _complete_diffs(project: Project, judged: Any) -> None:
+    for done in stored.store_missing(project, judged):
         progress.report("comparing texts", done, done)
 
 

@@ -176,8 +176,8 @@ def test_what_waited_when_a_project_was_sealed_is_not_written(people: Cast) -> N
 def test_a_project_that_is_sealed_while_its_archive_is_made_gives_no_texts(
     people: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def seal(revisions: object) -> list[int]:
-        encrypted_archives.seal_project(Project.objects.get(pk=people.project.pk))
+    def seal(project: Project, revisions: object) -> list[int]:
+        encrypted_archives.seal_project(Project.objects.get(pk=project.pk))
         return []
 
     monkeypatch.setattr(create.stored, "store_missing", seal)

@@ -106,13 +106,16 @@ def stored_diffs(project: Project) -> Any:
     return found.annotate(changes=ChangeCount("segments"))
 
 
-def store_missing(revisions: Any) -> Iterator[int]:
-    """Compute and store the missing diffs of these revisions in batches. Yields the number of
-    finished diffs.
+def store_missing(project: Project, revisions: Any) -> Iterator[int]:
+    """Compute and store the missing diffs of these revisions of a project in batches. Yields the
+    number of finished diffs.
 
-    A revision that lacks one of the compared texts gets no diff. The loop can be stopped at any
-    time.
+    A revision that lacks one of the compared texts gets no diff, nor does any if the task type
+    compares no texts. The loop can be stopped at any time.
     """
+    names = tasktypes.load_version(project.task_type).diff
+    if names is None:
+        return
     lacking = revisions.filter(
         ~Exists(
             Diff.objects.filter(revision=OuterRef("pk"), algorithm=diffing_difference.ALGORITHM)
@@ -121,27 +124,16 @@ def store_missing(revisions: Any) -> Iterator[int]:
     ids = list(lacking.order_by("pk").values_list("pk", flat=True))
     for begin in range(0, len(ids), BATCH_SIZE):
         some = Revision.objects.filter(pk__in=ids[begin : begin + BATCH_SIZE])
-        made = [_build_diff(one) for one in some.select_related("item__project__task_type")]
-        if rows := [one for one in made if one]:
+        found = [(pk, _pair(texts, names)) for pk, texts in some.values_list("pk", "texts")]
+        rows = [
+            Diff(revision_id=pk, algorithm=diffing_difference.ALGORITHM, **_compare(*pair))
+            for pk, pair in found
+            if pair
+        ]
+        if rows:
             with transactions.transact():
                 Diff.objects.bulk_create(rows, ignore_conflicts=True)
-        yield begin + len(made)
-
-
-def _build_diff(revision: Revision) -> Diff | None:
-    task = tasktypes.load_version(revision.item.project.task_type)
-    texts = _pair(revision, task.diff) if task.diff else None
-    return _row(revision, diffing_difference.compare(*texts)) if texts else None
-
-
-def _row(revision: Revision, difference: diffing_difference.Difference) -> Diff:
-    return Diff(
-        revision=revision,
-        algorithm=diffing_difference.ALGORITHM,
-        segments=diffing_difference.to_json(difference),
-        edit_size=difference.edit_size,
-        place=difference.place,
-    )
+        yield begin + len(found)
 
 
 def _load_shown(revision: Revision) -> Diff | None:
@@ -151,26 +143,30 @@ def _load_shown(revision: Revision) -> Diff | None:
 
 
 def _compare_and_store(revision: Revision, before: str, after: str) -> Diff:
-    difference = diffing_difference.compare(before, after)
     stored, _ = Diff.objects.get_or_create(
         revision=revision,
         algorithm=diffing_difference.ALGORITHM,
-        defaults={
-            "segments": diffing_difference.to_json(difference),
-            "edit_size": difference.edit_size,
-            "place": difference.place,
-        },
+        defaults=_compare(before, after),
     )
     return stored
+
+
+def _compare(before: str, after: str) -> dict[str, Any]:
+    difference = diffing_difference.compare(before, after)
+    return {
+        "segments": diffing_difference.to_json(difference),
+        "edit_size": difference.edit_size,
+        "place": difference.place,
+    }
 
 
 def _compared(revision: Revision) -> tuple[str, str] | None:
     task = tasktypes.load_version(revision.item.project.task_type)
     if task.diff is None:
         raise ValueError(f"Task type {task.slug} does not compare texts.")
-    return _pair(revision, task.diff)
+    return _pair(revision.texts, task.diff)
 
 
-def _pair(revision: Revision, names: tuple[str, str]) -> tuple[str, str] | None:
-    before, after = (revision.texts.get(name) for name in names)
+def _pair(texts: dict[str, Any], names: tuple[str, str]) -> tuple[str, str] | None:
+    before, after = map(texts.get, names)
     return (before, after) if isinstance(before, str) and isinstance(after, str) else None

@@ -2,9 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from typing import Any
-from urllib.parse import urlencode
-
-from django.urls import reverse
 
 from annotation.reports.grouping import Grouping
 from judging.results import cells
@@ -98,8 +95,7 @@ class Detectors(Leading):
         run, group = self.runs.get(row["run"]), self._slices(row)
         if run is None or group is None:
             return ""
-        page = reverse("run", args=[run.project.slug, run.number])
-        return f"{page}?{urlencode({**group, **which, 'counted': 'yes'})}#outcomes"
+        return cells.outcomes_url(run, **{**group, "items": "own", **which, "counted": "yes"})
 
     def _prompts(self, row: Row) -> str:
         asked = (run for run in self.asked.runs if run.strategy.slug in PROMPTS)

@@ -95,7 +95,7 @@ BY_ITEM_FIELDS = GroupBy(f"{ANY_FIELD}, or empty", check_groupings)
 def counted_outcomes(runs: Sequence[Run]) -> OutcomeQuerySet:
     """The counted outcomes of these runs, without duplicates."""
     held = Outcome.objects.counted().main().filter(run__in=runs, truth__in=(ERROR, NO_ERROR))
-    return held.filter(item__duplicate_of=None).order_by()
+    return held.originals().order_by()
 
 
 def make_group_key(values: Iterable[Any]) -> GroupKey:

@@ -219,7 +219,7 @@ class OutcomeFilter(django_filters.FilterSet):
         words = {
             "errors": found.with_errors,
             "invariant": found.of_invariant,
-            "own": found.without_repeats,
+            "own": found.originals,
             "repeats": found.of_repeats,
         }
         return words[value]()

@@ -222,7 +222,7 @@ BY_ITEM_FIELDS_AND_LENGTH = counted.GroupBy(
 
 
 def _counted_outcomes() -> OutcomeQuerySet:
-    return Outcome.objects.counted().main().filter(item__duplicate_of=None)
+    return Outcome.objects.counted().main().originals()
 
 
 def _load_outcomes(

@@ -224,6 +224,11 @@ class OutcomeQuerySet(models.QuerySet[Any]):
         """Outcomes of items that are no duplicates."""
         return self.exclude(ability="")
 
+    def originals(self) -> OutcomeQuerySet:
+        """Leave out exact duplicates. Unlike `without_repeats`, this also holds for task types
+        whose items need no ability."""
+        return self.filter(item__duplicate_of=None)
+
     def with_moved(self) -> OutcomeQuerySet:
         """Annotate `moved`, the score of the perturbed answer minus the score of the gold answer;
         None unless both were scored."""

@@ -135,9 +135,19 @@ def test_each_run_has_its_bounds_and_leads_to_its_items(judged: Project, browser
     # 9 of 12 errors and 2 of 6 others accused; one error without a verdict could be the tenth.
     assert line[1] == "3 · detect-2a a"
     assert line[6] == "75.0 % 75.0 % to 83.3 % with missing"
-    here = "/projects/lab/runs/3/?slice=task%3Dsums&amp;"
+    here = "/projects/lab/runs/3/?slice=task%3Dsums&amp;items=own&amp;"
     assert f'href="{here}truth=error&amp;counted=yes#outcomes"' in page
     assert f'href="{here}result=missing&amp;counted=yes#outcomes"' in page
+
+
+def test_the_list_behind_a_figure_has_as_many_items_as_the_figure(
+    judged: Project, items: list[Item], browser: Client
+) -> None:
+    Item.objects.filter(pk=items[1].pk).update(duplicate_of=items[0])
+    line = lines(page := shown(browser, "rows=runs&by=task&run=3"))[0]
+    [link] = re.findall(r'/projects/lab/runs/3/(\?[^"#]*truth=error[^"#]*)', page)[:1]
+    found = browser.get(f"/api/v1/projects/lab/runs/3/outcomes/{unescape(link)}").json()
+    assert (line[2], found["count"]) == ("17", 11)
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def tabulate_overlap(
     """
     named = detectors.check_groupings(project, by)
     fields = ("item__cluster", "revision", "values", *(one.expression("item__") for one in named))
-    found = Outcome.objects.counted_or_unlabelled().main().filter(item__duplicate_of=None)
+    found = Outcome.objects.counted_or_unlabelled().main().originals()
     for run in runs:
         if run.strategy.strategy().metric not in OVERLAP_METRICS:
             continue

@@ -32,6 +32,8 @@ OUTCOME_FIELDS = ("ability", "category", "source_ability")
 ONLY_HERE, ONLY_THERE, DIFFERS_FROM, IN_BOTH = "only_here", "only_there", "differs_from", "in_both"
 # Items that count in both runs, parsed or missing.
 SHARED_WITH = "shared_with"
+# Items in which the other run, such as a check of explanations, detected nothing.
+NOT_DETECTED_IN = "not_detected_in"
 _NEAR = 1e-9
 # The number of errors in an answer: a column of items, else a field from their import.
 DOSE, OWN_DOSE = "item__dose", Grouping("dose", "Dose")
@@ -56,7 +58,8 @@ def filter_by_other_run(found: OutcomeQuerySet, number: int, which: str) -> Outc
     (`only_there`), or less or more of it (`differs_from`).
 
     With repeats, the shares are compared. `shared_with` selects items that count in both runs,
-    parsed or missing.
+    parsed or missing, and `not_detected_in` items that the other run did not detect, or does not
+    have.
     """
     other = (
         Outcome.objects.counted()
@@ -65,6 +68,8 @@ def filter_by_other_run(found: OutcomeQuerySet, number: int, which: str) -> Outc
     )
     if which == SHARED_WITH:
         return found.filter(Exists(other))
+    if which == NOT_DETECTED_IN:
+        return found.filter(~Exists(other.filter(result="detected")))
     of_both = found.annotate(
         here=detected_share(),
         there=Subquery(other.annotate(said=detected_share()).values("said")[:1]),

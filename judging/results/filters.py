@@ -23,6 +23,7 @@ COMPARISON_TITLES = {
     drilldown.DIFFERS_FROM: "Outcome differs from run",
     drilldown.IN_BOTH: "Also parsed in run",
     drilldown.SHARED_WITH: "Also counted in run",
+    drilldown.NOT_DETECTED_IN: "Not detected in run",
 }
 ORDER_EFFECT_TITLES = {
     "first_twice": "First position twice",
@@ -158,6 +159,9 @@ class OutcomeFilter(django_filters.FilterSet):
     )
     shared_with = django_filters.NumberFilter(
         label=COMPARISON_TITLES[drilldown.SHARED_WITH], method="beside"
+    )
+    not_detected_in = django_filters.NumberFilter(
+        label=COMPARISON_TITLES[drilldown.NOT_DETECTED_IN], method="beside"
     )
     repeats = django_filters.ChoiceFilter(
         label="Repeats",

@@ -277,6 +277,10 @@ def test_what_explanations_add_leads_to_the_check(judged: Project, browser: Clie
     # The same share of gold answers gets credit: none of it counts.
     assert line[8:] == ["50.0 % n 2", "50.0 % n 6, 2 missing", "66.7 % n 6"]
     assert links(page, "/runs/2/?ability=factual&result=detected")
+    [missed] = [one for one in links(page, "/runs/1/?ability=factual") if "not_detected" in one]
+    query = missed.partition("?")[2].partition("#")[0]
+    found = browser.get(f"/api/v1/projects/fbi/runs/1/outcomes/?{query}").json()
+    assert found["count"] == 3
 
 
 def test_false_credit_is_what_is_found_in_gold_answers(judged: Project, browser: Client) -> None:

@@ -163,7 +163,12 @@ EXPLANATIONS = columns.summed_table(
     *columns.plain("low", "high", "reason"),
     columns.PARSED,
     columns.Share("detected", "Detected by the score", columns.items(result="detected")),
-    columns.Share("unnoticed", "Not at all", columns.items(result="undetected"), reason="reason"),
+    columns.Share(
+        "unnoticed",
+        "Not at all",
+        columns.items(result="undetected", not_detected_in="{check}"),
+        reason="reason",
+    ),
     *columns.plain("check", "checked", "unparsed"),
     _rate("found_rate", "Equal scores whose explanation names an error", "equal", "found_"),
     *columns.plain("found_low", "found_high", "gold_check", "gold_checked"),

@@ -1,5 +1,6 @@
 """The page of one member, for leads."""
 
+import re
 from typing import Any
 
 import pytest
@@ -87,6 +88,12 @@ def test_labels_of_what_became_a_control_item_or_was_excluded_are_not_counted(
     assert person.build_report(ana, timezone.now()).labels == 2
     home = browser_of(lead).get(reverse("project", args=[project.slug])).content.decode()
     assert '?annotator=ana&amp;items=tests">2</a>' in home
+    page = shown(lead, "ana")
+    [link] = re.findall(r'href="([^"]*annotator=ana[^"]*)">2</a>', page)
+    behind = browser_of(lead).get(link.replace("&amp;", "&")).content.decode()
+    assert [key for key in ("item-0", "item-1", "item-3") if f">{key}<" in behind] == [
+        "item-0", "item-3",
+    ]  # fmt: skip
     [found] = Membership.objects.filter(pk=ana.pk).for_progress()
     assert (found.given, found.counted) == (2, 2)
     assert Slot.objects.count_labels(project.pk) == (2, 4)

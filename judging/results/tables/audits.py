@@ -287,6 +287,7 @@ VIEW = ResultView(
     studies={"001": (StudyFigure("figure 6", query={"show": "classes"}),)},
     empty=(
         "No explanations of the chosen runs have been audited. Create an audit with “manage.py "
-        "make_audit” and have its items labelled."
+        "make_audit” and have its items labelled. An audit counts if a lead of this project, or a "
+        "site admin, leads it too."
     ),
 )

@@ -38,6 +38,13 @@ NO_BROKER = declare_error(
     "workers begin new work some seconds later.",
     remedy="Check that it is running, and check host, port, password and number in REDIS_URL.",
 )
+BROKER_REFUSES = declare_error(
+    "Redis answers, but refuses to store anything.",
+    means="Pages work, and count failed sign-ins in each process by itself. Calls to evaluators "
+    "wait, since their limits are counted in Redis.",
+    remedy="Free memory or disk space for Redis, or allow the user in REDIS_URL to write. It says: "
+    "{reason}",
+)
 NO_WORKER = declare_error(
     "No worker is running.",
     means="People can label. Imports, exports, runs and figures wait, and go on by themselves once "
@@ -91,12 +98,14 @@ def _known_migrations() -> frozenset[tuple[str, str]]:
 
 
 def check_broker() -> Finding:
-    """Check that Redis answers. If no Redis is configured, there is nothing to check."""
+    """Check that Redis answers and stores. If no Redis is configured, there is nothing to check."""
     if not settings.REDIS_URL:
         return report_ok("No broker is needed: the server process runs the worker.")
     try:
         with connect() as asked:
-            asked.ping()
+            asked.set(f"{settings.REDIS_PREFIX}:readiness", 1, ex=60)
+    except redis.ResponseError as error:
+        return BROKER_REFUSES.found(reason=error)
     except redis.RedisError:
         return NO_BROKER.found()
     return report_ok("Redis answers.")
@@ -137,6 +146,6 @@ CHECKS: dict[str, Callable[[], Finding]] = {
 PROBLEMS: dict[str, tuple[Problem, ...]] = {
     "database": (NO_DATABASE,),
     "migrations": (former_databases.LACKS_MIGRATIONS, NOT_MIGRATED),
-    "broker": (NO_BROKER,),
+    "broker": (NO_BROKER, BROKER_REFUSES),
     "worker": (NO_WORKER, WORKER_HANGS, SLICES_FAIL),
 }

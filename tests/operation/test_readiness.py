@@ -1,11 +1,13 @@
 """`/readyz`: what has to be there, named one by one."""
 
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
+from redis import Redis
 
 from annotation.db import clock
 from judging.jobs import heartbeat
@@ -93,6 +95,22 @@ def test_a_redis_that_is_away_is_named(settings: object) -> None:
 def test_a_redis_that_answers_is_fine(settings: object, redis_url: str) -> None:
     settings.REDIS_URL = redis_url
     assert readiness.check_broker().says == "Redis answers."
+
+
+def test_a_redis_that_refuses_to_store_is_named(settings: object, redis_url: str) -> None:
+    name, word = f"reader-{uuid4().hex}", uuid4().hex
+    with Redis.from_url(redis_url) as admin:
+        admin.acl_setuser(
+            name, enabled=True, passwords=[f"+{word}"], commands=["-@all", "+@read", "+select"]
+        )
+        try:
+            settings.REDIS_URL = redis_url.replace("://", f"://{name}:{word}@")
+            found = readiness.check_broker()
+        finally:
+            admin.acl_deluser(name)
+    assert found.grade == Grade.WRONG
+    assert "refuses to store" in found.says
+    assert "'set'" in found.remedy
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,5 +1,6 @@
 """Run work in a subprocess, so that it does not block anything else in a worker."""
 
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -18,7 +19,7 @@ HANG_MESSAGE = (
     "The program made no progress for five minutes and was stopped. Try again. If it happens "
     "again, tell the site admin."
 )
-# This variable is set for programs that were started by a worker, which reads their output.
+# For programs that were started by a worker, which reads their output: the worker's process id.
 HEARTBEAT_VARIABLE = "BLINDSPOT_WORKER_HEARS"
 # The last line of an output must fit in this size: a job prints its result as one line of JSON,
 # including the first problems, which may be in any script.
@@ -48,7 +49,7 @@ def run_program(
     is killed however the waiting ends, also after `MAX_SILENT_SECONDS` without output, which counts
     as a failure."""
     with TemporaryFile() as said, TemporaryFile() as printed:
-        heard = os.environ | {HEARTBEAT_VARIABLE: "1"}
+        heard = os.environ | {HEARTBEAT_VARIABLE: str(os.getpid())}
         made = subprocess.Popen(command, stdout=printed, stderr=said, env=heard)
         regularly = [
             _PeriodicCall(every, hold),
@@ -67,14 +68,18 @@ def run_program(
 
 def send_heartbeat() -> None:
     """Tell the worker that started this program that the program makes progress; without a worker,
-    do nothing.
+    do nothing. Exit if the worker was killed, since another worker does the work again.
 
     Programs run by a worker call this after each step, and split work that takes longer than some
     seconds into steps.
     """
-    if os.environ.get(HEARTBEAT_VARIABLE):
-        sys.stdout.write("\n")
-        sys.stdout.flush()
+    worker = os.environ.get(HEARTBEAT_VARIABLE)
+    if not worker:
+        return
+    if os.getppid() != int(worker) and multiprocessing.parent_process() is None:
+        raise SystemExit("The worker that started this program has ended.")
+    sys.stdout.write("\n")
+    sys.stdout.flush()
 
 
 class _ProgramHangs(Exception):

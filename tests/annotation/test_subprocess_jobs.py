@@ -107,7 +107,16 @@ def test_programs_tell_the_worker_that_started_them_that_they_get_on_and_nobody_
         f"import os; print(os.environ[{subprocesses.HEARTBEAT_VARIABLE!r}])",
     ]
     ended = subprocesses.run_program(says, stopped=bool, hold=int, every=60)
-    assert ended.code == 0
-    monkeypatch.setenv(subprocesses.HEARTBEAT_VARIABLE, ended.printed)
+    assert (ended.code, ended.printed) == (0, str(os.getpid()))
+    monkeypatch.setenv(subprocesses.HEARTBEAT_VARIABLE, str(os.getppid()))
     subprocesses.send_heartbeat()
     assert capsys.readouterr().out == "\n"
+
+
+def test_a_program_ends_if_the_worker_that_started_it_was_killed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(subprocesses.HEARTBEAT_VARIABLE, str(os.getpid()))
+    with pytest.raises(SystemExit, match="worker that started this program has ended"):
+        subprocesses.send_heartbeat()
+    assert capsys.readouterr().out == ""

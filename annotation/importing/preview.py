@@ -2,8 +2,10 @@
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
+from threading import BoundedSemaphore
 from typing import Any
 
 from annotation import importing, tasktypes
@@ -19,6 +21,10 @@ from formats.rows import BadRow, FormatError, Row
 MAX_ROWS = 200
 # A web request waits while a file is inspected.
 LOOK_SECONDS = 30.0
+# Two minutes, if the file must be converted. If all threads of the server read files, nobody else
+# would get an answer. Further requests wait for at most so many seconds.
+_READINGS = BoundedSemaphore(2)
+WAIT_SECONDS = 3.0
 MAX_SHOWN = 5
 # Columns of JSON may differ from row to row, so their number is limited. A longer name is a text.
 MAX_COLUMNS, MAX_NAME_LENGTH = 200, 200
@@ -32,6 +38,18 @@ class PreviewItem:
 
     draft: ParsedItem
     difference: diffing_difference.Difference | None
+
+
+@contextmanager
+def take_turn(name: str) -> Iterator[None]:
+    """Let a web request read a file of this name when fewer than two others of the process do.
+    Raises FormatError if they take longer than `WAIT_SECONDS`."""
+    if not _READINGS.acquire(timeout=WAIT_SECONDS):
+        raise FormatError(f"{name}: other large files are being read. Try again in a minute.")
+    try:
+        yield
+    finally:
+        _READINGS.release()
 
 
 def detect_columns(source: Source) -> list[str]:
@@ -68,11 +86,16 @@ def missing_columns(
 
 def preview_items(task: tasktypes.TaskType, known: Taxonomy, source: Source) -> list[PreviewItem]:
     """Return the first items that the file would give, or only the items before an error in the
-    file."""
+    file; none while too many files are being read."""
     rows = islice(_stop_in_time(sources.stream_rows(source), source), MAX_ROWS)
-    drafts = importing.parse_items(_skip_fault(rows), task, known, accept=source.accept)
-    good = (draft for draft in drafts if isinstance(draft, ParsedItem))
-    return [PreviewItem(draft, _difference(task, draft.texts)) for draft in islice(good, MAX_SHOWN)]
+    found = importing.parse_items(_skip_fault(rows), task, known, accept=source.accept)
+    good = (draft for draft in found if isinstance(draft, ParsedItem))
+    try:
+        with take_turn(source.path.name):
+            drafts = list(islice(good, MAX_SHOWN))
+    except FormatError:
+        return []
+    return [PreviewItem(draft, _difference(task, draft.texts)) for draft in drafts]
 
 
 def _stop_in_time(rows: Iterator[Row | BadRow], source: Source) -> Iterator[Row | BadRow]:

@@ -50,13 +50,14 @@ def receive_file(member: Membership, sent: ItemUpload, now: datetime) -> Job:
     note = ""
     with _temporary_file(sent.file, ending) as path:
         try:
-            if kind := unpacking.find_kind(path):
-                note = unpacking.unpack(path, kind, _rows_path(path, kind), DEFAULT_LIMITS)
-                path = _rows_path(path, kind)
-                ending = path.suffix
-            form = _detect_format(path, sent)
-            source = Source(path, form, password=sent.password)
-            found = preview.detect_columns(source)
+            with preview.take_turn(name):
+                if kind := unpacking.find_kind(path):
+                    note = unpacking.unpack(path, kind, _rows_path(path, kind), DEFAULT_LIMITS)
+                    path = _rows_path(path, kind)
+                    ending = path.suffix
+                form = _detect_format(path, sent)
+                source = Source(path, form, password=sent.password)
+                found = preview.detect_columns(source)
         except FormatError as error:
             message = str(error).replace(str(path), name).replace(path.name, name)
             raise FieldError(message, "file") from error

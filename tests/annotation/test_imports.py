@@ -17,7 +17,7 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation import importing
-from annotation.importing import jobs, program, receive, upload_files
+from annotation.importing import jobs, preview, program, receive, upload_files
 from annotation.jobs import subprocesses
 from annotation.jobs.job_queue import LEASE_TIME
 from annotation.models import Event, Item, Job, Project
@@ -356,6 +356,18 @@ def test_archives_that_climb_out_or_burst_are_refused(lead: Client) -> None:
             archive.writestr(name, text)
         told = refused(lead, stream.getvalue(), "a.zip")
         assert "lies outside the archive" in told or "unpacks to more than" in told
+
+
+def test_few_files_are_read_at_once_so_that_pages_are_answered_meanwhile(
+    lead: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preview, "WAIT_SECONDS", 0.01)
+    with preview.take_turn("a"), preview.take_turn("b"):
+        assert "items.csv: other large files are being read" in refused(lead, keyed("a"))
+    job = send(lead, keyed("a"))
+    with preview.take_turn("a"), preview.take_turn("b"):
+        assert "<ins" not in page(lead, job)
+    assert "<ins" in page(lead, job)
 
 
 def test_a_file_that_is_too_large_is_not_even_taken(

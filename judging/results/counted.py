@@ -139,6 +139,13 @@ def counted_condition(runs: Iterable[int]) -> str:
     """
 
 
+def original_condition() -> str:
+    """The condition that the outcome's item is no duplicate. Unlike the ability, it also holds for
+    detectors and ratings, whose items may have none."""
+    duplicates = f"SELECT d.id FROM {Item._meta.db_table} AS d WHERE d.duplicate_of_id IS NOT NULL"
+    return f"o.item_id NOT IN ({duplicates})"
+
+
 def separate_condition(by: Sequence[str]) -> str:
     """SQL that keeps groups pure. It leaves out duplicates unless `by` has both ability and
     category, and score-invariant items unless `by` has at least one of the two."""

@@ -213,3 +213,7 @@ def test_no_text_counts_twice_in_a_run_with_duplicates(project: Project) -> None
     assert counts["always-error"] == (6, 1.0)
     [left] = rows(project, "left_out")
     assert (left["items"], left["items_with_duplicates"]) == (6, 7)
+    [spent] = rows(project, "cost")
+    assert (spent["total"], spent["detected"]) == (4, 2)
+    [lacking] = rows(project, "missing")
+    assert (lacking["total"], lacking["parsed"]) == (6, 6)

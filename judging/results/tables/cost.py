@@ -27,7 +27,7 @@ from judging.runs.amounts import format_rough_number
 from judging.runs.spending import DECIMAL_PLACES
 from stats.estimates import Estimate
 
-# Items with an error that are not duplicates. In study 001's frame, such items may have no ability.
+# Items with an error. In study 001's frame, such items may have no ability.
 ERROR_ITEM = (
     "(o.truth = 'error' OR (o.truth <> 'no_error' AND o.ability <> '' AND NOT o.invariant))"
 )
@@ -114,7 +114,7 @@ def _count_errors(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
                 SUM({one_if("o.result = 'detected'")}) AS detected
             FROM {Outcome._meta.db_table} AS o
             WHERE {counting.counted_condition(some)} AND o.result <> 'scored' AND
-            {ERROR_ITEM} GROUP BY o.run_id
+            {counting.original_condition()} AND {ERROR_ITEM} GROUP BY o.run_id
         """)
     ]
     return {record["run_id"]: record for record in found}

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from annotation.models import Item
 from judging.models import Outcome, Run
 from judging.results import columns, counted, frames
 from judging.results.columns import Table
@@ -66,9 +65,9 @@ def _total_condition(runs: Iterable[Run]) -> str:
     needs = {pk: get_item_needs(one) for pk, one in counted.load_strategies(runs).items()}
     rated = [pk for pk, need in needs.items() if need not in frames.NEEDS_WITHOUT_RATE]
     others = [pk for pk, need in needs.items() if need in ("values", "detection")]
-    first = f"SELECT i.id FROM {Item._meta.db_table} AS i WHERE i.duplicate_of_id IS NULL"
     conditions = [f"(o.run_id NOT IN ({_join(rated)}) OR o.ability <> '')"] * bool(rated)
-    conditions += [f"(o.run_id NOT IN ({_join(others)}) OR o.item_id IN ({first}))"] * bool(others)
+    original = counted.original_condition()
+    conditions += [f"(o.run_id NOT IN ({_join(others)}) OR {original})"] * bool(others)
     return " AND ".join(conditions) or "1 = 1"
 
 

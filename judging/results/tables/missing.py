@@ -43,7 +43,8 @@ def tabulate(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
     missing pairs with one parsed order that did not choose gold: undetected in both bounds. `p` is
     over the run's error items; a small p suggests that what is missing depends on the category.
     Detectors and ratings have no undetected rate, so they have no bounds. Their rows cover items of
-    all classes, and `parsed` counts all items with any parsed value. Raises `UnknownField`.
+    all classes but no duplicates, and `parsed` counts all items with any parsed value. Raises
+    `UnknownField`.
     """
     runs = list(runs)
     counted.check_fields(by)
@@ -75,8 +76,8 @@ def _rows_without_rates(runs: Sequence[Run], by: Sequence[str]) -> Iterable[dict
     for some in progress.split_if_watched(list(known), "counting outcomes") if known else ():
         statement = f"""
             SELECT {names}, o.cause, COUNT(*) AS n FROM {Outcome._meta.db_table} AS o
-            WHERE {counted.counted_condition(some)} GROUP BY {names}, o.cause ORDER BY n DESC,
-            o.cause
+            WHERE {counted.counted_condition(some)} AND {counted.original_condition()}
+            GROUP BY {names}, o.cause ORDER BY n DESC, o.cause
         """
         for row in counted.fetch_dicts(statement):
             key = (row["run_id"], *(row[name] for name in by))

@@ -392,6 +392,8 @@ def _item_sentences(run: Run, left_out: Mapping[str, Any]) -> Sentences:
             yield format_sentence("run", "none_missing")
     else:
         yield format_sentence("run", "nothing")
+    if again := left_out["items_with_duplicates"] - left_out["items"]:
+        yield format_sentence("run", "duplicates", number=again)
     where = "corrected rates and soft labels use"
     if run.pinned_strategy().metric:
         where = "ROUGE-L by task uses"
@@ -587,8 +589,8 @@ def _format_who(runs: Sequence[tuple[int, ...]]) -> str:
 
 
 def _counted(run: Run) -> OutcomeQuerySet:
-    """The outcomes of a run that count in headline figures."""
-    return Outcome.objects.counted().main().filter(run=run)
+    """The outcomes of a run that count in headline figures, which leave out duplicates."""
+    return Outcome.objects.counted().main().filter(run=run, item__duplicate_of=None)
 
 
 def _classes(counted: OutcomeQuerySet) -> dict[str, int]:

@@ -83,6 +83,17 @@ def test_the_data_are_counted_without_what_is_no_part_of_them(project: Project) 
     assert "1 item without a final label." in text
 
 
+def test_duplicates_that_a_run_evaluated_are_told_apart_from_its_items(project: Project) -> None:
+    items = make_items(project, 3)
+    again = make_items(project, 1, duplicate_of=items[0])
+    judged = [*((item, "detected") for item in items), (again[0], "missing")]
+    make_judged(project, judged, with_duplicates=True)
+    text = told(project)
+    assert "It evaluated 3 items from 3 source questions (with an error (valid) 3)." in text
+    assert "All of them gave a result." in text
+    assert "It also evaluated 1 exact duplicate of these, which no total counts." in text
+
+
 def test_nothing_is_said_of_what_is_not_there(project: Project) -> None:
     make_items(project, 2)
     text = told(project)

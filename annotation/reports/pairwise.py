@@ -23,7 +23,8 @@ from annotation.labelling import resolution
 from annotation.models import Label, Project, Resolution, Stage
 from annotation.reports import tables
 from annotation.reports.label_times import key_as_text
-from annotation.tasktypes import ResponsePair, TaskType
+from annotation.tasktypes import ResponsePair, versions
+from annotation.tasktypes.fields.base import Option
 from stats import pairwise
 from stats.estimates import Estimate
 from stats.lots import draw_number
@@ -71,7 +72,8 @@ class Compared:
 
 
 def load_comparisons(project: Project, counted: str) -> Compared:
-    """Load the comparisons by the final labels, or by all counted labels, of a project; one query.
+    """Load the comparisons by the final labels, or by all counted labels, of a project; two
+    queries.
 
     There are none if the task type has no pair.
     """
@@ -85,7 +87,8 @@ def load_comparisons(project: Project, counted: str) -> Compared:
     }
     said = "value" if counted == FINAL else "choice"
     columns = (said, "item__position", "item__cluster", *named)
-    return _sort_out(task, task.pair, rows.annotate(**named).values_list(*columns).iterator())
+    found = rows.annotate(**named).values_list(*columns).iterator()
+    return _sort_out(_load_options(project), task.pair, found)
 
 
 def _final_labels(project: Project) -> Any:
@@ -99,12 +102,20 @@ def _labels(project: Project) -> Any:
     return found.filter(item__duplicate_of=None).order_by("item__position", "pk")
 
 
-def _sort_out(task: TaskType, pair: ResponsePair, rows: Iterable[tuple[Any, ...]]) -> Compared:
+def _load_options(project: Project) -> dict[str, Option]:
+    """Load the options of the deciding question by value, with those that only earlier versions of
+    the task type have: labels keep such answers."""
+    used = map(tasktypes.load_version, versions.project_versions(project).reverse())
+    tasks = (*used, tasktypes.load_task_type(project))
+    return {str(option.value): option for task in tasks for option in task.deciding.options}
+
+
+def _sort_out(
+    options: Mapping[str, Option], pair: ResponsePair, rows: Iterable[tuple[Any, ...]]
+) -> Compared:
     scores = {
-        str(option.value): 1.0 - pair.texts.index(str(option.value))
-        if option.value in pair.texts
-        else 0.5
-        for option in task.deciding.options
+        value: 1.0 - pair.texts.index(value) if value in pair.texts else 0.5
+        for value, option in options.items()
         if not (option.drops or option.route)
     }
     found: list[Comparison] = []
@@ -208,7 +219,8 @@ def position_rows(project: Project) -> Iterator[dict[str, Any]]:
     task = tasktypes.load_task_type(project)
     if task.pair is None:
         return
-    gone = [str(one.value) for one in task.deciding.options if one.drops or one.route]
+    options = _load_options(project)
+    gone = [value for value, option in options.items() if option.drops or option.route]
     by_person: dict[str, list[tuple[str, float]]] = {}
     labels = _labels(project).exclude(first_shown="").exclude(choice__in=gone)
     labels = labels.annotate(person=F("member__alias"))

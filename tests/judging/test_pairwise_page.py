@@ -12,6 +12,7 @@ from django.utils import timezone
 from annotation.labelling import queue
 from annotation.models import Project
 from annotation.reports import pairwise
+from annotation.tasktypes import versions
 from tests.builders import browser_of, make_member, make_project
 from tests.judging.builders_compared import BAD, FIRST, GOOD, SECOND, make_pair, say_better
 
@@ -61,6 +62,17 @@ def test_wins_are_those_of_the_system_wherever_its_response_stands(project: Proj
     strengths = [row["strength"] for row in found.values()]
     assert strengths == pytest.approx([2 / 3 * log(2), -log(2) / 3, -log(2) / 3])
     assert list(found) == ["alpha", "gamma", "beta"]
+
+
+def test_answers_of_a_choice_that_is_gone_count_as_before(project: Project) -> None:
+    make_study(project)
+    before = {counted: rows(project, counted) for counted in pairwise.COUNTED}
+    source = versions.version_source(project.task_type)
+    kept = source[: source.index('[[fields.choices]]\nvalue = "both_bad"')]
+    adapted, lead = versions.parse_source(project, kept), make_member(project, role="lead")
+    assert versions.save_version(project, adapted, member=lead, shown=project.task_type_id)
+    project.refresh_from_db()
+    assert {counted: rows(project, counted) for counted in pairwise.COUNTED} == before
 
 
 def test_pairs_are_told_by_the_stronger_system(project: Project) -> None:

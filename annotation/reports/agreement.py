@@ -8,8 +8,8 @@ interval; if there is no interval, the reason is given.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import astuple, dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import astuple, dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -26,7 +26,7 @@ from stats.estimates import Estimate
 from stats.ratings import MISSING, Ratings
 
 # Part of every cache key; increase it when the definition of a figure changes.
-VERSION = 2
+VERSION = 3
 KEEP_SECONDS = 24 * 60 * 60
 
 
@@ -80,6 +80,7 @@ MEASURES: dict[str, Measure] = {
 PASSAGE_MEASURES = tuple(name for name, one in MEASURES.items() if one.of_passages)
 PAIR_MEASURES = ("percent", "cohen", "cohen-linear", "cohen-quadratic", *PASSAGE_MEASURES)
 MORE_IF_DISPUTED = "items on which annotators disagree have more labels"
+SEVERAL_SCALES = "people answered on several scales"
 AGAINST_REST = "against-rest"
 AGAINST_KNOWN = "against-known"
 
@@ -198,9 +199,10 @@ CONFUSION_COLUMNS = ("field", "a", "b", "choice_a", "choice_b", "n")
 def _compute_agreement(project: Project, question: Question, category: str) -> Agreement:
     if question.has_passages:
         return _compute_overlap(project, question, category)
-    said = agreement_answers.build_matrix(
-        question, agreement_answers.load_label_answers(project, category, only=question.name)
-    )
+    answers = agreement_answers.load_label_answers(project, category, only=question.name)
+    offered = agreement_answers.load_offered_options(question, answers)
+    asked = replace(question, options=offered[0]) if offered else question
+    said = agreement_answers.build_matrix(asked, answers)
     checks = agreement_answers.build_matrix(
         question, agreement_answers.load_control_answers(project, category)
     )
@@ -208,8 +210,11 @@ def _compute_agreement(project: Project, question: Question, category: str) -> A
     shared = counted[counted > 1]
     k = _fleiss_k(project, shared)
     seed = f"agreement {VERSION} {project.slug} {category} {question.name}"
+    undefined = {"fleiss": MORE_IF_DISPUTED} if _has_disputed_labels(project) else {}
+    if question.has_order and len(offered) > 1:
+        undefined |= {"ac1": SEVERAL_SCALES, "ac2": SEVERAL_SCALES}
     found = [
-        *_overall_rows(question, said, k, seed, is_disputed=_has_disputed_labels(project)),
+        *_overall_rows(question, said, k, seed, undefined),
         *_pair_rows(question, said, seed),
         *_person_rows(question, said),
         *_control_rows(question, checks),
@@ -284,12 +289,13 @@ def _has_disputed_labels(project: Project) -> bool:
 
 
 def _overall_rows(
-    question: Question, said: AnswerMatrix, k: int, seed: str, *, is_disputed: bool
+    question: Question, said: AnswerMatrix, k: int, seed: str, undefined: Mapping[str, str]
 ) -> Iterator[AgreementRow]:
+    """The figures over all annotators; `undefined` says why measures have no value, by name."""
     for name, ratings in _suitable_measures(said, tuple(MEASURES)):
         estimate = _estimate(name, ratings, k, seed)
-        if name == "fleiss" and is_disputed:
-            estimate = Estimate(None, None, None, estimate.n, MORE_IF_DISPUTED)
+        if name in undefined:
+            estimate = Estimate(None, None, None, estimate.n, undefined[name])
         raters = k if name == "fleiss" else _raters(ratings)
         yield _row(question, name, (), raters, estimate)
 

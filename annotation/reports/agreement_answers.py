@@ -211,6 +211,23 @@ def load_control_answers(project: Project, category: str = "") -> list[PersonAns
     return list(last.values())
 
 
+def load_offered_options(
+    question: Question, said: Sequence[PersonAnswers]
+) -> list[tuple[tuple[str, str], ...]]:
+    """Load the options between which these answers were chosen, as in `Question.options`: those of
+    each version of the task type that asked, the latest first; once if only their words differ."""
+    versions = TaskTypeVersion.objects.filter(pk__in={one.version for one in said})
+    asked = [
+        tasktypes.load_version(one).field(question.name)
+        for one in versions.order_by("-created_at", "-pk")
+    ]
+    found: dict[tuple[str, ...], tuple[tuple[str, str], ...]] = {}
+    for field in filter(None, asked):
+        options = tuple((_as_word(option.value), option.title) for option in field.options)
+        found.setdefault(tuple(value for value, _ in options), options)
+    return list(found.values())
+
+
 def build_matrix(question: Question, said: Sequence[PersonAnswers]) -> AnswerMatrix:
     """Return the answers to one question as a matrix; entries without an answer are missing."""
     given = [

@@ -34,6 +34,7 @@ from annotation.models import (
 )
 from annotation.reports import agreement, agreement_answers, category_board, grouping
 from annotation.reports.agreement import Agreement, AgreementRow
+from annotation.tasktypes import versions
 from formats.rows import Row
 from stats import bootstrap
 from tests.builders import (
@@ -214,6 +215,28 @@ def test_a_scale_has_figures_with_and_without_order() -> None:
         agreement.MEASURES
     ) - {*agreement.PASSAGE_MEASURES}
     assert measured(project, "relatedness").labels == 0
+
+
+def test_answers_are_measured_on_the_scale_on_which_people_gave_them() -> None:
+    project = make_project("rated", task_type="rating", overlap=2)
+    said = [({"correctness": a}, {"correctness": b}) for a, b in [(1, 1), (2, 2), (3, 3), (1, 3)]]
+    items = give(project, people_of(project, "ann", "ben"), said)
+    before = measured(project, "correctness")
+    source = versions.version_source(project.task_type).rstrip()
+    further = (f'[[fields.choices]]\nvalue = {n}\ntitle = "{n}"' for n in (4, 5))
+    adapted = versions.parse_source(project, "\n\n".join((source, *further)))
+    lead = make_member(project, role="lead")
+    assert versions.save_version(project, adapted, member=lead, shown=project.task_type_id)
+    project.refresh_from_db()
+    after = measured(project, "correctness")
+    assert (after.rows, after.names) == (before.rows, ("1", "2", "3"))
+    # Where it is not one scale, agreement by chance depends on the one that is taken.
+    Label.objects.filter(item=items[0]).update(task_type=project.task_type)
+    process_cache.clear()
+    mixed = measured(project, "correctness")
+    for name in ("ac1", "ac2"):
+        assert (row(mixed, name).value, row(mixed, name).reason) == (None, agreement.SEVERAL_SCALES)
+    assert row(mixed, "percent") == row(before, "percent")
 
 
 def test_not_sure_is_a_class_without_order_and_missing_with_it() -> None:
@@ -607,7 +630,9 @@ def test_the_page_costs_the_same_however_many_labels(people: Cast) -> None:
     client = Client()
     client.force_login(people.lead.account)
     few = queries(people, client)
-    assert queries(people, client) == few - 4  # labels, disputed ones, checks, known answers
+    assert (
+        queries(people, client) == few - 5
+    )  # labels, options, disputed ones, checks, known answers
     annotators = Membership.objects.filter(alias__in=["ann", "<b>ben</b>"])
     give(people.project, list(annotators), TEN)
     assert queries(people, client) == few

@@ -157,7 +157,7 @@ def save_draft(
             item=item,
             defaults={
                 "revision": shown.revision,
-                "data": begun | {DIFF: diff},
+                "data": begun | {DIFF: diff, submissions.PAGE: submissions.digest_token(shown.key)},
                 "updated_at": now or timezone.now(),
             },
         )
@@ -182,13 +182,14 @@ def save_refused_form(member: Membership, sent: QueryDict) -> bool:
     return kept is not None
 
 
-def move_to_revision(member: Membership, item: Item, revision: int) -> None:
-    """Move the draft to the new revision, without the correction that is stored now."""
+def move_to_revision(member: Membership, item: Item, revision: int, sent: Submission) -> None:
+    """Move the draft to the new revision, without the correction that is stored now. A draft that
+    was written on another page meanwhile stays as it is."""
     draft = find_draft(member, item)
-    if draft is None:
+    if draft is None or not sent.knows(draft):
         return
     left = {name: said for name, said in draft.data.items() if name not in ("text", "note")}
-    if not left.keys() - {DIFF}:
+    if not left.keys() - {DIFF, submissions.PAGE}:
         delete_draft(member, item)
         return
     draft.data, draft.revision = left, revision

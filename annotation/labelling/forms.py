@@ -1,5 +1,6 @@
 """Forms that validate the browser's data before a service uses them."""
 
+from dataclasses import replace
 from typing import Any
 
 from django import forms
@@ -21,7 +22,8 @@ class SubmissionForm(forms.Form):
 
     def submission(self) -> Submission:
         sent = self.cleaned_data
-        return Submission(sent["key"], sent["item"], sent["revision"])
+        begun_with = tuple(self.data.get("begun-with", "").split())
+        return Submission(sent["key"], sent["item"], sent["revision"], begun_with=begun_with)
 
 
 class LabelForm(SubmissionForm):
@@ -38,8 +40,8 @@ class LabelForm(SubmissionForm):
 
     def submission(self) -> Submission:
         sent = self.cleaned_data
-        shown = sent["key"], sent["item"], sent["revision"]
-        return Submission(*shown, self.answers, sent["comment"], sent["seconds"])
+        given = {name: sent[name] for name in ("comment", "seconds")}
+        return replace(super().submission(), answers=self.answers, **given)
 
 
 class CorrectionForm(SubmissionForm):

@@ -20,9 +20,11 @@ from django.core import signing
 
 from annotation.errors import Refused
 from annotation.items.diffing.difference import FORMER_ALGORITHM
-from annotation.models import Membership
+from annotation.models import Draft, Membership
 
 SALT = "queue.offer"
+# In a draft, the digest of the key of the page that wrote it.
+PAGE = "page"
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,8 @@ class Submission:
     """What a page sends about an item: its signed key, the item and revision that it showed, and
     the person's answers by field, comment, and time taken in seconds (None if unknown).
 
-    A page that asks nothing, for example to skip the item, sends no answers.
+    A page that asks nothing, for example to skip the item, sends no answers. `begun_with` has the
+    version of the draft that the page began with, and the key of the page whose draft it restored.
     """
 
     key: str
@@ -103,3 +106,9 @@ class Submission:
     answers: Mapping[str, object] = field(default_factory=dict)
     comment: str = ""
     seconds: float | None = None
+    begun_with: tuple[str, ...] = ()
+
+    def knows(self, draft: Draft) -> bool:
+        """True if the page wrote this draft, or began with it."""
+        pages = map(digest_token, (self.key, *self.begun_with))
+        return draft.version in self.begun_with or draft.data.get(PAGE) in pages

@@ -10,7 +10,10 @@ SWITCHES = ("claim_check", "expected_effect")
 RULES = ("", "first", "majority", "unanimous", "adjudicated", "median", "three")
 LEVELS = ("", "nominal", "ordinal", "interval")
 # Names of form values that do not belong to an answer.
-RESERVED = {"key", "item", "revision", "comment", "seconds", "note", "text", "csrfmiddlewaretoken"}
+RESERVED = {
+    "key", "item", "revision", "begun-with", "comment", "seconds", "note", "text",
+    "csrfmiddlewaretoken",
+}  # fmt: skip
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 

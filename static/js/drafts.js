@@ -164,6 +164,8 @@ export function restore() {
   fields.bind(form);
   if (pickOf(form, answers)) fields.pick(form, pickOf(form, answers));
   if (!kept) painted = JSON.stringify(collect());
+  // The server may have it from the page that wrote it; what this page sends carries it.
+  for (const input of kept ? panel().querySelectorAll("[name=begun-with]") : []) input.value += ` ${kept.key}`;
   const isCorrected = restoreCorrection(kept);
   if (kept) keep();
   return isCorrected;

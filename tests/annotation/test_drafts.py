@@ -1,11 +1,13 @@
 """Drafts: what was begun is there again, for whom it was shown, and gone once it is sent."""
 
+from dataclasses import replace
+
 import pytest
 from django.http import QueryDict
 
 from annotation import tasktypes
 from annotation.errors import Refused
-from annotation.labelling import drafts, queue
+from annotation.labelling import drafts, queue, submissions
 from annotation.labelling.submissions import Submission
 from annotation.models import Draft, Label, Membership
 from tests.builders import make_item, make_member, make_project, make_revision, say, take
@@ -23,8 +25,9 @@ def keep(member: Membership, offer: queue.Offer, **data: object) -> Draft | None
 
 
 def kept() -> dict[str, object]:
-    """What the one draft holds, without the algorithm of the diff on its page."""
-    return {name: said for name, said in Draft.objects.get().data.items() if name != drafts.DIFF}
+    """What the one draft holds, without what it knows of its page."""
+    own = (drafts.DIFF, submissions.PAGE)
+    return {name: said for name, said in Draft.objects.get().data.items() if name not in own}
 
 
 def start(member: Membership, offer: queue.Offer) -> drafts.FormEntries:
@@ -101,7 +104,7 @@ def test_long_drafts_are_refused_in_words_once_they_are_too_long_together(
     keep(member, first, text="x" * 700)
     with pytest.raises(Refused, match="too long together"):
         keep(member, second, text="y" * 400)
-    keep(member, first, text="x" * 800)
+    keep(member, first, text="x" * 750)
     keep(member, second, text="y" * 100)
 
 
@@ -133,10 +136,32 @@ def test_a_correction_that_was_stored_is_not_told_as_begun(member: Membership) -
 
 def test_after_a_correction_the_comment_is_of_the_new_revision(member: Membership) -> None:
     item = make_item(member.project)
-    keep(member, take(member), text="A spider has nine legs.", comment="hm")
-    drafts.move_to_revision(member, item, 2)
+    offer = take(member)
+    keep(member, offer, text="A spider has nine legs.", comment="hm")
+    drafts.move_to_revision(member, item, 2, offer.submission())
     draft = Draft.objects.get()
     assert (kept(), draft.revision) == ({"comment": "hm"}, 2)
+
+
+def test_what_was_begun_on_another_page_outlives_a_label_and_a_correction_that_lack_it(
+    member: Membership,
+) -> None:
+    item = make_item(member.project)
+    earlier, later = take(member), take(member)
+    keep(member, later, text="A spider has nine legs.", comment="Seven legs?")
+    drafts.move_to_revision(member, item, 2, earlier.submission())
+    assert kept() == {"text": "A spider has nine legs.", "comment": "Seven legs?"}
+    say(member, earlier)
+    assert kept() == {"text": "A spider has nine legs.", "comment": "Seven legs?"}
+
+
+def test_a_draft_that_a_page_showed_is_gone_with_its_label(member: Membership) -> None:
+    make_item(member.project)
+    draft = keep(member, take(member), comment="Seven legs?")
+    assert draft
+    label = take(member).submission({"choice": "valid"}, "Seven legs")
+    queue.store_label(member, replace(label, begun_with=(draft.version,)))
+    assert not Draft.objects.exists()
 
 
 def test_what_an_undone_label_said_comes_back_but_never_over_a_draft(member: Membership) -> None:

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from annotation import tasktypes
 from annotation.errors import Refused
-from annotation.labelling import queue
+from annotation.labelling import drafts, queue
 from annotation.labelling.queue import Offer, Waiting
 from annotation.models import Comment, Draft, Item, Label, Mark, Membership, Slot
 from tests.builders import make_item, make_member, make_project, make_slot, say, take
@@ -172,14 +172,13 @@ def test_a_draft_whose_place_went_to_another_is_opened_all_the_same() -> None:
 
 
 def test_a_label_ends_its_draft_but_for_a_correction_that_was_not_sent() -> None:
-    [ana], [first, second] = people(items=2)
-    Draft.objects.create(member=ana, item=first, revision=1, data={"comment": "hm"})
-    begun = {"comment": "hm", "text": "A spider has ten legs.", "note": "counted"}
-    Draft.objects.create(member=ana, item=second, revision=1, data=begun)
-    say(ana, take(ana))
-    say(ana, take(ana))
-    left = {"text": "A spider has ten legs.", "note": "counted"}
-    assert [(draft.item, draft.data) for draft in Draft.objects.all()] == [(second, left)]
+    [ana], [_, second] = people(items=2)
+    correction = {"text": "A spider has ten legs.", "note": "counted"}
+    for begun in ({}, correction):
+        offer = take(ana)
+        drafts.save_draft(ana, offer.submission(), {"comment": "hm"} | begun)
+        say(ana, offer)
+    assert [(draft.item, draft.data) for draft in Draft.objects.all()] == [(second, correction)]
 
 
 # ------------------------------------------------------------------------------------ undo, recent

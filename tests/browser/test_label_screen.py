@@ -7,7 +7,16 @@ from playwright.sync_api import Route, expect
 from annotation.accounts.keymap import DEFAULT_KEYS
 from annotation.models import Draft, Label, Membership, Revision, Slot
 from tests.browser.conftest import OpenPage
-from tests.browser.screen import label_screen, lose_connection, said, wait_for, with_items
+from tests.browser.screen import (
+    choose,
+    expect_choices,
+    label_screen,
+    lose_connection,
+    said,
+    second_page,
+    wait_for,
+    with_items,
+)
 from tests.builders import TEXTS, correct, make_project, take
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -129,6 +138,28 @@ def test_a_page_that_stayed_open_shows_what_it_would_replace_in_a_draft(
             page.fill("#comment", words)
         expect(page.locator("#trouble pre")).to_have_text("A long text.")
         assert Draft.objects.get().data["comment"] == words
+
+
+def test_a_label_of_one_tab_leaves_what_was_written_in_another_to_the_next_label(
+    open_page: OpenPage, member: Membership
+) -> None:
+    """Some seconds: a draft is stored one second after the last key."""
+    page = label_screen(open_page, member)
+    other = second_page(page)
+    other.goto(page.url)
+    wait_for(other, "item-01")
+    with other.expect_response("**/draft/"):
+        other.fill("#comment", "Seven legs?")
+    other.close()
+    choose(page, "1", "item-02")
+    expect_choices({"item-01": "valid"})
+    page.goto(f"{page.url}?item=item-01")
+    wait_for(page, "item-01")
+    expect(page.locator("#comment")).to_have_value("Seven legs?")
+    choose(page, "1", "item-02")
+    expect(page.locator("[data-last]")).to_contain_text("item-01 is labelled")
+    assert Label.objects.current().get().comment == "Seven legs?"
+    assert not Draft.objects.exists()
 
 
 def test_ones_own_words_are_not_told_as_written_on_another_page(

@@ -104,7 +104,7 @@ def store_label(
         sent = _with_passages(sent, task, claim.revision, asked)
         label = _build_label(member, claim, sent, task, now)
         label.first_shown = ticket.first
-        made = _save_label(label, claim)
+        made = _save_label(label, claim, sent)
         effects.apply_label(made, task, now)
         if made.stage == Stage.LABEL and made.counted and work_order.finishes_begun(member.project):
             Slot.objects.mark_begun([made.item_id])
@@ -181,7 +181,7 @@ def _build_label(
     )
 
 
-def _save_label(label: Label, claim: Claim) -> Label:
+def _save_label(label: Label, claim: Claim, sent: Submission) -> Label:
     """Store the label in the slot that it fills, superseding the member's previous label."""
     member, first = label.member, label.stage in WORK_LIKE_STAGES and claim.label is None
     new = {"choice": label.choice, "revision": claim.revision.number, "stage": label.stage}
@@ -201,7 +201,9 @@ def _save_label(label: Label, claim: Claim) -> Label:
         sql.insert_rows(label, event)
     if claim.drafted and label.stage != Stage.BLIND:
         for draft in Draft.objects.of_member(member.pk).filter(item=claim.slot.item):
-            draft.sent()
+            # What was written on another page meanwhile is not in this label.
+            if sent.knows(draft):
+                draft.sent()
     return label
 
 

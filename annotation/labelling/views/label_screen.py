@@ -171,7 +171,7 @@ def submit_correction(request: HtmxRequest, member: Membership) -> HttpResponse:
         offer = queue.store_correction(member, shown, texts, note=form.cleaned_data["note"])
     except Refused as problem:
         return _render_problem(request, member, problem, form)
-    drafts.move_to_revision(member, offer.item, offer.revision.number)
+    drafts.move_to_revision(member, offer.item, offer.revision.number, shown)
     said = f"Text of {offer.item.key} corrected: now revision {offer.revision.number}."
     if offer.revision.number == shown.revision:
         said = f"The text of {offer.item.key} is unchanged; nothing was saved."

@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from annotation.labelling import cases, comments
+from annotation.labelling import cases, comments, queue
 from annotation.models import Comment, Item, Label, Mark, Resolution, Revision, Slot, Stage
 from tests.builders import (
     Cast,
@@ -50,6 +50,13 @@ def disputed(people: Cast, key: str = "a/b") -> Item:
         member = make_member(people.project)
         say(member, take(member), choice, comment=f"<b>{choice}</b> it is", seconds=4.5)
     return item
+
+
+def sent_by(page: str, form: str) -> dict[str, str]:
+    """The hidden values of a page from this form on."""
+    return dict(
+        re.findall(r'type="hidden" name="([^"]*)" value="([^"]*)"', page.partition(form)[2])
+    )
 
 
 # ----------------------------------------------------------------------------------- verify
@@ -94,6 +101,20 @@ def test_a_contest_without_a_comment_loses_nothing(people: Cast) -> None:
     data |= {"choice": "invalid", "comment": "It is the same."}
     page = body(client.post(url("verify-answer", people), data, follow=True))
     assert "An adjudicator will decide" in page
+
+
+def test_a_contest_of_a_label_that_was_taken_back_is_shown_beside_the_next_item(
+    people: Cast,
+) -> None:
+    use(people, verify=True)
+    make_item(people.project)
+    author = make_member(people.project)
+    say(author, take(author))
+    client = browser_of(people.annotator)
+    data = sent_by(body(client.get(url("verify", people))), "data-decision")
+    queue.undo_label(author)
+    data |= {"choice": "invalid", "comment": "It has six."}
+    assert "It has six." in body(client.post(url("verify-answer", people), data), 409)
 
 
 # ----------------------------------------------------------------------------------- adjudicate
@@ -200,6 +221,25 @@ def test_a_lead_asks_for_a_decision_on_the_items_page(people: Cast) -> None:
     assert Slot.objects.get(stage=Stage.ADJUDICATE).state == "open"
     client.post(url("case", people, "a/b"), {"action": "withdraw"})
     assert not cases.waiting_slots(people.project).exists()
+
+
+def test_what_somebody_wrote_about_a_case_that_others_decided_is_shown(people: Cast) -> None:
+    disputed(people, "1")
+    page, address = browser_of(people.adjudicator), url("case", people, "1")
+    data = sent_by(body(page.get(address)), "data-decision")
+    Slot.objects.filter(stage=Stage.ADJUDICATE).update(held_until=timezone.now())
+    other = browser_of(make_member(people.project, "adjudicator"))
+    answer = {"choice": "invalid", "why-they-disagreed": "ambiguous"}
+    other.post(address, sent_by(body(other.get(address)), "data-decision") | answer)
+    told = body(page.post(address, data | answer | {"comment": "Two read it so."}), 409)
+    assert "Two read it so." in told
+    mend = {"action": "mend", "revision": "1", "note": "Webs."}
+    preview = body(page.post(address, mend | {"gold": "A spider has 8 legs."}))
+    mend["preview"] = hidden(preview, "preview")
+    other.post(address, mend | {"gold": "A spider has 8 legs."})
+    told = body(page.post(address, mend | {"gold": "It has eight."}), 409)
+    assert "It has eight." in told
+    assert "Webs." in told
 
 
 def test_a_gold_answer_is_mended_on_the_page_of_the_case(people: Cast) -> None:

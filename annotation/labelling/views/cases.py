@@ -27,6 +27,7 @@ from annotation.labelling import (
     verification,
 )
 from annotation.labelling.forms import LabelForm
+from annotation.labelling.views.label_screen import Notice
 from annotation.models import Account, Item, Label, Membership, Revision
 from annotation.projects import access
 from annotation.tasktypes import fields
@@ -255,10 +256,18 @@ def _render_case(
         "labels": Label.objects.of_item(item).for_page(),
         "comments": comments.load_comments(member, item, now=now),
         "last": cases.last_decision(member),
-        "problem": problem,
+        "notice": _build_notice(request, shown, problem) if problem else None,
     }
     status = 200 if problem is None else 409 if isinstance(problem, Stale) else 422
     return render(request, "annotation/adjudicate/case.html", context, status=status)
+
+
+def _build_notice(request: HttpRequest, shown: cases.Case, problem: Refused) -> Notice:
+    """The error, with what was written in a form that the page does not show again."""
+    written = request.POST.getlist("gold") + request.POST.getlist("note")
+    if shown.offer is None:
+        written += request.POST.getlist(COMMENT_FIELD)
+    return Notice("This was not saved.", str(problem), "\n\n".join(filter(None, written)))
 
 
 def _flags(task: tasktypes.TaskType, item: Item, shown: Revision) -> list[tuple[str, str]]:

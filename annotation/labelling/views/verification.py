@@ -18,6 +18,7 @@ from annotation.items.diffing import stored
 from annotation.labelling import correct_answers, queue, verification
 from annotation.labelling.forms import LabelForm
 from annotation.labelling.queue import Waiting, offers
+from annotation.labelling.views.label_screen import Notice
 from annotation.models import Account, Label, Membership, Stage
 from annotation.projects import access
 from annotation.tasktypes import fields
@@ -107,7 +108,7 @@ def _render_page(
         "project": member.project,
         "member": member,
         "task": _task(member),
-        "problem": problem,
+        "notice": _build_notice(request, found, problem) if problem else None,
         "last": offers.last_label(member, (Stage.VERIFY,)),
         "done": Label.objects.current().by_member(member.pk, Stage.VERIFY).count(),
         **({"waiting": found} if isinstance(found, Waiting) else _case(request, member, found)),
@@ -116,11 +117,25 @@ def _render_page(
     return render(request, "annotation/verify.html", context, status=status)
 
 
+def _build_notice(
+    request: HttpRequest, found: verification.Verification | Waiting, problem: Refused
+) -> Notice:
+    """The error, with the comment if the page shows another item, or none."""
+    again = not isinstance(found, Waiting) and _is_sent_again(request, found)
+    return Notice(
+        "This was not saved.", str(problem), "" if again else request.POST.get("comment", "")
+    )
+
+
+def _is_sent_again(request: HttpRequest, case: verification.Verification) -> bool:
+    return request.method == "POST" and request.POST.get("item") == case.offer.item.key
+
+
 def _case(
     request: HttpRequest, member: Membership, case: verification.Verification
 ) -> dict[str, Any]:
     task, revision, blind = _task(member), case.offer.revision, member.project.verify_blind
-    again = request.method == "POST" and request.POST.get("item") == case.offer.item.key
+    again = _is_sent_again(request, case)
     return {
         "case": case,
         "offer": case.offer,

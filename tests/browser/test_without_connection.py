@@ -48,6 +48,19 @@ def test_that_no_item_is_left_is_in_sight_until_the_connection_is_back(
     expect_choices({"item-01": "invalid", "item-02": "score-invariant"})
 
 
+def test_labels_are_sent_also_if_their_author_and_project_were_renamed_meanwhile(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = at_the_last_item_offline(open_page, member)
+    member.alias, member.project.slug = "somebody", "elsewhere"
+    member.save()
+    member.project.save()
+    page.context.set_offline(False)
+    page.goto(reverse("label", args=["elsewhere"]))
+    wait_for(page, "item-03")
+    expect_choices({"item-01": "invalid", "item-02": "score-invariant"})
+
+
 @pytest.mark.parametrize("key", ["1", UNDO, "s", "f", "c", "e"])
 def test_a_key_that_can_do_nothing_without_a_connection_says_so(
     open_page: OpenPage, member: Membership, key: str

@@ -3,9 +3,11 @@
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from annotation.errors import Refused
 from annotation.items.rendering import texts
+from annotation.labelling import queue
 from annotation.models import Event, Membership
 from annotation.projects import guidelines
 from tests.builders import make_item, make_member, make_project, say, take
@@ -132,6 +134,16 @@ def test_a_label_names_the_version_it_was_made_under(lead: Membership) -> None:
     second = say(lead, take(lead))
     numbers = [one.guidelines.number for one in (first, second) if one.guidelines]
     assert numbers == [1, 2]
+
+
+def test_a_label_that_waited_names_the_version_of_when_it_was_given(lead: Membership) -> None:
+    publish(lead, "Read.")
+    make_item(lead.project)
+    offer, given_at = take(lead), timezone.now()
+    publish(lead, "Read twice.")
+    label = queue.store_label(lead, offer.submission({"choice": "valid"}), given_at=given_at)
+    assert label.guidelines
+    assert label.guidelines.number == 1
 
 
 def test_what_changed_is_shown_part_by_part(lead: Membership) -> None:

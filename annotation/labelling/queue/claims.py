@@ -214,8 +214,9 @@ class Claim:
     """The slot that a label is meant for, the item's current revision, and related rows.
 
     sent, label, guidelines: the ids of the label already sent from the same page, of the member's
-    current label, and of the current guidelines; None if there is none. informed: True if the
-    member saw others' labels of the item. drafted: True if the member has a draft of it.
+    current label, and of the guidelines of when the label was given; None if there is none.
+    informed: True if the member saw others' labels of the item. drafted: True if the member has a
+    draft of it.
     `submission` is the digest of the page's key, `stage` the stage of the label.
     """
 
@@ -253,11 +254,14 @@ def parse_row(row: Sequence[Any]) -> tuple[Slot, Revision]:
     return slot, revision
 
 
-def load_claim(member: Membership, slot_id: int, key: str, *, blind: bool) -> Claim:
+def load_claim(
+    member: Membership, slot_id: int, key: str, given_at: datetime, *, blind: bool
+) -> Claim:
     """Load the claim of a label with this key; the item must be locked. `label` is looked up at the
     slot's stage or, if `blind`, at the blind stage. The revision is loaded without its texts."""
     submission = submissions.digest_token(key)
     words = {"slot": slot_id, "member": member.pk, "submission": submission}
+    words["given_at"] = sql.to_database_time(given_at)
     [row] = sql.fetch_rows(_BLIND_CLAIM_SQL if blind else _WORK_CLAIM_SQL, words)
     slot, revision, before = _split_row(row, _TEXTLESS, ("",) * 5)
     sent, label, guidelines, informed, drafted = before
@@ -292,7 +296,7 @@ _LABEL_COLUMNS_SQL = """,
     (SELECT id FROM annotation_label WHERE member_id = %(member)s AND item_id = i.id
        AND stage = {stage} AND current),
     (SELECT id FROM annotation_guidelinesversion WHERE project_id = i.project_id
-       ORDER BY number DESC LIMIT 1),
+       AND created_at <= %(given_at)s ORDER BY number DESC LIMIT 1),
     EXISTS (SELECT 1 FROM annotation_mark WHERE member_id = %(member)s AND item_id = i.id
        AND kind = 'seen' AND ended_at IS NULL),
     EXISTS (SELECT 1 FROM annotation_draft WHERE member_id = %(member)s AND item_id = i.id)"""

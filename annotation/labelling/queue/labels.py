@@ -85,7 +85,8 @@ def store_label(
             hold = ticket.blind and ahead.has_room(member)
             ticket = ahead.find_slot(member, ticket, now, hold=hold)
         claims.lock_member_and_item(member, ticket.slot_id)
-        claim = claims.load_claim(member, ticket.slot_id, sent.key, blind=ticket.blind)
+        given = given_at or now
+        claim = claims.load_claim(member, ticket.slot_id, sent.key, given, blind=ticket.blind)
         claims.check_stage(claim.slot, stage)
         if claim.sent is not None:
             made = Label.objects.select_related("revision").get(pk=claim.sent)

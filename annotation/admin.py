@@ -7,7 +7,12 @@ from django.db.models import Model
 from django.http import HttpRequest
 from django.utils import timezone
 
-from annotation.accounts.admin import AccountAdmin, request_account, unregister_models
+from annotation.accounts.admin import (
+    AccountAdmin,
+    ChangesOnlyAdmin,
+    request_account,
+    unregister_models,
+)
 from annotation.models import (
     Account,
     ApiToken,
@@ -71,7 +76,7 @@ class MembershipInline(admin.TabularInline):
 
 
 @admin.register(Project)
-class ProjectAdmin(admin.ModelAdmin):
+class ProjectAdmin(ChangesOnlyAdmin):
     list_display = ("slug", "name", "task_type", "overlap", "hold_minutes", "archived_at")
     search_fields = ("slug", "name")
     prepopulated_fields = {"slug": ("name",)}
@@ -90,8 +95,7 @@ class ProjectAdmin(admin.ModelAdmin):
     def save_model(self, request: HttpRequest, obj: Project, form: Any, change: bool) -> None:
         """Save the project and record an event, with the slug of a new project, or with the old and
         new values of a changed project. Without a change, no event is recorded."""
-        # Only what was changed: a lead may have changed other settings meanwhile.
-        obj.save(update_fields=form.changed_data if change else None)
+        super().save_model(request, obj, form, change)
         kind, names = ("settings", form.changed_data) if change else ("project", ["slug"])
         old = {name: _audit_value(form.initial.get(name)) for name in names if change}
         new = {name: _audit_value(getattr(obj, name)) for name in names}
@@ -117,7 +121,7 @@ class ProjectAdmin(admin.ModelAdmin):
 
 
 @admin.register(Membership)
-class MembershipAdmin(admin.ModelAdmin):
+class MembershipAdmin(ChangesOnlyAdmin):
     list_display = ("alias", "project", "account", "role", "active", "created_at")
     list_filter = ("role", "active", "project")
     list_select_related = ("project", "account")

@@ -27,7 +27,24 @@ UNREGISTERED_MODELS = (
 PERSONAL_FIELDS = ("username", "first_name", "last_name", "email")
 
 
-class AccountAdmin(UserAdmin):
+class ChangesOnlyAdmin(admin.ModelAdmin):
+    """Saves only the fields that somebody changed on the page: one that stayed open must not take
+    back what others changed meanwhile, such as a suspension or a seal."""
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """A form field whose value as it was shown is sent with the form."""
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        shown = f"initial-{db_field.name}"
+        if field and (request.method != "POST" or any(n.startswith(shown) for n in request.POST)):
+            field.show_hidden_initial = True
+        return field
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        columns = {field.name for field in obj._meta.concrete_fields}
+        obj.save(update_fields=columns & set(form.changed_data) if change else None)
+
+
+class AccountAdmin(ChangesOnlyAdmin, UserAdmin):
     """People who can sign in. The audit log records changes, but never a name or an address."""
 
     actions = ("end_second_step", "unlink")

@@ -12,6 +12,7 @@ from django.http import QueryDict
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
+from annotation.items.text_digest import digest_texts
 from judging.evaluators.models import REQUEST_FIELDS
 from judging.evaluators.presets import Preset, load_presets
 from judging.evaluators.prices import DEFAULT_MAX_TOKENS
@@ -243,6 +244,21 @@ class EndpointPageForm(EndpointForm):
         }
         ratings = RatingsWidget().value_from_datadict(sent, {}, "ratings")
         return cls(initial=_with_name(preset) | own | {"ratings": ratings})
+
+    @property
+    def shown(self) -> str:
+        """A digest of the stored values, which the page sends with the form."""
+        return digest_texts({name: str(value) for name, value in self.initial.items()})
+
+    def clean(self) -> dict[str, Any]:
+        """Raises `ValidationError` if somebody else has saved other values since the page showed
+        them: it would take back a price, for example."""
+        if self.data.get("shown", self.shown) != self.shown:
+            raise ValidationError(
+                "Somebody else changed this endpoint meanwhile. Compare its page with your values: "
+                "saving again replaces all of them."
+            )
+        return super().clean()
 
     def clean_name(self) -> str:
         """Raises `ValidationError` for a name that the path of another page uses."""

@@ -71,6 +71,23 @@ def text(answer: Any) -> str:
     return " ".join(answer.content.decode().split())
 
 
+def test_a_stale_page_takes_back_no_price_before_its_reader_is_told(admin: Client) -> None:
+    address = "/endpoints/judge/edit/"
+    admin.post("/endpoints/new/", GOOD)
+    judge = Endpoint.objects.get(name="judge")
+    sent = GOOD | {"shown": admin.get(address).context["form"].shown, "in_flight": 2}
+    judge.price_in = Decimal("9.75")
+    judge.save()
+    answer = admin.post(address, sent)
+    assert "Somebody else changed this endpoint meanwhile" in text(answer)
+    judge.refresh_from_db()
+    assert (judge.price_in, judge.in_flight) == (Decimal("9.75"), 4)
+    again = sent | {"shown": answer.context["form"].shown}
+    assert admin.post(address, again).status_code == 302
+    judge.refresh_from_db()
+    assert (judge.price_in, judge.in_flight) == (Decimal("2.5"), 2)
+
+
 def test_of_two_people_who_add_one_of_the_same_name_at_once_the_second_is_told(
     admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

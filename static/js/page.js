@@ -4,6 +4,26 @@ export const panel = () => document.getElementById("panel");
 export const say = (text) => document.getElementById("announcer").replaceChildren(text);
 export const address = (name) => screen().dataset.base + name;
 
+// What waits in this browser for the member was kept by names until version 0.2, and names change.
+function adopt() {
+  const { who, formerly } = screen().dataset;
+  for (const kind of ["outbox", "draft", "case"]) {
+    const [before, now] = [`${kind}|${formerly}`, `${kind}|${who}`];
+    const names = Object.keys(localStorage).filter((name) => name === before || name.startsWith(`${before}|`));
+    for (const name of names) {
+      const place = now + name.slice(before.length);
+      if (localStorage.getItem(place) !== null) continue; // until that has been sent
+      try {
+        localStorage.setItem(place, localStorage.getItem(name));
+      } catch {
+        continue; // until there is room
+      }
+      localStorage.removeItem(name);
+    }
+  }
+}
+if (screen()?.dataset.formerly) adopt();
+
 const LIFTED = 6000;
 let lifted = 0;
 

@@ -61,6 +61,28 @@ def test_labels_are_sent_also_if_their_author_and_project_were_renamed_meanwhile
     expect_choices({"item-01": "invalid", "item-02": "score-invariant"})
 
 
+def test_labels_that_were_kept_by_names_before_an_update_are_sent(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = at_the_last_item_offline(open_page, member)
+    former = f"outbox|{member.project.slug} {member.alias}"
+    page.evaluate(
+        """(former) => {
+            const name = Object.keys(localStorage).find((one) => one.startsWith("outbox|"));
+            localStorage.setItem(former, localStorage.getItem(name));
+            localStorage.removeItem(name);
+        }""",
+        former,
+    )
+    page.context.set_offline(False)
+    page.reload()
+    wait_for(page, "item-03")
+    expect_choices({"item-01": "invalid", "item-02": "score-invariant"})
+    assert (
+        page.evaluate("Object.keys(localStorage).filter((one) => one.startsWith('outbox'))") == []
+    )
+
+
 @pytest.mark.parametrize("key", ["1", UNDO, "s", "f", "c", "e"])
 def test_a_key_that_can_do_nothing_without_a_connection_says_so(
     open_page: OpenPage, member: Membership, key: str

@@ -590,7 +590,7 @@ def _format_who(runs: Sequence[tuple[int, ...]]) -> str:
 
 def _counted(run: Run) -> OutcomeQuerySet:
     """The outcomes of a run that count in headline figures, which leave out duplicates."""
-    return Outcome.objects.counted().main().filter(run=run, item__duplicate_of=None)
+    return Outcome.objects.counted().main().originals().filter(run=run)
 
 
 def _classes(counted: OutcomeQuerySet) -> dict[str, int]:

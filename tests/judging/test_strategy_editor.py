@@ -1,12 +1,11 @@
 """A project's own strategies: copied, read from text, stored version by version."""
 
-import threading
 import tomllib
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +17,7 @@ from judging import strategies
 from judging.models import StrategyVersion
 from judging.strategies import catalogue, editing
 from judging.strategies.definitions import _KEYS
+from tests.annotation.test_queue_threads import at_once
 from tests.builders import make_member, make_project
 from tests.judging.builders_judging import make_items, make_run
 
@@ -131,22 +131,15 @@ def test_the_second_of_two_who_save_is_told(member: Membership) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_of_many_who_save_at_once_one_is_first_and_the_others_are_told(member: Membership) -> None:
     first = copied(member)
-    together, came_of_it = threading.Barrier(5), Counter[str]()
 
-    def save(number: int) -> None:
-        together.wait()
+    def save(number: int) -> str:
         try:
-            came_of_it[str(saved(member, first.source + f"# {number}\n"))] += 1
+            return str(saved(member, first.source + f"# {number}\n"))
         except Stale:
-            came_of_it["told"] += 1
-        connection.close()
+            return "told"
 
-    threads = [threading.Thread(target=save, args=[number]) for number in range(5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert came_of_it == {"ours v2": 1, "told": 4}
+    came_of_it = at_once(*(partial(save, number) for number in range(5)))
+    assert Counter(came_of_it) == {"ours v2": 1, "told": 4}
     assert StrategyVersion.objects.own(member.project).count() == 2
 
 

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 
 from annotation.db import snapshot_reads
 
@@ -81,11 +81,23 @@ def _run_apart(check: Check, named: int, snapshot: str) -> CheckResult:
 def _run_check(check: Check, named: int) -> CheckResult:
     begun = time.perf_counter()
     count, breaches = 0, []
-    for breach in check.find():
+    for breach in _find_breaches(check):
         count += 1
         if count <= named:
             breaches.append(breach)
     return CheckResult(check, count, tuple(breaches), time.perf_counter() - begun)
+
+
+def _find_breaches(check: Check) -> Iterator[Breach]:
+    """Yield the breaches of a check; it ends with the first value that it cannot read. If the error
+    left the transaction, it would keep the stream of rows open, for whose end the rollback waits.
+    """
+    try:
+        yield from check.find()
+    except DatabaseError:
+        raise
+    except Exception as error:
+        yield {"problem": f"a value cannot be read ({type(error).__name__}: {error})"}
 
 
 def build_sql_check(name: str, rule: str, meaning: str, statement: str) -> Check:

@@ -418,6 +418,20 @@ def test_a_reference_that_postgresql_does_not_check_is_named() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+def test_a_value_that_cannot_be_read_is_a_breach_and_ends_no_other_check() -> None:
+    member = make_member(make_project())
+    make_item(member.project)
+    say(member, take(member))
+    Membership.objects.update(labelled=9)
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE annotation_label SET answers = 'null'")
+    found = broken("label-choices", "label-counters")
+    assert [row["stored"] for row in found["label-counters"]] == [9]
+    [row] = found["label-choices"]
+    assert row["problem"].startswith("a value cannot be read (TypeError: ")
+
+
+@pytest.mark.django_db(transaction=True)
 def test_a_database_that_cannot_be_read_ends_with_a_sentence_and_another_code(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

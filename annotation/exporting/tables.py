@@ -51,9 +51,10 @@ def category_rows(project: Project) -> Iterator[dict[str, Any]]:
 
     Duplicates are counted in their category. Categories without items have no row.
     """
-    place = taxonomy.load_taxonomy(project).places()
+    known = taxonomy.load_taxonomy(project)
     counts = Item.objects.in_project(project).by_category()
-    yield from sorted(counts, key=lambda row: place.get(row["category"], len(place)))
+    names = ("category", "ability")
+    yield from sorted(counts, key=lambda row: known.order_of({name: row[name] for name in names}))
 
 
 def item_rows(project: Project, found: ItemQuerySet | None = None) -> Iterator[dict[str, Any]]:

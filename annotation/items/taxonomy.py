@@ -163,13 +163,15 @@ class Taxonomy:
         """Return the name of each category, by slug."""
         return {category.slug: category.name for category in self.categories}
 
-    def order_of(self, group: Mapping[str, str]) -> list[int]:
+    def order_of(self, group: Mapping[str, str]) -> list[tuple[int, str]]:
         """Return the sort key of a group: abilities and categories in the order of the taxonomy,
-        unknown ones last. The names are `ability`, `source_ability` and `category`; any other one
-        raises `KeyError`."""
+        unknown ones last, from a to z. The names are `ability`, `source_ability` and `category`;
+        any other one raises `KeyError`."""
         abilities = {ability.slug: place for place, ability in enumerate(self.abilities)}
         orders = {"ability": abilities, "source_ability": abilities, "category": self.places()}
-        return [orders[name].get(value, len(orders[name])) for name, value in group.items()]
+        return [
+            (orders[name].get(value, len(orders[name])), value) for name, value in group.items()
+        ]
 
     def places(self) -> dict[str, int]:
         """Return the place of each category in the order of the taxonomy, by slug."""

@@ -13,7 +13,7 @@ from judging.models import Run
 from judging.results.tables import missing, undetected
 from tests.judging.builders_decided import CUT, make_replied, scores, verdicts
 from tests.judging.builders_detecting import judge, make_sets
-from tests.judging.builders_judging import make_endpoint, make_items
+from tests.judging.builders_judging import make_endpoint, make_items, make_judged
 from tests.judging.builders_rated import runs_of
 from tests.judging.test_behind_figures import keys
 from tests.judging.test_people_page import make_rated
@@ -114,6 +114,18 @@ def test_a_detector_has_causes_and_neither_bounds_nor_an_undetected_rate(project
         assert [row["run"] for row in undetected.tabulate_undetected([perturbed, run], by)] == [
             perturbed.number
         ]
+
+
+def test_categories_that_the_taxonomy_lacks_come_from_a_to_z(project: Project) -> None:
+    items = [
+        *make_items(project, 3, "error", category="zoo"),
+        *make_items(project, 1, "error", category="art"),
+        *make_items(project, 2, "error", category="law"),
+    ]
+    judged = [(item, "detected") for item in items]
+    run = make_judged(project, judged, strategy="detect-1a", endpoint=make_endpoint("http://a"))
+    found = [row["category"] for row in missing.tabulate([run], ["category"])]
+    assert found == ["art", "law", "zoo"]
 
 
 def test_a_check_of_explanations_is_compared_with_no_run(project: Project, browser: Client) -> None:

@@ -424,7 +424,7 @@ def build_categories(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     every = sum(get_size(rows) for rows in groups.values())
 
     def place(row: Row) -> Any:
-        return asked.categories.order_of({"category": row["value"]}), row["value"]
+        return asked.categories.order_of({"category": row["value"]})
 
     found = [
         (

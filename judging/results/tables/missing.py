@@ -84,7 +84,7 @@ def _rows_without_rates(runs: Sequence[Run], by: Sequence[str]) -> Iterable[dict
             found.setdefault(key, {})[row["cause"]] = int(row["n"])
     categories = counted.load_categories(runs)
 
-    def place(one: tuple[Key, Any]) -> list[int]:
+    def place(one: tuple[Key, Any]) -> list[tuple[int, str]]:
         return categories.order_of(dict(zip(by, one[0][1:], strict=True)))
 
     for (pk, *group), causes in sorted(found.items(), key=place):

@@ -374,7 +374,7 @@ def build_side_by_side(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     heads, parts, made_from = (_group_by_key(rows) for rows in tables)
     leading = columns.Leading(asked, tables[0])
 
-    def place(key: MatrixKey) -> tuple[list[int], bool]:
+    def place(key: MatrixKey) -> tuple[list[tuple[int, str]], bool]:
         return asked.categories.order_of(key.group), key.invariant
 
     def line(key: MatrixKey, rows: dict[int, Row], kind: str = "") -> GridLine:

@@ -247,6 +247,7 @@ def _insert(
     found += [_accepted_resolution(entry) for entry in taken]
     for resolution in found:
         resolution.taxonomy_id = project.taxonomy_id
+        resolution.task_type_id = project.task_type_id
     Resolution.objects.bulk_create(found)
     left = [entry for entry in unknown if not (accept and _is_decided(entry))]
     if left and places:

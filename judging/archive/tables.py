@@ -108,7 +108,9 @@ def _select_by_run(model: type[Model]) -> Callable[[ArchiveScope], QuerySet[Any]
 def _task_types(scope: ArchiveScope) -> QuerySet[Any]:
     mine = TaskTypeVersion.objects.filter(pk=scope.project.task_type_id)
     labels = Label.objects.filter(project=scope.project).order_by().values("task_type")
-    return mine | TaskTypeVersion.objects.filter(pk__in=labels)
+    imported = Resolution.objects.filter(item__project=scope.project, task_type__isnull=False)
+    used = Q(pk__in=labels) | Q(pk__in=imported.order_by().values("task_type").distinct())
+    return mine | TaskTypeVersion.objects.filter(used)
 
 
 def _taxonomies(scope: ArchiveScope) -> QuerySet[Any]:
@@ -227,7 +229,7 @@ PARTS: tuple[ArchivePart, ...] = (
         "resolutions", Resolution, (),
         (
             "item", "revision", "value", "values", "reason", "comment", "rule", "source",
-            "member", "taxonomy", "current", "created_at", "ended_at",
+            "member", "taxonomy", "task_type", "current", "created_at", "ended_at",
         ),
         _select_by_item(Resolution), texts={"comment": redact.drop, "values":
         redact.drop_free_text},

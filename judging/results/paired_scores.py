@@ -14,7 +14,7 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
-from django.db.models import TextField
+from django.db.models import Q, TextField
 from django.db.models.functions import Cast
 from numpy.typing import NDArray
 
@@ -197,11 +197,14 @@ def load_paired_scores(
 
 
 def _load_given_task_types(project: Project) -> list[tasktypes.TaskType]:
-    """The versions of the task type that people's labels were given under; their scales may differ
-    from those of today."""
+    """The versions of the task type that people's labels were given under, or final labels imported
+    under; their scales may differ from those of today."""
     labels = Label.objects.in_project(project).in_data_set().counted()
     labels = labels.at_stages([Stage.LABEL, Stage.ADJUDICATE]).order_by()
-    found = TaskTypeVersion.objects.filter(pk__in=labels.values("task_type").distinct())
+    held = Resolution.objects.in_data_set().of_project(project).order_by()
+    given = Q(pk__in=labels.values("task_type").distinct())
+    given |= Q(pk__in=held.exclude(task_type=None).values("task_type").distinct())
+    found = TaskTypeVersion.objects.filter(given)
     return [tasktypes.load_version(one) for one in found.order_by("pk")]
 
 

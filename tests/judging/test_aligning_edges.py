@@ -238,6 +238,38 @@ def test_as_many_groups_as_items_look_at_each_item_once(
     assert parts == [(("a",), [1, 3, 5]), (("b",), [0, 2, 4])]
 
 
+def widen_scale(project: Project) -> None:
+    """From now on, people can give 4 and 5 for correctness too."""
+    source = versions.version_source(project.task_type).rstrip()
+    further = (f'[[fields.choices]]\nvalue = {n}\ntitle = "{n}"' for n in (4, 5))
+    head, name, field = source.rpartition('name = "correctness"')
+    cut = field.find("[[fields]]")
+    parts = (field, "") if cut < 0 else (field[:cut], field[cut:])
+    source = "\n\n".join((head + name + parts[0].rstrip(), *further, parts[1]))
+    adapted = versions.parse_source(project, source)
+    lead = make_member(project, role="lead")
+    assert versions.save_version(project, adapted, member=lead, shown=project.task_type_id)
+
+
+def test_imported_final_labels_are_measured_by_the_scale_of_their_import(tmp_path: Path) -> None:
+    rows = [
+        {"key": key, "prompt": key, "gold": "A", "response": "R", **all_three(number)}
+        for key, number in (("i0", 1), ("i1", 3))
+    ]
+    project = bring_items(tmp_path, "p", rows, accept=True)
+    judge(tmp_path, project, [1, 3])
+
+    def figures() -> dict[str, Any]:
+        project.refresh_from_db()
+        found = alignment.tabulate_alignment(project, runs_of(project), [])
+        return only(found, metric="correctness")
+
+    before = figures()
+    assert (before["mean_people"], before["rmse"]) == (0.5, 0)
+    widen_scale(project)
+    assert figures() == before
+
+
 def test_people_are_measured_by_the_scale_on_which_they_rated(tmp_path: Path) -> None:
     numbers = {"i0": 1, "i1": 3}
     rows = [{"key": key, "prompt": key, "gold": "A", "response": "R"} for key in numbers]
@@ -254,16 +286,7 @@ def test_people_are_measured_by_the_scale_on_which_they_rated(tmp_path: Path) ->
 
     before = figures()
     assert (before["mean_people"], before["rmse"]) == (0.5, 0)
-    # From now on, people can give 4 and 5 too.
-    source = versions.version_source(project.task_type).rstrip()
-    further = (f'[[fields.choices]]\nvalue = {n}\ntitle = "{n}"' for n in (4, 5))
-    head, name, field = source.rpartition('name = "correctness"')
-    cut = field.find("[[fields]]")
-    parts = (field, "") if cut < 0 else (field[:cut], field[cut:])
-    source = "\n\n".join((head + name + parts[0].rstrip(), *further, parts[1]))
-    adapted = versions.parse_source(project, source)
-    lead = make_member(project, role="lead")
-    assert versions.save_version(project, adapted, member=lead, shown=project.task_type_id)
+    widen_scale(project)
     assert figures() == before
     Label.objects.filter(item__key="i1").update(task_type=Project.objects.get().task_type)
     mixed = figures()

@@ -365,6 +365,10 @@ class Resolution(models.Model):
     taxonomy = models.ForeignKey(
         "TaxonomyVersion", models.PROTECT, to_field="digest", null=True, blank=True, db_index=False
     )
+    # The task type under which it was imported; empty if labels or a decision made it.
+    task_type = models.ForeignKey(
+        "TaskTypeVersion", models.PROTECT, null=True, blank=True, db_index=False
+    )
     current = models.BooleanField(default=True)
     created_at = models.DateTimeField(default=timezone.now)
     ended_at = models.DateTimeField(null=True, blank=True)

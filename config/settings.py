@@ -318,6 +318,9 @@ STORAGES = {
 }
 # The embedded default serves static files from their source folders, without collectstatic.
 WHITENOISE_USE_FINDERS = EMBEDDED or DEBUG
+# Scripts import others by names without a digest: a page must not mix those of two releases. Files
+# with a digest are kept all the same.
+WHITENOISE_MAX_AGE = 0
 
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {

@@ -30,8 +30,13 @@ def test_every_answer_carries_a_policy_without_inline_code(
     assert "unsafe" not in policy
 
 
-def test_style_sheets_are_kept() -> None:
-    assert "max-age" in Client().get("/static/css/base.css")["Cache-Control"]
+@pytest.mark.parametrize("path", ["css/base.css", "js/ahead.js"])
+def test_files_without_a_digest_are_kept_and_compared_at_each_use(path: str) -> None:
+    answer = Client().get(f"/static/{path}")
+    assert answer["Cache-Control"] == "max-age=0, public"
+    seen = {"If-None-Match": answer["ETag"]} if "ETag" in answer else {}
+    seen["If-Modified-Since"] = answer["Last-Modified"]
+    assert Client().get(f"/static/{path}", headers=seen).status_code == 304
 
 
 @pytest.mark.parametrize("path", ["/accounts/login/", "/accounts/logout/", "/tokens/"])

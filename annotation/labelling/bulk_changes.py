@@ -196,12 +196,19 @@ def _set_category(step: Step) -> Before:
 
 
 def _undo_category(step: Step) -> int:
-    given = set()
+    """Give the items their former category, with the ability that it has today. Those whose former
+    category was merged meanwhile stay, as do those that were changed again."""
+    known, given = taxonomy.load_taxonomy(step.change.project), set()
     for item in step.items:
-        *had, ability = step.change.before[str(item.pk)]
-        if (item.category, item.ability) == (step.change.value, ability):
-            item.category, item.ability, item.source_ability = had
-            given.add(item.pk)
+        category, ability, source_ability, new_ability = step.change.before[str(item.pk)]
+        former = known.find(category)
+        is_merged = former is not None and former.merged_into
+        if is_merged or (item.category, item.ability) != (step.change.value, new_ability):
+            continue
+        today = former.ability if former else ability
+        item.category, item.ability = category, today
+        item.source_ability = today if source_ability == ability else source_ability
+        given.add(item.pk)
     return _save(step, given, "category", "ability", "source_ability")
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from contextlib import suppress
+from copy import deepcopy
 from datetime import timedelta
 from typing import Any
 
@@ -19,7 +20,7 @@ from annotation.labelling import bulk_changes, queue
 from annotation.labelling.correct_answers import PROBE
 from annotation.labelling.queue import Offer
 from annotation.models import BulkChange, Event, Item, Membership, Project, Resolution, Slot
-from annotation.settings import project_settings
+from annotation.settings import categories, project_settings
 from operation.integrity.labelling import find_wrong_slot_counts
 from tests.annotation.test_agreement import make_label
 from tests.builders import (
@@ -69,6 +70,36 @@ def test_items_move_to_another_category_and_back(lead: Membership) -> None:
     assert change(lead, "category", to.slug).left == {"already in this category": 6}
     assert undo(lead, made.change) == 6
     assert list(Item.objects.values_list("category", "ability", "source_ability")) == before
+
+
+def test_items_come_back_into_their_category_as_it_is_today(lead: Membership) -> None:
+    project, old = lead.project, Item.objects.get(key=KEYS[0])
+    made = change(lead, "category", taxonomy.load_taxonomy(project).offered[-1].slug)
+    definition = deepcopy(project.taxonomy.definition)
+    [entry] = [one for one in definition["category"] if one["slug"] == old.category]
+    other = next(one["slug"] for one in definition["ability"] if one["slug"] != old.ability)
+    entry["ability"] = other
+    save_categories(lead, definition)
+    assert undo(lead, made.change) == 6
+    back = Item.objects.get(key=KEYS[0])
+    assert (back.category, back.ability, back.source_ability) == (old.category, other, other)
+
+
+def test_items_whose_category_was_merged_meanwhile_stay_in_the_new_one(lead: Membership) -> None:
+    project, old = lead.project, Item.objects.get(key=KEYS[0])
+    first, second = taxonomy.load_taxonomy(project).offered[-2:]
+    made = change(lead, "category", second.slug)
+    definition = deepcopy(project.taxonomy.definition)
+    [entry] = [one for one in definition["category"] if one["slug"] == old.category]
+    entry |= {"retired": True, "merged_into": first.slug}
+    save_categories(lead, definition)
+    assert undo(lead, made.change) == 0
+    assert set(Item.objects.values_list("category", flat=True)) == {second.slug}
+
+
+def save_categories(lead: Membership, definition: dict[str, Any]) -> None:
+    shown = lead.project.taxonomy_id
+    categories.save(lead.project, definition, member=lead, shown=shown, note="changed")
 
 
 def test_what_was_changed_again_stays_when_the_first_change_is_undone(lead: Membership) -> None:

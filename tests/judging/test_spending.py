@@ -18,6 +18,7 @@ from judging.evaluators.providers.errors import (
     Rejected,
     ServerError,
     TimedOut,
+    error_of_status,
 )
 from judging.models import Budget, Endpoint, Reply, Request, Run
 from judging.runs import lifecycle, progress, spending
@@ -86,7 +87,10 @@ def test_an_answer_whose_cost_is_not_told_counts_as_what_was_reserved(project: P
     assert money(run) == (0, CALL)
 
 
-@pytest.mark.parametrize("error", [TimedOut("No full reply."), BrokenReply("It ended.")])
+@pytest.mark.parametrize(
+    "error",
+    [TimedOut("No full reply."), BrokenReply("It ended."), error_of_status(504, "", "It waited.")],
+)
 def test_a_try_that_may_have_been_answered_counts_as_what_was_reserved(
     project: Project, error: EvaluatorError
 ) -> None:

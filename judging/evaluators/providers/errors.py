@@ -66,6 +66,12 @@ class ServerError(Transient):
     cause = "unavailable"
 
 
+class GatewayTimedOut(ServerError):
+    """A server between here and the evaluator waited no longer for its answer."""
+
+    may_cost = True
+
+
 class TimedOut(Transient):
     cause = "timed_out"
     may_cost = True
@@ -126,6 +132,8 @@ def error_of_status(
         return Unauthorised(message)
     if status == 429:
         return RateLimited(message, retry_after)
+    if status in {504, 524}:  # 524 is Cloudflare's
+        return GatewayTimedOut(message, retry_after)
     if status in {408, 409, 425} or status >= 500:
         return ServerError(message, retry_after)
     return Rejected(message, status)

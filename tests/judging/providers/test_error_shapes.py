@@ -62,7 +62,7 @@ ANTHROPIC = [
     (413, anthropic("request_too_large"), errors.Rejected),
     (429, anthropic("rate_limit_error"), errors.RateLimited),
     (500, anthropic("api_error"), errors.ServerError),
-    (504, anthropic("timeout_error"), errors.ServerError),
+    (504, anthropic("timeout_error"), errors.GatewayTimedOut),
     (529, anthropic("overloaded_error"), errors.ServerError),
     (200, anthropic("overloaded_error"), errors.ServerError),
 ]
@@ -83,7 +83,7 @@ GEMINI = [
     (429, gemini(429, "RESOURCE_EXHAUSTED", "odd", {"violations": "odd"}), errors.RateLimited),
     (500, gemini(500, "INTERNAL"), errors.ServerError),
     (503, gemini(503, "UNAVAILABLE"), errors.ServerError),
-    (504, gemini(504, "DEADLINE_EXCEEDED"), errors.ServerError),
+    (504, gemini(504, "DEADLINE_EXCEEDED"), errors.GatewayTimedOut),
 ]
 CASES = [
     *(("chat", *case) for case in OPENAI),
@@ -106,7 +106,7 @@ def test_an_error_is_its_cause_in_the_provider_s_words_without_the_key(way, stat
 # What stands between us and a provider answers in its own way, whatever the protocol.
 GATEWAYS = [
     (502, b"<html><h1>502 Bad Gateway</h1></html>", errors.ServerError),
-    (504, b"upstream request timeout", errors.ServerError),
+    (504, b"upstream request timeout", errors.GatewayTimedOut),
     (520, b"error code: 520", errors.ServerError),
     (500, b"", errors.ServerError),
     (429, b"", errors.RateLimited),

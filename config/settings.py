@@ -75,10 +75,15 @@ def _database() -> dict[str, Any]:
 # Contains the database and the files of imports and exports. No other user of the machine may read
 # what is written, also if somebody else created the folder itself.
 os.umask(0o077)
-VAR_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
 # Uploads and what is unpacked may be large, and /tmp may be memory, as it is in containers.
 FILE_UPLOAD_TEMP_DIR = VAR_DIR / "scratch"
-FILE_UPLOAD_TEMP_DIR.mkdir(mode=0o700, exist_ok=True)
+try:
+    FILE_UPLOAD_TEMP_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
+except OSError as error:
+    raise ImproperlyConfigured(
+        f"VAR_DIR is {VAR_DIR}, where nothing can be written: {error.strerror}. Set it to a folder "
+        "of the user who runs this."
+    ) from error
 tempfile.tempdir = str(FILE_UPLOAD_TEMP_DIR)
 DATABASES = {"default": _database()}
 REDIS_URL = _address("REDIS_URL", {"redis", "rediss"})

@@ -45,6 +45,7 @@ def settings_from(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Settings:
 DEPLOYED = {"SITE_URL": "https://a.example", "DATABASE_URL": POSTGRESQL, "SECRET_KEY": KEY}
 
 BAD = [
+    ("VAR_DIR", {"VAR_DIR": "/dev/null"}),
     ("DEBUG", {"DEBUG": "maybe"}),
     ("DEBUG", {"DEBUG": ""}),
     ("ALLOWED_HOSTS", {"ALLOWED_HOSTS": "one.example,,two.example"}),

@@ -3,7 +3,7 @@
 import * as fields from "./fields.js";
 import * as reservations from "./reservations.js";
 import * as keys from "./keys.js";
-import { panel, say, screen } from "./page.js";
+import { panel, rename, say, screen } from "./page.js";
 import * as texts from "./texts.js";
 import * as pressGuard from "./press_guard.js";
 
@@ -15,7 +15,9 @@ const began = performance.now();
 
 const A_DAY = 24 * 60 * 60 * 1000;
 const prefix = `case|${screen().dataset.who}|`;
-const nameOf = () => `${prefix}${location.pathname}|${panel().dataset.item}|${panel().dataset.revision}`;
+const kind = form?.id === "contest" ? "verify" : "adjudicate";
+const ofItem = `|${panel().dataset.item}|${panel().dataset.revision}`;
+const nameOf = () => prefix + kind + ofItem;
 const textareas = () => [...form.querySelectorAll("textarea")];
 
 // `sentAt` once it was sent, which may have failed.
@@ -36,7 +38,14 @@ function forgetSent() {
   }
 }
 
+// By the page's address until version 0.2; it has the name of the project, and differs after a refusal.
+function adopt() {
+  const isFormer = (name) => name.startsWith(`${prefix}/`) && name.includes(`/${kind}/`) && name.endsWith(ofItem);
+  for (const name of Object.keys(localStorage).filter(isFormer)) rename(name, nameOf());
+}
+
 function restore() {
+  adopt();
   const kept = JSON.parse(localStorage.getItem(nameOf()));
   if (!kept) return false;
   for (const input of form.querySelectorAll("[data-field] input")) {

@@ -1,9 +1,14 @@
 // An unsent comment is kept in this browser until it is sent.
+import { rename } from "./page.js";
+
 const text = () => document.querySelector("#comments textarea");
 const name = () => `comment|${text().dataset.begun}`;
 
 export function restore() {
-  if (text() && !text().value.trim()) text().value = localStorage.getItem(name()) ?? "";
+  if (!text()) return;
+  const former = `comment|${text().dataset.formerly}`;
+  if (localStorage.getItem(former) !== null) rename(former, name());
+  if (!text().value.trim()) text().value = localStorage.getItem(name()) ?? "";
 }
 
 function keep() {

@@ -4,22 +4,24 @@ export const panel = () => document.getElementById("panel");
 export const say = (text) => document.getElementById("announcer").replaceChildren(text);
 export const address = (name) => screen().dataset.base + name;
 
+// Gives what is kept in this browser another name.
+export function rename(name, place) {
+  if (localStorage.getItem(place) !== null) return; // until that has been sent
+  try {
+    localStorage.setItem(place, localStorage.getItem(name));
+  } catch {
+    return; // until there is room
+  }
+  localStorage.removeItem(name);
+}
+
 // What waits in this browser for the member was kept by names until version 0.2, and names change.
 function adopt() {
   const { who, formerly } = screen().dataset;
   for (const kind of ["outbox", "draft", "case"]) {
     const [before, now] = [`${kind}|${formerly}`, `${kind}|${who}`];
     const names = Object.keys(localStorage).filter((name) => name === before || name.startsWith(`${before}|`));
-    for (const name of names) {
-      const place = now + name.slice(before.length);
-      if (localStorage.getItem(place) !== null) continue; // until that has been sent
-      try {
-        localStorage.setItem(place, localStorage.getItem(name));
-      } catch {
-        continue; // until there is room
-      }
-      localStorage.removeItem(name);
-    }
+    for (const name of names) rename(name, now + name.slice(before.length));
   }
 }
 if (screen()?.dataset.formerly) adopt();

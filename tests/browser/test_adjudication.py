@@ -1,5 +1,7 @@
 """Cases and verification in Chromium, by keyboard alone."""
 
+import json
+
 import pytest
 from django.urls import reverse
 from django.utils import timezone
@@ -110,6 +112,39 @@ def test_what_was_begun_survives_a_reload(open_page: OpenPage, judge: Membership
     expect(page.locator("textarea[name=comment]")).to_have_value("Half a thought")
 
 
+def test_what_was_begun_is_there_after_the_project_was_renamed(
+    open_page: OpenPage, judge: Membership
+) -> None:
+    disputed(judge, "1")
+    page = opened(open_page, judge, "case", "1")
+    page.fill("textarea[name=comment]", "Half a thought")
+    page.fill("#new-comment", "Half a comment")
+    judge.alias, judge.project.slug = "somebody", "elsewhere"
+    judge.save()
+    judge.project.save()
+    page.goto(reverse("case", args=["elsewhere", "1"]))
+    ready(page)
+    expect(page.locator("textarea[name=comment]")).to_have_value("Half a thought")
+    expect(page.locator("#new-comment")).to_have_value("Half a comment")
+
+
+def test_what_was_begun_before_an_update_is_there(open_page: OpenPage, judge: Membership) -> None:
+    disputed(judge, "1")
+    page = opened(open_page, judge, "case", "1")
+    names = f"{judge.project.slug} {judge.alias}"
+    decision = {"answers": {}, "words": {"comment": "Half a thought"}, "sentAt": None}
+    former = {
+        f"case|{names}|{reverse('case', args=[judge.project.slug, '1'])}|1|1": json.dumps(decision),
+        f"comment|{names}|1": "Half a comment",
+    }
+    page.evaluate("(former) => Object.assign(localStorage, former)", former)
+    page.reload()
+    ready(page)
+    expect(page.locator("textarea[name=comment]")).to_have_value("Half a thought")
+    expect(page.locator("#new-comment")).to_have_value("Half a comment")
+    assert not page.evaluate("Object.keys(localStorage)").count(f"comment|{names}|1")
+
+
 def test_a_decision_that_could_not_be_sent_is_there_after_another_case(
     open_page: OpenPage, judge: Membership
 ) -> None:
@@ -196,6 +231,29 @@ def test_a_label_is_confirmed_by_one_key_and_another_contested(
     assert Slot.objects.get(stage=Stage.ADJUDICATE).state == "closed"
     expect(page.locator("#contest textarea[name=comment]")).to_have_value("Nobody would mind.")
     expect(page.locator('#contest input[value="score-invariant"]')).to_be_checked()
+
+
+def test_what_was_added_to_a_refused_contest_is_there_later(
+    open_page: OpenPage, judge: Membership
+) -> None:
+    judge.project.overlap, judge.project.verify = 1, True
+    judge.project.save()
+    make_item(judge.project, "1", slots=1)
+    member = make_member(judge.project)
+    say(member, take(member))
+    page = opened(open_page, judge, "verify")
+    page.keyboard.press("x")
+    page.keyboard.press("3")
+    page.keyboard.type("Nobody would mind.")
+    page.evaluate("document.querySelector('#contest [name=of]').value = 'another'")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".notice")).to_contain_text("The label has changed.")
+    ready(page).fill("#contest textarea[name=comment]", "Nobody would mind, not even a child.")
+    page.goto(reverse("verify", args=[judge.project.slug]))
+    ready(page)
+    expect(page.locator("#contest textarea[name=comment]")).to_have_value(
+        "Nobody would mind, not even a child."
+    )
 
 
 def test_a_comment_is_sent_without_leaving_the_item(open_page: OpenPage, judge: Membership) -> None:

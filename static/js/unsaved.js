@@ -3,12 +3,21 @@
 //
 // An editor is form[data-begun="what it edits"][data-who] and contains [data-restored] with
 // [data-discard]; it has [data-sent] if the page shows submitted data again. A page that shows the
-// saved version has it in [data-stored] with the same data-begun and data-who.
+// saved version has it in [data-stored] with the same data-begun and data-who. Until version 0.2,
+// what it edits was named [data-formerly], after the project.
+import { rename } from "./page.js";
+
 const isWord = "textarea, input[name=note]";
 const isBase = "input[type=hidden]:not([name=csrfmiddlewaretoken], [name=action])";
 
 const prefixOf = ({ dataset }) => `begun|${dataset.who}|${dataset.begun}|`;
 const read = (name) => JSON.parse(localStorage.getItem(name) ?? "null");
+
+function adopt(edited) {
+  const former = `begun|${edited.dataset.who}|${edited.dataset.formerly}|`;
+  const names = Object.keys(localStorage).filter((one) => one.startsWith(former));
+  for (const name of names) rename(name, prefixOf(edited) + name.slice(former.length));
+}
 
 // What a page shows as stored is on no other record.
 function forgetStored(stored) {
@@ -79,5 +88,6 @@ function begin(form) {
   window.addEventListener("beforeunload", (event) => isKept || event.preventDefault());
 }
 
+document.querySelectorAll("[data-who][data-begun]").forEach(adopt);
 document.querySelectorAll("[data-stored]").forEach(forgetStored);
 document.querySelectorAll("form[data-begun]").forEach(begin);

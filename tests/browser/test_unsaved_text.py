@@ -1,5 +1,6 @@
 """A text that was typed and not saved: asked about before the item is left, and never lost."""
 
+import json
 from typing import Any
 
 import pytest
@@ -232,6 +233,26 @@ def test_what_was_begun_in_an_editor_of_a_lead_is_brought_back_until_it_is_saved
     page.wait_for_function(
         "!Object.keys(localStorage).some((one) => one.startsWith('begun|'))", timeout=5000
     )
+
+
+def test_what_was_begun_in_an_editor_is_brought_back_after_an_update_and_another_name(
+    open_page: OpenPage,
+) -> None:
+    lead = make_member(make_project(), role="lead")
+    make_guidelines(lead.project, "# Read both")
+    page = open_page(lead.account, reverse("guidelines-edit", args=[lead.project.slug]))
+    former = f"begun|{lead.account.pk}|{lead.project.slug}/guidelines|"
+    field = page.get_by_label("For every item")
+    kept = json.dumps({field.get_attribute("id"): "# Read all"})
+    page.evaluate("([name, kept]) => localStorage.setItem(name, kept)", [former, kept])
+    page.reload()
+    expect(field).to_have_value("# Read all")
+    assert former not in page.evaluate("Object.keys(localStorage)")
+    lead.project.slug = "elsewhere"
+    lead.project.save()
+    page.goto(reverse("guidelines-edit", args=["elsewhere"]))
+    expect(page.get_by_text("This is your unsaved text.")).to_be_visible()
+    expect(field).to_have_value("# Read all")
 
 
 def test_a_comment_to_the_others_survives_closing_the_tab(

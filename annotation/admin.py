@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django import forms
 from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest
@@ -120,8 +121,23 @@ class ProjectAdmin(ChangesOnlyAdmin):
         return False
 
 
+class MembershipForm(forms.ModelForm):
+    def clean(self) -> dict[str, Any]:
+        """Refuse the alias or account of another member. Django looks for one only if the project
+        is in the form, as it is for a new member."""
+        given: dict[str, Any] = super().clean() or {}
+        if self.instance.pk:
+            others = Membership.objects.filter(project=self.instance.project_id)
+            for name in ("alias", "account"):
+                same = others.filter(**{name: given.get(name)}).exclude(pk=self.instance.pk)
+                if given.get(name) and same.exists():
+                    self.add_error(name, f"Another member of the project has this {name}.")
+        return given
+
+
 @admin.register(Membership)
 class MembershipAdmin(ChangesOnlyAdmin):
+    form = MembershipForm
     list_display = ("alias", "project", "account", "role", "active", "created_at")
     list_filter = ("role", "active", "project")
     list_select_related = ("project", "account")

@@ -157,6 +157,10 @@ def test_the_administration_adds_people_and_leaves_roles_to_the_page(people: Cas
     people.annotator.refresh_from_db()
     assert (people.annotator.alias, people.annotator.role) == ("known", "annotator")
     assert last(people).data == {"old": {"alias": "annotator"}, "new": {"alias": "known"}}
+    said["alias"] = people.lead.alias
+    change = reverse("admin:annotation_membership_change", args=[people.annotator.pk])
+    refused = client.post(change, said).content.decode()
+    assert "Another member of the project has this alias." in refused
     assert people.annotator.active
     assert '<p class="hint">admin, ' in client.get(page(people)).content.decode()
 

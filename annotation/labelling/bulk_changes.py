@@ -187,7 +187,7 @@ def _set_category(step: Step) -> Before:
         if item.category == category.slug:
             step.stays("already in this category")
             continue
-        before[item.pk] = [item.category, item.ability, item.source_ability, category.ability]
+        before[item.pk] = [item.category, item.ability, item.source_ability]
         if item.source_ability == item.ability:
             item.source_ability = category.ability
         item.category, item.ability = category.slug, category.ability
@@ -200,10 +200,11 @@ def _undo_category(step: Step) -> int:
     category was merged meanwhile stay, as do those that were changed again."""
     known, given = taxonomy.load_taxonomy(step.change.project), set()
     for item in step.items:
-        category, ability, source_ability, new_ability = step.change.before[str(item.pk)]
+        # Changes of earlier versions also have the ability of the new category, last.
+        category, ability, source_ability = step.change.before[str(item.pk)][:3]
         former = known.find(category)
         is_merged = former is not None and former.merged_into
-        if is_merged or (item.category, item.ability) != (step.change.value, new_ability):
+        if is_merged or item.category != step.change.value:
             continue
         today = former.ability if former else ability
         item.category, item.ability = category, today

@@ -85,6 +85,20 @@ def test_items_come_back_into_their_category_as_it_is_today(lead: Membership) ->
     assert (back.category, back.ability, back.source_ability) == (old.category, other, other)
 
 
+def test_items_come_back_from_a_category_that_is_of_another_ability_now(lead: Membership) -> None:
+    before = list(Item.objects.values_list("category", "ability", "source_ability"))
+    category = taxonomy.load_taxonomy(lead.project).offered[-1].slug
+    made = change(lead, "category", category)
+    definition = deepcopy(lead.project.taxonomy.definition)
+    [entry] = [one for one in definition["category"] if one["slug"] == category]
+    entry["ability"] = next(
+        one["slug"] for one in definition["ability"] if one["slug"] != entry["ability"]
+    )
+    save_categories(lead, definition)
+    assert undo(lead, made.change) == 6
+    assert list(Item.objects.values_list("category", "ability", "source_ability")) == before
+
+
 def test_items_whose_category_was_merged_meanwhile_stay_in_the_new_one(lead: Membership) -> None:
     project, old = lead.project, Item.objects.get(key=KEYS[0])
     first, second = taxonomy.load_taxonomy(project).offered[-2:]

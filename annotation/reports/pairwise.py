@@ -72,7 +72,7 @@ class Compared:
 
 
 def load_comparisons(project: Project, counted: str) -> Compared:
-    """Load the comparisons by the final labels, or by all counted labels, of a project; two
+    """Load the comparisons by the final labels, or by all counted labels, of a project; at most two
     queries.
 
     There are none if the task type has no pair.
@@ -88,7 +88,7 @@ def load_comparisons(project: Project, counted: str) -> Compared:
     said = "value" if counted == FINAL else "choice"
     columns = (said, "item__position", "item__cluster", *named)
     found = rows.annotate(**named).values_list(*columns).iterator()
-    return _sort_out(_load_options(project), task.pair, found)
+    return _sort_out(versions.load_options(project), task.pair, found)
 
 
 def _final_labels(project: Project) -> Any:
@@ -100,14 +100,6 @@ def _labels(project: Project) -> Any:
     """The labels that fill a slot of an item's current texts."""
     found = Label.objects.counted().at_stage(Stage.LABEL).in_project(project).in_data_set()
     return found.filter(item__duplicate_of=None).order_by("item__position", "pk")
-
-
-def _load_options(project: Project) -> dict[str, Option]:
-    """Load the options of the deciding question by value, with those that only earlier versions of
-    the task type have: labels keep such answers."""
-    used = map(tasktypes.load_version, versions.project_versions(project).reverse())
-    tasks = (*used, tasktypes.load_task_type(project))
-    return {str(option.value): option for task in tasks for option in task.deciding.options}
 
 
 def _sort_out(
@@ -219,7 +211,7 @@ def position_rows(project: Project) -> Iterator[dict[str, Any]]:
     task = tasktypes.load_task_type(project)
     if task.pair is None:
         return
-    options = _load_options(project)
+    options = versions.load_options(project)
     gone = [value for value, option in options.items() if option.drops or option.route]
     by_person: dict[str, list[tuple[str, float]]] = {}
     labels = _labels(project).exclude(first_shown="").exclude(choice__in=gone)

@@ -10,16 +10,16 @@ from django.db.models.fields.json import KeyTextTransform
 from annotation import tasktypes
 from annotation.labelling.models.labels import ERROR_ITEM, SI_ITEM
 from annotation.models import Project
-from annotation.tasktypes import fields
+from annotation.tasktypes import fields, versions
 
 
 @dataclass(frozen=True)
 class MainField:
     """The options of the deciding field as (value, title), in their order.
 
-    `kept` are the values that keep an item in the final set; None if all values do. `name` is the
-    name of a scale field, since its answer has no column of its own; otherwise it is "". `level` is
-    the level of measurement.
+    `kept` are the values that keep an item in the final set, former ones included; None if all
+    values do. `name` is the name of a scale field, since its answer has no column of its own;
+    otherwise it is "". `level` is the level of measurement.
     """
 
     options: tuple[tuple[str, str], ...]
@@ -54,11 +54,12 @@ def load_main_field(project: Project) -> MainField:
         return MainField((), None, "interval")  # the choice of a label is its total
     if not field.is_word:
         return MainField(options, None, field.level, field.name)
-    values = frozenset(value for value, _ in options)
+    given = versions.load_options(project)
+    values = frozenset(given)
     if ERROR_ITEM in values:
         # Runs use error items and score-invariant items; all other items leave the final set.
         return MainField(options, values & {ERROR_ITEM, SI_ITEM}, field.level)
-    dropping = {str(option.value) for option in field.options if option.drops}
+    dropping = {value for value, option in given.items() if option.drops}
     return MainField(options, values - dropping if dropping else None, field.level)
 
 

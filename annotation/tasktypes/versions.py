@@ -15,6 +15,7 @@ from annotation.db import transactions
 from annotation.errors import Stale
 from annotation.models import Event, Item, Label, Membership, Project, Resolution, TaskTypeVersion
 from annotation.tasktypes import TaskType, toml_text, validation
+from annotation.tasktypes.fields.base import Option
 from annotation.tasktypes.toml_tables import Place, describe_place
 from annotation.tasktypes.toml_text import TomlProblem
 
@@ -67,6 +68,15 @@ def project_versions(project: Project) -> QuerySet[TaskTypeVersion]:
     base = project.task_type.slug.split("--")[0]
     own = Q(slug__in=[version_slug(project), base]) | Q(pk=project.task_type_id)
     return TaskTypeVersion.objects.filter(own).order_by("-created_at", "-pk")
+
+
+def load_options(project: Project) -> dict[str, Option]:
+    """Load the options of the deciding question by value, with those that only earlier versions of
+    the task type have: labels keep such answers. Makes no query if the project never changed it."""
+    is_own = project.task_type.slug == version_slug(project)
+    used = project_versions(project).reverse() if is_own else ()
+    tasks = (*map(tasktypes.load_version, used), tasktypes.load_task_type(project))
+    return {str(option.value): option for task in tasks for option in task.deciding.options}
 
 
 def former_choices(project: Project) -> dict[str, str]:

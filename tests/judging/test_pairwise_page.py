@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from annotation.labelling import queue
 from annotation.models import Project
-from annotation.reports import pairwise
+from annotation.reports import pairwise, tables
 from annotation.tasktypes import versions
 from tests.builders import browser_of, make_member, make_project
 from tests.judging.builders_compared import BAD, FIRST, GOOD, SECOND, make_pair, say_better
@@ -67,12 +67,25 @@ def test_wins_are_those_of_the_system_wherever_its_response_stands(project: Proj
 def test_answers_of_a_choice_that_is_gone_count_as_before(project: Project) -> None:
     make_study(project)
     before = {counted: rows(project, counted) for counted in pairwise.COUNTED}
+    replace_last_choice(project)
+    assert {counted: rows(project, counted) for counted in pairwise.COUNTED} == before
+
+
+def test_a_choice_that_is_gone_leaves_out_items_only_if_it_did(project: Project) -> None:
+    make_study(project)
+    replace_last_choice(project, '[[fields.choices]]\nvalue = "odd"\ntitle = "Odd"\ndrops = true\n')
+    make_pair(project, "alpha", "beta", "odd")
+    assert [(one.value, one.n) for one in tables.measure_dropped(project).drops] == [("odd", 1)]
+    replace_last_choice(project, gone="odd")
+    assert [(one.value, one.n) for one in tables.measure_dropped(project).drops] == [("odd", 1)]
+
+
+def replace_last_choice(project: Project, new: str = "", gone: str = "both_bad") -> None:
     source = versions.version_source(project.task_type)
-    kept = source[: source.index('[[fields.choices]]\nvalue = "both_bad"')]
-    adapted, lead = versions.parse_source(project, kept), make_member(project, role="lead")
+    kept = source[: source.index(f'[[fields.choices]]\nvalue = "{gone}"')]
+    adapted, lead = versions.parse_source(project, kept + new), make_member(project, role="lead")
     assert versions.save_version(project, adapted, member=lead, shown=project.task_type_id)
     project.refresh_from_db()
-    assert {counted: rows(project, counted) for counted in pairwise.COUNTED} == before
 
 
 def test_pairs_are_told_by_the_stronger_system(project: Project) -> None:

@@ -15,6 +15,7 @@ from django.db.models import (
     ExpressionWrapper,
     F,
     FilteredRelation,
+    Min,
     OuterRef,
     Prefetch,
     Q,
@@ -160,8 +161,9 @@ class ItemQuerySet(models.QuerySet["Item"]):
 
     def first_of_clusters(self) -> ItemQuerySet:
         """Return the first item of this queryset for each source question."""
-        before = self.filter(cluster=OuterRef("cluster"), position__lt=OuterRef("position"))
-        return self.filter(~Exists(before))
+        # Grouped, since SQLite would compare each item with all items before it.
+        firsts = self.order_by().values("cluster").annotate(first=Min("position"))
+        return self.filter(position__in=firsts.values("first"))
 
     def resolved_as(self, value: str) -> ItemQuerySet:
         """Return the items whose current final label is this value, or has this score, given as

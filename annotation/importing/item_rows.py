@@ -1,6 +1,7 @@
 """Parse rows into items, or say why a row cannot be used."""
 
 import hashlib
+import json
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -75,6 +76,16 @@ class ParsedItem:
     def digest(self) -> str:
         """The digest of the texts, as the revision stores it."""
         return text_digest.digest_json(self.written)
+
+    @cached_property
+    def written_fields(self) -> str:
+        """The fields as JSON, in the form that is stored."""
+        return json.dumps(self.fields) if self.fields else "{}"
+
+    @property
+    def size(self) -> int:
+        """The length of the texts and fields in stored form."""
+        return len(self.written) + len(self.written_fields)
 
     @property
     def is_made_here(self) -> bool:

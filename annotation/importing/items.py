@@ -202,7 +202,7 @@ def _batches(
     for draft in drafts:
         batch.append(draft)
         # This also computes the digest, so that no transaction has to wait for it.
-        written += len(draft.written) if isinstance(draft, ParsedItem) and draft.digest else 0
+        written += draft.size if isinstance(draft, ParsedItem) and draft.digest else 0
         if len(batch) >= size.rows or written >= BATCH_BYTES:
             yield batch
             batch, written = [], 0
@@ -275,7 +275,7 @@ def _items(project: Project, entries: list["_Entry"], *, by_text: bool) -> list[
             "duplicate_of_id": others.get(entry.draft.repeats),
             "parent_id": others.get(entry.draft.parent),
             "dose": entry.draft.dose,
-            "fields": json.dumps(entry.draft.fields) if entry.draft.fields else "{}",
+            "fields": entry.draft.written_fields,
             "flags": json.dumps(entry.draft.flags) if entry.draft.flags else "[]",
         }
         for entry in entries

@@ -86,7 +86,7 @@ def _chunks(drafts: Iterable[ParsedItem | BadRow]) -> Iterator[list[Any]]:
     size = 0
     for draft in drafts:
         chunk.append(_strip_draft(draft))
-        size += len(draft.written) if isinstance(draft, ParsedItem) else 0
+        size += draft.size if isinstance(draft, ParsedItem) else 0
         if len(chunk) >= CHUNK_ROWS or size >= CHUNK_BYTES:
             yield chunk
             chunk, size = [], 0

@@ -10,7 +10,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from annotation import importing, tasktypes
 from annotation.db import transactions
+from annotation.importing import read_ahead
 from annotation.items import search, search_index, taxonomy
 from annotation.items.snapshots import comparison, create
 from annotation.labelling import bulk_changes, control_items, drafts, my_items
@@ -27,7 +29,9 @@ from annotation.models import (
 )
 from annotation.reports import person
 from annotation.settings import categories
+from formats.rows import Row
 from tests.builders import (
+    TEXTS,
     browser_of,
     make_item,
     make_member,
@@ -142,6 +146,33 @@ def test_a_snapshot_is_made_with_few_items_in_memory_at_once(lead: Membership) -
     tracemalloc.stop()
     snapshot.refresh_from_db()
     assert snapshot.items == 62
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_items_are_imported_with_few_of_them_in_memory_at_once(
+    lead: Membership, *, dry_run: bool
+) -> None:
+    given = (
+        Row("f", n, {"key": f"k{n}", "category": "entity", **TEXTS, "text": "x" * 500_000})
+        for n in range(60)
+    )
+    drafts = importing.parse_items(given, tasktypes.load_task_type(lead.project))
+    tracemalloc.start()
+    tracemalloc.reset_peak()
+    report = importing.store_items(lead.project, drafts, dry_run=dry_run)
+    # Together, the fields have 30 MB, and as many as JSON.
+    assert tracemalloc.get_traced_memory()[1] < 25_000_000
+    tracemalloc.stop()
+    assert report.new == 60
+
+
+def test_rows_are_read_ahead_with_few_of_them_in_memory_at_once(lead: Membership) -> None:
+    given = (
+        Row("f", n, {"key": f"k{n}", "category": "entity", **TEXTS, "text": "x" * 500_000})
+        for n in range(9)
+    )
+    drafts = importing.parse_items(given, tasktypes.load_task_type(lead.project))
+    assert [len(chunk) for chunk in read_ahead._chunks(drafts)] == [1] * 9
 
 
 def test_texts_are_indexed_with_few_of_them_in_memory_at_once(lead: Membership) -> None:

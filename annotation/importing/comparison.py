@@ -9,6 +9,7 @@ from django.db.models import F
 from django.db.models.fields.json import KT, KeyTextTransform
 
 from annotation import tasktypes
+from annotation.db.batches import bulky_id_batches
 from annotation.importing.flags import DUPLICATE
 from annotation.importing.item_rows import ParsedItem
 from annotation.items import taxonomy, text_digest
@@ -129,6 +130,11 @@ def _hashable(value: Any) -> Hashable:
     return ("negative", -value) if isinstance(value, int | float) and value < 0 else value
 
 
+def _print_fields(fields: Mapping[str, Any]) -> dict[str, int]:
+    """Return the hash of each field, since an item may have megabytes of fields."""
+    return {name: hash(_hashable(value)) for name, value in fields.items()}
+
+
 def collect_keys(drafts: list[ParsedItem]) -> set[str]:
     """Return the keys of the drafts, of the items that they repeat and of their parents."""
     return {key for draft in drafts for key in (draft.key, draft.repeats, draft.parent)}
@@ -140,15 +146,19 @@ def load_known(project: Project | None, drafts: list[ParsedItem]) -> dict[str, C
     if project is None:
         return {}
     there = Item.objects.filter(project=project, key__among=collect_keys(drafts))
-    items = list(there.select_related("duplicate_of", "parent"))
+    whole = there.select_related("duplicate_of", "parent")
+    whole = whole.defer("duplicate_of__fields", "parent__fields")
+    items: list[int] = []
+    for ids in bulky_id_batches(there, "fields"):
+        right = {one.item_id: one for one in Resolution.objects.current().known().of_items(ids)}
+        for item in whole.filter(pk__among=ids):
+            facts = _stored_facts(item, right.get(item.pk))
+            known[item.key] = KnownItem(set(), facts, deleted=item.deleted_at is not None)
+        items += ids
     if not items:
         return {}
-    right = {one.item_id: one for one in Resolution.objects.current().known().of_items(items)}
-    for item in items:
-        facts = _stored_facts(item, right.get(item.pk))
-        known[item.key] = KnownItem(set(), facts, deleted=item.deleted_at is not None)
     imported = Resolution.objects.of_items(items).filter(source=Resolution.Source.IMPORTED)
-    for one in imported.select_related("item"):
+    for one in imported.select_related("item").defer("item__fields"):
         known[one.item.key].decided = (one.value, one.values, one.comment)
     stored = Revision.objects.filter(item__in=items)
     for key, digest in stored.values_list("item__key", "digest"):
@@ -303,7 +313,7 @@ def _stored_facts(item: Item, known: Resolution | None) -> dict[str, Any]:
         "repeats": item.duplicate_of.key if item.duplicate_of else "",
         "parent": item.parent.key if item.parent else "",
         "dose": item.dose,
-        "fields": item.fields,
+        "fields": _print_fields(item.fields),
         "known": (known.values, known.comment) if known else None,
     }
 
@@ -335,6 +345,6 @@ def _row_facts(draft: ParsedItem) -> dict[str, Any]:
         "repeats": draft.repeats,
         "parent": draft.parent,
         "dose": draft.dose,
-        "fields": draft.fields,
+        "fields": _print_fields(draft.fields),
         "known": (draft.known.values, draft.known.explanation) if draft.known else None,
     }

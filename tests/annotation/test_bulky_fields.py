@@ -166,6 +166,20 @@ def test_items_are_imported_with_few_of_them_in_memory_at_once(
     assert report.new == 60
 
 
+def test_rows_are_compared_with_few_of_the_stored_items_in_memory_at_once(lead: Membership) -> None:
+    for n in range(60):
+        make_item(lead.project, f"k{n}", fields={"text": "x" * 500_000})
+    given = (Row("f", n, {"key": f"k{n}", "category": "entity", **TEXTS}) for n in range(60))
+    drafts = importing.parse_items(given, tasktypes.load_task_type(lead.project))
+    tracemalloc.start()
+    tracemalloc.reset_peak()
+    report = importing.store_items(lead.project, drafts)
+    # Together, the stored fields have 30 MB.
+    assert tracemalloc.get_traced_memory()[1] < 15_000_000
+    tracemalloc.stop()
+    assert len(report.conflicts) == 60
+
+
 def test_rows_are_read_ahead_with_few_of_them_in_memory_at_once(lead: Membership) -> None:
     given = (
         Row("f", n, {"key": f"k{n}", "category": "entity", **TEXTS, "text": "x" * 500_000})

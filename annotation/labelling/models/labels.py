@@ -216,7 +216,7 @@ class ResolutionQuerySet(models.QuerySet[Any]):
         """The current resolutions of the items with these ids."""
         return self.current().filter(item__among=items)
 
-    def of_items(self, items: Iterable[Item]) -> ResolutionQuerySet:
+    def of_items(self, items: Iterable[Item] | Iterable[int]) -> ResolutionQuerySet:
         return self.filter(item__in=items)
 
     def not_known(self) -> ResolutionQuerySet:

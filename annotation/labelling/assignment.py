@@ -4,11 +4,12 @@ All of this is stored in the slots of an item: how many there are, who they are 
 their priority. Slots that are held or filled stay as they are.
 """
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import cycle, islice
+from operator import attrgetter
 from typing import Any
 
 from django.db import OperationalError, connection, transaction
@@ -23,15 +24,29 @@ from annotation.items.models import ItemQuerySet
 from annotation.labelling import resolution, work_order
 from annotation.labelling import slots as labelling_slots
 from annotation.labelling.models.slots import SlotQuerySet
-from annotation.models import Event, Item, Membership, Project, Reason, Resolution, Slot, Stage
+from annotation.models import (
+    Event,
+    Item,
+    Label,
+    Membership,
+    Project,
+    Reason,
+    Resolution,
+    Slot,
+    Stage,
+)
 from stats.lots import draw_number
 
 # Small enough for a batch to commit well within 200 ms, so that people can label meanwhile.
 BATCH = 20
+# Reserving a slot takes less than other changes.
+RESERVED_TOGETHER = 100
 ITEMS_PER_STEP = 2_000
 COUNT_TIMEOUT = "20s"
 # A request decides so many items; a lead presses again for more.
 MOST_AT_ONCE = 1_000
+# A request reserves so many labels, in some ten seconds.
+MOST_RESERVED = 100_000
 # The settings that `labels_wanted` depends on.
 SLOT_SETTINGS = frozenset({"overlap", "share_percent", "share_overlap"})
 # What a job applies to the slots that are there.
@@ -290,7 +305,7 @@ def choose_items(
         items = items.with_keys(keys)
     if unlabelled:
         items = items.unlabelled()
-    return items.order_by("position")[:limit]
+    return items.defer("fields").order_by("position")[:limit]
 
 
 def reserve_slots(
@@ -305,18 +320,25 @@ def reserve_slots(
     turn.
 
     An open slot of the item is used if there is one; otherwise a slot is created. Members who have
-    worked on an item get no slot of it.
+    worked on an item get no slot of it. Raises `Refused` for more than `MOST_RESERVED` labels.
     """
     reserved = refused = 0
     turns = cycle(members)
-    stream = iter([item.pk for item in items])
-    while members and (batch := list(islice(stream, BATCH))):
+    ids = [item.pk for item in items] if members else []
+    if (labels := len(ids) * (1 if share_out else len(members))) > MOST_RESERVED:
+        raise Refused(
+            f"These are {labels:,} labels. At most {MOST_RESERVED:,} can be reserved at once: "
+            "choose fewer items or people."
+        )
+    for batch in make_batches(ids, RESERVED_TOGETHER):
         with transactions.transact():
-            for item in Item.objects.locked().filter(pk__in=batch).order_by("position"):
+            locked = Item.objects.locked().filter(pk__in=batch).defer("fields")
+            wishes = {}
+            for item in locked.order_by("position"):
                 item.project = lead.project
-                named = [next(turns)] if share_out else members
-                kept = sum(reserve_slot(item, member, now) for member in named)
-                reserved, refused = reserved + kept, refused + len(named) - kept
+                wishes[item] = [next(turns)] if share_out else members
+            kept = _reserve(wishes, now)
+        reserved, refused = reserved + kept, refused + sum(map(len, wishes.values())) - kept
     _record("reserve", lead, reserved=reserved, people=[member.alias for member in members])
     return AssignmentResult(reserved, refused)
 
@@ -523,28 +545,41 @@ def _close(used: Sequence[Slot], surplus: int) -> bool:
 def reserve_slot(item: Item, member: Membership, now: datetime) -> bool:
     """Reserve a slot of the item, which must be locked, for the member. Returns False if the member
     has worked on the item, or if it needs no labels."""
-    if readiness.lacks_texts(item):
-        return False
-    slots = list(Slot.objects.at_work().of_item(item).locked().in_order())
-    if any(slot.member_id == member.pk for slot in slots) or _has_labelled(item, member):
-        return False
-    if _is_labelled(slots) and resolution.is_excluded(item):
-        return False
-    waiting = [slot for slot in slots if slot.state == Slot.State.OPEN]
-    if any(slot.reserved_for_id == member.pk for slot in waiting):
-        return True
-    free = [slot for slot in waiting if slot.reserved_for_id is None]
-    if free:
-        free[0].reserve(member.pk)
-        return True
-    labelling_slots.add_slots(item, Stage.LABEL, 1, reason=Reason.NAMED, reserved_for=member)
-    if _is_labelled(slots):
+    return bool(_reserve({item: [member]}, now))
+
+
+def _reserve(wishes: Mapping[Item, Sequence[Membership]], now: datetime) -> int:
+    """Reserve a slot of each of these items, which must be locked, for each of its members. Returns
+    how many of these labels are reserved now; see `reserve_slot` for the others."""
+    slots: dict[int, list[Slot]] = {item.pk: [] for item in wishes}
+    for slot in Slot.objects.at_work().filter(item__in=slots).locked().order_by("item_id", "pk"):
+        slots[slot.item_id].append(slot)
+    given = Label.objects.current().at_stage(Stage.LABEL).filter(item__in=slots)
+    worked = set(given.values_list("item", "member"))
+    worked |= {(pk, slot.member_id) for pk, own in slots.items() for slot in own}
+    reserved, made, labelled = 0, [], []
+    taken: dict[Membership, list[int]] = defaultdict(list)
+    for item, members in wishes.items():
+        own = sorted(slots[item.pk], key=attrgetter("priority", "position", "number"))
+        if readiness.lacks_texts(item) or (_is_labelled(own) and resolution.is_excluded(item)):
+            continue
+        able = [member for member in members if (item.pk, member.pk) not in worked]
+        reserved += len(able)
+        waiting = [slot for slot in own if slot.state == Slot.State.OPEN]
+        kept_for = {slot.reserved_for_id for slot in waiting}
+        new = [member for member in able if member.pk not in kept_for]
+        free = [slot for slot in waiting if slot.reserved_for_id is None]
+        for slot, member in zip(free, new, strict=False):
+            taken[member].append(slot.pk)
+        if further := new[len(free) :]:
+            made += labelling_slots.build_named(item, own, further)
+            labelled += [item] if _is_labelled(own) else []
+    for member, ids in taken.items():
+        Slot.objects.filter(pk__in=ids).update(reserved_for=member)
+    Slot.objects.bulk_create(made)
+    for item in labelled:
         resolution.update_resolution(item, now=now)
-    return True
-
-
-def _has_labelled(item: Item, member: Membership) -> bool:
-    return bool(item.labels.current().at_stage(Stage.LABEL).of_member(member.pk).exists())
+    return reserved
 
 
 def _record(kind: str, lead: Membership, **data: object) -> None:

@@ -3,12 +3,13 @@
 The states and their transitions are described at `Slot`.
 """
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.db.models import Max
 
 from annotation.labelling import work_order
-from annotation.models import WORK_LIKE_STAGES, Item, Membership, Slot, Stage
+from annotation.models import WORK_LIKE_STAGES, Item, Membership, Reason, Slot, Stage
 
 # The stages of the items on the label screen; the page does not reveal the stage of an item.
 WORKBENCH_STAGES = (*WORK_LIKE_STAGES, Stage.QUALIFICATION)
@@ -84,7 +85,6 @@ def add_slots(
     count: int,
     *,
     reason: str = "",
-    reserved_for: Membership | None = None,
     urgent: bool = True,
 ) -> list[Slot]:
     """Add slots to the item, which must be locked, at a stage; urgent slots are offered first."""
@@ -104,10 +104,29 @@ def add_slots(
             priority=beside.priority if beside else 0,
             returned=urgent,
             reason=reason,
-            reserved_for=reserved_for,
         )
         for number in range(last + 1, last + 1 + count)
     )
+
+
+def build_named(item: Item, own: Sequence[Slot], members: Sequence[Membership]) -> list[Slot]:
+    """Build slots of the item for these members, without storing them; `own` are its slots at the
+    stage label, in order."""
+    last = max((slot.number for slot in own), default=0)
+    position = own[0].position if own else work_order.queue_position(item.project, item.position)
+    return [
+        Slot(
+            project_id=item.project_id,
+            item=item,
+            number=number,
+            position=position,
+            priority=own[0].priority if own else 0,
+            returned=True,
+            reason=Reason.NAMED,
+            reserved_for=member,
+        )
+        for number, member in enumerate(members, last + 1)
+    ]
 
 
 def create_held_slot(

@@ -450,10 +450,6 @@ class Slot(models.Model):
         self.returned = urgent
         self.save(update_fields=["state", "member", "held_until", "returned"])
 
-    def reserve(self, member_id: int) -> None:
-        self.reserved_for_id = member_id
-        self.save(update_fields=["reserved_for"])
-
     def unreserve(self) -> None:
         """Return the slot to everybody; close it if it was created for the member."""
         self.reserved_for, self.returned = None, True

@@ -12,6 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from annotation import tasktypes
+from annotation.errors import Refused
 from annotation.items import taxonomy
 from annotation.items.models import ItemQuerySet
 from annotation.labelling import assignment, work_order
@@ -108,7 +109,11 @@ def assign(request: HttpRequest, slug: str) -> HttpResponse:
     if action in ("each", "share") and not form.members():
         form.add_error("people", "Choose at least one person.")
         return _render_page(request, lead, form, status=422)
-    said = _apply_action(access.ensure_membership(lead), action, form.items(), form.members())
+    try:
+        said = _apply_action(access.ensure_membership(lead), action, form.items(), form.members())
+    except Refused as problem:
+        form.add_error("people", str(problem))
+        return _render_page(request, lead, form, status=422)
     messages.success(request, said)
     return redirect("assign", slug)
 

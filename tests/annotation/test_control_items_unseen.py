@@ -23,6 +23,8 @@ SIDES = ("api-project", "project", "label", "my-items", "guidelines", "qualifica
 NOISE = [
     (r'csrfmiddlewaretoken" value="\w+', "csrf"),
     (r'data-account="\d+"', "account"),
+    (r'data-who="\d+"', "member"),
+    (r'data-begun="\d+ \d+\|', "comment"),
     (r'hx-headers=.*?"\}', "csrf"),
     (r"\d{4}-\d\d-\d\dT[\d:.]+(Z|\+00:00)?", "time"),
     (r"\d{1,2} \w{3} \d{4} \d\d:\d\d", "time"),

@@ -80,7 +80,7 @@ def test_nothing_that_the_member_may_not_get_is_sent() -> None:
     member = at_work(6)
     three, four, five, six = Item.objects.order_by("position")[2:6]
     Mark.objects.create(member=member, item=three, kind=Mark.Kind.SKIP)
-    Slot.objects.of_item(four).get().reserve(make_member(member.project).pk)
+    Slot.objects.of_item(four).update(reserved_for=make_member(member.project))
     Item.objects.filter(pk=five.pk).update(deleted_at="2026-01-01T00:00:00Z")
     assert keys(queue.list_ahead(member)) == [six.key]
 

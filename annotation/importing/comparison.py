@@ -130,7 +130,7 @@ def _hashable(value: Any) -> Hashable:
     return ("negative", -value) if isinstance(value, int | float) and value < 0 else value
 
 
-def _print_fields(fields: Mapping[str, Any]) -> dict[str, int]:
+def _hash_fields(fields: Mapping[str, Any]) -> dict[str, int]:
     """Return the hash of each field, since an item may have megabytes of fields."""
     return {name: hash(_hashable(value)) for name, value in fields.items()}
 
@@ -313,7 +313,7 @@ def _stored_facts(item: Item, known: Resolution | None) -> dict[str, Any]:
         "repeats": item.duplicate_of.key if item.duplicate_of else "",
         "parent": item.parent.key if item.parent else "",
         "dose": item.dose,
-        "fields": _print_fields(item.fields),
+        "fields": _hash_fields(item.fields),
         "known": (known.values, known.comment) if known else None,
     }
 
@@ -345,6 +345,6 @@ def _row_facts(draft: ParsedItem) -> dict[str, Any]:
         "repeats": draft.repeats,
         "parent": draft.parent,
         "dose": draft.dose,
-        "fields": _print_fields(draft.fields),
+        "fields": _hash_fields(draft.fields),
         "known": (draft.known.values, draft.known.explanation) if draft.known else None,
     }

@@ -557,11 +557,13 @@ def _reserve(wishes: Mapping[Item, Sequence[Membership]], now: datetime) -> int:
     given = Label.objects.current().at_stage(Stage.LABEL).filter(item__in=slots)
     worked = set(given.values_list("item", "member"))
     worked |= {(pk, slot.member_id) for pk, own in slots.items() for slot in own}
+    final = Resolution.objects.current().of_items(slots).filter(rule=resolution.EXCLUDED)
+    excluded = set(final.values_list("item", flat=True))
     reserved, made, labelled = 0, [], []
     taken: dict[Membership, list[int]] = defaultdict(list)
     for item, members in wishes.items():
         own = sorted(slots[item.pk], key=attrgetter("priority", "position", "number"))
-        if readiness.lacks_texts(item) or (_is_labelled(own) and resolution.is_excluded(item)):
+        if readiness.lacks_texts(item) or (_is_labelled(own) and item.pk in excluded):
             continue
         able = [member for member in members if (item.pk, member.pk) not in worked]
         reserved += len(able)

@@ -87,6 +87,21 @@ def test_many_labels_are_reserved_with_few_queries(lead: Membership, member: Mem
     assert list(kept) == [member.pk, *(one.pk for one in others)] * 10
 
 
+def test_items_with_a_label_are_reserved_with_few_queries_too(
+    lead: Membership, member: Membership
+) -> None:
+    other = make_member(lead.project)
+    use(lead.project, overlap=2)
+    items = [make_item(lead.project, slots=2) for _ in range(10)]
+    for _ in items:
+        say(other, take(other))
+    with CaptureQueriesContext(connection) as few:
+        assert reserve(lead, items[:2], member).reserved == 2
+    with CaptureQueriesContext(connection) as many:
+        assert reserve(lead, items[2:], member).reserved == 8
+    assert len(many) == len(few)
+
+
 def test_more_labels_than_a_request_can_reserve_are_refused(
     lead: Membership, member: Membership, monkeypatch: pytest.MonkeyPatch
 ) -> None:

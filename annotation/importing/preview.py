@@ -21,8 +21,9 @@ from formats.rows import BadRow, FormatError, Row
 MAX_ROWS = 200
 # A web request waits while a file is inspected.
 LOOK_SECONDS = 30.0
-# Two minutes, if the file must be converted. If all threads of the server read files, nobody else
-# would get an answer. Further requests wait for at most so many seconds.
+# So many files are read at once in a process. One that must be converted may take two minutes, and
+# if all threads of the server read files, nobody else would get an answer. A further request waits
+# so many seconds, and is then refused.
 _READINGS = BoundedSemaphore(2)
 WAIT_SECONDS = 3.0
 MAX_SHOWN = 5

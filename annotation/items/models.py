@@ -160,7 +160,8 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return self.exclude(pk__in=self.with_text(text).values("pk"))
 
     def first_of_clusters(self) -> ItemQuerySet:
-        """Return the first item of this queryset for each source question."""
+        """Return the first item of this queryset, which must be of one project, for each source
+        question."""
         # Grouped, since SQLite would compare each item with all items before it.
         firsts = self.order_by().values("cluster").annotate(first=Min("position"))
         return self.filter(position__in=firsts.values("first"))

@@ -45,8 +45,9 @@ ITEMS_PER_STEP = 2_000
 COUNT_TIMEOUT = "20s"
 # A request decides so many items; a lead presses again for more.
 MOST_AT_ONCE = 1_000
-# A request reserves so many labels, in some ten seconds.
-MOST_RESERVED = 100_000
+# A request reserves so many labels: in seconds, or in about twenty if all items have labels, since
+# each final label must then be decided again.
+MOST_RESERVED = 20_000
 # The settings that `labels_wanted` depends on.
 SLOT_SETTINGS = frozenset({"overlap", "share_percent", "share_overlap"})
 # What a job applies to the slots that are there.

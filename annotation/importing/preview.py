@@ -85,9 +85,11 @@ def missing_columns(
     return [name for name in required_columns(task) if not chosen.get(name)]
 
 
-def preview_items(task: tasktypes.TaskType, known: Taxonomy, source: Source) -> list[PreviewItem]:
+def preview_items(
+    task: tasktypes.TaskType, known: Taxonomy, source: Source
+) -> list[PreviewItem] | None:
     """Return the first items that the file would give, or only the items before an error in the
-    file; none while too many files are being read."""
+    file; None while too many files are being read."""
     rows = islice(_stop_in_time(sources.stream_rows(source), source), MAX_ROWS)
     found = importing.parse_items(_skip_fault(rows), task, known, accept=source.accept)
     good = (draft for draft in found if isinstance(draft, ParsedItem))
@@ -95,7 +97,7 @@ def preview_items(task: tasktypes.TaskType, known: Taxonomy, source: Source) -> 
         with take_turn(source.path.name):
             drafts = list(islice(good, MAX_SHOWN))
     except FormatError:
-        return []
+        return None
     return [PreviewItem(draft, _difference(task, draft.texts)) for draft in drafts]
 
 

@@ -416,7 +416,7 @@ def _is_unchanged(job: Job) -> bool:
     return bool(report and report["rows"] and report["unchanged"] == report["rows"])
 
 
-def _preview_items(job: Job, task: tasktypes.TaskType) -> list[preview.PreviewItem]:
+def _preview_items(job: Job, task: tasktypes.TaskType) -> list[preview.PreviewItem] | None:
     there = not job.finished_at and upload_files.uploaded_path(job).exists()
     known = taxonomy.load_taxonomy(job.project)
     return preview.preview_items(task, known, upload_files.build_source(job)) if there else []

@@ -252,8 +252,8 @@ class EndpointPageForm(EndpointForm):
 
     def clean(self) -> dict[str, Any]:
         """Raises `ValidationError` if somebody else has saved other values since the page showed
-        them: it would take back a price, for example."""
-        if self.data.get("shown", self.shown) != self.shown:
+        them: it would take back a price, for example. A form that is sent again changes nothing."""
+        if self.data.get("shown", self.shown) != self.shown and self.has_changed():
             raise ValidationError(
                 "Somebody else changed this endpoint meanwhile. Compare its page with your values: "
                 "saving again replaces all of them."

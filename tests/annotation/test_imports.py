@@ -366,7 +366,9 @@ def test_few_files_are_read_at_once_so_that_pages_are_answered_meanwhile(
         assert "items.csv: other large files are being read" in refused(lead, keyed("a"))
     job = send(lead, keyed("a"))
     with preview.take_turn("a"), preview.take_turn("b"):
-        assert "<ins" not in page(lead, job)
+        busy = page(lead, job)
+    assert "<ins" not in busy
+    assert "Other large files are being read. Reload the page" in busy
     assert "<ins" in page(lead, job)
 
 

@@ -75,7 +75,8 @@ def test_a_stale_page_takes_back_no_price_before_its_reader_is_told(admin: Clien
     address = "/endpoints/judge/edit/"
     admin.post("/endpoints/new/", GOOD)
     judge = Endpoint.objects.get(name="judge")
-    sent = GOOD | {"shown": admin.get(address).context["form"].shown, "in_flight": 2}
+    form = admin.get(address).context["form"]
+    sent = GOOD | {"address": judge.address, "shown": form.shown, "in_flight": 2}
     judge.price_in = Decimal("9.75")
     judge.save()
     answer = admin.post(address, sent)
@@ -86,6 +87,7 @@ def test_a_stale_page_takes_back_no_price_before_its_reader_is_told(admin: Clien
     assert admin.post(address, again).status_code == 302
     judge.refresh_from_db()
     assert (judge.price_in, judge.in_flight) == (Decimal("2.5"), 2)
+    assert admin.post(address, again).status_code == 302, "its answer was lost: sent once more"
 
 
 def test_of_two_people_who_add_one_of_the_same_name_at_once_the_second_is_told(

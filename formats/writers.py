@@ -26,6 +26,9 @@ _FORMULA = "=+-@\t\r\uff1d\uff0b\uff0d\uff20"
 # Some programs skip these at the beginning of a cell.
 _SKIPPED = "\n\ufeff\u200b"
 _ESCAPED_STARTS = "'" + _FORMULA + _SKIPPED
+# Spreadsheets may split a cell at any of these, whatever separates the columns. What follows would
+# be a cell of its own, and could be a formula.
+_QUOTED = ",;\t\n\r"
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
@@ -208,7 +211,7 @@ def _write_delimited(
 ) -> int:
     # The csv module inspects every character, which took most of the time of an export.
     def line(cells: list[str]) -> str:
-        quoted = [_quoted(cell, delimiter) for cell in cells]
+        quoted = [_quoted(cell) for cell in cells]
         return (delimiter.join(quoted) if quoted != [""] else '""') + "\r\n"
 
     stream.write(line([_escape_formula(name) for name in columns]))
@@ -219,10 +222,10 @@ def _write_delimited(
     return count
 
 
-def _quoted(cell: str, delimiter: str) -> str:
+def _quoted(cell: str) -> str:
     if '"' in cell:
         return '"' + cell.replace('"', '""') + '"'
-    return f'"{cell}"' if delimiter in cell or "\n" in cell or "\r" in cell else cell
+    return f'"{cell}"' if any(sign in cell for sign in _QUOTED) else cell
 
 
 def _objects(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> Iterator[str]:

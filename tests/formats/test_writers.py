@@ -168,8 +168,18 @@ def test_csv_comes_back_once_the_apostrophes_are_off(table):
         assert {name: undo_formula_escape(read.values[name]) for name in row} == row
 
 
-@given(st.lists(st.text("a,\t\"\r\n'; é"), max_size=4), st.sampled_from([",", "\t"]))
-def test_cells_are_quoted_as_the_csv_module_does(cells, delimiter):
+@pytest.mark.parametrize("write", [write_csv, write_tsv])
+def test_no_other_separator_splits_a_cell(write):
+    # LibreOffice splits a CSV file at commas, semicolons and tabs unless somebody chooses others.
+    cell = "a,b;=1+1\t=2+2"
+    text = written(write, [{"a": cell, "b": "a; b"}], ["a", "b"])
+    line = text.splitlines()[1]
+    assert line in {f'"{cell}","a; b"', f'"{cell}"\t"a; b"'}
+
+
+@given(st.lists(st.text("a|\"\r\n' é"), max_size=4), st.sampled_from([",", "\t"]))
+def test_other_cells_are_quoted_as_the_csv_module_does(cells, delimiter):
+    cells = [cell.replace("|", delimiter) for cell in cells]
     columns = [str(number) for number in range(len(cells))]
     # A line break before such a sign is skipped.
     signs = [cell.lstrip("'").lstrip("\n")[:1] for cell in cells]

@@ -104,6 +104,7 @@ def _begin_check(job: Job, chosen: dict[str, Any], categories: dict[str, str]) -
             ],
             "step": upload_files.CHECK,
             "report": None,
+            "checks": count_checks(stored) + 1,
         }
         stored.result, stored.done = {**stored.result, **asked}, 0
         stored.save(update_fields=["result", "done"])
@@ -118,6 +119,11 @@ def _begin_check(job: Job, chosen: dict[str, Any], categories: dict[str, str]) -
 def awaits_start(job: Job) -> bool:
     """True if the file is checked and the import has not been started."""
     return job.state == Job.State.WAITING and job.result["step"] == upload_files.READY
+
+
+def count_checks(job: Job) -> int:
+    """How often the file was checked: each check may be of other columns, categories or rows."""
+    return int(job.result.get("checks", 0))
 
 
 def is_unchecked(job: Job) -> bool:
@@ -152,15 +158,21 @@ def correct_row(job: Job, place: dict[str, Any], values: dict[str, str]) -> None
         stored.save(update_fields=["result"])
 
 
-def start_import(job: Job, member: Membership) -> None:
-    """Start the import of a checked file. Raises `Stale` if there is nothing to import, or if rows
-    were corrected after the check."""
+def start_import(job: Job, member: Membership, *, shown: str = "") -> None:
+    """Start the import of a checked file. Raises `Stale` if there is nothing to import, if rows
+    were corrected after the check, or if the person saw another check than the last one. `shown` is
+    the number of the check that they saw; "" if nobody looked at one."""
     with transactions.transact():
         stored = _locked(job)
         if awaits_start(stored) and is_unchecked(stored):
             raise Stale("Rows were corrected after the check. Check the file again first.")
         if not awaits_start(stored):
             raise Stale("This import is running or finished. See its page.")
+        if shown and shown != str(count_checks(stored)):
+            raise Stale(
+                "The file was checked again since this page was loaded, perhaps with other "
+                "columns. Look at the preview again, then import."
+            )
         stored.result["step"], stored.total = upload_files.STORE, stored.result["report"]["rows"]
         stored.member, stored.done = member, 0
         stored.save(update_fields=["result", "total", "done", "member"])

@@ -176,7 +176,8 @@ def import_detail(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     form = ColumnsForm(request.POST, task, job)
     try:
         if "import" in request.POST:
-            jobs.start_import(job, access.ensure_membership(member))
+            shown = request.POST.get("preview", "")
+            jobs.start_import(job, access.ensure_membership(member), shown=shown)
         elif "sort" in request.POST:
             try:
                 _sort_words(request, access.ensure_membership(member), job)
@@ -361,6 +362,7 @@ def _page(
         "job": job,
         "said": job.result,
         "busy": _busy(job),
+        "checks": jobs.count_checks(job),
         "repeats": _is_unchanged(job),
         **_corrections(job),
     }

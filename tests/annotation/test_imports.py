@@ -193,6 +193,20 @@ def test_a_key_that_stands_twice_in_a_file_is_told_so(lead: Client) -> None:
     assert "is that of an item or of an earlier row with other texts or values" in shown
 
 
+def test_a_page_that_shows_an_earlier_check_does_not_start_the_import(lead: Client) -> None:
+    job = send(lead, keyed("a"))
+    shown = re.findall(r'name="preview" value="(\d+)"', page(lead, job))
+    swapped = {**job.result["columns"], "gold": "Changed answer", "perturbed": "Reference"}
+    jobs.choose_columns(job, swapped, accept=True)
+    said = {"import": "yes", "preview": shown[0]}
+    answer = lead.post(f"{PAGE}1/", said, follow=True).content.decode()
+    assert "checked again since this page was loaded" in answer
+    assert jobs.awaits_start(Job.objects.get())
+    said["preview"] = re.findall(r'name="preview" value="(\d+)"', answer)[0]
+    lead.post(f"{PAGE}1/", said)
+    assert Job.objects.get().result["step"] == upload_files.STORE
+
+
 def test_columns_that_cannot_be_guessed_are_asked_for_and_remembered(lead: Client) -> None:
     header = ["nr", "Fehler", "Frage", "Gut", "Schlecht", "weight"]
     job = send(lead, table(["a", *CELLS], header=header))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -122,6 +123,19 @@ def test_an_export_comes_back_as_the_same_bytes(
     other = again(project, form, tmp_path / "first")
     assert exported(other, form, tmp_path / "b") == exported(project, form, tmp_path / "a")
     assert exported(other, "jsonl", tmp_path / "b") == exported(project, "jsonl", tmp_path / "a")
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "jsonl", "parquet"])
+def test_the_command_imports_an_export_with_its_final_labels(
+    rating: Project, form: str, tmp_path: Path
+) -> None:
+    exported(rating, form, tmp_path / f"items.{form}")
+    other = make_project(task_type=rating.task_type.slug)
+    call_command(
+        "import_items", str(tmp_path / f"items.{form}"), project=other.slug, accept=True,
+        stdout=io.StringIO(),
+    )  # fmt: skip
+    assert exported(other, form, tmp_path / "again") == exported(rating, form, tmp_path / "first")
 
 
 def test_the_same_export_again_changes_nothing(vetting: Project, tmp_path: Path) -> None:

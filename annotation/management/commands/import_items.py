@@ -15,6 +15,7 @@ from annotation.db import transactions
 from annotation.errors import Stale
 from annotation.importing import sources
 from annotation.importing.column_mapping import guess_columns, needed_columns
+from annotation.importing.exported_rows import EXPORT_COLUMNS
 from annotation.importing.item_rows import ParsedItem
 from annotation.importing.sources import Source
 from annotation.items import taxonomy
@@ -229,11 +230,14 @@ def _drafts(
     rows: Iterator[Row | BadRow], source: Source, task: tasktypes.TaskType, known: Taxonomy
 ) -> Iterator[ParsedItem | BadRow]:
     decides = (task.deciding.name,) if source.accept and not task.categories else ()
+
+    def needed(found: list[str]) -> tuple[str, ...]:
+        # An export has the final label in columns of its own.
+        return (*needed_columns(task, found), *(() if {*found} >= EXPORT_COLUMNS else decides))
+
     try:
         if source.form in {"csv", "tsv"}:
-            rows = files.require_columns(
-                rows, lambda found: (*needed_columns(task, found), *decides), partial(_hint, task)
-            )
+            rows = files.require_columns(rows, needed, partial(_hint, task))
     except FormatError as error:
         raise files.command_error(str(error)) from error
     return importing.read_in_subprocess(

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from annotation.exporting import history_tables
 from annotation.models import Project
+from annotation.reports.grouping import MAX_LENGTH
 from annotation.tasktypes.fields import Field
 from judging.models import Run
 from stats.rouge import unicode_words
@@ -23,6 +24,11 @@ class ArchiveScope:
     runs: tuple[int, ...]
     texts: bool = False
     replies: bool = False
+
+    @cached_property
+    def is_sealed(self) -> bool:
+        """True if the project is sealed; it may have been since it was read."""
+        return Project.objects.filter(pk=self.project.pk, sealed=True).exists()
 
     @cached_property
     def written(self) -> frozenset[str]:
@@ -69,6 +75,21 @@ def mask_text(scope: ArchiveScope, texts: Any) -> Any:
         masked[-1] += ".x" * (words - tokens)
     short = " ".join(masked)
     return short + (short[-1:] or " ") * (len(text) - len(short))
+
+
+def mask_fields(scope: ArchiveScope, fields: Any) -> Any:
+    """Return the fields of an item. If the project is sealed, each text that is too long to name a
+    group of items is made unreadable. No figure has such a text."""
+    return _mask_long(scope, fields) if scope.is_sealed else fields
+
+
+def _mask_long(scope: ArchiveScope, value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _mask_long(scope, one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_mask_long(scope, one) for one in value]
+    is_long = isinstance(value, str) and len(value) > MAX_LENGTH
+    return mask_text(scope, value) if is_long else value
 
 
 def mask_diff(scope: ArchiveScope, difference: Any) -> Any:

@@ -188,7 +188,8 @@ PARTS: tuple[ArchivePart, ...] = (
             "parent", "duplicate_of", "dose", "purpose", "fields", "flags", "revision_number",
             "first_reply_at", "deleted_at", "created_at",
         ),
-        _select_in_project(Item), later=("parent", "duplicate_of"),
+        _select_in_project(Item), texts={"fields": redact.mask_fields},
+        later=("parent", "duplicate_of"),
     ),
     ArchivePart(
         "revisions", Revision, ("item", "number"),

@@ -4,11 +4,13 @@ from datetime import datetime
 from itertools import chain, count
 from typing import Any
 
+from django.db import IntegrityError
 from django.db.models import Max
 from django.utils.text import slugify
 
 from annotation import tasktypes
 from annotation.db import transactions
+from annotation.errors import FieldError
 from annotation.items import taxonomy
 from annotation.labelling import work_order
 from annotation.models import (
@@ -22,6 +24,7 @@ from annotation.models import (
 )
 
 _SLUG_LENGTH = 80
+NAME_TAKEN = "There is a project of this name. Choose another one."
 
 
 def load_task_type_version(slug: str) -> TaskTypeVersion:
@@ -88,12 +91,22 @@ def free_slug(name: str) -> str:
 
 
 def create_led_project(account: Account, name: str, **values: Any) -> Project:
-    """Create a project of this name with the account as its lead, and record it in the audit
-    log."""
-    with transactions.transact():
-        settings = work_order.choose_for_new_project() | values
-        project = create_audited_project(free_slug(name), name=name, **settings)
-        add_lead(project, account)
+    """Create a project of this name with the account as its lead, and record it in the audit log.
+
+    Raises `FieldError` if the account sees a project of this name, or if somebody else creates one
+    at the same moment.
+    """
+    try:
+        with transactions.transact():
+            # A form that is sent twice waits here, and then finds the project of the first time.
+            Account.objects.select_for_update(no_key=True).get(pk=account.pk)
+            if Project.objects.visible_to(account).filter(name__iexact=name).exists():
+                raise FieldError(NAME_TAKEN, "name")
+            settings = work_order.choose_for_new_project() | values
+            project = create_audited_project(free_slug(name), name=name, **settings)
+            add_lead(project, account)
+    except IntegrityError as error:
+        raise FieldError("Somebody else creates a project at this moment. Try again.") from error
     return project
 
 

@@ -11,11 +11,21 @@ from django.utils import timezone
 
 from annotation.errors import Refused
 from annotation.labelling import bulk_changes
-from annotation.models import Account, BulkChange, Event, Invitation, Item, Membership, Role
+from annotation.models import (
+    Account,
+    BulkChange,
+    Event,
+    Invitation,
+    Item,
+    Membership,
+    Project,
+    Role,
+)
 from annotation.projects import invitations, members, sign_in_links
+from annotation.projects.creation import load_task_type_version
 from annotation.reports import personal_data
 from tests.annotation.test_queue_threads import at_once
-from tests.builders import make_account, make_item, make_member, make_project
+from tests.builders import browser_of, make_account, make_item, make_member, make_project
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -36,6 +46,17 @@ def test_of_leads_who_suspend_each_other_at_once_those_who_were_first_are_left()
     done = sum(at_once(*works))
     assert 0 < done < 4
     assert Membership.objects.in_project(project).who_manage().count() == 4 - done
+
+
+def test_a_project_that_is_created_twice_at_once_is_there_once() -> None:
+    account = make_account()
+    load_task_type_version("rating")
+    Account.objects.filter(pk=account.pk).update(creates_projects=True)
+    said = {"name": "Reviews", "task_type": "rating", "categories": "fbi"}
+    browsers = [browser_of(account) for _ in range(4)]
+    works = [lambda one=one: one.post(reverse("new-project"), said) for one in browsers]
+    assert sorted(answer.status_code for answer in at_once(*works)) == [302, 422, 422, 422]
+    assert Project.objects.get().slug == "reviews"
 
 
 def test_who_is_removed_adds_no_lead_by_a_request_that_was_under_way() -> None:

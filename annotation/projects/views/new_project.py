@@ -13,6 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation import tasktypes
+from annotation.errors import FieldError
 from annotation.items import taxonomy
 from annotation.models import Account, Project
 from annotation.projects import access, creation
@@ -59,7 +60,7 @@ class NewProjectForm(forms.Form):
         """Refuse the name of a project that the person sees: nobody could tell the two apart."""
         name = " ".join(str(self.cleaned_data["name"]).split())
         if self._seen.filter(name__iexact=name).exists():
-            raise forms.ValidationError("There is a project of this name. Choose another one.")
+            raise forms.ValidationError(creation.NAME_TAKEN)
         return name
 
     def __init__(self, data: Any, account: Account) -> None:
@@ -91,13 +92,17 @@ def new_project(request: HttpRequest) -> HttpResponse:
     form = NewProjectForm(request.POST if request.method == "POST" else None, account)
     if request.method == "POST" and form.is_valid():
         said = form.cleaned_data
-        project = creation.create_led_project(
-            account, said["name"], description=said["description"], **_begin_with(said)
-        )
-        if said["empty_rubric"] and not said.get("like"):
-            _empty_rubric(project)
-        messages.success(request, f"{project.name} is created, and you are its lead.")
-        return redirect("project", slug=project.slug)
+        try:
+            project = creation.create_led_project(
+                account, said["name"], description=said["description"], **_begin_with(said)
+            )
+        except FieldError as error:
+            form.add_error("name", str(error))
+        else:
+            if said["empty_rubric"] and not said.get("like"):
+                _empty_rubric(project)
+            messages.success(request, f"{project.name} is created, and you are its lead.")
+            return redirect("project", slug=project.slug)
     status = 422 if form.errors else 200
     return render(request, "annotation/new_project.html", {"form": form}, status=status)
 

@@ -46,14 +46,14 @@ def take_next(member: Membership, *, now: datetime) -> Verification | Waiting:
     """
     if qualification.is_due(member):
         return offers.explain_waiting(member, Stage.VERIFY, now)
-    offer = queue.next_offer(member, stage=Stage.VERIFY, now=now)
-    if isinstance(offer, Waiting):
-        return offer
-    first, decided = _decided_label(offer.item)
-    if first is None or decided is None:
-        with transactions.transact():
-            offer.slot.close()
-        return take_next(member, now=now)  # that label was undone in the meantime
+    while True:
+        offer = queue.next_offer(member, stage=Stage.VERIFY, now=now)
+        if isinstance(offer, Waiting):
+            return offer
+        first, decided = _decided_label(offer.item)
+        if first is not None and decided is not None:
+            break
+        _withdraw_from_verification(offer, now)
     if not member.project.verify_blind:
         visibility.record_seen(member, offer.item, now=now)
     return Verification(offer, first, decided)
@@ -122,6 +122,20 @@ def measure_contest_rate(project: Project) -> ContestRate:
         clusters.setdefault(cluster, []).append(not confirmed)
     sums = sum_clusters((len(said), sum(said)) for said in clusters.values())
     return ContestRate(sums.n, int(sums.y), clustered_wilson(sums))
+
+
+def _withdraw_from_verification(offer: Offer, now: datetime) -> None:
+    """Close the offered slot if the labels give no result any more: a label was undone in the
+    meantime, or a lead chose another rule. If no label is to come, the item then waits for what
+    follows a disagreement."""
+    with transactions.transact():
+        item = Item.objects.locked().get(pk=offer.item.pk)
+        item.project = offer.item.project
+        first, decided = _decided_label(item)
+        if first is None or decided is None:
+            offer.slot.close()
+        if decided is None:
+            resolution.update_resolution(item, now=now)
 
 
 def _decided_label(item: Item) -> tuple[Label | None, dict[str, Any] | None]:

@@ -167,6 +167,26 @@ def test_a_label_that_was_taken_back_is_not_shown(first: Membership, second: Mem
     assert states(item, Stage.VERIFY) == ["closed"]
 
 
+def test_labels_that_another_rule_gives_no_result_go_to_an_adjudicator(
+    first: Membership, second: Membership
+) -> None:
+    """Otherwise the items would wait for nobody."""
+    Project.objects.update(overlap=3)
+    first.project.refresh_from_db()
+    items = [make_item(first.project) for _ in range(2)]
+    others = [make_member(first.project) for _ in range(2)]
+    for member, choice in ((first, "valid"), (others[0], "valid"), (others[1], "invalid")):
+        for _ in items:
+            say(member, take(member), choice)
+    assert [states(item, Stage.VERIFY) for item in items] == [["open"], ["open"]]
+    Project.objects.update(rules={"choice": "unanimous"})
+    second = Membership.objects.select_related("project").get(pk=second.pk)
+    assert isinstance(verification.take_next(second, now=timezone.now()), queue.Waiting)
+    for item in items:
+        assert states(item, Stage.VERIFY) == ["closed"]
+        assert Slot.objects.get(item=item, stage=Stage.ADJUDICATE).reason == Reason.DISPUTED
+
+
 def test_a_label_that_changes_after_its_contest_is_verified_anew(
     first: Membership, second: Membership
 ) -> None:

@@ -50,8 +50,8 @@ def set_answer(
 ) -> Resolution:
     """Make the item a qualification or control item, or replace its known answer.
 
-    Raises `Refused` while somebody is labelling the item, and `FieldError` for answers that the
-    task type does not accept.
+    Raises `Refused` while somebody is labelling the item or it waits for a decision, and
+    `FieldError` for answers that the task type does not accept.
     """
     now = now or timezone.now()
     task = tasktypes.load_task_type(project)
@@ -201,6 +201,9 @@ def _check_free(item: Item, now: datetime) -> None:
         return
     if Slot.objects.filter(item=item).held(now).exists():
         raise Refused("Somebody is labelling this item now. Try again later.")
+    if Slot.objects.of_item(item).at_stage(Stage.ADJUDICATE).in_use().exists():
+        # The decision would replace the known answer.
+        raise Refused("This item waits for a decision. Decide it first, or cancel the request.")
     labelled = Label.objects.counted().filter(item=item, stage=Stage.LABEL).exists()
     if labelled and not Resolution.objects.current().of_item(item).exists():
         raise Refused("This item already has labels. Wait until it has its final label.")

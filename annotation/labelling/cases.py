@@ -44,6 +44,8 @@ DISAGREEMENT_REASONS = {
     "guidelines": "The guidelines leave a gap",
     "slip": "Somebody made a mistake",
 }
+# A decision would replace that answer.
+_KNOWN = "This item has a known correct answer. Change that answer instead."
 # The order in which cases are offered.
 REASON_ORDER = (
     Reason.DISPUTED,
@@ -211,7 +213,7 @@ def request_decision(member: Membership, item: Item, *, now: datetime) -> Slot:
     Raises `Refused` for an item with a known answer, since a decision would replace that answer.
     """
     if item.purpose in PURPOSES:
-        raise Refused("This item has a known correct answer. Change that answer instead.")
+        raise Refused(_KNOWN)
     with transactions.transact():
         locked = Item.objects.locked().get(pk=item.pk)
         readiness.check_ready(locked)
@@ -256,6 +258,8 @@ def why_barred(member: Membership, item: Item) -> str:
     """The reason why the member may not decide the item; "" if the member may."""
     if member.pk is None:
         return "To decide, add yourself to the project as an adjudicator or a lead."
+    if item.purpose in PURPOSES:
+        return _KNOWN
     if not visibility.has_labelled(member, item):
         return ""
     able = Membership.objects.in_project(member.project).with_role_in(RIGHTS["adjudicate"])

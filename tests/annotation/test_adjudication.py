@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from annotation.errors import Refused
-from annotation.labelling import adjudication, cases, queue
+from annotation.labelling import adjudication, answer_key, cases, queue
 from annotation.models import (
     Item,
     Label,
@@ -224,6 +224,30 @@ def test_a_request_can_be_taken_back_until_somebody_begins(judge: Membership) ->
     assert Slot.objects.filter(item=item, stage=Stage.ADJUDICATE).count() == 1
     shown(judge, item)
     assert not cases.withdraw_request(judge, item)
+
+
+def test_an_item_that_waits_for_a_decision_gets_no_known_answer(judge: Membership) -> None:
+    """The decision would replace it."""
+    item = disputed(judge, "valid", "valid")
+    cases.request_decision(judge, item, now=timezone.now())
+    with pytest.raises(Refused, match="waits for a decision"):
+        answer_key.set_answer(judge.project, item, "probe", {"choice": "invalid"}, "", judge)
+    decide(judge, item)
+    answer_key.set_answer(judge.project, item, "probe", {"choice": "invalid"}, "", judge)
+    assert standing(item).source == Resolution.Source.KNOWN
+
+
+def test_a_known_answer_is_not_replaced_by_a_page_that_stayed_open(judge: Membership) -> None:
+    item = disputed(judge)
+    decide(judge, item)
+    offer = shown(judge, item).offer
+    assert offer
+    answer_key.set_answer(judge.project, item, "probe", {"choice": "invalid"}, "", judge)
+    sent = offer.submission({"choice": "valid"})
+    with pytest.raises(Refused, match="known correct answer"):
+        cases.decide(judge, sent, why="slip", now=timezone.now())
+    assert standing(item).value == "invalid"
+    assert shown(judge, item).offer is None
 
 
 @pytest.mark.parametrize("purpose", ["practice", "probe"])

@@ -149,9 +149,10 @@ class SlotQuerySet(models.QuerySet["Slot"]):
         return self.select_related("item").defer("item__fields").order_by("held_until", "pk")
 
     def undecided(self, project_id: int, order: Iterable[str]) -> SlotQuerySet:
-        """Slots of live items that wait for adjudication, sorted by reason in this order."""
+        """Slots of items in the data set that wait for adjudication, sorted by reason in this
+        order."""
         ranks = [When(reason=reason, then=rank) for rank, reason in enumerate(order)]
-        waiting = self.in_project(project_id).at_stage("adjudicate").in_use().of_live_items()
+        waiting = self.in_project(project_id).at_stage("adjudicate").in_use().in_data_set()
         ranked = waiting.annotate(rank=Case(*ranks, default=len(ranks)))
         # An item may have megabytes of fields.
         shown = ranked.select_related("item", "member").defer("item__fields")

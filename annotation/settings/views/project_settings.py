@@ -12,6 +12,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from annotation import tasks, tasktypes
+from annotation.errors import Stale
 from annotation.htmx import HtmxRequest
 from annotation.labelling import work_order
 from annotation.models import Membership, Project, TextFormat
@@ -216,9 +217,14 @@ def edit_settings(request: HtmxRequest, slug: str) -> HttpResponse:
         return _page(
             request, lead, form, reach=project_settings.preview_change(lead.project, form.values())
         )
-    applied = project_settings.apply_change(
-        lead.project, access.ensure_membership(lead), form.values()
-    )
+    try:
+        applied = project_settings.apply_change(
+            lead.project, access.ensure_membership(lead), form.values(), seen=int(form.data["seen"])
+        )
+    except Stale as problem:  # somebody else saved since the form was checked
+        form.add_error(None, str(problem))
+        reach = project_settings.preview_change(lead.project, form.values())
+        return _page(request, lead, form, status=422, reach=reach)
     if applied.job:
         tasks.send_resize(applied.job.pk)
     messages.success(request, _describe_result(applied))

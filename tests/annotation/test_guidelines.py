@@ -1,5 +1,7 @@
 """Versions of what annotators are told."""
 
+from typing import Any
+
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -245,6 +247,24 @@ def test_a_lead_is_told_whether_there_is_a_new_version(lead: Membership) -> None
     ):
         answer = browser.post(place, {"base": base, "text": text, "note": ""}, follow=True)
         assert said in answer.content.decode()
+
+
+def test_nor_if_they_publish_at_the_same_moment(
+    lead: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked = guidelines.publish
+
+    def publish_second(*given: Any, **values: Any) -> Any:
+        """Somebody else publishes after the form was checked."""
+        checked(lead.project, "Theirs.", {}, "", None)
+        return checked(*given, **values)
+
+    monkeypatch.setattr(guidelines, "publish", publish_second)
+    status, shown = send(lead, base="0", text="Mine.", note="")
+    assert status == 422
+    assert "Somebody published another version" in shown
+    assert "Mine." in shown
+    assert lead.project.guidelines.get().text == "Theirs."
 
 
 def test_empty_guidelines_are_not_published(lead: Membership) -> None:

@@ -88,6 +88,7 @@ def edit_guidelines(request: HttpRequest, slug: str) -> HttpResponse:
             variants,
             form.cleaned_data["note"],
             access.ensure_membership(lead),
+            base=current.number if current else 0,
         )
     except Refused as problem:
         form.add_error(None, str(problem))

@@ -225,8 +225,8 @@ def _close_unfilled(item: Item, *stages: str) -> None:
 
 
 def _restore_resolution(item: Item, now: datetime) -> bool:
-    """Restore the resolution that ended when the answer became known, unless it came from labels
-    alone, which give it anew; return True if there was one."""
+    """Restore the resolution that ended when the answer became known, unless it was undone since or
+    came from labels alone, which give it anew; return True if there was one."""
     of_item = Resolution.objects.filter(item=item, revision=item.revision())
     known = of_item.known().values("created_at")
     before = of_item.not_known().filter(ended_at__in=known).order_by("-ended_at").first()
@@ -235,9 +235,20 @@ def _restore_resolution(item: Item, now: datetime) -> bool:
         return False
     if before.source == Resolution.Source.LABELS and before.rule not in decided:
         return False
+    if _is_undone(before):
+        return False
     before.pk, before.current, before.created_at, before.ended_at = None, True, now, None
     before.save(force_insert=True)
     return True
+
+
+def _is_undone(before: Resolution) -> bool:
+    """True if the decision or verification that made the resolution was undone since."""
+    labels = Label.objects.current().of_item(before.item).of_revision(before.revision)
+    if before.source == Resolution.Source.ADJUDICATED:
+        decisions = labels.at_stage(Stage.ADJUDICATE).filter(member=before.member_id)
+        return not decisions.exists()
+    return before.rule == resolution.VERIFIED and not labels.at_stage(Stage.VERIFY).exists()
 
 
 def _was_current(known: Resolution, time: datetime) -> bool:

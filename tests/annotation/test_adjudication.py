@@ -250,6 +250,18 @@ def test_a_known_answer_is_not_replaced_by_a_page_that_stayed_open(judge: Member
     assert shown(judge, item).offer is None
 
 
+def test_a_decision_that_was_undone_does_not_come_back_with_the_item(judge: Membership) -> None:
+    """It was undone while the item had a known answer."""
+    item = disputed(judge)
+    decide(judge, item, "score-invariant")
+    answer_key.set_answer(judge.project, item, "probe", {"choice": "invalid"}, "", judge)
+    cases.undo_decision(judge, now=timezone.now())
+    assert standing(item).value == "invalid"
+    answer_key.release_item(Item.objects.get(), judge)
+    assert not Resolution.objects.current().exists()
+    assert decide(judge, item, "valid").choice == standing(item).value
+
+
 @pytest.mark.parametrize("purpose", ["practice", "probe"])
 def test_what_is_known_of_an_item_is_not_decided(judge: Membership, purpose: str) -> None:
     item = make_item(judge.project, purpose=purpose, slots=0)

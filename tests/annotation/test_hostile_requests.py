@@ -5,7 +5,7 @@ import json
 import pytest
 from django.test import Client
 
-from annotation.models import ApiToken, Draft
+from annotation.models import ApiToken, Draft, Mark
 from tests.builders import Cast, cast, make_guidelines, make_item, take
 
 pytestmark = pytest.mark.django_db
@@ -59,6 +59,14 @@ def test_a_flag_on_a_key_that_no_column_takes_is_refused(people: Cast) -> None:
     headers = {"HX-Request": "true"}
     client = browser(people, "annotator")
     assert client.post(address, {"item": "a\0b"}, headers=headers).status_code == 422
+
+
+def test_the_note_of_a_flag_is_stored_without_what_no_column_takes(people: Cast) -> None:
+    take(people.annotator)
+    address = f"/projects/{people.project.slug}/label/flag/"
+    said = {"item": "x", "note": "a\0b"}
+    assert browser(people, "annotator").post(address, said).status_code == 302
+    assert Mark.objects.get().note == "ab"
 
 
 @pytest.mark.parametrize("key", ["\ud800", "a\0b", ["x"], {"x": 1}])

@@ -63,9 +63,10 @@ def delete_draft(request: HtmxRequest, member: Membership) -> HttpResponse:
 @submission_view
 def toggle_flag(request: HtmxRequest, member: Membership) -> HttpResponse:
     """Flag the item for a lead, or remove the flag."""
-    key = request.POST.get("item", "").replace("\0", "")  # PostgreSQL refuses to search for NUL
+    # PostgreSQL refuses to search for NUL and to store it.
+    key, note = (request.POST.get(name, "").replace("\0", "") for name in ("item", "note"))
     try:
-        stands = queue.toggle_flag(member, key, note=request.POST.get("note", "")[:2000])
+        stands = queue.toggle_flag(member, key, note=note[:2000])
     except Refused as problem:
         said, status = {"problem": str(problem)}, 422
     else:

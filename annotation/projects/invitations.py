@@ -4,13 +4,16 @@ Also sends the invitation e-mails.
 """
 
 import re
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.core.mail import send_mail
+from django.core.mail import get_connection, send_mail
+from django.core.mail.backends.base import BaseEmailBackend
 from django.core.validators import validate_email
 from django.db import IntegrityError
 from django.template.loader import render_to_string
@@ -22,10 +25,16 @@ from annotation.models import Account, Event, Invitation, Membership
 from annotation.projects import access, members
 from annotation.projects.visible_names import check_visible
 
+# After so many seconds, nothing more is sent: browsers and proxies give up after a minute, and the
+# links would never be shown.
+MAIL_SECONDS = 20.0
 
-def send_invitation(invitation: Invitation, link: str) -> bool | None:
+
+def send_invitation(
+    invitation: Invitation, link: str, connection: BaseEmailBackend | None = None
+) -> bool | None:
     """Send the link of an invitation. Return True if it was sent, None if the invitation has no
-    address.
+    address. With a connection to the mail server, that one is used, and opened if it is not open.
 
     Without a mail server nothing is sent, since the link would appear in the server's output.
     """
@@ -34,11 +43,38 @@ def send_invitation(invitation: Invitation, link: str) -> bool | None:
     if not settings.EMAIL_HOST:
         return False
     text = render_to_string("annotation/invitation.txt", {"invitation": invitation, "link": link})
+    subject, address = "An invitation to Blindspot", invitation.email
     try:
-        send_mail("An invitation to Blindspot", text, None, [invitation.email])
-    except OSError:  # the base class of all errors of smtplib
+        if connection:
+            connection.open()
+        send_mail(subject, text, None, [address], connection=connection)
+    # OSError is the base class of all errors of smtplib, ValueError is for an address that no
+    # message can have, such as one with a domain that is too long when it is encoded.
+    except (OSError, ValueError):
+        _close(connection)  # it may be broken
         return False
     return True
+
+
+def send_invitations(
+    made: Iterable[tuple[Invitation, str]], *, seconds: Callable[[], float] = time.monotonic
+) -> list[bool | None]:
+    """Send the links of invitations over one connection, since connecting takes most of the time.
+    Return what `send_invitation` does for each; what could not be sent within `MAIL_SECONDS` is not
+    sent."""
+    connection, ends = get_connection(), seconds() + MAIL_SECONDS
+    sent: list[bool | None] = []
+    for invitation, link in made:
+        late = bool(invitation.email) and seconds() >= ends
+        sent.append(False if late else send_invitation(invitation, link, connection))
+    _close(connection)
+    return sent
+
+
+def _close(connection: BaseEmailBackend | None) -> None:
+    with suppress(OSError):
+        if connection:
+            connection.close()
 
 
 # Choices for the number of days that a link is valid.

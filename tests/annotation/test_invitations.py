@@ -1,12 +1,15 @@
 """Invitations: one link, one person, once, until it expires or is taken back."""
 
+import itertools
 import re
 import time
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from unittest.mock import Mock
 
 import pytest
 from django.core import mail
+from django.core.mail.backends import locmem
 from django.test import Client, override_settings
 from django.urls import reverse
 from django.utils import timezone
@@ -315,6 +318,56 @@ def test_who_has_an_address_gets_the_link_by_mail(people: Cast) -> None:
         "tim@web.example",
     ]  # fmt: skip
     assert page.count(">sent<") == 5
+
+
+@override_settings(EMAIL_HOST="mail.lab.example")
+def test_all_links_of_a_list_are_sent_over_one_connection(
+    people: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used = list_connections(monkeypatch)
+    assert invite_many(people, TWELVE).count(">sent<") == 5
+    assert len(used) == 5
+    assert len({id(one) for one in used}) == 1
+
+
+@override_settings(EMAIL_HOST="mail.lab.example")
+def test_links_are_shown_although_the_mail_server_takes_long(people: Cast) -> None:
+    wanted = invitations.read_people(TWELVE, role="annotator", days=7)
+    found = invitations.create_invitations(people.lead, wanted, now=timezone.now())
+    # Each look at the clock is 8 s after the one before: the third address would come after 20 s.
+    clock = itertools.count(step=8.0)
+    sent = invitations.send_invitations(found, seconds=lambda: float(next(clock)))
+    assert sent == [True, True, None, False, False, False]
+    assert len(mail.outbox) == 2
+
+
+@override_settings(
+    EMAIL_HOST="mail.lab.example", EMAIL_BACKEND="django.core.mail.backends.smtp.EmailBackend"
+)
+def test_an_address_that_no_message_can_have_does_not_stop_the_others(
+    people: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each part of a domain may have 63 characters when it is encoded."""
+    server = Mock(**{"sendmail.return_value": {}})
+    monkeypatch.setattr("smtplib.SMTP", lambda *_, **__: server)
+    too_long = "ä" * 60
+    page = invite_many(people, f"Ada ada@{too_long}.example\ngrace@navy.example")
+    assert page.count("not sent: pass on the link") == 1
+    assert page.count(">sent<") == 1
+    assert [call.args[1] for call in server.sendmail.call_args_list] == [["grace@navy.example"]]
+
+
+def list_connections(monkeypatch: pytest.MonkeyPatch) -> list[locmem.EmailBackend]:
+    """The connection that each message was sent over."""
+    used: list[locmem.EmailBackend] = []
+    send = locmem.EmailBackend.send_messages
+
+    def send_and_note(self: locmem.EmailBackend, messages: list[mail.EmailMessage]) -> int:
+        used.append(self)
+        return send(self, messages)
+
+    monkeypatch.setattr(locmem.EmailBackend, "send_messages", send_and_note)
+    return used
 
 
 @pytest.mark.parametrize(

@@ -163,9 +163,8 @@ def _invite_many(request: HttpRequest, lead: Membership) -> HttpResponse:
                 (made, request.build_absolute_uri(reverse("invitation", args=[key])))
                 for made, key in found
             ]
-            context["made"] = [
-                (made, link, invitations.send_invitation(made, link)) for made, link in links
-            ]
+            sent = invitations.send_invitations(links)
+            context["made"] = [(*one, was) for one, was in zip(links, sent, strict=True)]
             return render(request, "annotation/invited_many.html", context)
     # The page opens where the error stands.
     one.fields["alias"].widget.attrs.pop("autofocus")

@@ -9,6 +9,7 @@ from typing import Any
 import django_filters as filters
 from django import forms
 from django.core.exceptions import ValidationError
+from django.core.validators import RegexValidator
 
 from annotation import tasktypes
 from annotation.importing import flags
@@ -162,7 +163,13 @@ class ItemFilter(filters.FilterSet):
     longer_than = filters.NumberFilter(
         method="said_to_be", label="Labelling time over (seconds)", min_value=0
     )
-    wrote = filters.CharFilter(method="said_to_be", label="Has text in", max_length=80)
+    # A database takes digits for a position in a list, and PostgreSQL refuses too many of them.
+    wrote = filters.CharFilter(
+        method="said_to_be",
+        label="Has text in",
+        max_length=80,
+        validators=[RegexValidator(r"\A[a-z]", "Fields have names that begin with a letter.")],
+    )
     search = filters.CharFilter(method="search_key", label="Key contains", max_length=200)
     items = filters.ChoiceFilter(
         choices=PURPOSE_CHOICES, method="as_tests", empty_label="Any", label="Items"

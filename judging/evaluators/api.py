@@ -7,7 +7,6 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import QuerySet
-from django.shortcuts import get_object_or_404
 from django.urls import path
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -221,11 +220,11 @@ def endpoint(request: Request, name: str) -> Response:
     """One endpoint; a site admin's PATCH changes only the given settings. DELETE works only if no
     run uses the endpoint."""
     if request.method == "DELETE":
-        found = get_object_or_404(endpoints.list_changeable(request), name=name)
+        found = endpoints.get_changeable(request, name)
         endpoints.delete_endpoint(found, access.require_site_admin(request))
         return Response(status=204)
     if request.method == "PATCH":
-        _update_endpoint(request, get_object_or_404(endpoints.list_changeable(request), name=name))
+        _update_endpoint(request, endpoints.get_changeable(request, name))
     found = endpoints.get_visible(request, name)
     return respond_with_etag(EndpointSerializer(found).data, _get_settings(found))
 
@@ -243,7 +242,7 @@ def try_endpoint(request: Request, name: str) -> Response:
 def change_endpoint(request: Request, name: str, step: str) -> Response:
     """Archive an endpoint, as a site admin, so that it takes no new runs, or restore it. Runs that
     use it go on."""
-    found = get_object_or_404(endpoints.list_changeable(request), name=name)
+    found = endpoints.get_changeable(request, name)
     endpoints.STEPS[step](found, access.require_site_admin(request))
     return Response(EndpointSerializer(found).data)
 

@@ -98,6 +98,20 @@ def test_items_are_not_looked_for_by_what_no_column_takes(
     assert not answer.context["page"].object_list
 
 
+def test_items_are_not_looked_for_by_text_in_a_field_of_digits(people: Cast) -> None:
+    address = f"/api/v1/projects/{people.project.slug}/items/?wrote={DIGITS[:40]}"
+    assert browser(people, "lead").get(address).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("method", "step"), [("patch", ""), ("delete", ""), ("post", "archive/"), ("post", "test/")]
+)
+def test_no_endpoint_has_a_name_that_no_column_takes(people: Cast, method: str, step: str) -> None:
+    address = f"/api/v1/endpoints/a%00b/{step}"
+    answer = browser(people, "admin").generic(method.upper(), address, "{}", "application/json")
+    assert answer.status_code == 404
+
+
 def test_people_agree_on_nothing_in_a_category_that_no_column_takes(people: Cast) -> None:
     address = f"/api/v1/projects/{people.project.slug}/agreement/?category=a%00b"
     assert browser(people, "lead").get(address).status_code == 200

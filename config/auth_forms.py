@@ -65,6 +65,14 @@ class AccountAdapter(DefaultAccountAdapter):
                 way["description"] = "Use your passkey"
         return ways
 
+    def authenticate(self, request: HttpRequest, **credentials: Any) -> Any:
+        """Return the account with this name or address and this password; None if there is none."""
+        # allauth tries what is given as both as an address too. With an address given twice, it
+        # would check the password of an account twice, and the time would tell that there is one.
+        if credentials.get("email") == credentials.get("username"):
+            credentials.pop("email", None)
+        return super().authenticate(request, **credentials)
+
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         """Count the attempt; authentication takes it back if the password is right. Raises
         ValidationError after too many wrong passwords for this account, from this address or from

@@ -5,6 +5,7 @@ import time
 from typing import Any
 
 import pytest
+from django.contrib.auth.hashers import MD5PasswordHasher
 from django.contrib.sessions.models import Session
 from django.core import mail
 from django.core.cache import cache
@@ -62,6 +63,25 @@ def test_a_closed_account_stays_out_even_with_its_password(client: Client) -> No
     make_account("gone", is_active=False)
     client.post(LOGIN, {"login": "gone", "password": PASSWORD})
     assert client.get("/").status_code == 302
+
+
+@pytest.mark.usefixtures("account")
+def test_a_wrong_password_takes_as_long_whether_or_not_there_is_an_account(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nearly all of the time is that of the digests of passwords."""
+    digests: list[str] = []
+    encode = MD5PasswordHasher.encode
+
+    def encode_and_note(self: MD5PasswordHasher, password: str, salt: str) -> str:
+        digests.append(login)
+        return encode(self, password, salt)
+
+    monkeypatch.setattr(MD5PasswordHasher, "encode", encode_and_note)
+    logins = ["ada", "ada@lab.example", "nobody", "nobody@lab.example"]
+    for login in logins:
+        assert not gets_in(client, login, "wrong")
+    assert digests == logins
 
 
 def test_after_five_wrong_passwords_the_right_one_has_to_wait(

@@ -13,6 +13,7 @@ from typing import Any
 from allauth.account.app_settings import REAUTHENTICATION_TIMEOUT
 from allauth.account.internal.flows.login import get_authentication_records
 from allauth.account.internal.flows.reauthentication import get_reauthentication_flows
+from allauth.core import context
 from allauth.core.internal.cryptokit import normalize_user_code
 from allauth.mfa import app_settings as mfa_settings
 from allauth.mfa.adapter import DefaultMFAAdapter, get_adapter
@@ -36,6 +37,7 @@ from django.core.validators import MaxLengthValidator
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect
 from django.urls import Resolver404, resolve
+from fido2.webauthn import CollectedClientData
 
 from annotation.api.responses import PROBLEM_CONTENT_TYPE, build_problem
 from annotation.db import transactions
@@ -252,6 +254,15 @@ def _check_passkey(check: Callable[[], Any]) -> Any:
         raise ValidationError(PASSKEY_REFUSED) from error
 
 
+def _check_origin(said: CollectedClientData) -> None:
+    """Raise `ValidationError` for what a passkey signed at another address than that of the site.
+    The library also accepts subdomains and other ports, where somebody else may have pages."""
+    request = context.request
+    own = {f"{request.scheme}://{request.get_host()}", *settings.CSRF_TRUSTED_ORIGINS}
+    if not settings.MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN and said.origin not in own:
+        raise ValidationError(PASSKEY_REFUSED)
+
+
 class _CredentialField(forms.JSONField):
     """What the browser says of a passkey."""
 
@@ -287,6 +298,7 @@ class AddPasskeyForm(webauthn_forms.AddWebAuthnForm):
         found: dict[str, Any] = _check_passkey(super().clean)
         if "credential" in found:
             made = webauthn.parse_registration_response(found["credential"])
+            _check_origin(made.response.client_data)
             data = made.response.attestation_object.auth_data.credential_data
             if webauthn.get_authenticator_by_credential_id(self.user, data.credential_id):
                 raise ValidationError("You have this passkey already.")
@@ -298,6 +310,8 @@ class PasskeyForm(webauthn_forms.AuthenticateWebAuthnForm):
 
     def clean_credential(self) -> Authenticator:
         found: Authenticator = _check_passkey(super().clean_credential)
+        made = webauthn.parse_authentication_response(self.cleaned_data["credential"])
+        _check_origin(made.response.client_data)
         return found
 
 

@@ -86,13 +86,20 @@ def test_the_passkey_of_another_account_does_not_let_in(ada: Account) -> None:
 
 
 def test_an_answer_that_another_site_was_given_does_not_let_in(ada: Account, settings: Any) -> None:
-    settings.MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = False  # as where SITE_URL is set
-    passkey = Passkey(origin="https://testserver")
+    # As where SITE_URL is set.
+    settings.MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = False
+    settings.CSRF_TRUSTED_ORIGINS = ["https://testserver"]
+    passkey = Passkey(origin="https://evil.testserver")
     client = asked_again(signed_in("ada"))
+    sent = {"name": "key", "credential": passkey.create(options(client, NEW))}
+    assert client.post(NEW, sent).status_code == 200
+    passkey.origin = "https://testserver"
     sent = {"name": "key", "credential": passkey.create(options(client, NEW))}
     assert client.post(NEW, sent).status_code == 302
     for site, origin in (
         ("testserver", "https://evil.example"),
+        ("testserver", "https://evil.testserver"),
+        ("testserver", "https://testserver:8443"),
         ("testserver", "http://testserver"),
         ("evil.example", "https://testserver"),
     ):

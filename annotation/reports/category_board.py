@@ -124,8 +124,8 @@ class BoardRow:
     surgicality: of the changed pieces in the claim checks, the share that the claim explains. The
         value of an item is the mean of its labels; the figure is the mean over items.
     alpha: Krippendorff's alpha of the deciding question, as on the page of agreement; no interval.
-    detectability: of the annotators who saw the item blind first, the share who said that there is
-        an error; the mean over items.
+    detectability: of the annotators who saw the item's current texts blind first, the share who
+        said that there is an error; the mean over items.
     more: the largest number of further items, all with the opposite outcome, for which the interval
         of `share` would stay on its side of the threshold (stats.rates.items_to_overturn). 0 means
         that a single item might move it across. None if the interval contains the threshold, so
@@ -452,16 +452,17 @@ def _is_check(asked: Any) -> bool:
 
 
 def _detectability(project: Project, by: Grouping) -> dict[str, ClusterSums]:
-    """Compute detectability from blind labels: per item, the share of annotators who reported an
-    error."""
+    """Compute detectability from blind labels of the current texts: per item, the share of
+    annotators who reported an error."""
     blind = tasktypes.load_version(project.task_type).blind
     if blind is None:
         return defaultdict(lambda: sum_clusters([]))
     first = blind.fields[0]
     yes = str(first.options[0].value) if first.options else ""
-    labels = Label.objects.current().in_project(project).in_data_set().at_stage(Stage.BLIND)
+    labels = Label.objects.of_current_texts().in_project(project).in_data_set()
     rows = (
-        labels.order_by()
+        labels.at_stage(Stage.BLIND)
+        .order_by()
         .values_list(by.expression("item__"), "item__cluster", "item")
         .annotate(n=Count("pk"), y=Count("pk", filter=Q(choice=yes)))
     )

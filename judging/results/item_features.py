@@ -216,7 +216,7 @@ def _load_detectability(project: Project) -> FeatureValues:
     options = blind.fields[0].options if blind else ()
     if not options:
         return {}
-    labels = Label.objects.current().in_project(project).at_stage(Stage.BLIND)
+    labels = Label.objects.of_current_texts().in_project(project).at_stage(Stage.BLIND)
     noticed = Count("pk", filter=Q(choice=str(options[0].value)))
     counted = labels.order_by().values_list("item").annotate(n=Count("pk"), y=noticed)
     return {item: y / n for item, n, y in counted}

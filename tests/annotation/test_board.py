@@ -134,6 +134,22 @@ def test_detectability_is_the_share_of_people_who_saw_the_error_blind(project: P
     assert (found.value, found.n) == (0.75, 2)
 
 
+def test_who_saw_former_texts_blind_did_not_see_the_error_of_the_current_ones(
+    project: Project,
+) -> None:
+    ada, ben, cem = (make_member(project) for _ in range(3))
+    corrected, other = make_item(project, slots=0), make_item(project, slots=0)
+    give(ada, "no", item=corrected, stage="blind", counted=False)
+    give(ada, "yes", item=other, stage="blind", counted=False)
+    make_revision(corrected, {"perturbed": "A spider has seven legs."}, author=ada)
+    [before] = rows(project)
+    give(ben, "yes", item=corrected, stage="blind", counted=False)
+    give(cem, "no", item=corrected, stage="blind", counted=False)
+    [row] = rows(project)
+    assert (before.detectability.value, before.detectability.n) == (1, 1)
+    assert (row.detectability.value, row.detectability.n) == (0.75, 2)
+
+
 def test_labels_of_excluded_items_are_no_finding_and_no_reason(project: Project) -> None:
     ada, ben = make_member(project), make_member(project)
     here, gone = make_item(project, slots=0), make_item(project, slots=0)

@@ -16,7 +16,7 @@ from judging.results import drilldown, item_features
 from judging.results.counted import UnknownField
 from judging.results.tables import blindspots
 from tests.annotation.test_pace import give
-from tests.builders import make_item, make_member, make_project
+from tests.builders import make_item, make_member, make_project, make_revision
 from tests.judging import builders_decided
 from tests.judging.builders_decided import CUT, make_audit, make_replied, scores
 from tests.judging.builders_judging import make_items
@@ -442,3 +442,13 @@ def test_an_error_is_as_detectable_as_people_saw_it_without_the_gold_answer() ->
             give(person, word, item=item, stage="blind", counted=False)
     found = item_features.load_features(project, ["detectability"], Revision.objects.none())
     assert found["detectability"] == {seen.pk: pytest.approx(2 / 3), unseen.pk: 0}
+
+
+def test_who_saw_former_texts_blind_counts_in_no_slice_of_the_current_ones() -> None:
+    project = make_project("blind")
+    item, [ada, ben] = make_item(project, slots=0), [make_member(project) for _ in range(2)]
+    give(ada, "no", item=item, stage="blind", counted=False)
+    make_revision(item, {"perturbed": "A spider has seven legs."}, author=ada)
+    give(ben, "yes", item=item, stage="blind", counted=False)
+    found = item_features.load_features(project, ["detectability"], Revision.objects.none())
+    assert found["detectability"] == {item.pk: 1}

@@ -43,6 +43,10 @@ class LabelQuerySet(models.QuerySet[Any]):
     def counted(self) -> LabelQuerySet:
         return self.filter(current=True, counted=True)
 
+    def of_current_texts(self) -> LabelQuerySet:
+        """Current labels of the texts that their items have now."""
+        return self.current().filter(revision__number=F("item__revision_number"))
+
     def of_item(self, item: Item) -> LabelQuerySet:
         return self.filter(item=item)
 

@@ -11,6 +11,7 @@ from urllib.parse import quote_plus
 
 from django.urls import reverse
 
+from annotation.labelling.models.labels import SI_ITEM
 from annotation.templatetags import figures as written
 from annotation.templatetags.figures import DASH
 from judging.models import Run
@@ -297,6 +298,11 @@ def items_url(one: Run, group: Row, number: int | None = None, /, **which: str) 
     if not group.get("ability"):
         # Items without ability are duplicates; over all abilities, the items with an error count.
         narrowed["items"] = "repeats" if "ability" in group else "errors"
+    if group.get("score_invariant") and "ability" not in group:
+        narrowed["ability"] = SI_ITEM
+    if narrowed.get("ability") == SI_ITEM and "score_invariant" in group:
+        # Some items of this ability may be labelled as errors. They have a row of their own.
+        narrowed["items"] = "invariant" if group["score_invariant"] else "errors"
     return outcomes_url(one, number, **{**narrowed, **which, "counted": "yes"})
 
 

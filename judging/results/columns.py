@@ -9,7 +9,6 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from annotation.labelling.models.labels import SI_ITEM
 from annotation.models import Project
 from annotation.templatetags import figures as written
 from judging.models import Run
@@ -41,8 +40,9 @@ def parse_fields(text: str) -> list[str]:
 
 
 def is_invariant(row: Row) -> bool:
-    """True if a row is about score-invariant items, according to its column or its ability."""
-    return bool(row["score_invariant"]) or row.get("ability") == SI_ITEM
+    """True if a row is about score-invariant items. Items that were meant to be score-invariant,
+    but are labelled as errors, have rows of their own."""
+    return bool(row["score_invariant"])
 
 
 def bad_if_undetected(row: Row) -> str:

@@ -117,9 +117,31 @@ def test_false_alarms_are_told_apart_by_the_ability_of_the_answer(
     false_alarm(project)
     page = shown(browser)
     assert rows(page)["made from Factual"].startswith("25.0 %")
-    [link] = re.findall(r'href="([^"]*source_ability=factual&amp;result=parsed[^"]*)"', page)
+    [link] = re.findall(r'href="([^"]*source_ability=factual[^"]*result=parsed[^"]*)"', page)
     outcomes = shown(browser, page=link.replace("&amp;", "&").removesuffix("#outcomes"))
     assert len(re.findall(r'<a href="[^"]*/items/item-', outcomes)) == 4
+
+
+def test_items_meant_to_be_score_invariant_but_labelled_as_errors_have_a_row_of_their_own(
+    browser: Client, project: Project
+) -> None:
+    meant = {"category": "score-invariant", "ability": "score-invariant"}
+    items = make_items(project, 3, "score-invariant", **meant)
+    items += make_items(project, 2, **meant)
+    make_judged(project, zip(items, ["undetected"] * 3 + ["detected"] * 2, strict=True))
+    page = shown(browser, "?by=ability", page="/projects/fbi/results/missing/")
+    found = {name: row for name, row in rows(page).items() if name.startswith("Score-invariant")}
+    assert "n 3 no false alarm" in found["Score-invariant"]
+    assert "false alarm" not in found["Score-invariant, labelled as errors"]
+    listed = [
+        items_of(browser, link.partition("runs/1/")[2].replace("&amp;", "&").partition("#")[0])
+        for link in re.findall(r'href="([^"]*result=parsed[^"]*)"', page)
+    ]
+    assert sorted(listed) == [["item-1", "item-2", "item-3"], ["item-4", "item-5"]]
+    matrix = shown(browser, page="/projects/fbi/results/by-category/")
+    for link in re.findall(r'href="([^"]*source_ability=factual[^"]*result=parsed[^"]*)"', matrix):
+        query = link.partition("runs/1/")[2].replace("&amp;", "&").partition("#")[0]
+        assert items_of(browser, query) in listed
 
 
 def test_a_few_false_alarms_are_not_shaded_and_many_missed_errors_are(

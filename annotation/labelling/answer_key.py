@@ -243,12 +243,16 @@ def _restore_resolution(item: Item, now: datetime) -> bool:
 
 
 def _is_undone(before: Resolution) -> bool:
-    """True if the decision or verification that made the resolution was undone since."""
-    labels = Label.objects.current().of_item(before.item).of_revision(before.revision)
+    """True if the decision or verification that made the resolution was undone after it ended."""
+    made = Label.objects.of_item(before.item).of_revision(before.revision)
     if before.source == Resolution.Source.ADJUDICATED:
-        decisions = labels.at_stage(Stage.ADJUDICATE).filter(member=before.member_id)
-        return not decisions.exists()
-    return before.rule == resolution.VERIFIED and not labels.at_stage(Stage.VERIFY).exists()
+        made = made.at_stage(Stage.ADJUDICATE).filter(member=before.member_id)
+    elif before.rule == resolution.VERIFIED:
+        made = made.at_stage(Stage.VERIFY)
+    else:
+        return False
+    undone = made.filter(withdrawn_at__gte=before.ended_at)
+    return undone.exists() and not made.current().exists()
 
 
 def _was_current(known: Resolution, time: datetime) -> bool:

@@ -135,7 +135,10 @@ def _build_scope(project: Project, runs: Sequence[Run], wanted: ArchiveOptions) 
     }
     while more := set(over.filter(from_run__in=found).values_list("to_run", flat=True)) - found:
         found |= more
-    return ArchiveScope(project, tuple(runs), tuple(sorted(found)), wanted.texts, wanted.replies)
+    # The project may have been sealed since it was read.
+    is_sealed = Project.objects.filter(pk=project.pk, sealed=True).exists()
+    pks = tuple(sorted(found))
+    return ArchiveScope(project, tuple(runs), pks, wanted.texts, wanted.replies, is_sealed)
 
 
 def _write_part(part: ArchivePart, scope: ArchiveScope, sealing: ArchiveWriter) -> int:

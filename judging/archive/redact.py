@@ -17,18 +17,15 @@ from stats.rouge import unicode_words
 @dataclass(frozen=True)
 class ArchiveScope:
     """The scope of an archive: the chosen runs, and all runs that their figures depend on. It also
-    says whether texts of items and people, and replies of evaluators, are included."""
+    says whether texts of items and people, and replies of evaluators, are included, and whether the
+    project is sealed."""
 
     project: Project
     chosen: tuple[Run, ...]
     runs: tuple[int, ...]
     texts: bool = False
     replies: bool = False
-
-    @cached_property
-    def is_sealed(self) -> bool:
-        """True if the project is sealed; it may have been since it was read."""
-        return Project.objects.filter(pk=self.project.pk, sealed=True).exists()
+    is_sealed: bool = False
 
     @cached_property
     def written(self) -> frozenset[str]:

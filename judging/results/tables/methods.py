@@ -32,6 +32,7 @@ from judging.evaluators.models import JSON_CHOICES
 from judging.models import Outcome, Reply, Run
 from judging.results import arrays, cells, columns, counted, figure_help, progress
 from judging.results.columns import Table
+from judging.results.metric_scales import SCORING_FRAMES
 from judging.results.tables import compare, cost
 from judging.results.tables.left_out import tabulate_left_out
 from judging.runs import run_config, supplements, warnings
@@ -244,9 +245,7 @@ def _run_sentences(
         if sums:
             yield from _token_sentences(sums)
     if run.samples > 1:
-        yield format_sentence(
-            "run", "votes" if run.pinned_strategy().votes else "repeats", samples=run.samples
-        )
+        yield format_sentence("run", _name_sampling(run.pinned_strategy()), samples=run.samples)
     if run.few_shot:
         yield format_sentence("run", "few_shot", number=len(run.few_shot))
     if run.occasion and not run.generates:
@@ -254,6 +253,17 @@ def _run_sentences(
     if run.while_labelling:
         yield format_sentence("run", "while_labelling")
     yield from _item_sentences(run, left_out)
+
+
+def _name_sampling(strategy: Strategy) -> str:
+    """The name of the sentence that says how the samples of an item count."""
+    if strategy.generates:
+        return "samples"
+    if strategy.frame in SCORING_FRAMES:
+        return "medians" if strategy.votes else "means"
+    if strategy.votes:
+        return "votes"
+    return "repeats" if strategy.frame in arrays.JUDGING_FRAMES else "verdicts"
 
 
 def _prompt_sentence(run: Run) -> str:
@@ -558,7 +568,7 @@ def _list_other_bases(runs: Sequence[Run], asked: Mapping[int, Strategy]) -> Ite
             yield _Basis("wilson", "recall", of, errors, errors)
             yield _Basis("wilson", "accuracy", of, every, every)
             yield _Basis("bootstrap", "F1 and MCC", of, every, every)
-        elif frame in {"rating", "rubric", "matching"}:
+        elif frame in SCORING_FRAMES:
             yield _Basis("bootstrap", "figures of ratings", of, every, every)
 
 

@@ -29,6 +29,7 @@ from tests.judging.builders_judging import (
     make_endpoint,
     make_items,
     make_judged,
+    make_responses,
     make_run,
     make_strategy,
 )
@@ -238,6 +239,28 @@ def test_repeats_and_votes_say_how_they_count(project: Project, votes: bool, nam
     assert said("run", name, text)
     assert not said("run", {"repeats": "votes", "votes": "repeats"}[name], text)
     assert "sampled 3 times" in text
+
+
+@pytest.mark.parametrize(
+    ("task", "strategy", "votes", "name"),
+    [
+        ("error-detection", "detect-1a", False, "verdicts"),
+        ("error-detection", "detect-1a", True, "votes"),
+        ("rating", "likert", False, "means"),
+        ("rating", "likert", True, "medians"),
+    ],
+)
+def test_samples_of_verdicts_and_of_numbers_say_how_they_count(
+    task: str, strategy: str, votes: bool, name: str
+) -> None:
+    project = make_project(task_type=task)
+    numbers = {"naturalness": 3, "relatedness": 2, "correctness": 1}
+    make_responses(project, ["error" if task == "error-detection" else "3/2/1"], **numbers)
+    endpoint, own = make_endpoint("https://judge.invalid/v1"), RunOverrides(votes=votes)
+    make_run(project, endpoint, strategy, samples=3, own=own)
+    text = told(project)
+    names = ("repeats", "votes", "verdicts", "means", "medians", "samples")
+    assert [one for one in names if said("run", one, text) and one != "samples"] == [name]
 
 
 def test_examples_canaries_and_runs_during_work_are_said(project: Project) -> None:

@@ -196,13 +196,13 @@ def cancel_import(job: Job, member: Membership, now: datetime) -> bool:
 
 def due_job_ids(now: datetime) -> list[int]:
     """Return the ids of the imports that wait for a worker, have lost their worker or have
-    expired."""
+    expired, the oldest first."""
     asked = job_queue.free_jobs_filter(now) & Q(
         result__step__in=[upload_files.CHECK, upload_files.STORE]
     )
     over = Q(result__deleted=False, result__expires__lte=now.timestamp())
     found = Job.objects.filter(asked | over & ~Q(state=Job.State.RUNNING), kind=JOB_KIND)
-    return list(found.values_list("pk", flat=True))
+    return list(found.order_by("pk").values_list("pk", flat=True))
 
 
 def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:

@@ -76,13 +76,12 @@ def get_password(job: Job, member: Membership) -> str:
 
 def due_job_ids(now: datetime) -> list[int]:
     """Return the ids of exports that wait for a worker, whose worker has died, or whose file has
-    expired.
-    """
+    expired, the oldest first."""
     over = Q(state=Job.State.FINISHED, result__expires__lte=now.timestamp())
     found = Job.objects.filter(
         job_queue.free_jobs_filter(now) | over & Q(result__deleted=False), kind=KIND
     )
-    return list(found.values_list("pk", flat=True))
+    return list(found.order_by("pk").values_list("pk", flat=True))
 
 
 def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:

@@ -631,7 +631,7 @@ def test_files_are_deleted_when_their_time_is_over(
     imported(lead, done)
     later = timezone.now() + jobs.FILE_RETENTION + timedelta(seconds=1)
     monkeypatch.setattr(jobs.timezone, "now", lambda: later)
-    assert sorted(jobs.due_job_ids(later)) == [job.pk, done.pk]
+    assert jobs.due_job_ids(later) == [job.pk, done.pk]
     assert jobs.run_job(job.pk)
     assert jobs.run_job(done.pk)
     assert list(upload_files.uploads_folder().iterdir()) == []

@@ -144,6 +144,11 @@ def test_the_audit_says_who_made_which_export(lead: Client, people: Cast) -> Non
     assert (event.data["rows"], event.data["filters"]) == (1, {"resolution": "valid"})
 
 
+def test_of_exports_that_wait_the_oldest_comes_first(lead: Client) -> None:
+    first, second = ask(lead), ask(lead)
+    assert jobs.due_job_ids(timezone.now()) == [first.pk, second.pk]
+
+
 def test_a_file_can_be_taken_for_some_days_and_is_deleted_then(
     lead: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -213,8 +213,8 @@ class OutcomeQuerySet(models.QuerySet[Any]):
         return self.filter(invariant=False).exclude(ability="")
 
     def of_invariant(self) -> OutcomeQuerySet:
-        """Outcomes of score-invariant items, duplicates included."""
-        return self.filter(invariant=True)
+        """Outcomes of score-invariant items, without duplicates."""
+        return self.filter(invariant=True).exclude(ability="")
 
     def of_repeats(self) -> OutcomeQuerySet:
         """Outcomes of duplicate items, which belong to no ability."""

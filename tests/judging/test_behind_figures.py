@@ -418,6 +418,15 @@ def test_false_alarms_lead_to_what_was_made_from_the_ability(
     assert keys(browser, errors) == ["item-1", "item-2"]
 
 
+def test_false_alarms_lead_to_no_duplicates(project: Project, browser: Client) -> None:
+    calm = make_items(project, 2, "score-invariant", origin="paraphrase")
+    again = make_items(project, 1, "score-invariant", origin="paraphrase", duplicate_of=calm[0])
+    judged = [(item, DETECTED) for item in (*make_items(project, 1), *calm, *again)]
+    make_replied(project, "vanilla", judged)
+    found = links(browser, "sensitivity/", "items=invariant")
+    assert {tuple(keys(browser, one)) for one in found} == {("item-1", "item-2")}
+
+
 def test_explanations_of_an_audit_lead_to_what_they_explain(
     project: Project, blind: Run, browser: Client
 ) -> None:

@@ -132,10 +132,27 @@ def test_expected_penalties_lead_to_their_items(run: Run, browser: Client) -> No
     of_lot, *_ = links(page, "expected=lot&result=parsed")
     of_none, *_ = links(page, "expected=nobody+said&result=parsed")
     missing, *_ = links(page, "expected=nobody+said&result=missing")
-    calm, *_ = links(page, "items=invariant&result=parsed")
+    calm, *_ = links(page, "items=invariant&ability=score-invariant&result=parsed")
     assert [keys(browser, one) for one in (of_lot, of_none, missing, calm)] == [
         ["item-3", "item-4"], ["item-1", "item-6"], ["item-5"], ["item-7", "item-8"],
     ]  # fmt: skip
+
+
+@pytest.mark.usefixtures("asked")
+def test_penalties_by_ability_tell_what_is_and_what_was_meant_to_be_score_invariant(
+    project: Project, items: list[Item], browser: Client
+) -> None:
+    calm = {"category": "score-invariant", "ability": "score-invariant"}
+    found = [*items, *make_items(project, 1, "score-invariant", **calm)]
+    found += make_items(project, 3, "valid", **calm)
+    make_replied(project, "vanilla", [(item, scores(9, 5)) for item in found])
+    page = shown(browser, f"{PENALTIES}&by=ability&ability=score-invariant")
+    assert [line[:3] for line in lines(page)] == [
+        ["Score-invariant", "None: score-invariant", "3"],
+        ["Score-invariant, labelled as errors", "No answer", "3"],
+    ]
+    behind = {tuple(keys(browser, one)) for one in links(page, "result=parsed")}
+    assert behind == {("item-7", "item-8", "item-9"), ("item-10", "item-11", "item-12")}
 
 
 @pytest.mark.usefixtures("asked")

@@ -374,14 +374,18 @@ class _Penalties(lines.RunGroups):
     """Groups and runs, whose figures link to the items of the row's expected penalty."""
 
     def items_url(self, row: Row, **which: str) -> str:
-        calm = row["expected"] == SI_ITEM
-        expected = {"items": "invariant"} if calm else {"expected": row["expected"]}
+        expected = {} if row["score_invariant"] else {"expected": row["expected"]}
         return super().items_url(row, **expected, **which)
 
 
 def _judging_rows(asked: PageQuery, tables: Sequence[Rows]) -> Rows:
-    """Rows of runs that judge items, with the column `score_invariant` that their groups need."""
-    return [{**row, "score_invariant": False} for row in tables[0] if asked.is_judging(row)]
+    """Rows of runs that judge items, with the column `score_invariant` that their groups need. Only
+    the table `penalties` has rows of score-invariant items."""
+    return [
+        {**row, "score_invariant": row.get("expected") == SI_ITEM}
+        for row in tables[0]
+        if asked.is_judging(row)
+    ]
 
 
 def _with_titles(asked: PageQuery, tables: Sequence[Rows]) -> Rows:

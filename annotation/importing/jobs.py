@@ -202,7 +202,7 @@ def due_job_ids(now: datetime) -> list[int]:
     )
     over = Q(result__deleted=False, result__expires__lte=now.timestamp())
     found = Job.objects.filter(asked | over & ~Q(state=Job.State.RUNNING), kind=JOB_KIND)
-    return list(found.order_by("pk").values_list("pk", flat=True))
+    return job_queue.in_turn(found, JOB_KIND, now)
 
 
 def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:

@@ -6,6 +6,7 @@ Jobs of a kind are numbered within their project.
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -53,12 +54,23 @@ def free_jobs_filter(now: datetime) -> Q:
 
 
 def due_job_ids(kind: str, now: datetime) -> list[int]:
-    """The ids of jobs that wait for a worker or whose worker is gone, the oldest first."""
+    """The ids of jobs that wait for a worker or whose worker is gone, in turn."""
     # A worker asks this every two seconds for each kind, and nearly always there is no job.
     if not _UNFINISHED.fetch(kind=kind):
         return []
-    free = Job.objects.filter(free_jobs_filter(now), kind=kind).order_by("pk")
-    return list(free.values_list("pk", flat=True))
+    return in_turn(Job.objects.filter(free_jobs_filter(now), kind=kind), kind, now)
+
+
+def in_turn(free: QuerySet[Job], kind: str, now: datetime) -> list[int]:
+    """The ids of free jobs of a kind, the oldest first. Projects take turns, so that a project with
+    hundreds of jobs does not keep the others waiting; a job that is running counts as a turn."""
+    leased = Job.objects.filter(kind=kind, state=Job.State.RUNNING, finished_at=None)
+    turns = Counter(leased.exclude(free_jobs_filter(now)).values_list("project", flat=True))
+    waiting: list[tuple[int, int]] = []
+    for pk, project in free.order_by("pk").values_list("pk", "project"):
+        waiting.append((turns[project], pk))
+        turns[project] += 1
+    return [pk for _, pk in sorted(waiting)]
 
 
 def unfinished_job(job: Job) -> QuerySet[Job]:

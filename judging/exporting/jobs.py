@@ -81,7 +81,7 @@ def due_job_ids(now: datetime) -> list[int]:
     found = Job.objects.filter(
         job_queue.free_jobs_filter(now) | over & Q(result__deleted=False), kind=KIND
     )
-    return list(found.order_by("pk").values_list("pk", flat=True))
+    return job_queue.in_turn(found, KIND, now)
 
 
 def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:

@@ -107,6 +107,8 @@ class WorkLoop:
         self.life = heartbeat.WorkerStatus()
         # What is being worked on, by kind and id; true for jobs.
         self._busy: dict[tuple[str, int], bool] = {}
+        # When a job of each kind began last.
+        self._begun: dict[str, float] = {}
         self._left_over = False
         self._stopped = threading.Event()
         self._again = threading.Event()
@@ -166,7 +168,9 @@ class WorkLoop:
         except Exception:
             log.exception("Reading the clock failed; looking again in %s s.", self.every)
             return [None]
-        return [self._begin(kind, now) for kind in list_kinds()]
+        # Kinds of jobs take turns, so that none waits for the last job of another.
+        kinds = sorted(list_kinds(), key=lambda kind: self._begun.get(kind.name, 0.0))
+        return [self._begin(kind, now) for kind in kinds]
 
     def _begin(self, kind: WorkKind, now: datetime) -> int | None:
         """Start the due work of a kind; return the number of due ids, None if it is unknown."""
@@ -185,6 +189,8 @@ class WorkLoop:
                 free = min(free, MAX_JOBS - sum(busy.values()))
             self._left_over |= len(waiting) > max(0, free)
             waiting = waiting[: max(0, free)]
+        if waiting and kind.is_job:
+            self._begun[kind.name] = time.monotonic()
         for pk in waiting:
             self._busy[kind.name, pk] = kind.is_job
             self._slices.submit(self._work, kind, pk)

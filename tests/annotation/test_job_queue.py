@@ -46,6 +46,18 @@ def test_jobs_of_a_kind_are_numbered_in_their_project(project: Project) -> None:
     assert numbers == [1, 2, 1, 1]
 
 
+def test_projects_take_turns_however_many_jobs_one_of_them_asked_for(project: Project) -> None:
+    one, two, three = (job_queue.enqueue(project, None, KIND).pk for _ in range(3))
+    other = make_project()
+    first, second = (job_queue.enqueue(other, None, KIND).pk for _ in range(2))
+    assert job_queue.due_job_ids(KIND, NOW) == [one, first, two, second, three]
+    for running in (one, two):
+        assert job_queue.take_lease(running, KIND, now=NOW)
+    assert job_queue.due_job_ids(KIND, NOW) == [first, second, three]
+    # The worker is gone: what it did is due again, and counts no more as running.
+    assert job_queue.due_job_ids(KIND, NOW + LEASE_TIME) == [one, first, two, second, three]
+
+
 def test_a_job_is_somebodys_until_the_lease_is_over(job: Job) -> None:
     assert job_queue.due_job_ids(KIND, NOW) == [job.pk]
     assert job_queue.due_job_ids("other", NOW) == []

@@ -326,6 +326,31 @@ def test_long_jobs_leave_room_for_other_jobs_and_for_calls(
 
 
 @pytest.mark.django_db(transaction=True)
+def test_no_kind_of_job_waits_for_the_last_job_of_other_kinds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun = {name: list[int]() for name in ("import", "export", "archive")}
+    ends = {name: threading.Event() for name in begun}
+    kinds = tuple(
+        WorkKind(f"{name} job", *make_lasting(begun, ends[name], name), worker.MAX_JOBS_OF_A_KIND)
+        for name in begun
+    )
+    monkeypatch.setattr(worker, "list_kinds", lambda: kinds)
+    loop = WorkLoop(every=60)
+    loop.start()
+    loop._again.set()
+    assert wait_for(lambda: (begun["import"], begun["export"]) == ([0, 1], [0]))
+    # The export ends and others wait, but the first archive has waited as long.
+    ends["export"].set()
+    assert wait_for(lambda: begun["archive"] == [0])
+    assert begun["export"] == [0]
+    for event in ends.values():
+        event.set()
+    assert wait_for(lambda: {len(some) for some in begun.values()} == {8})
+    loop.stop()
+
+
+@pytest.mark.django_db(transaction=True)
 def test_tables_of_figures_that_take_hours_leave_room_for_jobs_and_for_calls(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -64,10 +64,13 @@ def due_job_ids(kind: str, now: datetime) -> list[int]:
 def in_turn(free: QuerySet[Job], kind: str, now: datetime) -> list[int]:
     """The ids of free jobs of a kind, the oldest first. Projects take turns, so that a project with
     hundreds of jobs does not keep the others waiting; a job that is running counts as a turn."""
+    found = list(free.order_by("pk").values_list("pk", "project"))
+    if len(found) < 2:
+        return [pk for pk, _ in found]
     leased = Job.objects.filter(kind=kind, state=Job.State.RUNNING, finished_at=None)
     turns = Counter(leased.exclude(free_jobs_filter(now)).values_list("project", flat=True))
     waiting: list[tuple[int, int]] = []
-    for pk, project in free.order_by("pk").values_list("pk", "project"):
+    for pk, project in found:
         waiting.append((turns[project], pk))
         turns[project] += 1
     return [pk for _, pk in sorted(waiting)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import models
 from django.db.models import Count, Exists, F, OuterRef, Q, Value
 from django.db.models.fields.json import KT
-from django.db.models.functions import Cast, Lower
+from django.db.models.functions import Cast, Coalesce, Length, Lower
 from django.utils import timezone
 
 from annotation.items.diffing import difference
@@ -310,6 +310,14 @@ class CallQuerySet(models.QuerySet[Any]):
         if key is None:
             return found
         return self.none() if NUL in key else found.filter(outcome__item__key=key)
+
+    def with_reply_length(self) -> models.QuerySet[Any, tuple[Any, ...]]:
+        """For each call: its supplement, sample, order, role and step, its id, and the characters
+        of its reply and thinking, which are not loaded."""
+        reply, thinking = Length("request__reply__text"), Length("request__reply__thinking")
+        length = Coalesce(reply, 0) + Coalesce(thinking, 0)
+        place = ("supplement", "sample", "order", "role", "step", "pk")
+        return self.order_by().annotate(length=length).values_list(*place, "length")
 
     def for_replies(self) -> CallQuerySet:
         """Calls with request, reply and readings, in the order of creation."""

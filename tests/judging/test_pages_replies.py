@@ -13,6 +13,7 @@ from judging.evaluators.providers.errors import Rejected
 from judging.models import Reading, Reply, Request, Run
 from judging.runs import derived, lifecycle
 from judging.runs.run_config import RunOverrides
+from judging.runs.views import replies
 from tests.builders import make_member, make_project, make_revision
 from tests.judging.builders_judging import (
     answer,
@@ -71,6 +72,44 @@ def test_an_item_without_the_text_that_is_compared_is_shown_with_those_it_has(
     assert "Gold answer" in shown(browser, f"/projects/fbi/items/{item.key}/")
     said = browser.get(f"/api/v1/projects/fbi/items/{item.key}/")
     assert (said.status_code, said.json()["diff"]) == (200, None)
+
+
+@pytest.mark.parametrize("what", ["prompt", "reply", "texts"])
+def test_calls_that_are_too_long_for_one_page_are_shown_on_several(
+    browser: Client, project: Project, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    run = planned(project, samples=5)
+    answer(run, '{"explanation": "%s", "score": 5}' % ("long " * 4_000 if what == "reply" else ""))
+    if what == "texts":
+        # Long texts are not loaded for each call, also if the prompt has none of them.
+        outcome = run.outcomes.get()
+        outcome.revision.texts["unused"] = "long " * 4_000
+        outcome.revision.save()
+    length = len(str(run.outcomes.get().revision.texts)) if what == "texts" else 0
+    monkeypatch.setattr(replies, "MAX_CHARACTERS", 2 * length + 45_000 if length else 45_000)
+    if what == "prompt":
+        [line] = replies._call_lines(run, run.pinned_strategy(), [run.calls.first().pk])
+        monkeypatch.setattr(replies, "MAX_CHARACTERS", 2 * line.length)
+    seen: list[str] = []
+    path: str | None = "/projects/fbi/runs/1/items/item-1/"
+    while path:
+        page = shown(browser, path)
+        numbers = re.findall(r">Perturbed answer, sample (\d)<", page)
+        seen += numbers
+        found = re.search(r'href="([^"]*)">Next calls', page)
+        path = f"/projects/fbi/runs/1/items/item-1/{found[1]}" if found else None
+    assert seen == ["1", "2", "3", "4", "5"]
+    assert "Calls 5 to 5 of 5." in page
+
+
+def test_a_call_longer_than_a_page_is_shown_whole(
+    browser: Client, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replies, "MAX_CHARACTERS", 1)
+    answer(planned(project, samples=2), '{"score": 5}')
+    for number in ("1", "2", "9", "0", "-1", "x", "\N{SUPERSCRIPT TWO}", "9" * 20):
+        page = shown(browser, f"/projects/fbi/runs/1/items/item-1/?calls={number}")
+        assert page.count("{&quot;score&quot;: 5}") == 1, number
 
 
 def test_a_hostile_reply_is_text(browser: Client, project: Project) -> None:

@@ -1,7 +1,8 @@
 """The page of one item in one run: the prompts, the evaluator's replies, and their readings."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
@@ -19,6 +20,12 @@ from judging.runs.engine import rendering
 from judging.strategies import TOTAL, Strategy, descriptions, draws, injection
 from judging.strategies.frames import CallSpec, RenderedPrompt
 from judging.strategies.replies.combination import PARTS_KEY
+
+# The characters of prompts and replies that the page shows at most, unless one call alone has more:
+# a call may have megabytes, and an item a hundred samples.
+MAX_CHARACTERS = 4_000_000
+# The number of the first call that the page shows.
+CALLS_PARAMETER = "calls"
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,34 @@ class CallLine:
     scored: list[MetricScore]
     shows: Any = None
     shown_from: str = ""
+
+    @property
+    def length(self) -> int:
+        """The characters of what was sent and of the reply."""
+        length = len(self.reply.text) + len(self.reply.thinking or "") if self.reply else 0
+        if self.prompt is None:
+            return length
+        parts = map(str, self.prompt.parts.values())
+        return length + len(self.prompt.system) + len(self.prompt.user) + sum(map(len, parts))
+
+
+@dataclass(frozen=True)
+class CallPage:
+    """The calls that a page shows: those with the numbers `first` to `last` of all `total` calls
+    about the item."""
+
+    lines: Sequence[CallLine]
+    first: int
+    total: int
+
+    @property
+    def last(self) -> int:
+        return self.first + len(self.lines) - 1
+
+    @property
+    def next(self) -> int | None:
+        """The number of the first call of the next page; None for the last page."""
+        return self.last + 1 if self.last < self.total else None
 
 
 @dataclass(frozen=True)
@@ -93,7 +128,7 @@ def run_item(request: HttpRequest, slug: str, number: int, key: str) -> HttpResp
         "flags": injection.find_flags(texts, delimiters=injection.find_delimiters(strategy)),
         "scored": _metric_scores(strategy, outcome.values),
         "parts": _sample_lines(found, outcome),
-        "asked": _call_lines(found, strategy, list(outcome.calls.for_replies())),
+        "asked": _call_page(found, strategy, outcome, request.GET.get(CALLS_PARAMETER, "")),
         **_neighbours(request, found, outcome),
     }
     return render(request, "judging/run_item.html", context)
@@ -113,13 +148,35 @@ def _neighbours(request: HttpRequest, run: Run, outcome: Outcome) -> dict[str, A
     }
 
 
-def _call_lines(run: Run, strategy: Strategy, made: list[Call]) -> list[CallLine]:
-    """Build one line per call, sorted by sample, order, role and step."""
+def _call_page(run: Run, strategy: Strategy, outcome: Outcome, said: str) -> CallPage:
+    """The calls from the number that the URL says, in the order of supplement, sample, order, role
+    and step: as many as have `MAX_CHARACTERS` together, and at least one."""
+    ordered = sorted(outcome.calls.with_reply_length())
+    number = int(said) if said.isdecimal() and len(said) < 10 else 1
+    first = max(1, min(number, len(ordered)))
+    # To render the prompt of a call, its texts are loaded.
+    texts = len(str(outcome.revision.texts)) if run.kind == Run.Kind.ASKED else 0
+    lengths = [length + texts for *_, length in ordered[first - 1 :]]
+    few = max(1, sum(total <= MAX_CHARACTERS for total in accumulate(lengths)))
+    ids = [pk for *_, pk, _ in ordered[first - 1 :][:few]]
+    lines: list[CallLine] = []
+    shown = 0
+    for line in _call_lines(run, strategy, ids):
+        shown += line.length
+        if lines and shown > MAX_CHARACTERS:
+            break
+        lines.append(line)
+    return CallPage(lines, first, len(ordered))
+
+
+def _call_lines(run: Run, strategy: Strategy, ids: Sequence[int]) -> Iterator[CallLine]:
+    """Build one line after the other for these calls, in their order."""
+    made = Call.objects.filter(pk__among=ids).for_replies().in_bulk()
     shown = {}
-    if run.kind == Run.Kind.ASKED:
-        shown = rendering.load_prompt_inputs(run, strategy, [call.request_id for call in made])
-    made.sort(key=lambda call: (call.supplement, call.sample, call.order, call.role, call.step))
-    return [_call_line(run, strategy, call, shown.get(call.request_id)) for call in made]
+    if run.kind == Run.Kind.ASKED and made:
+        asked = [call.request_id for call in made.values()]
+        shown = rendering.load_prompt_inputs(run, strategy, asked)
+    return (_call_line(run, strategy, made[pk], shown.get(made[pk].request_id)) for pk in ids)
 
 
 def _call_line(

@@ -38,6 +38,21 @@ def request_digest(*, body, sample, **common):
     return build_request_hasher(**common)(body, sample)
 
 
+def test_a_body_is_hashed_once_for_all_its_samples(monkeypatch):
+    hashed, sha256 = [], hashlib.sha256
+
+    def count(text=b""):
+        hashed.append(text)
+        return sha256(text)
+
+    monkeypatch.setattr(hashlib, "sha256", count)
+    common = {key: value for key, value in REQUEST.items() if key not in ("body", "sample")}
+    digest_of = build_request_hasher(**common)
+    bodies = [b"a" * 9, b"b" * 9]
+    assert len({digest_of(body, sample) for body in bodies for sample in range(5)}) == 10
+    assert [hashed.count(body) for body in bodies] == [1, 1]
+
+
 def test_equal_requests_have_one_digest():
     assert request_digest(**REQUEST) == request_digest(**REQUEST)
 
